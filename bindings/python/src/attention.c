@@ -96,31 +96,25 @@ static bool fill_attention(call *in, sg_attention_desc *d, PyObject **result, co
   return true;
 }
 
-/* submit_attention(type, target, q, k, v, out, causal, mask_offset, scale, workspace, compute, stream, after, priority,
- * untracked, timeout, label): a Job whose result is out. */
+static sg_status run_attention(sg_context *on, const void *desc, const sg_submit *submit, sg_job **out) {
+  return sg_attention_async(on, desc, submit, out);
+}
+
+/* submit_attention(type or graph, target, q, k, v, out, causal, mask_offset, scale, workspace, compute, stream, after,
+ * priority, untracked, timeout, label): a Job whose result is out. */
 PyObject *submit_attention(PyObject *self, PyObject *args) {
-  PyTypeObject *type;
-  PyObject *to, *made = NULL, *result = NULL;
+  PyObject *type, *to, *made = NULL, *result = NULL;
   attention_arguments g;
   order_arguments og = {0};
   call in = {.in_order = true};
   sg_attention_desc desc;
-  sg_submit submit;
   (void)self;
   if (!PyArg_ParseTuple(args, "OOOOOOpLdLOOOOOOO", &type, &to, &g.q, &g.k, &g.v, &g.out, &g.causal, &g.mask_offset,
                         &g.scale, &g.workspace, &g.compute, &og.stream, &og.after, &og.priority, &og.untracked,
                         &og.timeout, &og.label))
     return NULL;
-  if (target_of(to, &in.to) && call_begin(&in, type) && fill_attention(&in, &desc, &result, &g) &&
-      fill_order(&in, &og, &submit) && ready_to_post()) {
-    sg_job *handle = NULL;
-    sg_status status;
-    post_completion(&submit, in.job);
-    Py_BEGIN_ALLOW_THREADS
-    status = sg_attention_async((sg_context *)(uintptr_t)in.to.handle, &desc, &submit, &handle);
-    Py_END_ALLOW_THREADS
-    made = posted(&in, &submit, status, handle, result);
-  }
+  if (target_of(to, &in.to) && begin_operation(&in, type, &og) && fill_attention(&in, &desc, &result, &g))
+    made = submit_operation(&in, &og, run_attention, &desc, result);
   call_done(&in);
   Py_CLEAR(result);
   return made;

@@ -105,11 +105,10 @@ static sg_status run_convert(sg_context *on, const void *desc, const sg_submit *
   return sg_convert_async(on, desc, submit, out);
 }
 
-/* submit_convert(type, target, a, out, dtype, op, stream, after, priority, untracked, timeout, label): a Job whose
- * result is out. */
+/* submit_convert(type or graph, target, a, out, dtype, op, stream, after, priority, untracked, timeout, label): a Job
+ * whose result is out. */
 PyObject *submit_convert(PyObject *self, PyObject *args) {
-  PyTypeObject *type;
-  PyObject *to, *operands[3], *made = NULL, *result = NULL;
+  PyObject *type, *to, *operands[3], *made = NULL, *result = NULL;
   order_arguments order = {0};
   call in = {.in_order = true};
   sg_convert_desc desc = SG_CONVERT_DESC_INIT;
@@ -119,7 +118,7 @@ PyObject *submit_convert(PyObject *self, PyObject *args) {
                         &order.after, &order.priority, &order.untracked, &order.timeout, &order.label))
     return NULL;
   desc.op_a = (sg_op)op;
-  if (target_of(to, &in.to) && call_begin(&in, type) && fill_convert(&in, &desc, &result, operands))
+  if (target_of(to, &in.to) && begin_operation(&in, type, &order) && fill_convert(&in, &desc, &result, operands))
     made = submit_operation(&in, &order, run_convert, &desc, result);
   call_done(&in);
   Py_CLEAR(result);
@@ -159,11 +158,10 @@ static sg_status run_gather(sg_context *on, const void *desc, const sg_submit *s
   return sg_gather_async(on, desc, submit, out);
 }
 
-/* submit_gather(type, target, table, indices, out, index_type, flags, stream, after, priority, untracked, timeout,
- * label): a Job whose result is out. */
+/* submit_gather(type or graph, target, table, indices, out, index_type, flags, stream, after, priority, untracked,
+ * timeout, label): a Job whose result is out. */
 PyObject *submit_gather(PyObject *self, PyObject *args) {
-  PyTypeObject *type;
-  PyObject *to, *operands[3], *made = NULL, *result = NULL;
+  PyObject *type, *to, *operands[3], *made = NULL, *result = NULL;
   order_arguments order = {0};
   call in = {.in_order = true};
   sg_gather_desc desc = SG_GATHER_DESC_INIT;
@@ -175,7 +173,7 @@ PyObject *submit_gather(PyObject *self, PyObject *args) {
     return NULL;
   desc.index_type = (sg_index_type)index_type;
   desc.flags = (uint32_t)flags;
-  if (target_of(to, &in.to) && call_begin(&in, type) && fill_gather(&in, &desc, &result, operands))
+  if (target_of(to, &in.to) && begin_operation(&in, type, &order) && fill_gather(&in, &desc, &result, operands))
     made = submit_operation(&in, &order, run_gather, &desc, result);
   call_done(&in);
   Py_CLEAR(result);

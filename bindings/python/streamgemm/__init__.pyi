@@ -521,6 +521,20 @@ class Graph(_Handle):
         compute: _Compute = ..., stream: Stream | None = ..., priority: int = ..., untracked: bool = ...,
         label: str | None = ..., options: PlanOptions | None = ...,
     ) -> tuple[Any, Any, Any]: ...
+    def attention(
+        self, q: _Source, k: _Source, v: _Source, out: _Source | None = ..., *, mask: Mask | str | None = ...,
+        mask_offset: int = ..., scale: float | None = ..., workspace: int = ..., compute: _Compute = ...,
+        stream: Stream | None = ..., priority: int = ..., untracked: bool = ..., label: str | None = ...,
+    ) -> Any: ...
+    def convert(
+        self, a: _Source, out: _Source | None = ..., *, dtype: str | None = ..., op_a: _Op = ...,
+        stream: Stream | None = ..., priority: int = ..., untracked: bool = ..., label: str | None = ...,
+    ) -> Any: ...
+    def gather(
+        self, table: _Source, indices: _Source, out: _Source | None = ..., *, index_type: IndexType | str | None = ...,
+        from_end: bool = ..., nan: bool = ..., stream: Stream | None = ..., priority: int = ..., untracked: bool = ...,
+        label: str | None = ...,
+    ) -> Any: ...
     def set_copy(self, index: int, dst: _C, src: _Array) -> _C: ...
     @overload
     def update(

@@ -20,6 +20,12 @@ def _words(indices, index_type):
     return (memoryview(indices).cast("B").cast("i"), IndexType.I64) if wide else (indices, IndexType.I32)
 
 
+def gather_arguments(table, indices, out, index_type, from_end, nan):
+    words, index_type = _words(indices, index_type)
+    flags = (_raw.SG_GATHER_FROM_END if from_end else 0) | (_raw.SG_GATHER_NAN if nan else 0)
+    return table, words, out, index_type, flags
+
+
 # fmt: off
 class ConvertMethods:
     """The operations of a Context that change how and where elements are stored. It has _target."""
@@ -103,11 +109,9 @@ class ConvertMethods:
         nan: the row of an index out of range becomes NaN, not 0.
         stream, after, priority, untracked, timeout, label: as for gemm_async.
         """
-        words, index_type = _words(indices, index_type)
-        flags = (_raw.SG_GATHER_FROM_END if from_end else 0) | (_raw.SG_GATHER_NAN if nan else 0)
         return _raw.submit_gather(
-            Job, self._target or self._open_target(), table, words, out, index_type, flags, stream, after, priority,
-            untracked, timeout, label,
+            Job, self._target or self._open_target(), *gather_arguments(table, indices, out, index_type, from_end, nan),
+            stream, after, priority, untracked, timeout, label,
         )
 
     def gather(

@@ -2,7 +2,8 @@
 """The operations between GEMMs, recorded into a graph. Each public function lists all of its parameters."""
 
 from . import _raw
-from ._enums import Function, Mask, Quantization, RotaryPairs, integer, value_of
+from ._convert import gather_arguments
+from ._enums import Function, Mask, Op, Quantization, RotaryPairs, integer, value_of
 from ._layers import CAUSAL_SOFTMAX, ELEMENTWISE, LAYER_NORM, RMS_NORM, SOFTMAX
 
 _NOTHING = ()
@@ -100,5 +101,36 @@ class RecordedMethods:
         return self._record(
             _raw.submit_linear_backward, dy, x, w, dx, dw, dbias, op_w, compute, accumulate, stream, _NOTHING, priority,
             untracked, options, None, label,
+        )
+
+    def attention(
+        self, q, k, v, out=None, *, mask=None, mask_offset=0, scale=None, workspace=0, compute="exact", stream=None,
+        priority=0, untracked=False, label=None,
+    ):
+        """Records out = softmax(scale * q @ k.T + mask) @ v for each head; returns out. q, k, v, out, mask, mask_offset, scale,
+        workspace, compute, stream, priority, untracked, label: as for Context.attention_async."""
+        causal = mask is not None and value_of(Mask, mask, "mask") != Mask.NONE
+        return self._record(
+            _raw.submit_attention, q, k, v, out, causal, integer(mask_offset, "mask_offset", -(1 << 60), 1 << 60),
+            0.0 if scale is None else scale, integer(workspace, "workspace", 0, (1 << 63) - 1), compute, stream, _NOTHING,
+            priority, untracked, None, label,
+        )
+
+    def convert(self, a, out=None, *, dtype=None, op_a="N", stream=None, priority=0, untracked=False, label=None):
+        """Records out = op(a), cast to the type of out; returns out. a, out, dtype, op_a, stream, priority, untracked, label: as for
+        Context.convert_async."""
+        return self._record(
+            _raw.submit_convert, a, out, dtype, value_of(Op, op_a, "op_a"), stream, _NOTHING, priority, untracked, None, label,
+        )
+
+    def gather(
+        self, table, indices, out=None, *, index_type=None, from_end=False, nan=False, stream=None, priority=0,
+        untracked=False, label=None,
+    ):
+        """Records out[i] = table[indices[i]], row by row; returns out. Each run reads the indices. table, indices, out, index_type,
+        from_end, nan, stream, priority, untracked, label: as for Context.gather_async."""
+        return self._record(
+            _raw.submit_gather, *gather_arguments(table, indices, out, index_type, from_end, nan), stream, _NOTHING, priority,
+            untracked, None, label,
         )
 # fmt: on

@@ -122,6 +122,30 @@ class Pipelines(DeviceTest):
             with self.assertRaisesRegex(sg.InvalidArgument, "keeps its operands"):
                 graph.update(0, x)
 
+    def test_graphs_record_what_contexts_submit(self):
+        if not self.context.device.unified_memory:
+            self.skipTest("host memory is not the device's")
+        x, w = floats((2, 4, 6), np.float32), floats((6, 6), np.float32, 1)
+        q, table = x.transpose(1, 0, 2), floats((5, 3), np.float32, 2)
+        calls = {
+            "attention": ((q, q, q), {"mask": "causal"}),
+            "convert": ((w,), {"dtype": "f64", "op_a": "T"}),
+            "gather": ((table, np.array([4, -1, 0])), {"from_end": True}),
+            "linear": ((x, w), {"activation": "relu"}),
+            "linear_backward": ((x, x, w), {}),
+            "rotary": ((x,), {"position": 3}),
+            "elementwise": (("silu", x), {}),
+            "softmax": ((x,), {"mask": "causal"}),
+        }
+        with self.context.graph() as graph:
+            for name, (operands, options) in calls.items():
+                getattr(graph, name)(*operands, **options)
+            for name, found in zip(calls, graph.run()):
+                operands, options = calls[name]
+                wanted = getattr(self.context, name)(*operands, **options)
+                for each, other in zip(wanted, found) if isinstance(wanted, tuple) else ((wanted, found),):
+                    np.testing.assert_array_equal(each, other, err_msg=name)
+
     def test_refused(self):
         made, _ = self.network()
         x = integers((self.rows, 5))
