@@ -44,7 +44,7 @@ class Docstrings(unittest.TestCase):
                 with self.subTest(f"{name}.{member}"):
                     function = getattr(value, "__func__", value)
                     if callable(function) or isinstance(function, property) or inspect.isgetsetdescriptor(function):
-                        if member == "__init__" and name in ("DeviceInfo", "DevicePeer", "BackendInfo", "Statistics", "Prediction", "TraceMetrics", "ContextMetrics"):
+                        if member == "__init__" and name in ("DeviceInfo", "DevicePeer", "BackendInfo", "Statistics", "Prediction", "TraceMetrics", "ContextMetrics", "PipelineInfo"):
                             continue
                         self.helps(f"{name}.{member}", function)
 
