@@ -59,10 +59,13 @@ std::vector<submission> record_batch(const ref<job_sink> &owner, const pipeline_
   const auto recorded = ref<graph>::adopt(new graph(owner, true));
   const handle_bits handle = make_handle(recorded);
   const sg_stage given = public_stage(stage, index, handle_of<sg_graph>(handle), batch);
+  struct releaser {
+    handle_bits of;
+    ~releaser() { release_handle(of, object_type::graph); }
+  } const at_end{handle};
   set_last_error("");
   const sg_status status = function(&given, user);
   const std::string message = sg_last_error_message();
-  release_handle(handle, object_type::graph);
   if (status != SG_STATUS_OK)
     throw error(status, "the function of %s returned %s for batch %lld%s%s", stage.name.c_str(), sg_status_name(status),
                 static_cast<long long>(batch), message.empty() ? "" : ": ", message.c_str());

@@ -54,7 +54,7 @@ class Log(unittest.TestCase):
     def test_pipelines(self):
         lines = self.lines("streamed", log="warn,plan")
         self.one(lines, "warn: plan: a pipeline streams 0.3 MB of weights for each batch, and all of them would fit: ")
-        self.one(lines, "warn: plan: a pipeline's weights take ", " ms of the link for each batch, and its work ")
+        self.one(lines, "warn: plan: a pipeline's transfers to the device take ", " ms for each batch, and its work ")
         self.assertEqual(2, len(lines), lines)
 
     def test_plugins(self):

@@ -56,11 +56,11 @@ namespace StreamGemm {
                                              weights.Length == 0 ? 0 : (long)first, weights.Length, (int)place, stage);
             }
           }
-          var made = new GemmStage(this, context, completions, stage, weights.Length);
-          this.weights.AddRange(kept);
+          this.weights.AddRange(kept);  // the library has them now
+          kept.Clear();
           outputBytes = output;
           GC.KeepAlive(this);
-          return made;
+          return new GemmStage(this, context, completions, stage, weights.Length);
         } catch {
           foreach (Recorded each in kept) each.Release();
           throw;
@@ -78,13 +78,16 @@ namespace StreamGemm {
     /// <returns>What was chosen and predicted.</returns>
     public PipelineInfo Prepare() {
       var info = new PipelineInfo();
-      Raw.sg_pipeline_prepare(handle.Token, info.native);
+      lock (weights) {  // it may copy them
+        Raw.sg_pipeline_prepare(handle.Token, info.native);
+      }
       GC.KeepAlive(this);
       return info;
     }
 
     /// <summary>The prepared pipeline as a few lines: memory, predicted times, and what limits it.</summary>
     public string Describe() {
+      Prepare();
       ulong size;
       Raw.sg_pipeline_describe(handle.Token, 0, 0, out size);
       var text = new byte[size];
@@ -155,8 +158,8 @@ namespace StreamGemm {
 
     /// <summary>Releases the pipeline. Batches in flight continue.</summary>
     public void Dispose() {
-      handle.Dispose();
       lock (weights) {
+        handle.Dispose();
         foreach (Recorded each in weights) each.Release();
         weights.Clear();
       }

@@ -54,6 +54,11 @@ std::vector<submission> graph::finish() {
   return copies();
 }
 
+void graph::reopen() noexcept {
+  const std::lock_guard lock(lock_);
+  has_run_ = false;
+}
+
 std::shared_ptr<const graph_program> graph::prepared() {
   const std::lock_guard lock(lock_);
   if (records_only_)

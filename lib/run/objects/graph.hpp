@@ -26,8 +26,9 @@ class graph final : public object {
   // whether it is tracked.
   submission at(std::int32_t index) const;
   void replace(std::int32_t index, submission &&work);
-  // All submissions; nothing more can be recorded.
+  // All submissions; nothing more can be recorded until reopen().
   std::vector<submission> finish();
+  void reopen() noexcept;
   // Submits a run; `parent` completes after all of its children. Throws as job_sink::submit does.
   void run(const ref<job> &parent, submission_order order);
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "run/pipeline/batch.hpp"
 
+#include <algorithm>
+
 #include "base/checked.hpp"
 #include "ops/backend_commands.hpp"
 #include "plan/streaming/staged_copy.hpp"
@@ -57,13 +59,55 @@ void batch_maker::add_weights(const pipeline_stage &stage, char *buffer, batch_w
   }
 }
 
+void batch_maker::add_taking(std::initializer_list<std::pair<char *, std::int64_t>> buffers, batch_role role,
+                             batch_works &to) const {
+  submission taking;
+  taking.follows_on_device = on_.orders_commands();
+  for (const auto &[memory, bytes] : buffers)
+    if (memory && bytes > 0) taking.accesses.push_back({footprint::rectangle(memory, bytes, 1, bytes), true, false});
+  if (taking.accesses.empty()) return;
+  to.works.push_back(std::move(taking));
+  to.roles.push_back(role);
+}
+
+void batch_maker::require_own_addresses(const pipeline_stage &stage, const std::vector<submission> &works) const {
+  const auto inside = [](const footprint &bytes, const char *first, std::int64_t size) {
+    const auto lo = reinterpret_cast<std::uintptr_t>(first);
+    return bytes.lo >= lo && bytes.hi <= lo + static_cast<std::uintptr_t>(size);
+  };
+  for (const submission &work : works)
+    for (const access &each : work.accesses) {
+      if (inside(each.bytes, stage.input, stage.input_bytes) || inside(each.bytes, stage.output, stage.output_bytes) ||
+          inside(each.bytes, stage.workspace, stage.workspace_bytes) ||
+          inside(each.bytes, stage.weights_begin, stage.weights_bytes))
+        continue;
+      for (const pipeline_stage &other : stages_) {
+        const auto first = reinterpret_cast<std::uintptr_t>(other.reserved->begin());
+        if (each.bytes.hi <= first || each.bytes.lo >= first + static_cast<std::uintptr_t>(other.reserved->size()))
+          continue;
+        if (&other == &stage)
+          throw error(SG_STATUS_INVALID_ARGUMENT, "%s accesses memory beyond the ends of its buffers",
+                      stage.name.c_str());
+        throw error(SG_STATUS_INVALID_ARGUMENT,
+                    "%s accesses memory of %s, other than its output: a stage has the addresses of its own only",
+                    stage.name.c_str(), other.name.c_str());
+      }
+    }
+}
+
 batch_works batch_maker::make(const pipeline_memory &memory, std::int64_t number, const batch_ends &ends, bool calls) {
   const auto at = [number](const auto &list, std::int64_t index) {
     return list[static_cast<std::size_t>(index % static_cast<std::int64_t>(list.size()))];
   };
   const batch_buffers own = at(memory.batches, number);
-  std::int64_t streamed = 0;
-  for (const pipeline_stage &stage : stages_) streamed += stage.is_streamed();
+  std::int64_t streamed = 0, weight_buffer_bytes = 0, workspace_bytes = 0, output_bytes[2] = {0, 0};
+  for (std::size_t s = 0; s < stages_.size(); ++s) {
+    const pipeline_stage &stage = stages_[s];
+    streamed += stage.is_streamed();
+    if (stage.is_streamed()) weight_buffer_bytes = std::max(weight_buffer_bytes, stage.weights_bytes);
+    workspace_bytes = std::max(workspace_bytes, stage.workspace_bytes);
+    output_bytes[s % 2] = std::max(output_bytes[s % 2], stage.output_bytes);
+  }
   batch_works made;
   if (!ends.input_in_place) {
     made.works.push_back(copy(own.input, SG_MEMORY_DEVICE, ends.input, ends.input_space, input_bytes_, "input"));
@@ -74,6 +118,7 @@ batch_works batch_maker::make(const pipeline_memory &memory, std::int64_t number
     const pipeline_stage &stage = stages_[s];
     const bool is_last = s + 1 == stages_.size();
     char *const output = is_last && ends.output_in_place ? ends.output : own.outputs[s % 2];
+    char *const own_output = output == ends.output && ends.output_in_place ? nullptr : output;
     address_moves moves;
     moves.add(stage.input, stage.input_bytes, input);
     moves.add(stage.output, stage.output_bytes, output);
@@ -82,21 +127,23 @@ batch_works batch_maker::make(const pipeline_memory &memory, std::int64_t number
       char *buffer = memory.resident[s];
       if (stage.is_streamed()) {
         buffer = at(memory.weight_buffers, number * streamed + stage.streamed_index);
+        add_taking({{buffer, weight_buffer_bytes}}, batch_role::transfer_in, made);
         add_weights(stage, buffer, made);
       }
       moves.add(stage.weights_begin, stage.weights_bytes, buffer);
     }
-    const auto add_work = [&](const submission &recorded) {
-      if (!moves.can_move(recorded))
-        throw error(SG_STATUS_UNSUPPORTED, "%s accesses memory beyond the ends of its buffers", stage.name.c_str());
+    add_taking({{own_output, output_bytes[s % 2]}, {own.workspace, stage.workspace_bytes > 0 ? workspace_bytes : 0}},
+               batch_role::work, made);
+    std::vector<submission> own_works;
+    if (stage.record && calls) {
+      own_works = stage.record(stage, number);
+      require_own_addresses(stage, own_works);
+    }
+    for (const submission &recorded : stage.record &&calls ? own_works : stage.works) {
       made.works.push_back(moves.moved(recorded));
       if (made.works.back().label.empty()) made.works.back().label = stage.name;
       made.roles.push_back(batch_role::work);
-    };
-    if (stage.record && calls)
-      for (const submission &recorded : stage.record(stage, number)) add_work(recorded);
-    else
-      for (const submission &recorded : stage.works) add_work(recorded);
+    }
     input = output;
   }
   if (!ends.output_in_place) {

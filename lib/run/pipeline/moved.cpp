@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "run/pipeline/moved.hpp"
 
-#include <algorithm>
-
 namespace sg {
 
 void address_moves::add(const char *from, std::int64_t bytes, char *to) {
@@ -18,17 +16,6 @@ const address_move *address_moves::move_of(const char *address) const noexcept {
 char *address_moves::moved(char *address) const noexcept {
   const address_move *const found = move_of(address);
   return found ? found->to + (address - found->from) : address;
-}
-
-bool address_moves::can_move(const submission &recorded) const noexcept {
-  return std::all_of(recorded.accesses.begin(), recorded.accesses.end(), [this](const access &each) {
-    const auto *first = reinterpret_cast<const char *>(each.bytes.lo);
-    const auto *end = reinterpret_cast<const char *>(each.bytes.hi);
-    return std::all_of(moves_.begin(), moves_.end(), [&](const address_move &move) {
-      const bool is_inside = first >= move.from && end <= move.from + move.bytes;
-      return is_inside || end <= move.from || first >= move.from + move.bytes;
-    });
-  });
 }
 
 submission address_moves::moved(const submission &recorded) const {

@@ -22,8 +22,6 @@ class address_moves {
   void add(const char *from, std::int64_t bytes, char *to);
   // The submission with its operands and accesses moved.
   submission moved(const submission &recorded) const;
-  // Whether each access is inside one range that moves, or outside all of them.
-  bool can_move(const submission &recorded) const noexcept;
 
  private:
   const address_move *move_of(const char *address) const noexcept;

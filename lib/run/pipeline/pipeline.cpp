@@ -24,11 +24,12 @@ void log_choice(const pipeline_choice &choice) {
                 "a pipeline streams %.1f MB of weights for each batch, and all of them would fit: %.1f MB",
                 double(choice.streamed_bytes) * mb, double(choice.fitting_bytes) * mb);
   if (choice.streamed_bytes > 0 && choice.transfer_in_seconds > choice.work_seconds)
-    log_message(log_level::warn, log_area::plan,
-                "a pipeline's weights take %.3f ms of the link for each batch, and its work %.3f ms: batches with %.1f "
-                "times the work would hide the link",
-                choice.transfer_in_seconds * ms, choice.work_seconds * ms,
-                choice.transfer_in_seconds / std::max(choice.work_seconds, 1e-9));
+    log_message(
+        log_level::warn, log_area::plan,
+        "a pipeline's transfers to the device take %.3f ms for each batch, and its work %.3f ms: batches with %.1f "
+        "times the work would hide the link",
+        choice.transfer_in_seconds * ms, choice.work_seconds * ms,
+        choice.transfer_in_seconds / std::max(choice.work_seconds, 1e-9));
 }
 
 }  // namespace
@@ -39,7 +40,10 @@ class pipeline::pushing {
   explicit pushing(pipeline &of) : of_(of) {
     if (of_.in_turn_.load() == std::this_thread::get_id())
       throw error(SG_STATUS_DEADLOCK, "a function of a stage uses its pipeline");
-    of_.turn_.lock();
+    if (!in_callback_of(*of_.owner_))
+      of_.turn_.lock();
+    else if (!of_.turn_.try_lock())
+      throw error(SG_STATUS_DEADLOCK, "a callback of the context would wait for another use of the pipeline");
     of_.in_turn_.store(std::this_thread::get_id());
   }
   ~pushing() {
@@ -136,17 +140,24 @@ std::string pipeline::describe() {
 void pipeline::prepare_in_turn() {
   if (is_prepared_) return;
   if (stages_.empty()) throw error(SG_STATUS_INVALID_ARGUMENT, "the pipeline has no stage");
-  for (pipeline_stage &each : stages_) {
-    each.works = each.record ? each.record(each, -1) : each.recorded->finish();
-    if (each.works.empty())
-      throw error(SG_STATUS_INVALID_ARGUMENT, "%s of the pipeline has no operation", each.name.c_str());
+  try {
+    for (pipeline_stage &each : stages_) {
+      each.works = each.record ? each.record(each, -1) : each.recorded->finish();
+      maker_.require_own_addresses(each, each.works);
+      if (each.works.empty())
+        throw error(SG_STATUS_INVALID_ARGUMENT, "%s of the pipeline has no operation", each.name.c_str());
+    }
+    std::int64_t limit = settings_.memory_limit;
+    if (limit == 0)
+      limit = (parts_.model.usable_memory() - owner_->buffer_bytes.load(std::memory_order_relaxed)) / 10 * 9;
+    choice_ = choose(stages_, settings_, limit, parts_.model, parts_.memory.known(), maker_, owner_->on().unified(),
+                     parts_.checks_hazards);
+    allocate();
+  } catch (...) {
+    for (pipeline_stage &each : stages_)
+      if (each.recorded) each.recorded->reopen();
+    throw;
   }
-  std::int64_t limit = settings_.memory_limit;
-  if (limit == 0)
-    limit = (parts_.model.usable_memory() - owner_->buffer_bytes.load(std::memory_order_relaxed)) / 10 * 9;
-  choice_ = choose(stages_, settings_, limit, parts_.model, parts_.memory.known(), maker_, owner_->on().unified(),
-                   parts_.checks_hazards);
-  allocate();
   log_choice(choice_);
   is_prepared_ = true;
   release_graphs();
@@ -191,15 +202,16 @@ void pipeline::copy_resident_weights() {
         char *const to = memory_.resident[s] + (stage.weight_addresses[i] - stage.weights_begin);
         const submission copy =
             maker_.copy(to, SG_MEMORY_DEVICE, weight.data, weight.space, weight.bytes, "weights of " + stage.name);
-        copies.push_back(owner_->new_job());
-        job &work = *copies.back();
-        if (copy.program) work.give_schedule(copy.program);
-        work.kind = copy.kind;
-        work.copy = copy.copy;
-        work.operands = copy.operands.copy();
-        work.follows_on_device = copy.follows_on_device;
-        work.set_label(copy.label.c_str());
-        owner_->submit(copies.back(), {}, copy.accesses.data(), copy.accesses.size());
+        copies.reserve(copies.size() + 1);
+        const ref<job> work = owner_->new_job();
+        if (copy.program) work->give_schedule(copy.program);
+        work->kind = copy.kind;
+        work->copy = copy.copy;
+        work->operands = copy.operands.copy();
+        work->follows_on_device = copy.follows_on_device;
+        work->set_label(copy.label.c_str());
+        owner_->submit(work, {}, copy.accesses.data(), copy.accesses.size());
+        copies.push_back(work);  // submitted: it will complete
       }
     }
   } catch (...) {
@@ -258,6 +270,8 @@ void pipeline::push(const ref<job> &parent, submission_order order, const void *
   batch_works batch = maker_.make(memory_, next_batch_, ends, true);
   const auto program = std::make_shared<graph_program>(std::move(batch.works));
   parent->graph = program;
+  order.untracked =
+      false;  // it promises that no other job uses the caller's memory; the buffers are used by every batch
   if (!in_flight_.empty()) order.completes_behind = in_flight_.back().get();
   in_flight_.push_back(parent);
   try {

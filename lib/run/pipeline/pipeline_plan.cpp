@@ -283,7 +283,7 @@ std::string describe(const std::deque<pipeline_stage> &stages, const pipeline_ch
   if (transfers > choice.work_seconds && choice.work_seconds > 0)
     text += line("the link is the limit: the work would hide it if a batch had %.1f times the work\n",
                  transfers / choice.work_seconds);
-  else if (transfers > 0)
+  else if (transfers > 0 && choice.work_seconds > 0)
     text += line("the work is the limit: transfers take %.0f%% of its time\n", 100 * transfers / choice.work_seconds);
   return text;
 }

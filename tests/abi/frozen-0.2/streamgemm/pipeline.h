@@ -86,8 +86,8 @@ typedef struct sg_stage {
   { sizeof(sg_stage), NULL, NULL, NULL, NULL, NULL, -1, 0, 0 }
 
 /**
- * Records a stage's operations for one batch into stage->graph. It runs on the thread that pushes, one at a time, and
- * may not use the pipeline.
+ * Records a stage's operations for one batch into stage->graph. It runs on the thread that pushes, one at a time. It may
+ * neither use the pipeline, nor push into another whose function pushes into this one, nor leave by an exception or longjmp.
  * @param stage Valid during the call. The addresses are those of sg_pipeline_add_stage; the graph is another one for
  * each batch.
  * @param user sg_stage_desc.user.
@@ -191,13 +191,13 @@ SG_API sg_status sg_pipeline_describe(sg_pipeline *pipeline, char *text, uint64_
  * @param input input_bytes of the options, unchanged until the job completes.
  * @param output The output_bytes of the last stage, used by nobody else until the job completes; it may not overlap the
  * input. If the batch fails, its contents are undefined.
- * @param submit Order, priority, completion queue, deadline; NULL for the defaults. Its plan is ignored, its graph is
- * NULL.
+ * @param submit Order, priority, completion queue, deadline; NULL for the defaults. Its plan and SG_SUBMIT_UNTRACKED are
+ * ignored, its graph is NULL. A deadline is for the batch's completion, which is behind that of the batches before it.
  * @param[out] out_job One reference to the job, to be released by sg_job_release; NULL on failure. May be NULL.
  * @return As sg_gemm_async and sg_pipeline_prepare; SG_STATUS_BUSY with SG_WHEN_FULL_REFUSE at the limit of batches;
  * SG_STATUS_DEADLOCK if a function or a callback would wait for a batch: nothing is submitted.
- * Blocks at the limit of batches in flight, and while the first push prepares; otherwise never on work in flight. Any
- * thread. Since 0.2.
+ * Blocks at the limit of batches in flight or of the context's jobs, while the first push prepares, and with a native
+ * stream as sg_gemm_async. Any thread. Since 0.2.
  */
 SG_API sg_status sg_pipeline_push_async(sg_pipeline *pipeline, const void *input, void *output, const sg_submit *submit,
                                         sg_job **out_job);
