@@ -64,7 +64,7 @@ void batch_maker::add_taking(std::initializer_list<std::pair<char *, std::int64_
   submission taking;
   taking.follows_on_device = on_.orders_commands();
   for (const auto &[memory, bytes] : buffers)
-    if (memory && bytes > 0) taking.accesses.push_back({footprint::rectangle(memory, bytes, 1, bytes), true, false});
+    if (bytes > 0) taking.accesses.push_back({footprint::rectangle(memory, bytes, 1, bytes), true, false});
   if (taking.accesses.empty()) return;
   to.works.push_back(std::move(taking));
   to.roles.push_back(role);
@@ -100,14 +100,8 @@ batch_works batch_maker::make(const pipeline_memory &memory, std::int64_t number
     return list[static_cast<std::size_t>(index % static_cast<std::int64_t>(list.size()))];
   };
   const batch_buffers own = at(memory.batches, number);
-  std::int64_t streamed = 0, weight_buffer_bytes = 0, workspace_bytes = 0, output_bytes[2] = {0, 0};
-  for (std::size_t s = 0; s < stages_.size(); ++s) {
-    const pipeline_stage &stage = stages_[s];
-    streamed += stage.is_streamed();
-    if (stage.is_streamed()) weight_buffer_bytes = std::max(weight_buffer_bytes, stage.weights_bytes);
-    workspace_bytes = std::max(workspace_bytes, stage.workspace_bytes);
-    output_bytes[s % 2] = std::max(output_bytes[s % 2], stage.output_bytes);
-  }
+  std::int64_t streamed = 0;
+  for (const pipeline_stage &stage : stages_) streamed += stage.is_streamed();
   batch_works made;
   if (!ends.input_in_place) {
     made.works.push_back(copy(own.input, SG_MEMORY_DEVICE, ends.input, ends.input_space, input_bytes_, "input"));
@@ -116,9 +110,8 @@ batch_works batch_maker::make(const pipeline_memory &memory, std::int64_t number
   char *input = ends.input_in_place ? ends.input : own.input;
   for (std::size_t s = 0; s < stages_.size(); ++s) {
     const pipeline_stage &stage = stages_[s];
-    const bool is_last = s + 1 == stages_.size();
-    char *const output = is_last && ends.output_in_place ? ends.output : own.outputs[s % 2];
-    char *const own_output = output == ends.output && ends.output_in_place ? nullptr : output;
+    const bool in_place = s + 1 == stages_.size() && ends.output_in_place;
+    char *const output = in_place ? ends.output : own.outputs[s % 2];
     address_moves moves;
     moves.add(stage.input, stage.input_bytes, input);
     moves.add(stage.output, stage.output_bytes, output);
@@ -127,19 +120,18 @@ batch_works batch_maker::make(const pipeline_memory &memory, std::int64_t number
       char *buffer = memory.resident[s];
       if (stage.is_streamed()) {
         buffer = at(memory.weight_buffers, number * streamed + stage.streamed_index);
-        add_taking({{buffer, weight_buffer_bytes}}, batch_role::transfer_in, made);
+        add_taking({{buffer, memory.weight_buffer_bytes}}, batch_role::transfer_in, made);
         add_weights(stage, buffer, made);
       }
       moves.add(stage.weights_begin, stage.weights_bytes, buffer);
     }
-    add_taking({{own_output, output_bytes[s % 2]}, {own.workspace, stage.workspace_bytes > 0 ? workspace_bytes : 0}},
+    add_taking({{output, in_place ? 0 : memory.sizes.outputs[s % 2]},
+                {own.workspace, stage.workspace_bytes > 0 ? memory.sizes.workspace : 0}},
                batch_role::work, made);
-    std::vector<submission> own_works;
-    if (stage.record && calls) {
-      own_works = stage.record(stage, number);
-      require_own_addresses(stage, own_works);
-    }
-    for (const submission &recorded : stage.record &&calls ? own_works : stage.works) {
+    const bool asks = stage.record && calls;
+    const std::vector<submission> given = asks ? stage.record(stage, number) : std::vector<submission>();
+    if (asks) require_own_addresses(stage, given);
+    for (const submission &recorded : asks ? given : stage.works) {
       made.works.push_back(moves.moved(recorded));
       if (made.works.back().label.empty()) made.works.back().label = stage.name;
       made.roles.push_back(batch_role::work);

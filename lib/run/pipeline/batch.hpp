@@ -68,6 +68,8 @@ struct batch_sizes {
 };
 
 struct pipeline_memory {
+  batch_sizes sizes;                     // of the buffers of each batch
+  std::int64_t weight_buffer_bytes = 0;  // of each of the weight buffers
   std::vector<batch_buffers> batches;
   std::vector<char *> weight_buffers;  // of streamed weights
   std::vector<char *> resident;        // by stage; NULL: none

@@ -172,6 +172,8 @@ char *pipeline::device_memory(std::int64_t bytes) {
 
 void pipeline::allocate() {
   memory_ = {};
+  memory_.sizes = choice_.batch;
+  memory_.weight_buffer_bytes = choice_.weight_buffer_bytes;
   buffers_.clear();
   try {
     for (std::int32_t i = 0; i < choice_.depth; ++i)

@@ -32,6 +32,8 @@ class imagined_memory {
     for (const pipeline_stage &each : stages)
       if (each.weights_bytes > 0 && !each.is_streamed()) bytes += each.weights_bytes;
     range_ = std::make_unique<address_range>(known, std::max<std::int64_t>(bytes, 1), first_device);
+    memory_.sizes = sizes.batch;
+    memory_.weight_buffer_bytes = sizes.weight_buffer_bytes;
     char *next = range_->begin();
     const auto take = [&next](std::int64_t taken) { return next += taken, next - taken; };
     for (std::int32_t i = 0; i < depth; ++i) memory_.batches.push_back(sizes.batch.at(take(sizes.batch.total())));

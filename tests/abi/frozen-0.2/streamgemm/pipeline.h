@@ -5,7 +5,7 @@
  *
  * A stage is recorded once: sg_pipeline_add_stage returns addresses that stand for its input, its output, its workspace
  * and its weights, and a graph; the operations of the stage are recorded into the graph (sg_submit.graph) with these
- * addresses. Each pushed batch runs the recorded operations with the addresses of its own buffers. A stage that is to
+ * addresses, and not with those of another stage. Each pushed batch runs the recorded operations with the addresses of its own buffers. A stage that is to
  * differ from batch to batch has a function instead, which is called for each batch.
  *
  * The input of the first stage is the batch's; that of another stage is the output of the stage before it. The output
@@ -40,11 +40,10 @@ typedef struct sg_pipeline_options {
   uint64_t memory_limit; /**< Limit of the pipeline's device memory in bytes; 0: nine tenths of what the device model's
                               memory, or the context's limit, leaves beside the context's buffers. */
   int32_t depth;         /**< Batches that have buffers of their own; 0: chosen by simulation, at most 4. At most 64. */
-  int32_t weight_buffers; /**< Buffers of streamed weights, each large enough for any stage; 0: chosen by simulation, at
-                             most
-                               4. At most 64. */
+  int32_t weight_buffers;    /**< Buffers of streamed weights, each large enough for any stage; 0: chosen by simulation, at
+                                  most 4. At most 64. */
   int32_t batches_in_flight; /**< Limit of batches that have been pushed and have not completed; 0: twice the depth,
-                                plus 2. */
+                                  plus 2. */
   sg_when_full when_full;    /**< What sg_pipeline_push_async does at that limit. Default: it waits. */
 } sg_pipeline_options;
 
@@ -68,17 +67,16 @@ typedef struct sg_weight {
 
 /** A stage, with the addresses that its operations use. Since 0.2. */
 typedef struct sg_stage {
-  size_t struct_size; /**< sizeof(sg_stage), set by SG_STAGE_INIT. */
-  sg_graph *graph; /**< Takes the operations. The pipeline's: not to be released or run; valid until it is prepared. */
-  const void
-      *input;   /**< Of as many bytes as the output of the stage before; multiples of 256, like all addresses here. */
-  void *output; /**< Of sg_stage_desc.output_bytes. */
+  size_t struct_size;   /**< sizeof(sg_stage), set by SG_STAGE_INIT. */
+  sg_graph *graph;      /**< Takes the operations. The pipeline's: not to be released or run; valid until it is prepared. */
+  const void *input;    /**< The batch's input, or the output of the stage before. A multiple of 256, like all addresses here. */
+  void *output;         /**< Of sg_stage_desc.output_bytes. */
   void *workspace;      /**< Of sg_stage_desc.workspace_bytes; its contents at the start are undefined. NULL: none. */
   void *const *weights; /**< The address of each weight; read only. NULL: none. Valid until the pipeline is released. */
-  int64_t batch;     /**< In a function: the number of the batch, from 0, or -1 when the pipeline is prepared: what is
-                        recorded     then is only planned. In a recorded stage -1. */
-  int32_t index;     /**< The number of the stage, from 0. */
-  uint32_t reserved; /**< 0. */
+  int64_t batch;        /**< In a function: the number of the batch, from 0, or -1 when the pipeline is prepared: what is
+                             recorded then is only planned. In a recorded stage -1. */
+  int32_t index;        /**< The number of the stage, from 0. */
+  uint32_t reserved;    /**< 0. */
 } sg_stage;
 
 /** Initial value of an sg_stage. */
