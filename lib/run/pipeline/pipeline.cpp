@@ -272,8 +272,8 @@ void pipeline::push(const ref<job> &parent, submission_order order, const void *
   batch_works batch = maker_.make(memory_, next_batch_, ends, true);
   const auto program = std::make_shared<graph_program>(std::move(batch.works));
   parent->graph = program;
-  order.untracked =
-      false;  // it promises that no other job uses the caller's memory; the buffers are used by every batch
+  // The flag promises that no other job uses the caller's memory; the pipeline's buffers serve every batch.
+  order.untracked = false;
   if (!in_flight_.empty()) order.completes_behind = in_flight_.back().get();
   in_flight_.push_back(parent);
   try {
