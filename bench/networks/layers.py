@@ -50,7 +50,8 @@ def cuda_graph(work, repeats):
 def repeated(work, repeats=REPEATS):
     def run():
         for _ in range(repeats):
-            work()
+            latest = work()
+        return latest
 
     return run
 
