@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operations.hpp"
 
+#include "attention.hpp"
 #include "axpby.hpp"
 #include "convert.hpp"
 #include "gather.hpp"
@@ -35,6 +36,10 @@ bool supports_axpby(const sg_backend_command &command) noexcept {
   return has_axpby(command_as<sg_backend_axpby>(command).type);
 }
 
+bool supports_attention(const sg_backend_command &command) noexcept {
+  return has_attention(command_as<sg_backend_attention>(command));
+}
+
 bool supports_dequantize(const sg_backend_command &command) noexcept {
   return has_dequantize(command_as<sg_backend_dequantize>(command));
 }
@@ -59,7 +64,9 @@ const operation *operation_of(sg_backend_command_kind kind) noexcept {
   static constexpr operation rotary{"rotary embedding", supports_rotary, work_as<sg_backend_rotary>};
   static constexpr operation convert{"conversion", supports_convert, work_as<sg_backend_convert>};
   static constexpr operation gather{"gather", always, work_as<sg_backend_gather>};
+  static constexpr operation attention{"attention", supports_attention, work_as<sg_backend_attention>};
   switch (kind) {
+    case SG_BACKEND_ATTENTION: return &attention;
     case SG_BACKEND_AXPBY: return &axpby;
     case SG_BACKEND_ELEMENTWISE: return &elementwise;
     case SG_BACKEND_SOFTMAX: return &softmax;
