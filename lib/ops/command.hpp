@@ -21,6 +21,7 @@
 #include "ops/softmax.hpp"
 #include "ops/staging.hpp"
 #include "ops/view.hpp"
+#include "ops/windows.hpp"
 
 namespace sg {
 
@@ -51,9 +52,9 @@ constexpr bool in_order(lane where) noexcept { return where.kind != lane_kind::s
 constexpr bool on_device(lane where) noexcept { return where.kind != lane_kind::staging; }
 
 // The operations. A new one is added at the end.
-using payload =
-    std::variant<ops::copy_in, ops::copy_out, ops::pack, ops::unpack, ops::gemm, ops::reduce, ops::axpby,
-                 ops::elementwise, ops::softmax, ops::norm, ops::dequantize, ops::rotary, ops::convert, ops::gather>;
+using payload = std::variant<ops::copy_in, ops::copy_out, ops::pack, ops::unpack, ops::gemm, ops::reduce, ops::axpby,
+                             ops::elementwise, ops::softmax, ops::norm, ops::dequantize, ops::rotary, ops::convert,
+                             ops::gather, ops::im2col, ops::col2im>;
 inline constexpr std::size_t operation_count = std::variant_size_v<payload>;
 
 struct command {

@@ -10,6 +10,7 @@
 #include "gemm.hpp"
 #include "layers.hpp"
 #include "select.hpp"
+#include "windows.hpp"
 
 namespace sg::cpu {
 namespace {
@@ -91,6 +92,15 @@ sg_status gather(const sg_backend_command &what, workspace &space) noexcept {
   return run_gather(as<sg_backend_gather>(what), space);
 }
 
+bool supports_im2col(const sg_backend_command &what) noexcept { return has_im2col(as<sg_backend_im2col>(what)); }
+sg_status im2col(const sg_backend_command &what, workspace &space) noexcept {
+  return run_im2col(as<sg_backend_im2col>(what), space);
+}
+bool supports_col2im(const sg_backend_command &what) noexcept { return has_col2im(as<sg_backend_col2im>(what)); }
+sg_status col2im(const sg_backend_command &what, workspace &space) noexcept {
+  return run_col2im(as<sg_backend_col2im>(what), space);
+}
+
 // By kind.
 constexpr operation operations[] = {
     {},
@@ -106,6 +116,8 @@ constexpr operation operations[] = {
     {sizeof(sg_backend_rotary), supports_rotary, rotary},
     {sizeof(sg_backend_convert), supports_convert, convert},
     {sizeof(sg_backend_gather), always, gather},
+    {sizeof(sg_backend_im2col), supports_im2col, im2col},
+    {sizeof(sg_backend_col2im), supports_col2im, col2im},
 };
 
 constexpr bool fit() noexcept {

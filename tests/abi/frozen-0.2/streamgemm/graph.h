@@ -20,6 +20,7 @@
 
 #include <streamgemm/attention.h>
 #include <streamgemm/axpby.h>
+#include <streamgemm/conv.h>
 #include <streamgemm/convert.h>
 #include <streamgemm/gather.h>
 #include <streamgemm/gemm.h>
@@ -44,7 +45,9 @@ typedef enum sg_operation {
   SG_OPERATION_LINEAR_BACKWARD = 9, /**< sg_linear_backward_async. (sg_linear_async is a GEMM.) */
   SG_OPERATION_ATTENTION = 10,      /**< sg_attention_async. */
   SG_OPERATION_CONVERT = 11,        /**< sg_convert_async. */
-  SG_OPERATION_GATHER = 12          /**< sg_gather_async. */
+  SG_OPERATION_GATHER = 12,         /**< sg_gather_async. */
+  SG_OPERATION_IM2COL = 15,         /**< sg_im2col_async. */
+  SG_OPERATION_COL2IM = 16          /**< sg_col2im_async. */
 } sg_operation;
 
 /** A copy: the arguments of sg_copy_2d_async. sg_copy_async has height 1; its pitches are not used.
@@ -81,13 +84,15 @@ typedef struct sg_operation_desc {
   const sg_attention_desc *attention;             /**< SG_OPERATION_ATTENTION. */
   const sg_convert_desc *convert;                 /**< SG_OPERATION_CONVERT. */
   const sg_gather_desc *gather;                   /**< SG_OPERATION_GATHER. */
+  const sg_im2col_desc *im2col;                   /**< SG_OPERATION_IM2COL. */
+  const sg_col2im_desc *col2im;                   /**< SG_OPERATION_COL2IM. */
 } sg_operation_desc;
 
 /** Initial value of an sg_operation_desc: a marker. */
 #define SG_OPERATION_DESC_INIT                                                                                     \
   {                                                                                                                \
     sizeof(sg_operation_desc), SG_OPERATION_MARKER, 1, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, \
-        NULL, NULL                                                                                                 \
+        NULL, NULL, NULL, NULL                                                                                     \
   }
 
 /**

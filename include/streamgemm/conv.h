@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * @file conv.h
+ * @brief The windows of images as a matrix, and back.
+ *
+ * A batch of `images` images has `channels` channels of height x width pixels each, in the order of an sg_image_layout.
+ * Windows of kernel_h x kernel_w pixels, stride_h and stride_w pixels apart, begin pad_top rows above and pad_left columns
+ * left of an image; the pixels of a window are dilation_h and dilation_w apart. Outside the image there are zeros.
+ *
+ *     out_h = (height + pad_top + pad_bottom - dilation_h * (kernel_h - 1) - 1) / stride_h + 1, rounded down
+ *
+ * and out_w likewise; 0 if the padded image is smaller than a window, or if the image has no pixels.
+ *
+ * The matrix of windows has a row for each window, row (n * out_h + i) * out_w + j for window (i, j) of image n, and a
+ * column for each pixel of a window in each channel, in the order of an sg_filter_layout: those of the filters.
+ *
+ * These are jobs like those of layers.h, whose rules for memory, order, overlap and graphs are theirs too. A refused call
+ * accesses nothing. Operands without elements succeed.
+ */
+#ifndef STREAMGEMM_CONV_H
+#define STREAMGEMM_CONV_H
+
+#include <streamgemm/job.h>
+#include <streamgemm/types.h>
+
+SG_BEGIN_DECLS
+
+/** The order of the elements of an image. Since 0.2. */
+typedef enum sg_image_layout {
+  SG_IMAGE_NCHW = 0, /**< Channel by channel; within each, rows of pixels. */
+  SG_IMAGE_NHWC = 1  /**< Rows of pixels, each of `channels` consecutive elements. */
+} sg_image_layout;
+
+/** The order of the elements of a filter. Since 0.2. */
+typedef enum sg_filter_layout {
+  SG_FILTER_OIHW = 0, /**< Channel by channel; within each, kernel_h rows of kernel_w. As PyTorch and ONNX store filters. */
+  SG_FILTER_OHWI = 1  /**< kernel_h rows of kernel_w, each of as many consecutive elements as there are channels. */
+} sg_filter_layout;
+
+/** Images in memory; the elements of an image are contiguous. Since 0.2. */
+typedef struct sg_images {
+  void *data;     /**< The first element of the first image. */
+  int64_t stride; /**< Elements from one image to the next, at least those of an image; 0: exactly those. */
+} sg_images;
+
+/** The windows of a convolution. All are less than 2^29. Since 0.2. */
+typedef struct sg_windows {
+  int64_t kernel_h;   /**< Rows of a window; > 0. */
+  int64_t kernel_w;   /**< Columns of a window; > 0. */
+  int64_t stride_h;   /**< Rows from window to window; > 0. */
+  int64_t stride_w;   /**< Columns from window to window; > 0. */
+  int64_t dilation_h; /**< Rows from one to the next in a window; > 0. */
+  int64_t dilation_w; /**< Columns from one to the next in a window; > 0. */
+  int64_t pad_top;    /**< Rows of zeros above an image; >= 0. */
+  int64_t pad_left;   /**< Columns of zeros left of an image; >= 0. */
+  int64_t pad_bottom; /**< Rows of zeros below an image; >= 0. */
+  int64_t pad_right;  /**< Columns of zeros right of an image; >= 0. */
+} sg_windows;
+
+/** Initial value of an sg_windows: each pixel. */
+#define SG_WINDOWS_INIT {1, 1, 1, 1, 1, 1, 0, 0, 0, 0}
+
+/** Descriptor of the matrix of windows of images. Any element type, which is the matrix's. Since 0.2. */
+typedef struct sg_im2col_desc {
+  size_t struct_size;           /**< sizeof(sg_im2col_desc), set by SG_IM2COL_DESC_INIT. */
+  sg_images x;                  /**< The images; read only. */
+  sg_matrix matrix;             /**< The result, images*out_h*out_w x used_channels*kernel_h*kernel_w. It does not overlap the
+                                     images. */
+  int64_t images;               /**< >= 0. SG_IM2COL_DESC_INIT sets 1. */
+  int64_t channels;             /**< Of an image; >= 0, < 2^29. */
+  int64_t height;               /**< >= 0, < 2^29. */
+  int64_t width;                /**< >= 0, < 2^29. */
+  int64_t first_channel;        /**< The first one that the matrix has; >= 0: a group of channels is a range. */
+  int64_t used_channels;        /**< Number of channels that it has; 0: all from first_channel. */
+  sg_windows windows;           /**< SG_IM2COL_DESC_INIT: each pixel. */
+  sg_image_layout image_layout; /**< Default: NCHW. */
+  sg_filter_layout columns;     /**< Order of the matrix's columns. Default: OIHW. */
+} sg_im2col_desc;
+
+/** Initial value of an sg_im2col_desc. */
+#define SG_IM2COL_DESC_INIT                                                                                          \
+  {                                                                                                                  \
+    sizeof(sg_im2col_desc), {NULL, 0}, {NULL, 0, 0, 0, SG_DTYPE_F32, SG_LAYOUT_ROW_MAJOR}, 1, 0, 0, 0, 0, 0,         \
+        SG_WINDOWS_INIT, SG_IMAGE_NCHW, SG_FILTER_OIHW                                                               \
+  }
+
+/**
+ * Descriptor of the sum of windows: each element of the images becomes the sum of the elements of the matrix that
+ * sg_im2col takes from it, 0 if there is none. That is the gradient of sg_im2col. The type is f64, f32, f16 or bf16; sums
+ * are kept in f64 for f64 and in f32 for the others, always in the same order, and rounded once. Since 0.2.
+ */
+typedef struct sg_col2im_desc {
+  size_t struct_size;           /**< sizeof(sg_col2im_desc), set by SG_COL2IM_DESC_INIT. */
+  sg_matrix matrix;             /**< The matrix of windows; read only. */
+  sg_images x;                  /**< The result: images of the matrix's type. Of channels that are not used nothing is
+                                     written. It does not overlap the matrix. */
+  int64_t images;               /**< >= 0. SG_COL2IM_DESC_INIT sets 1. */
+  int64_t channels;             /**< As in sg_im2col_desc, and so are the fields below. */
+  int64_t height;               /**< Of an image. */
+  int64_t width;                /**< Of an image. */
+  int64_t first_channel;        /**< The first channel of the matrix. */
+  int64_t used_channels;        /**< Number of channels of the matrix; 0: all from first_channel. */
+  sg_windows windows;           /**< SG_COL2IM_DESC_INIT: each pixel. */
+  sg_image_layout image_layout; /**< Default: NCHW. */
+  sg_filter_layout columns;     /**< Order of the matrix's columns. Default: OIHW. */
+  int32_t accumulate;           /**< 1: the sums are added to the images, which are read then; 0: they replace them. */
+  uint32_t reserved;            /**< 0. */
+} sg_col2im_desc;
+
+/** Initial value of an sg_col2im_desc. */
+#define SG_COL2IM_DESC_INIT                                                                                          \
+  {                                                                                                                  \
+    sizeof(sg_col2im_desc), {NULL, 0, 0, 0, SG_DTYPE_F32, SG_LAYOUT_ROW_MAJOR}, {NULL, 0}, 1, 0, 0, 0, 0, 0,         \
+        SG_WINDOWS_INIT, SG_IMAGE_NCHW, SG_FILTER_OIHW, 0, 0                                                         \
+  }
+
+/**
+ * Submits the matrix of windows and returns at once.
+ * @param context The context that runs it.
+ * @param desc The operands; read during the call only. The caller owns the memory; job.h states its lifetime.
+ * @param submit Order, priority, completion queue; NULL for the defaults. Its plan is ignored.
+ * @param[out] out_job One reference to the job, to be released by sg_job_release; NULL on failure. May be NULL.
+ * @return SG_STATUS_OK: submitted; SG_STATUS_INVALID_ARGUMENT, SG_STATUS_INVALID_HANDLE, SG_STATUS_UNSUPPORTED (host memory
+ * on a device with memory of its own, types), SG_STATUS_OUT_OF_MEMORY, SG_STATUS_BUSY (the context's job limit),
+ * SG_STATUS_SHUTDOWN: not submitted, nothing is accessed.
+ * Never blocks on work in flight, unless the context has a job limit. Any thread. Since 0.2.
+ */
+SG_API sg_status sg_im2col_async(sg_context *context, const sg_im2col_desc *desc, const sg_submit *submit,
+                                 sg_job **out_job);
+
+/**
+ * Submits the matrix of windows and waits for it: sg_im2col_async and sg_job_wait in one.
+ * @return The job's status, or why it was not submitted. Blocks. Any thread. Since 0.2.
+ */
+SG_API sg_status sg_im2col(sg_context *context, const sg_im2col_desc *desc, const sg_submit *submit);
+
+/**
+ * Submits the sum of windows and returns at once.
+ * @param context,desc,submit,out_job As in sg_im2col_async.
+ * @return As sg_im2col_async. Never blocks on work in flight, unless the context has a job limit. Any thread. Since 0.2.
+ */
+SG_API sg_status sg_col2im_async(sg_context *context, const sg_col2im_desc *desc, const sg_submit *submit,
+                                 sg_job **out_job);
+
+/**
+ * Submits the sum of windows and waits for it: sg_col2im_async and sg_job_wait in one.
+ * @return The job's status, or why it was not submitted. Blocks. Any thread. Since 0.2.
+ */
+SG_API sg_status sg_col2im(sg_context *context, const sg_col2im_desc *desc, const sg_submit *submit);
+
+SG_END_DECLS
+
+#endif /* STREAMGEMM_CONV_H */
