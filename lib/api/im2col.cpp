@@ -38,7 +38,8 @@ void submit_im2col(context &on, const sg_im2col_desc &d, const char *name, check
   const checked_windows w = windows_of(d, name);
   const given_operand matrix{name, "matrix", d.matrix, nullptr, 0};
   require_matrix(matrix, w);
-  const sg_matrix view = image_view(d.x, checked_stride(name, "x", d.x, w), w, d.matrix.dtype);
+  const sg_matrix view =
+      image_view(d.x, checked_stride(name, "x", d.x, w.images, w.elements_of_image()), w, d.matrix.dtype);
   const given_operand images{name, "x", view, nullptr, 0};
   layer x;
   ops::im2col what;
@@ -62,7 +63,8 @@ void submit_col2im(context &on, const sg_col2im_desc &d, const char *name, check
   require_layer_type(matrix);
   require_reserved_zero(d.reserved, name);
   require_range(d.accumulate, 0, 1, (std::string(name) + "->accumulate").c_str());
-  const sg_matrix view = image_view(d.x, checked_stride(name, "x", d.x, w), w, d.matrix.dtype);
+  const sg_matrix view =
+      image_view(d.x, checked_stride(name, "x", d.x, w.images, w.elements_of_image()), w, d.matrix.dtype);
   const given_operand images{name, "x", view, nullptr, 0};
   const bool has_windows = w.positions() > 0;
   layer x;

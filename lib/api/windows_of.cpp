@@ -83,13 +83,13 @@ checked_windows check_windows(const given_windows &x) {
   return made;
 }
 
-std::int64_t checked_stride(const char *desc, const char *name, const sg_images &x, const checked_windows &w) {
-  const std::int64_t least = w.elements_of_image();
-  if (x.stride != 0 && x.stride < least && w.images > 1)
+std::int64_t checked_stride(const char *desc, const char *name, const sg_images &x, std::int64_t images,
+                            std::int64_t elements) {
+  if (x.stride != 0 && x.stride < elements && images > 1)
     throw error(SG_STATUS_INVALID_ARGUMENT, "%s->%s.stride is %lld; an image has %lld elements", desc, name,
-                long_long{x.stride}, long_long{least});
-  const std::int64_t stride = w.images > 1 && x.stride != 0 ? x.stride : least;
-  checked_mul(checked_mul(stride, w.images, "images"), 16, "images");
+                long_long{x.stride}, long_long{elements});
+  const std::int64_t stride = images > 1 && x.stride != 0 ? x.stride : elements;
+  checked_mul(checked_mul(stride, images, "images"), 16, "images");
   return stride;
 }
 

@@ -32,8 +32,9 @@ struct checked_windows {
 // Throws sg::error naming the field.
 checked_windows check_windows(const given_windows &x);
 
-// The stride of images whose elements are contiguous. Throws if they overlap.
-std::int64_t checked_stride(const char *desc, const char *name, const sg_images &x, const checked_windows &w);
+// The stride of `images` images of `elements` contiguous elements. Throws if they overlap.
+std::int64_t checked_stride(const char *desc, const char *name, const sg_images &x, std::int64_t images,
+                            std::int64_t elements);
 
 // The used channels of images as a matrix with a column for each image.
 sg_matrix image_view(const sg_images &x, std::int64_t stride, const checked_windows &w, sg_dtype type);
