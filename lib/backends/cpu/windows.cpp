@@ -82,24 +82,48 @@ sg_status by_columns(const sg_backend_windows &w, const T *x, T *matrix, workspa
   return SG_STATUS_OK;
 }
 
-// The columns of a position are contiguous: for each tap, the channels of each group.
+// Each channel's taps are adjacent, in all groups: a tap of consecutive channels is one run.
+bool has_taps_inner(const sg_backend_windows &w) noexcept { return !w.channels_inner || w.channels == w.groups; }
+
+// The columns of a position are contiguous. A row of taps is one run if pixels and taps are adjacent; otherwise a tap
+// is, of all channels or of each group.
 template <class T>
 sg_status by_positions(const sg_backend_windows &w, const T *x, T *matrix, workspace &space) noexcept {
   const std::int64_t of_image = std::int64_t{w.out_h} * w.out_w, taps = std::int64_t{w.kernel_h} * w.kernel_w;
-  const std::int64_t size = w.channels / w.groups, step = w.channels_inner ? 1 : taps;
+  const std::int64_t size = w.channels / w.groups;
+  const bool whole_rows = w.channels_inner && w.groups == 1 && w.dilation_w == 1 && w.channel == 1 && w.pixel == size;
+  const bool taps_inner = has_taps_inner(w);
   poll end(space);
+  const auto add_row = [&](T *to, const T *row, std::int64_t left) {
+    const std::int64_t first = std::clamp<std::int64_t>(-left, 0, w.kernel_w);
+    const std::int64_t last = std::clamp<std::int64_t>(w.width - left, first, w.kernel_w);
+    fill_run<T>(to, 1, nullptr, 0, first * size);
+    if (first < last) fill_run(to + first * size, 1, row + (left + first) * size, 1, (last - first) * size);
+    fill_run<T>(to + last * size, 1, nullptr, 0, (w.kernel_w - last) * size);
+  };
   for (std::int64_t p = 0; p < w.positions; ++p) {
     const std::int64_t at = w.first_position + p, image = at / of_image, in_image_at = at % of_image;
     const std::int64_t top = in_image_at / w.out_w * w.stride_h - w.pad_top;
     const std::int64_t left = in_image_at % w.out_w * w.stride_w - w.pad_left;
     T *const to = matrix + p * w.position;
-    for (std::int64_t tap = 0; tap < taps; ++tap) {
-      const std::int64_t ih = top + tap / w.kernel_w * w.dilation_h, iw = left + tap % w.kernel_w * w.dilation_w;
-      const bool inside = ih >= 0 && ih < w.height && iw >= 0 && iw < w.width;
-      const T *const from = inside ? x + image * w.image + ih * w.row + iw * w.pixel : nullptr;
-      for (std::int64_t g = 0; g < w.groups; ++g)
-        fill_run(to + column_of(w, g * size, tap), step, inside ? from + g * size * w.channel : nullptr, w.channel,
-                 size);
+    for (std::int64_t kh = 0; kh < w.kernel_h; ++kh) {
+      const std::int64_t ih = top + kh * w.dilation_h;
+      const bool in_rows = ih >= 0 && ih < w.height;
+      const T *const row = x + image * w.image + (in_rows ? ih * w.row : 0);
+      if (whole_rows && in_rows) {
+        add_row(to + kh * w.kernel_w * size, row, left);
+        continue;
+      }
+      for (std::int64_t kw = 0; kw < w.kernel_w; ++kw) {
+        const std::int64_t iw = left + kw * w.dilation_w, tap = kh * w.kernel_w + kw;
+        const T *const from = in_rows && iw >= 0 && iw < w.width ? row + iw * w.pixel : nullptr;
+        if (taps_inner) {
+          fill_run(to + tap, taps, from, w.channel, w.channels);
+        } else {
+          for (std::int64_t g = 0; g < w.groups; ++g)
+            fill_run(to + (g * taps + tap) * size, 1, from ? from + g * size * w.channel : nullptr, w.channel, size);
+        }
+      }
     }
     if (end.stops(w.channels * taps)) return SG_STATUS_CANCELLED;
   }
@@ -168,12 +192,13 @@ class row_of_sums {
     }
   }
   void add_channels(Real *to, std::int64_t c, std::int64_t count, std::int64_t at, std::int64_t tap, std::int64_t n) {
-    const std::int64_t size = w_.channels / w_.groups, taps = std::int64_t{w_.kernel_h} * w_.kernel_w;
+    const std::int64_t taps = std::int64_t{w_.kernel_h} * w_.kernel_w, size = w_.channels / w_.groups;
+    const bool taps_inner = has_taps_inner(w_);
+    const std::int64_t step = taps_inner ? taps : 1;
     for (std::int64_t j = 0; j < n; ++j)
       for (std::int64_t i = 0; i < count;) {
-        const std::int64_t some = std::min(count - i, size - (c + i) % size);
-        load_run(run_, what_.matrix, what_.matrix_type, (at + j) * w_.position + column_of(w_, c + i, tap),
-                 w_.channels_inner ? 1 : taps, some);
+        const std::int64_t some = taps_inner ? count : std::min(count - i, size - (c + i) % size);
+        load_run(run_, what_.matrix, what_.matrix_type, (at + j) * w_.position + column_of(w_, c + i, tap), step, some);
         for (std::int64_t s = 0; s < some; ++s) to[j * w_.stride_w * count + i + s] += run_[s];
         i += some;
       }
