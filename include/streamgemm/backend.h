@@ -75,7 +75,8 @@ typedef enum sg_backend_command_kind {
   SG_BACKEND_CONVERT = 11,    /**< sg_backend_convert. */
   SG_BACKEND_GATHER = 12,     /**< sg_backend_gather. */
   SG_BACKEND_IM2COL = 13,     /**< sg_backend_im2col. */
-  SG_BACKEND_COL2IM = 14      /**< sg_backend_col2im. */
+  SG_BACKEND_COL2IM = 14,     /**< sg_backend_col2im. */
+  SG_BACKEND_CONV = 15        /**< sg_backend_conv. */
 } sg_backend_command_kind;
 
 /** The beginning of every command. */
@@ -344,6 +345,22 @@ typedef struct sg_backend_col2im {
   int32_t accumulate;        /**< 1: the images are read and added. */
   uint32_t reserved;         /**< 0. */
 } sg_backend_col2im;
+
+/** Y = activation(conv(X, W) + bias) of whole images without gaps, as sg_conv2d_desc describes it; Y in the order of X. A device
+ * without it has sg_backend_im2col and GEMMs. */
+typedef struct sg_backend_conv {
+  sg_backend_command header; /**< SG_BACKEND_CONV. */
+  sg_backend_windows of;     /**< Of X, and channels_inner of W; the fields of positions and columns are 0. */
+  int64_t y_image;           /**< From image to image of Y, in elements. */
+  const void *x;             /**< The images; read. */
+  const void *w;             /**< The filters, contiguous; read. */
+  const void *bias;          /**< A value for each output channel; NULL: zeros. Read. */
+  void *y;                   /**< The result; overlaps no other operand. */
+  int32_t out_channels;      /**< A multiple of of.groups; > 0. */
+  sg_dtype type;             /**< Of all operands. */
+  sg_activation activation;  /**< As in sg_backend_gemm. */
+  uint32_t reserved;         /**< 0. */
+} sg_backend_conv;
 
 /** The memory space of an address. */
 typedef struct sg_backend_space {

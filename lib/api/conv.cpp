@@ -13,6 +13,7 @@
 #include "api/submission.hpp"
 #include "api/wait.hpp"
 #include "api/windows_of.hpp"
+#include "ops/conv.hpp"
 
 namespace sg {
 
@@ -130,6 +131,15 @@ class conv_operands {
     order.go(std::move(work), accesses_.data(), order.untracked() && !order.records() ? 0 : accesses_.size(), out_job);
   }
 
+  // Whether the device has a command of its own for it.
+  void look_for_conv(const sg_conv2d_desc &d) {
+    auto wanted = backend_command<sg_backend_conv>();
+    wanted.of = lower_images(form_.of, {});
+    wanted.type = d.dtype;
+    wanted.activation = d.activation;
+    form_.by_device = on_.on().supports(wanted.header);
+  }
+
   void require_supported(bool takes_windows, bool adds_windows) const {
     auto take = backend_command<sg_backend_im2col>();
     take.element_bytes = static_cast<std::int32_t>(size_of(problems_.front().a.type));
@@ -191,6 +201,7 @@ void submit_conv2d(context &on, const sg_conv2d_desc &d, const char *name, check
     all.bind_values(0, operand_name::b, "w", d.w, f.columns_of_group(), d.out_channels, d.dtype, use::read);
     if (d.bias) all.bind_values(0, operand_name::bias, "bias", d.bias, d.out_channels, 1, d.dtype, use::read);
     all.require_supported(!f.is_direct() && f.of.channels > 0, false);
+    all.look_for_conv(d);
   }
   all.require_disjoint();
   all.submit(on, layer_kind::conv, SG_OPERATION_CONV2D, order, out_job);

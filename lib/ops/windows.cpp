@@ -53,24 +53,11 @@ command_cost cost_of(const device_model &model, double bytes) {
 }
 
 sg_backend_windows lowered(const windows &w, const view &image, const view &matrix) {
-  sg_backend_windows to{};
-  to.images = image.cols;
-  to.image = image.ld;
-  to.channel = w.channels_last ? 1 : w.pixels();
-  to.pixel = w.channels_last ? w.image_channels : 1;
-  to.row = w.width * to.pixel;
+  sg_backend_windows to = lower_images(w, image);
   to.first_position = w.first_position;
   to.positions = positions_in(w, matrix);
   to.position = w.positions_are_rows ? 1 : matrix.ld;
   to.column = w.positions_are_rows ? matrix.ld : 1;
-  to.channels = w.channels, to.groups = w.groups;
-  to.height = w.height, to.width = w.width;
-  to.kernel_h = w.kernel_h, to.kernel_w = w.kernel_w;
-  to.stride_h = w.stride_h, to.stride_w = w.stride_w;
-  to.dilation_h = w.dilation_h, to.dilation_w = w.dilation_w;
-  to.pad_top = w.pad_top, to.pad_left = w.pad_left;
-  to.out_h = w.out_h, to.out_w = w.out_w;
-  to.channels_inner = w.channels_inner;
   return to;
 }
 
@@ -162,6 +149,24 @@ double seconds_of_col2im(const device_model &model, const sg_backend_command &co
 }
 
 }  // namespace
+
+sg_backend_windows lower_images(const ops::windows &w, const view &image) noexcept {
+  sg_backend_windows to{};
+  to.images = image.cols;
+  to.image = image.ld;
+  to.channel = w.channels_last ? 1 : w.pixels();
+  to.pixel = w.channels_last ? w.image_channels : 1;
+  to.row = w.width * to.pixel;
+  to.channels = w.channels, to.groups = w.groups;
+  to.height = w.height, to.width = w.width;
+  to.kernel_h = w.kernel_h, to.kernel_w = w.kernel_w;
+  to.stride_h = w.stride_h, to.stride_w = w.stride_w;
+  to.dilation_h = w.dilation_h, to.dilation_w = w.dilation_w;
+  to.pad_top = w.pad_top, to.pad_left = w.pad_left;
+  to.out_h = w.out_h, to.out_w = w.out_w;
+  to.channels_inner = w.channels_inner;
+  return to;
+}
 
 constinit const operation ops::im2col::entry{"im2col",        access_im2col, defect_of_im2col,  cost_of_im2col,
                                              describe_im2col, lower_im2col,  SG_BACKEND_IM2COL, seconds_of_im2col};

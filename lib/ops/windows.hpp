@@ -57,6 +57,9 @@ struct col2im : windows {
 
 }  // namespace ops
 
+// The images of a view as a backend takes them; without the matrix.
+sg_backend_windows lower_images(const ops::windows &w, const view &image) noexcept;
+
 template <>
 struct backend_kind<sg_backend_im2col> : kind_constant<SG_BACKEND_IM2COL> {};
 template <>

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "gemm_case.hpp"
+#include "ops/conv.hpp"
 
 namespace sg::test {
 namespace {
@@ -147,6 +148,57 @@ class windows : public conformance {
           << (accumulates ? ", accumulated" : "");
   }
 
+  // Y = activation(conv(X, W) + bias), of numbers so small and few that every type has the sums.
+  void convolve(sg_backend_windows w, sg_dtype type, bool has_bias, sg_activation activation) {
+    const std::int64_t size = w.channels / w.groups, taps = std::int64_t{w.kernel_h} * w.kernel_w;
+    const std::int64_t outputs = w.groups * (1 + below(5)), of_group = outputs / w.groups;
+    const bool last = w.channel == 1 && w.pixel > 1;
+    w.pixel = last ? w.channels : 1, w.row = w.width * w.pixel, w.channel = last ? 1 : w.height * w.width;
+    w.image = std::int64_t{w.height} * w.width * w.channels;
+    w.first_position = w.positions = w.position = w.column = 0;
+    auto what = backend_command<sg_backend_conv>();
+    what.of = w, what.type = type, what.activation = activation, what.out_channels = std::int32_t(outputs);
+    const std::int64_t of_image = std::int64_t{w.out_h} * w.out_w;
+    what.y_image = outputs * of_image;
+    if (!dev()->supports(what.header)) return;
+    ++convolved_;
+    host_operand x(type, w.images * w.image, 1, 0, 1), y(type, w.images * what.y_image, 1, 0, 1);
+    host_operand filters(type, outputs * size * taps, 1, 0, 1), bias(type, outputs, 1, 0, 1);
+    for (host_operand *each : {&x, &y, &filters, &bias})
+      for (std::int64_t i = 0; i < each->rows; ++i) each->set(0, i, 0, real(below(3)) - 1);
+    std::vector<real> wanted(std::size_t(y.rows));
+    for (std::int64_t n = 0; n < w.images; ++n)
+      for (std::int64_t o = 0; o < outputs; ++o)
+        for (std::int64_t p = 0; p < of_image; ++p) {
+          real sum = has_bias ? bias.get(0, o, 0).real() : 0;
+          for (std::int64_t c = 0; c < size; ++c)
+            for (std::int64_t tap = 0; tap < taps; ++tap) {
+              const std::int64_t ih = p / w.out_w * w.stride_h - w.pad_top + tap / w.kernel_w * w.dilation_h;
+              const std::int64_t iw = p % w.out_w * w.stride_w - w.pad_left + tap % w.kernel_w * w.dilation_w;
+              if (ih < 0 || ih >= w.height || iw < 0 || iw >= w.width) continue;
+              const std::int64_t channel = o / of_group * size + c;
+              const std::int64_t from = n * w.image + channel * w.channel + ih * w.row + iw * w.pixel;
+              const std::int64_t at = o * size * taps + (w.channels_inner ? tap * size + c : c * taps + tap);
+              sum += x.get(0, from, 0).real() * filters.get(0, at, 0).real();
+            }
+          const std::int64_t to = n * what.y_image + (last ? p * outputs + o : o * of_image + p);
+          wanted[std::size_t(to)] = activation == SG_ACTIVATION_RELU && sum < 0 ? 0 : sum;
+        }
+    memory at_x(dev(), std::int64_t(x.bytes.size())), at_y(dev(), std::int64_t(y.bytes.size()));
+    memory at_w(dev(), std::int64_t(filters.bytes.size())), at_bias(dev(), std::int64_t(bias.bytes.size()));
+    at_x.write(stream_, x.bytes.data());
+    at_w.write(stream_, filters.bytes.data());
+    at_bias.write(stream_, bias.bytes.data());
+    what.x = at_x.data(), what.w = at_w.data(), what.y = at_y.data();
+    what.bias = has_bias ? at_bias.data() : nullptr;
+    run(what);
+    at_y.read(stream_, y.bytes.data());
+    for (std::int64_t i = 0; i < y.rows; ++i)
+      ASSERT_EQ(double(wanted[std::size_t(i)]), double(y.get(0, i, 0).real()))
+          << text(w) << " to " << outputs << ", " << sg::name_of(type) << ", element " << i;
+  }
+
+  int convolved_ = 0;
   stream stream_{dev()};
   std::mt19937_64 random_{42};
 };
@@ -192,6 +244,19 @@ TEST_P(windows, of_large_images) {
       take(w, 4);
       for (const sg_dtype type : {SG_DTYPE_F32, SG_DTYPE_BF16}) add(w, SG_DTYPE_F32, type, last);
     }
+}
+
+// Where the device has a command for it.
+TEST_P(windows, are_convolved) {
+  for (int turn = 0; turn < 300 && !HasFatalFailure(); ++turn) {
+    sg_backend_windows w = any();
+    if (turn % 4 != 0) w.dilation_h = w.dilation_w = 1;
+    w.out_h = (w.height + w.pad_top - w.dilation_h * (w.kernel_h - 1) - 1 + w.pad_top) / w.stride_h + 1;
+    w.out_w = (w.width + w.pad_left - w.dilation_w * (w.kernel_w - 1) - 1 + w.pad_left) / w.stride_w + 1;
+    if (w.out_h <= 0 || w.out_w <= 0) continue;
+    convolve(w, turn % 2 ? SG_DTYPE_F32 : SG_DTYPE_BF16, turn % 3 != 0, sg_activation(turn / 2 % 2));
+  }
+  RecordProperty("convolved", convolved_);
 }
 
 TEST_P(windows, types_that_no_device_has) {

@@ -118,7 +118,7 @@ TEST(conv, every_form_is_sound) {
     if (w.kernel_h * w.kernel_w == 1) w.out_h = w.height, w.out_w = w.width;
     w.channels_last = below(2), w.positions_are_rows = !w.channels_last, w.channels_inner = below(2);
     c.f.workspace = below(3) ? 0 : 100000 + below(200000);
-    c.gap = below(3) ? 0 : below(5);
+    c.gap = below(3) ? 0 : below(5), c.f.by_device = below(3) == 0;
     constexpr sg_dtype types[] = {SG_DTYPE_F64, SG_DTYPE_F32, SG_DTYPE_F16, SG_DTYPE_BF16};
     c.type = types[turn % 4];
     if (below(2))
@@ -192,6 +192,20 @@ TEST(conv, fits_little_memory) {
       EXPECT_EQ(SG_STATUS_OUT_OF_MEMORY, e.status()) << e.what();
     }
   }
+}
+
+// A device's own command takes images without gaps, unless they are fewer than the cores.
+TEST(conv, by_the_device_where_it_can) {
+  conv_case c = resnet(16, 64, 56, 3);
+  c.f.by_device = true;
+  const schedule s = planned(c, layer_kind::conv, cores(8));
+  EXPECT_EQ(8u, s.commands.size());
+  EXPECT_TRUE(s.commands[0].is<ops::conv>());
+  EXPECT_EQ(0, s.device_bytes);
+  c.images = 1;
+  EXPECT_LT(8u, planned(c, layer_kind::conv, cores(8)).commands.size());
+  c.images = 16, c.gap = 3;
+  EXPECT_LT(8u, planned(c, layer_kind::conv, cores(8)).commands.size());
 }
 
 // Every core has windows of its own.

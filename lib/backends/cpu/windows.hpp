@@ -14,4 +14,8 @@ bool has_col2im(const sg_backend_col2im &what) noexcept;
 sg_status run_im2col(const sg_backend_im2col &what, workspace &space) noexcept;
 sg_status run_col2im(const sg_backend_col2im &what, workspace &space) noexcept;
 
+// With oneDNN only (onednn_conv.cpp): images without gaps.
+bool has_conv(const sg_backend_conv &what) noexcept;
+sg_status run_conv(const sg_backend_conv &what, workspace &space) noexcept;
+
 }  // namespace sg::cpu

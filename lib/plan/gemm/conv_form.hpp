@@ -12,6 +12,7 @@ namespace sg {
 struct conv_form {
   ops::windows of;  // of all channels, in groups; positions_are_rows: the images are NCHW
   std::int64_t out_channels = 0;
+  bool by_device = false;      // the device has a command for whole images
   std::int64_t workspace = 0;  // limit of the matrices of windows in bytes; 0: by the model
 
   std::int64_t columns_of_group() const noexcept { return of.columns() / of.groups; }

@@ -4,20 +4,21 @@
 namespace sg {
 namespace {
 
-bool is_dense(const operand &x) { return x.ld == x.rows || x.cols <= 1 || on_host(x); }  // copies are
+bool is_dense_on_device(const operand &x) { return x.ld == x.rows || x.cols <= 1 || on_host(x); }  // copies are
 
 class conv_forward : conv_build {
  public:
-  conv_forward(const problem &p, const conv_form &f, const conv_cuts &cuts, const device_model &model)
-      : conv_build({with_items(p, f)}, f, model, blocks_of(p, f, cuts, model), 0, pageable(p)),
+  conv_forward(const problem &p, const conv_form &f, const conv_cuts &cuts, const device_model &model, bool by_device)
+      : conv_build({with_items(p, f)}, f, model, blocks_of(p, f, cuts, model, by_device), 0, pageable(p)),
         p_(builder_.of(0)),
+        by_device_(by_device),
         direct_(f.is_direct()),
         by_images_(f.of.groups == 1 && !f.of.channels_last) {}
 
   schedule run() {
     w_ = f_.of.channels > 0 ? load_whole(0, of_w, filter_items(), filter_ready_) : -1;
     if (p_.has_bias()) bias_ = load_whole(0, operand_name::bias, f_.outputs_of_group(), filter_ready_);
-    for (int lane = 0; lane < blocks_.lanes && !direct_ && f_.of.channels > 0; ++lane)
+    for (int lane = 0; lane < blocks_.lanes && !by_device_ && !direct_ && f_.of.channels > 0; ++lane)
       matrices_.push_back(
           builder_.add_device_buffer(p_.a.type, matrix_elements(blocks_.most, f_.of.columns()) * size_of(p_.a.type)));
     slot_ring x_ring = ring_for(0, of_x), y_ring = ring_for(0, of_y);
@@ -28,13 +29,16 @@ class conv_forward : conv_build {
       const placed_images y = place(0, of_y, y_ring, part, false, items_of(f_.out_channels, positions(), p_.c));
       std::vector<std::uint32_t> writers;
       for (const conv_block &b : blocks_.of_parts[i])
-        if (f_.of.channels > 0)
+        if (by_device_)
+          builder_.merge(writers, add_images(b, x, y));
+        else if (f_.of.channels > 0)
           builder_.merge(writers, add_block(b, x, y));
         else
           add_bias(b, y, writers);
       bring_back(0, of_y, y, part, writers);
     }
-    schedule made = builder_.finish("conv " + std::to_string(blocks_.count()) + " blocks");
+    schedule made =
+        builder_.finish((by_device_ ? "conv by device " : "conv ") + std::to_string(blocks_.count()) + " blocks");
     made.flops = flops_;
     return made;
   }
@@ -49,8 +53,11 @@ class conv_forward : conv_build {
     return p;
   }
 
-  static conv_blocks blocks_of(const problem &p, const conv_form &f, const conv_cuts &cuts, const device_model &model) {
-    const bool merges = f.of.channels_last ? is_dense(p.c) && (!f.is_direct() || is_dense(p.a)) : f.of.groups == 1;
+  static conv_blocks blocks_of(const problem &p, const conv_form &f, const conv_cuts &cuts, const device_model &model,
+                               bool by_device) {
+    if (by_device) return {f, {p.c.cols, 0, true, true, false}, cuts, model};
+    const bool merges =
+        f.of.channels_last ? is_dense_on_device(p.c) && (!f.is_direct() || is_dense_on_device(p.a)) : f.of.groups == 1;
     const std::int64_t bytes =
         f.is_direct() ? 0 : (f.of.channels_last ? pitch_of(f.of.columns()) : f.of.columns()) * size_of(p.a.type);
     return {f, {p.c.cols, bytes, merges, true}, cuts, model};
@@ -105,6 +112,27 @@ class conv_forward : conv_build {
     return computed;
   }
 
+  std::uint32_t add_images(const conv_block &b, const placed_images &x, const placed_images &y) {
+    const std::uint16_t lane = next_lane();
+    std::vector<std::uint32_t> waits = filter_ready_;
+    for (const placed_images *each : {&x, &y}) waits.insert(waits.end(), each->ready.begin(), each->ready.end());
+    ops::conv what;
+    static_cast<ops::windows &>(what) = f_.of;
+    what.out_channels = std::int32_t(f_.out_channels);
+    what.activation = p_.activation;
+    command c;
+    c.what = what;
+    c.where = {lane_kind::compute, lane};
+    c.views[ops::conv::y] = whole_images(y, p_.c.type, p_.c.rows, b);
+    c.views[ops::conv::x] = whole_images(x, p_.a.type, p_.a.rows, b);
+    c.views[ops::conv::w] = view{w_, 0, 1, 0, f_.columns_of_group(), f_.columns_of_group(), f_.out_channels};
+    if (bias_ >= 0) c.views[ops::conv::bias] = view{bias_, 0, 1, 0, f_.out_channels, f_.out_channels, 1};
+    flops_ += 2.0 * double(b.count()) * double(f_.out_channels) * double(f_.columns_of_group());
+    const std::uint32_t computed = builder_.add(c, waits);
+    if (x.users) builder_.merge(*x.users, computed);
+    return computed;
+  }
+
   // Without channels the bias is all there is.
   void add_bias(const conv_block &b, const placed_images &y, std::vector<std::uint32_t> &writers) {
     std::vector<std::uint32_t> waits = filter_ready_;
@@ -124,7 +152,7 @@ class conv_forward : conv_build {
   static constexpr operand_name of_y = operand_name::c;
 
   const problem &p_;
-  bool direct_, by_images_;
+  bool by_device_, direct_, by_images_;
   std::int32_t w_ = -1, bias_ = -1;
   std::vector<std::uint32_t> filter_ready_;  // and the bias
   std::vector<std::int32_t> matrices_;       // by lane
@@ -132,8 +160,11 @@ class conv_forward : conv_build {
 
 }  // namespace
 
-schedule build_conv(const problem &p, const conv_form &f, const conv_cuts &cuts, const device_model &model) {
-  return conv_forward(p, f, cuts, model).run();
+schedule build_conv(const problem &p, const conv_form &f, const conv_cuts &cuts, const device_model &model,
+                    bool by_device) {
+  return conv_forward(p, f, cuts, model, by_device).run();
 }
+
+bool has_dense_images(const problem &p) { return is_dense_on_device(p.a) && is_dense_on_device(p.c); }
 
 }  // namespace sg

@@ -12,7 +12,11 @@ namespace sg {
 
 // One problem: A is X, B is W, C is Y = activation(conv(X, W) + bias), the bias a column or missing. All have elements,
 // except for X and W of images without channels.
-schedule build_conv(const problem &p, const conv_form &f, const conv_cuts &cuts, const device_model &model);
+// by_device: by the device's own command for whole images.
+schedule build_conv(const problem &p, const conv_form &f, const conv_cuts &cuts, const device_model &model,
+                    bool by_device = false);
+// Has it X and Y without gaps, as that command takes them?
+bool has_dense_images(const problem &p);
 
 // The problems of gradients: C of each is the result, without elements if it is not computed. Of the first, A is X, B
 // is W and the bias dY; of the last one, A is dY, for plan/layers/column_sums.hpp. Sums over the windows are kept in

@@ -26,15 +26,22 @@ class conv_search {
 
   bool offer(std::int64_t parts) {
     const conv_form &f = *terms_.request.conv;
+    const bool forward = terms_.request.layer == layer_kind::conv;
+    // NCHW images of single pixels are GEMMs, for which oneDNN would change their order (docs/convolution.md).
+    const bool is_gemm = f.is_direct() && !f.of.channels_last && f.of.groups == 1;
+    if (forward && f.by_device && !is_gemm && f.of.channels > 0 && has_dense_images(problems_[0])) {
+      schedule made = build_conv(problems_[0], f, {parts, f.workspace, terms_.lanes}, terms_.model, true);
+      if (made.device_bytes <= terms_.memory_limit) best_.offer(std::move(made));
+    }
     std::int64_t workspace = f.workspace > 0 ? f.workspace : usual_conv_workspace(terms_.model, terms_.lanes);
     for (; workspace > 0; workspace /= 4) {
       const conv_cuts cuts{parts, workspace, terms_.lanes};
       schedule made;
       try {
-        made = terms_.request.layer == layer_kind::conv ? build_conv(problems_[0], f, cuts, terms_.model)
-                                                        : build_conv_backward(problems_, f, cuts, terms_.model);
+        made = forward ? build_conv(problems_[0], f, cuts, terms_.model)
+                       : build_conv_backward(problems_, f, cuts, terms_.model);
       } catch (const error &e) {
-        if (e.status() != SG_STATUS_OUT_OF_MEMORY || least_ == 0) throw;
+        if (e.status() != SG_STATUS_OUT_OF_MEMORY || (least_ == 0 && best_.empty())) throw;
         return false;
       }
       least_ = least_ == 0 ? made.device_bytes : std::min(least_, made.device_bytes);

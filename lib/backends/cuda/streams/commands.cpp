@@ -81,6 +81,7 @@ bool supports(const device &, const sg_backend_command &what) noexcept {
       return is_layer_type(wanted.in_type) && is_layer_type(wanted.out_type);
     }
     case SG_BACKEND_IM2COL: return supports_im2col(as<sg_backend_im2col>(what));
+    case SG_BACKEND_CONV: return false;
     case SG_BACKEND_COL2IM: return supports_col2im(as<sg_backend_col2im>(what));
     case SG_BACKEND_GEMM: return supports_gemm(as<sg_backend_gemm>(what));
   }
@@ -116,6 +117,7 @@ sg_status run_command(stream &in, const sg_backend_command &what) noexcept {
       return in.owner().check(launch_im2col(as<sg_backend_im2col>(what), in.native()), "starting an im2col");
     case SG_BACKEND_COL2IM:
       return in.owner().check(launch_col2im(as<sg_backend_col2im>(what), in.native()), "starting a col2im");
+    case SG_BACKEND_CONV: break;
   }
   return fail(SG_STATUS_UNSUPPORTED, "cuda has no command of kind %d", int{what.kind});
 }
