@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <optional>
 
 #include "base/checked.hpp"
 #include "plan/layers/column_sums.hpp"
