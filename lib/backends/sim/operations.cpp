@@ -7,6 +7,7 @@
 #include "gather.hpp"
 #include "layers.hpp"
 #include "rotary.hpp"
+#include "windows.hpp"
 
 namespace sg::sim {
 namespace {
@@ -52,6 +53,15 @@ bool supports_convert(const sg_backend_command &command) noexcept {
   return has_convert(command_as<sg_backend_convert>(command));
 }
 
+bool supports_im2col(const sg_backend_command &command) noexcept {
+  const std::int32_t bytes = command_as<sg_backend_im2col>(command).element_bytes;
+  return bytes > 0 && bytes <= 16 && (bytes & (bytes - 1)) == 0;
+}
+
+bool supports_col2im(const sg_backend_command &command) noexcept {
+  return has_col2im(command_as<sg_backend_col2im>(command));
+}
+
 }  // namespace
 
 const operation *operation_of(sg_backend_command_kind kind) noexcept {
@@ -65,6 +75,8 @@ const operation *operation_of(sg_backend_command_kind kind) noexcept {
   static constexpr operation convert{"conversion", supports_convert, work_as<sg_backend_convert>};
   static constexpr operation gather{"gather", always, work_as<sg_backend_gather>};
   static constexpr operation attention{"attention", supports_attention, work_as<sg_backend_attention>};
+  static constexpr operation im2col{"im2col", supports_im2col, work_as<sg_backend_im2col>};
+  static constexpr operation col2im{"col2im", supports_col2im, work_as<sg_backend_col2im>};
   switch (kind) {
     case SG_BACKEND_ATTENTION: return &attention;
     case SG_BACKEND_AXPBY: return &axpby;
@@ -75,6 +87,8 @@ const operation *operation_of(sg_backend_command_kind kind) noexcept {
     case SG_BACKEND_ROTARY: return &rotary;
     case SG_BACKEND_CONVERT: return &convert;
     case SG_BACKEND_GATHER: return &gather;
+    case SG_BACKEND_IM2COL: return &im2col;
+    case SG_BACKEND_COL2IM: return &col2im;
     default: return nullptr;
   }
 }

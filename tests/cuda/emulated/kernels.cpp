@@ -18,6 +18,7 @@
 #include "backends/sim/gather.hpp"
 #include "backends/sim/layers.hpp"
 #include "backends/sim/rotary.hpp"
+#include "backends/sim/windows.hpp"
 #include "gpu.hpp"
 
 namespace sg::cuda {
@@ -93,6 +94,14 @@ cudaError_t launch_convert(const sg_backend_convert &what, cudaStream_t in) noex
 cudaError_t launch_gather(const sg_backend_gather &what, cudaStream_t in) noexcept {
   return launch(in, {what.table, what.indices, what.y},
                 [what] { sim::run_gather(what, at(what.table), at(what.indices), at(what.y)); });
+}
+
+cudaError_t launch_im2col(const sg_backend_im2col &what, cudaStream_t in) noexcept {
+  return launch(in, {what.x, what.matrix}, [what] { sim::run_im2col(what, at(what.x), at(what.matrix)); });
+}
+
+cudaError_t launch_col2im(const sg_backend_col2im &what, cudaStream_t in) noexcept {
+  return launch(in, {what.matrix, what.x}, [what] { sim::run_col2im(what, at(what.matrix), at(what.x)); });
 }
 
 cudaError_t launch_epilogues(const gemm_epilogue *products, int count, sg_dtype type, cudaStream_t in) noexcept {
