@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The operations of layers.h, convert.h, gather.h and conv.h, by kernels that read and write each element once, and attention.
+// The operations of layers.h, convert.h, gather.h and conv.h, by kernels that read and write each element once, and
+// attention.
 #pragma once
 
 #include <cuda_runtime_api.h>
