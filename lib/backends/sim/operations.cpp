@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operations.hpp"
 
+#include "attention.hpp"
 #include "axpby.hpp"
 #include "convert.hpp"
 #include "gather.hpp"
@@ -34,6 +35,10 @@ bool supports_softmax(const sg_backend_command &command) noexcept {
 
 bool supports_axpby(const sg_backend_command &command) noexcept {
   return has_axpby(command_as<sg_backend_axpby>(command).type);
+}
+
+bool supports_attention(const sg_backend_command &command) noexcept {
+  return has_attention(command_as<sg_backend_attention>(command));
 }
 
 bool supports_dequantize(const sg_backend_command &command) noexcept {
@@ -71,7 +76,9 @@ const operation *operation_of(sg_backend_command_kind kind) noexcept {
   static constexpr operation gather{"gather", always, work_as<sg_backend_gather>};
   static constexpr operation im2col{"im2col", supports_im2col, work_as<sg_backend_im2col>};
   static constexpr operation col2im{"col2im", supports_col2im, work_as<sg_backend_col2im>};
+  static constexpr operation attention{"attention", supports_attention, work_as<sg_backend_attention>};
   switch (kind) {
+    case SG_BACKEND_ATTENTION: return &attention;
     case SG_BACKEND_AXPBY: return &axpby;
     case SG_BACKEND_ELEMENTWISE: return &elementwise;
     case SG_BACKEND_SOFTMAX: return &softmax;

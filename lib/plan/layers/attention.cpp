@@ -54,6 +54,18 @@ loops loops_of(const attention_form &f) {
   return l;
 }
 
+void set_operand_bytes(schedule &s, const attention_form &f) {
+  s.buffers[int(of_q)].bytes = head_bytes(f, f.q, f.heads, f.queries, f.width);
+  s.buffers[int(of_k)].bytes = head_bytes(f, f.k, f.kv_heads, f.keys, f.width);
+  s.buffers[int(of_v)].bytes = head_bytes(f, f.v, f.kv_heads, f.keys, f.value_width);
+  s.buffers[int(of_o)].bytes = head_bytes(f, f.o, f.heads, f.queries, f.value_width);
+}
+
+double operand_elements(const attention_form &f) {
+  const double ofheads = double(f.heads) * double(f.queries), ofkv = double(f.kv_heads) * double(f.keys);
+  return double(f.batch) * (ofheads + ofkv) * double(f.width + f.value_width);
+}
+
 class attention_build {
  public:
   attention_build(const attention_form &f, const device_model &model, int lanes)
@@ -75,10 +87,10 @@ class attention_build {
             add_block({outer, member, items, {row, std::min(rows_, l_.rows - row)}}, std::uint16_t(next++ % lanes_));
     schedule made = builder_.finish("attention " + std::to_string(next) + (next == 1 ? " block" : " blocks"));
     made.flops = flops_;
-    set_operand_bytes(made);
+    set_operand_bytes(made, f_);
     made.predicted_seconds = simulate(made, model_).seconds;
     const double rate = gemm_rate_of(model_, f_.type, f_.compute) * (model_.lanes_are_cores ? model_.compute_lanes : 1);
-    made.bound_seconds = std::max(flops_ / rate, operand_elements() * double(size_of(f_.type)) / model_.memory_rate);
+    made.bound_seconds = std::max(flops_ / rate, operand_elements(f_) * double(size_of(f_.type)) / model_.memory_rate);
     return made;
   }
 
@@ -211,18 +223,6 @@ class attention_build {
     flops_ = flops_before + (flops_ - flops_before) * double(items);
   }
 
-  void set_operand_bytes(schedule &s) const {
-    s.buffers[int(of_q)].bytes = head_bytes(f_, f_.q, f_.heads, f_.queries, f_.width);
-    s.buffers[int(of_k)].bytes = head_bytes(f_, f_.k, f_.kv_heads, f_.keys, f_.width);
-    s.buffers[int(of_v)].bytes = head_bytes(f_, f_.v, f_.kv_heads, f_.keys, f_.value_width);
-    s.buffers[int(of_o)].bytes = head_bytes(f_, f_.o, f_.heads, f_.queries, f_.value_width);
-  }
-
-  double operand_elements() const {
-    const double of_heads = double(f_.heads) * double(f_.queries), of_kv = double(f_.kv_heads) * double(f_.keys);
-    return double(f_.batch) * (of_heads + of_kv) * double(f_.width + f_.value_width);
-  }
-
   const attention_form &f_;
   const device_model &model_;
   loops l_;
@@ -245,6 +245,47 @@ std::int64_t head_bytes(const attention_form &f, const head_strides &x, std::int
        {std::pair{f.batch, x.batch}, std::pair{heads, x.head}, std::pair{tokens, x.token}})
     elements = checked_add(elements, checked_mul(count - 1, stride, "an operand"), "an operand");
   return checked_mul(elements, size_of(f.type), "an operand");
+}
+
+ops::attention fused(const attention_form &f) {
+  ops::attention what;
+  what.batch = f.batch, what.heads = f.heads, what.kv_heads = f.kv_heads;
+  what.queries = f.queries, what.keys = f.keys, what.width = f.width, what.value_width = f.value_width;
+  what.of_q = f.q, what.of_k = f.k, what.of_v = f.v, what.of_o = f.o;
+  what.causal = f.causal, what.mask_offset = f.mask_offset;
+  return what;
+}
+
+bool suits_fused(const attention_form &f, const device_model &model) {
+  constexpr std::int64_t enough_queries = 16;
+  return f.compute == SG_COMPUTE_EXACT && (f.queries >= enough_queries || 2 * f.batch * f.heads >= model.units);
+}
+
+schedule build_fused_attention(const attention_form &f, const device_model &model) {
+  problem p;
+  for (operand *each : {&p.a, &p.b, &p.c, &p.bias}) each->type = f.type;
+  p.no_multiply = true;
+  const std::vector<problem> problems = {p};
+  schedule_builder builder(problems);
+  command c;
+  c.what = fused(f);
+  const auto whole = [&](operand_name name, const head_strides &x, std::int64_t heads, std::int64_t tokens,
+                         std::int64_t width) {
+    const std::int64_t elements = head_bytes(f, x, heads, tokens, width) / size_of(f.type);
+    return view{int(name), 0, 1, 0, std::max<std::int64_t>(1, elements), elements, 1};
+  };
+  c.views[ops::attention::o] = whole(of_o, f.o, f.heads, f.queries, f.value_width);
+  c.views[ops::attention::q] = whole(of_q, f.q, f.heads, f.queries, f.width);
+  c.views[ops::attention::k] = whole(of_k, f.k, f.kv_heads, f.keys, f.width);
+  c.views[ops::attention::v] = whole(of_v, f.v, f.kv_heads, f.keys, f.value_width);
+  builder.add(c);
+  schedule made = builder.finish("attention, one kernel");
+  made.flops = ops::flops_of(fused(f));
+  set_operand_bytes(made, f);
+  made.predicted_seconds = simulate(made, model).seconds;
+  made.bound_seconds = std::max(made.flops / gemm_rate_of(model, f.type, f.compute),
+                                operand_elements(f) * double(size_of(f.type)) / model.memory_rate);
+  return made;
 }
 
 schedule build_attention(const attention_form &f, const device_model &model, int lanes) {

@@ -72,7 +72,10 @@ matmul_key matmul_key_of(const sg_backend_gemm &g) noexcept {
 bool suits_fused_epilogue(const sg_backend_gemm &g) noexcept {
   const bool is_short = g.in_type == SG_DTYPE_F16 || g.in_type == SG_DTYPE_BF16;
   const bool on_tensor_cores = (g.m | g.n | g.k) % 8 == 0 && g.k > 0 && g.beta.re == 0;
-  return has_epilogue(g) && is_short && on_tensor_cores && (g.bias == nullptr || g.bias_per_row) && suits_matmul(g);
+  // cublasLt's tanh has 11 bits, which show in f16 and f32.
+  const bool exact = g.activation != SG_ACTIVATION_GELU || g.out_type == SG_DTYPE_BF16;
+  return has_epilogue(g) && is_short && on_tensor_cores && exact && (g.bias == nullptr || g.bias_per_row) &&
+         suits_matmul(g);
 }
 
 bool suits_matmul(const sg_backend_gemm &g) noexcept {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The operations of layers.h, convert.h, gather.h and conv.h, by kernels that read and write each element once.
+// The operations of layers.h, convert.h, gather.h and conv.h, by kernels that read and write each element once, and
+// attention.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -7,6 +8,7 @@
 
 namespace sg::cuda {
 
+cudaError_t launch_attention(const sg_backend_attention &what, cudaStream_t in) noexcept;
 cudaError_t launch_elementwise(const sg_backend_elementwise &what, cudaStream_t in) noexcept;
 cudaError_t launch_softmax(const sg_backend_softmax &what, cudaStream_t in) noexcept;
 cudaError_t launch_norm(const sg_backend_norm &what, cudaStream_t in) noexcept;

@@ -76,7 +76,8 @@ typedef enum sg_backend_command_kind {
   SG_BACKEND_GATHER = 12,     /**< sg_backend_gather. */
   SG_BACKEND_IM2COL = 13,     /**< sg_backend_im2col. */
   SG_BACKEND_COL2IM = 14,     /**< sg_backend_col2im. */
-  SG_BACKEND_CONV = 15        /**< sg_backend_conv. */
+  SG_BACKEND_CONV = 15,       /**< sg_backend_conv. */
+  SG_BACKEND_ATTENTION = 17   /**< sg_backend_attention. */
 } sg_backend_command_kind;
 
 /** The beginning of every command. */
@@ -361,6 +362,36 @@ typedef struct sg_backend_conv {
   sg_activation activation;  /**< As in sg_backend_gemm. */
   uint32_t reserved;         /**< 0. */
 } sg_backend_conv;
+
+/** An operand of an attention; strides in elements, >= 0. */
+typedef struct sg_backend_heads {
+  void *data;    /**< The first element. */
+  int64_t batch; /**< From one batch to the next. */
+  int64_t head;  /**< From one head to the next. */
+  int64_t token; /**< From one token to the next, whose elements are contiguous. */
+} sg_backend_heads;
+
+/** O = softmax(scale * Q * K^T + mask) * V for each head of each batch, as sg_attention_desc describes it, by one kernel
+ * without memory for scores. Products and the softmax in f32; each weight, before it is divided by their sum, and O are rounded once.
+ * Optional: the core uses GEMMs and softmaxes instead. */
+typedef struct sg_backend_attention {
+  sg_backend_command header; /**< SG_BACKEND_ATTENTION. */
+  int64_t batch;             /**< > 0. */
+  int64_t heads;             /**< Of Q and O; a multiple of kv_heads. */
+  int64_t kv_heads;          /**< Of K and V; > 0. */
+  int64_t queries;           /**< Tokens of Q and O; > 0. */
+  int64_t keys;              /**< Tokens of K and V; >= 0. */
+  int64_t width;             /**< Elements of a token of Q and K; > 0. */
+  int64_t value_width;       /**< Elements of a token of V and O; > 0. */
+  int64_t mask_offset;       /**< With a causal mask query i has the keys j <= i + mask_offset. */
+  sg_mask mask;              /**< Whether it is causal. */
+  sg_dtype type;             /**< f16 or bf16. */
+  double scale;              /**< Finite. */
+  sg_backend_heads q;        /**< Read. */
+  sg_backend_heads k;        /**< Read. */
+  sg_backend_heads v;        /**< Read. */
+  sg_backend_heads o;        /**< The result. A query without keys gets zeros. */
+} sg_backend_attention;
 
 /** The memory space of an address. */
 typedef struct sg_backend_space {
