@@ -73,7 +73,9 @@ typedef enum sg_backend_command_kind {
   SG_BACKEND_DEQUANTIZE = 9,  /**< sg_backend_dequantize. */
   SG_BACKEND_ROTARY = 10,     /**< sg_backend_rotary. */
   SG_BACKEND_CONVERT = 11,    /**< sg_backend_convert. */
-  SG_BACKEND_GATHER = 12      /**< sg_backend_gather. */
+  SG_BACKEND_GATHER = 12,     /**< sg_backend_gather. */
+  SG_BACKEND_CELL = 13,       /**< sg_backend_cell. */
+  SG_BACKEND_CELL_BACKWARD = 14 /**< sg_backend_cell_backward. */
 } sg_backend_command_kind;
 
 /** The beginning of every command. */
@@ -285,6 +287,54 @@ typedef struct sg_backend_gather {
   const void *indices;       /**< Contiguous; read. */
   void *y;                   /**< The result. */
 } sg_backend_gather;
+
+/** What sg_backend_cell computes. */
+typedef enum sg_backend_cell_step {
+  SG_BACKEND_CELL_WHOLE = 0, /**< The cell. */
+  SG_BACKEND_CELL_RESET =
+      1 /**< Of a GRU only sigmoid(r) * h, into Y; the row is not written, and there is no next state. */
+} sg_backend_cell_step;
+
+/** One step of a recurrent cell, for each sequence of a batch; recurrent.h has the formulas. All matrices are column
+ * major with a column for each sequence. A column of `row` has five blocks of `hidden` values: four of gates, then the
+ * state before the step, which is c of an LSTM and h of a GRU. gates[]: the block of each gate: i, f, g, o; or of a
+ * GRU: n without the state's part, r, z, and the state's part of n. All of them are sums, of which the activation is
+ * still to be taken. */
+typedef struct sg_backend_cell {
+  sg_backend_command header; /**< SG_BACKEND_CELL. */
+  int64_t hidden;            /**< Rows of Y and of the next state. */
+  int64_t batch;             /**< Columns of all matrices. */
+  sg_cell cell;              /**< The kind of cell. */
+  sg_backend_cell_step step; /**< Default: the cell. */
+  sg_dtype type;             /**< Of Y: f64, f32, f16 or bf16. `row` and `next` have f64 for f64, otherwise f32. */
+  int32_t keeps;             /**< 1: activated gates replace the sums in `row`, except for the state's part of n. */
+  int32_t gates[4];          /**< See above. */
+  void *row;                 /**< Read; with `keeps` written too. */
+  int64_t row_ld;            /**< In elements. */
+  void *next;                /**< The state after the step; NULL: not stored. May be the state in `row`. */
+  int64_t next_ld;           /**< In elements. */
+  void *y;                   /**< The result h, rounded once. */
+  int64_t y_ld;              /**< In elements. */
+} sg_backend_cell;
+
+/** The gradients of one step of a cell, from a row with activated gates. */
+typedef struct sg_backend_cell_backward {
+  sg_backend_command header; /**< SG_BACKEND_CELL_BACKWARD. */
+  int64_t hidden;            /**< As in sg_backend_cell. */
+  int64_t batch;             /**< Columns of all matrices. */
+  sg_cell cell;              /**< LSTM or GRU. */
+  sg_dtype type;             /**< Of dgates; the others have f64 for f64, otherwise f32. */
+  int32_t gates[4];          /**< As in sg_backend_cell. */
+  const void *row;           /**< As sg_backend_cell leaves it with `keeps`. Read. */
+  int64_t row_ld;            /**< In elements. */
+  const void *dh;            /**< The gradient of h. Read. */
+  int64_t dh_ld;             /**< In elements. */
+  void *dstate;      /**< LSTM: the gradient of c, replaced by that of the state before the step. GRU: z * dh is added
+                          to it; NULL: it is not needed. */
+  int64_t dstate_ld; /**< In elements. */
+  void *dgates;      /**< The result: gradients of the sums, in four blocks like those of `row`. */
+  int64_t dgates_ld; /**< In elements. */
+} sg_backend_cell_backward;
 
 /** The memory space of an address. */
 typedef struct sg_backend_space {

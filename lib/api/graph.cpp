@@ -20,6 +20,7 @@ submission recorded(const graph &in, std::int32_t index) {
   return in.at(index);
 }
 
+// NULL: it is no operation.
 const char *described(sg_operation operation) noexcept {
   switch (operation) {
     case SG_OPERATION_MARKER: return "a marker";
@@ -35,8 +36,10 @@ const char *described(sg_operation operation) noexcept {
     case SG_OPERATION_ATTENTION: return "an attention";
     case SG_OPERATION_CONVERT: return "a conversion";
     case SG_OPERATION_GATHER: return "a gather";
+    case SG_OPERATION_RECURRENT: return "a recurrent layer";
+    case SG_OPERATION_RECURRENT_BACKWARD: return "the gradients of a recurrent layer";
   }
-  return "no operation";
+  return nullptr;
 }
 
 void update_gemm(context &on, const sg_operation_desc &desc, const submission &was, std::int32_t index,
@@ -89,7 +92,7 @@ void update_copy(context &on, const sg_operation_desc &desc, const submission &w
 // `gemm_name`: the name of the GEMMs in messages.
 void update(ref<graph> in, std::int32_t index, const submission &was, const sg_operation_desc &desc,
             const char *gemm_name) {
-  if (desc.operation < SG_OPERATION_MARKER || desc.operation > SG_OPERATION_GATHER)
+  if (!described(desc.operation))
     throw error(SG_STATUS_INVALID_ARGUMENT, "desc->operation is %d, which is no operation", int{desc.operation});
   if (desc.operation == SG_OPERATION_MARKER)
     throw error(SG_STATUS_INVALID_ARGUMENT, "desc->operation is %d, a marker, which has no operands",
@@ -125,6 +128,11 @@ void update(ref<graph> in, std::int32_t index, const submission &was, const sg_o
       return with(desc.convert, sg_convert_desc(SG_CONVERT_DESC_INIT), "desc->convert", submit_convert);
     case SG_OPERATION_GATHER:
       return with(desc.gather, sg_gather_desc(SG_GATHER_DESC_INIT), "desc->gather", submit_gather);
+    case SG_OPERATION_RECURRENT:
+      return with(desc.recurrent, sg_recurrent_desc(SG_RECURRENT_DESC_INIT), "desc->recurrent", submit_recurrent);
+    case SG_OPERATION_RECURRENT_BACKWARD:
+      return with(desc.recurrent_backward, sg_recurrent_backward_desc(SG_RECURRENT_BACKWARD_DESC_INIT),
+                  "desc->recurrent_backward", submit_recurrent_backward);
     default: return with(desc.axpby, sg_axpby_desc(SG_AXPBY_DESC_INIT), "desc->axpby", submit_axpby);
   }
 }

@@ -155,6 +155,12 @@ void submit_gather(context &on, const sg_gather_desc &desc, const char *name, ch
 void submit_linear_backward(context &on, const sg_linear_backward_desc &desc, const char *name, checked_submit &order,
                             sg_job **out_job);
 
+// Submits a recurrent layer, or its gradients. `name`: as above.
+void submit_recurrent(context &on, const sg_recurrent_desc &desc, const char *name, checked_submit &order,
+                      sg_job **out_job);
+void submit_recurrent_backward(context &on, const sg_recurrent_backward_desc &desc, const char *name,
+                               checked_submit &order, sg_job **out_job);
+
 // Submits an attention. `name`: as above.
 void submit_attention(context &on, const sg_attention_desc &desc, const char *name, checked_submit &order,
                       sg_job **out_job);

@@ -9,6 +9,8 @@
 
 #include "base/device_index.hpp"
 #include "ops/axpby.hpp"
+#include "ops/cell.hpp"
+#include "ops/cell_backward.hpp"
 #include "ops/convert.hpp"
 #include "ops/copy.hpp"
 #include "ops/dequantize.hpp"
@@ -51,9 +53,9 @@ constexpr bool in_order(lane where) noexcept { return where.kind != lane_kind::s
 constexpr bool on_device(lane where) noexcept { return where.kind != lane_kind::staging; }
 
 // The operations. A new one is added at the end.
-using payload =
-    std::variant<ops::copy_in, ops::copy_out, ops::pack, ops::unpack, ops::gemm, ops::reduce, ops::axpby,
-                 ops::elementwise, ops::softmax, ops::norm, ops::dequantize, ops::rotary, ops::convert, ops::gather>;
+using payload = std::variant<ops::copy_in, ops::copy_out, ops::pack, ops::unpack, ops::gemm, ops::reduce, ops::axpby,
+                             ops::elementwise, ops::softmax, ops::norm, ops::dequantize, ops::rotary, ops::convert,
+                             ops::gather, ops::cell, ops::cell_backward>;
 inline constexpr std::size_t operation_count = std::variant_size_v<payload>;
 
 struct command {

@@ -4,6 +4,7 @@
 #include <iterator>
 
 #include "axpby.hpp"
+#include "cell.hpp"
 #include "convert.hpp"
 #include "elementwise.hpp"
 #include "gather.hpp"
@@ -91,6 +92,17 @@ sg_status gather(const sg_backend_command &what, workspace &space) noexcept {
   return run_gather(as<sg_backend_gather>(what), space);
 }
 
+template <class Command>
+bool supports_cell(const sg_backend_command &what) noexcept {
+  return is_layer_type(as<Command>(what).type);
+}
+sg_status cell(const sg_backend_command &what, workspace &space) noexcept {
+  return run_cell(as<sg_backend_cell>(what), space);
+}
+sg_status cell_backward(const sg_backend_command &what, workspace &space) noexcept {
+  return run_cell_backward(as<sg_backend_cell_backward>(what), space);
+}
+
 // By kind.
 constexpr operation operations[] = {
     {},
@@ -106,6 +118,8 @@ constexpr operation operations[] = {
     {sizeof(sg_backend_rotary), supports_rotary, rotary},
     {sizeof(sg_backend_convert), supports_convert, convert},
     {sizeof(sg_backend_gather), always, gather},
+    {sizeof(sg_backend_cell), supports_cell<sg_backend_cell>, cell},
+    {sizeof(sg_backend_cell_backward), supports_cell<sg_backend_cell_backward>, cell_backward},
 };
 
 constexpr bool fit() noexcept {

@@ -2,6 +2,7 @@
 #include "operations.hpp"
 
 #include "axpby.hpp"
+#include "cell.hpp"
 #include "convert.hpp"
 #include "gather.hpp"
 #include "layers.hpp"
@@ -59,6 +60,9 @@ const operation *operation_of(sg_backend_command_kind kind) noexcept {
   static constexpr operation rotary{"rotary embedding", supports_rotary, work_as<sg_backend_rotary>};
   static constexpr operation convert{"conversion", supports_convert, work_as<sg_backend_convert>};
   static constexpr operation gather{"gather", always, work_as<sg_backend_gather>};
+  static constexpr operation cell{"recurrent cell", supports_layer<sg_backend_cell>, work_as<sg_backend_cell>};
+  static constexpr operation cell_backward{"recurrent cell's gradients", supports_layer<sg_backend_cell_backward>,
+                                           work_as<sg_backend_cell_backward>};
   switch (kind) {
     case SG_BACKEND_AXPBY: return &axpby;
     case SG_BACKEND_ELEMENTWISE: return &elementwise;
@@ -68,6 +72,8 @@ const operation *operation_of(sg_backend_command_kind kind) noexcept {
     case SG_BACKEND_ROTARY: return &rotary;
     case SG_BACKEND_CONVERT: return &convert;
     case SG_BACKEND_GATHER: return &gather;
+    case SG_BACKEND_CELL: return &cell;
+    case SG_BACKEND_CELL_BACKWARD: return &cell_backward;
     default: return nullptr;
   }
 }

@@ -12,6 +12,7 @@
 #include "backends/cuda/kernels/layers.hpp"
 #include "backends/sim/arithmetic.hpp"
 #include "backends/sim/axpby.hpp"
+#include "backends/sim/cell.hpp"
 #include "backends/sim/convert.hpp"
 #include "backends/sim/element.hpp"
 #include "backends/sim/gather.hpp"
@@ -86,6 +87,16 @@ cudaError_t launch_convert(const sg_backend_convert &what, cudaStream_t in) noex
 cudaError_t launch_gather(const sg_backend_gather &what, cudaStream_t in) noexcept {
   return launch(in, {what.table, what.indices, what.y},
                 [what] { sim::run_gather(what, at(what.table), at(what.indices), at(what.y)); });
+}
+
+cudaError_t launch_cell(const sg_backend_cell &what, cudaStream_t in) noexcept {
+  return launch(in, {what.row, what.next, what.y},
+                [what] { sim::run_cell(what, at(what.row), at(what.next), at(what.y)); });
+}
+
+cudaError_t launch_cell_backward(const sg_backend_cell_backward &what, cudaStream_t in) noexcept {
+  return launch(in, {what.row, what.dh, what.dstate, what.dgates},
+                [what] { sim::run_cell_backward(what, at(what.row), at(what.dh), at(what.dstate), at(what.dgates)); });
 }
 
 cudaError_t launch_epilogues(const gemm_epilogue *products, int count, sg_dtype type, cudaStream_t in) noexcept {

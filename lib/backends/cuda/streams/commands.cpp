@@ -70,6 +70,8 @@ bool supports(const device &, const sg_backend_command &what) noexcept {
       const auto &wanted = as<sg_backend_convert>(what);
       return is_layer_type(wanted.in_type) && is_layer_type(wanted.out_type);
     }
+    case SG_BACKEND_CELL: return is_layer_type(as<sg_backend_cell>(what).type);
+    case SG_BACKEND_CELL_BACKWARD: return is_layer_type(as<sg_backend_cell_backward>(what).type);
     case SG_BACKEND_GEMM: return supports_gemm(as<sg_backend_gemm>(what));
   }
   return false;
@@ -100,6 +102,11 @@ sg_status run_command(stream &in, const sg_backend_command &what) noexcept {
       return in.owner().check(launch_convert(as<sg_backend_convert>(what), in.native()), "starting a conversion");
     case SG_BACKEND_GATHER:
       return in.owner().check(launch_gather(as<sg_backend_gather>(what), in.native()), "starting a gather");
+    case SG_BACKEND_CELL:
+      return in.owner().check(launch_cell(as<sg_backend_cell>(what), in.native()), "starting a recurrent cell");
+    case SG_BACKEND_CELL_BACKWARD:
+      return in.owner().check(launch_cell_backward(as<sg_backend_cell_backward>(what), in.native()),
+                              "starting the gradients of a recurrent cell");
   }
   return fail(SG_STATUS_UNSUPPORTED, "cuda has no command of kind %d", int{what.kind});
 }
