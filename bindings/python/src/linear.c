@@ -24,7 +24,7 @@ static PyObject *given_or_new(call *in, PyObject *given, const char *name, PyObj
   return array ? Py_NewRef(array) : NULL;
 }
 
-static bool has_extents(const view *v, const char *name, const gemm_shape *s) {
+bool has_extents(const view *v, const char *name, const gemm_shape *s) {
   bool same = v->ndim == s->ndim;
   for (int i = 0; same && i < s->ndim; ++i) same = v->shape[i] == s->extent[i];
   if (same) return true;

@@ -120,6 +120,9 @@ bool see(call *in, PyObject *given, const char *name, view *v);
 /* A vector with a value for each column of `x`, of its type, one after another; None: NULL. `of`: the name of x. */
 bool see_values(call *in, PyObject *given, const char *name, const view *x, const char *of, const void **out);
 
+/* linear.c */
+bool has_extents(const view *v, const char *name, const gemm_shape *s);
+
 /* copy.c */
 bool fill_copy(call *in, copy *c, PyObject *dst, PyObject *src);
 sg_status run_copy(const call *in, const copy *c, const sg_submit *submit, sg_job **out);

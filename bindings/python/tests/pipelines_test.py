@@ -134,6 +134,8 @@ class Pipelines(DeviceTest):
             "linear": ((x, w), {"activation": "relu"}),
             "linear_backward": ((x, x, w), {}),
             "rotary": ((x,), {"position": 3}),
+            "lstm": ((x, floats((8, 6), np.float32, 3), floats((8, 2), np.float32, 4)), {}),
+            "gru": ((x, floats((6, 6), np.float32, 3), floats((6, 2), np.float32, 4)), {"reset_before": True}),
             "elementwise": (("silu", x), {}),
             "softmax": ((x,), {"mask": "causal"}),
         }
