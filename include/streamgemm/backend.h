@@ -75,7 +75,8 @@ typedef enum sg_backend_command_kind {
   SG_BACKEND_CONVERT = 11,    /**< sg_backend_convert. */
   SG_BACKEND_GATHER = 12,     /**< sg_backend_gather. */
   SG_BACKEND_CELL = 13,       /**< sg_backend_cell. */
-  SG_BACKEND_CELL_BACKWARD = 14 /**< sg_backend_cell_backward. */
+  SG_BACKEND_CELL_BACKWARD = 14, /**< sg_backend_cell_backward. */
+  SG_BACKEND_SOFTMAX_BACKWARD = 15 /**< sg_backend_softmax_backward. */
 } sg_backend_command_kind;
 
 /** The beginning of every command. */
@@ -335,6 +336,22 @@ typedef struct sg_backend_cell_backward {
   void *dgates;      /**< The result: gradients of the sums, in four blocks like those of `row`. */
   int64_t dgates_ld; /**< In elements. */
 } sg_backend_cell_backward;
+
+/** The gradient of a softmax of each row: dX = Y * (dY - the sum of the row of Y * dY), element by element. Rows are contiguous;
+ * each may begin anywhere. dX may be Y itself, or dY of the same type. */
+typedef struct sg_backend_softmax_backward {
+  sg_backend_command header; /**< SG_BACKEND_SOFTMAX_BACKWARD. */
+  int64_t rows;              /**< Rows of all operands. */
+  int64_t cols;              /**< Their columns. */
+  sg_dtype type;             /**< Of Y and dX: f64, f32, f16 or bf16. */
+  sg_dtype dy_type;          /**< Of dY: the same, or f32 for f16 and bf16. */
+  const void *y;             /**< Read. */
+  int64_t y_row;             /**< From row to row of Y, in elements. */
+  const void *dy;            /**< Read. */
+  int64_t dy_row;            /**< From row to row of dY. */
+  void *dx;                  /**< The result. */
+  int64_t dx_row;            /**< From row to row of dX. */
+} sg_backend_softmax_backward;
 
 /** The memory space of an address. */
 typedef struct sg_backend_space {

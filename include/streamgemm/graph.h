@@ -47,7 +47,8 @@ typedef enum sg_operation {
   SG_OPERATION_CONVERT = 11,        /**< sg_convert_async. */
   SG_OPERATION_GATHER = 12,         /**< sg_gather_async. */
   SG_OPERATION_RECURRENT = 17,      /**< sg_recurrent_async. */
-  SG_OPERATION_RECURRENT_BACKWARD = 18 /**< sg_recurrent_backward_async. */
+  SG_OPERATION_RECURRENT_BACKWARD = 18, /**< sg_recurrent_backward_async. */
+  SG_OPERATION_ATTENTION_BACKWARD = 19  /**< sg_attention_backward_async. */
 } sg_operation;
 
 /** A copy: the arguments of sg_copy_2d_async. sg_copy_async has height 1; its pitches are not used.
@@ -86,13 +87,14 @@ typedef struct sg_operation_desc {
   const sg_gather_desc *gather;                   /**< SG_OPERATION_GATHER. */
   const sg_recurrent_desc *recurrent;             /**< SG_OPERATION_RECURRENT. */
   const sg_recurrent_backward_desc *recurrent_backward; /**< SG_OPERATION_RECURRENT_BACKWARD. */
+  const sg_attention_backward_desc *attention_backward; /**< SG_OPERATION_ATTENTION_BACKWARD. */
 } sg_operation_desc;
 
 /** Initial value of an sg_operation_desc: a marker. */
 #define SG_OPERATION_DESC_INIT                                                                                     \
   {                                                                                                                \
     sizeof(sg_operation_desc), SG_OPERATION_MARKER, 1, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, \
-        NULL, NULL, NULL, NULL                                                                                     \
+        NULL, NULL, NULL, NULL, NULL                                                                               \
   }
 
 /**
@@ -129,7 +131,7 @@ SG_API sg_status sg_graph_submission_count(sg_graph *graph, int32_t *out_count);
  * @param desc The operation as recorded, except for: of a GEMM data pointers, pointer arrays, the bias' address,
  * strides, batch, alpha and beta; of a group the same of each GEMM; of a copy dst and src; of a scale-and-add data
  * pointers, alpha and beta; of the operations of layers.h data pointers; of the gradients of a linear layer data
- * pointers and accumulate; of an attention data pointers and scale; of a recurrent layer and its gradients data
+ * pointers and accumulate; of an attention and its gradients data pointers and scale; of a recurrent layer and its gradients data
  * pointers, which stay NULL or not. Read during the call only.
  * @return SG_STATUS_OK; SG_STATUS_INVALID_HANDLE, SG_STATUS_INVALID_ARGUMENT (also for another operation, a marker,
  * another shape, operands that overlap), SG_STATUS_UNSUPPORTED, SG_STATUS_OUT_OF_MEMORY: the graph is unchanged. Never

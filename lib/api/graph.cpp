@@ -38,6 +38,7 @@ const char *described(sg_operation operation) noexcept {
     case SG_OPERATION_GATHER: return "a gather";
     case SG_OPERATION_RECURRENT: return "a recurrent layer";
     case SG_OPERATION_RECURRENT_BACKWARD: return "the gradients of a recurrent layer";
+    case SG_OPERATION_ATTENTION_BACKWARD: return "the gradients of an attention";
   }
   return nullptr;
 }
@@ -124,6 +125,9 @@ void update(ref<graph> in, std::int32_t index, const submission &was, const sg_o
       return with(desc.rotary, sg_rotary_desc(SG_ROTARY_DESC_INIT), "desc->rotary", submit_rotary);
     case SG_OPERATION_ATTENTION:
       return with(desc.attention, sg_attention_desc(SG_ATTENTION_DESC_INIT), "desc->attention", submit_attention);
+    case SG_OPERATION_ATTENTION_BACKWARD:
+      return with(desc.attention_backward, sg_attention_backward_desc(SG_ATTENTION_BACKWARD_DESC_INIT),
+                  "desc->attention_backward", submit_attention_backward);
     case SG_OPERATION_CONVERT:
       return with(desc.convert, sg_convert_desc(SG_CONVERT_DESC_INIT), "desc->convert", submit_convert);
     case SG_OPERATION_GATHER:

@@ -21,6 +21,7 @@
 #include "ops/reduce.hpp"
 #include "ops/rotary.hpp"
 #include "ops/softmax.hpp"
+#include "ops/softmax_backward.hpp"
 #include "ops/staging.hpp"
 #include "ops/view.hpp"
 
@@ -55,7 +56,7 @@ constexpr bool on_device(lane where) noexcept { return where.kind != lane_kind::
 // The operations. A new one is added at the end.
 using payload = std::variant<ops::copy_in, ops::copy_out, ops::pack, ops::unpack, ops::gemm, ops::reduce, ops::axpby,
                              ops::elementwise, ops::softmax, ops::norm, ops::dequantize, ops::rotary, ops::convert,
-                             ops::gather, ops::cell, ops::cell_backward>;
+                             ops::gather, ops::cell, ops::cell_backward, ops::softmax_backward>;
 inline constexpr std::size_t operation_count = std::variant_size_v<payload>;
 
 struct command {

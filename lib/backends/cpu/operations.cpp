@@ -103,6 +103,15 @@ sg_status cell_backward(const sg_backend_command &what, workspace &space) noexce
   return run_cell_backward(as<sg_backend_cell_backward>(what), space);
 }
 
+bool supports_softmax_backward(const sg_backend_command &what) noexcept {
+  const auto &wanted = as<sg_backend_softmax_backward>(what);
+  const bool is_wide = wanted.dy_type == SG_DTYPE_F32 && wanted.type != SG_DTYPE_F64;
+  return is_layer_type(wanted.type) && (wanted.dy_type == wanted.type || is_wide);
+}
+sg_status softmax_backward(const sg_backend_command &what, workspace &space) noexcept {
+  return run_softmax_backward(as<sg_backend_softmax_backward>(what), space);
+}
+
 // By kind.
 constexpr operation operations[] = {
     {},
@@ -120,6 +129,7 @@ constexpr operation operations[] = {
     {sizeof(sg_backend_gather), always, gather},
     {sizeof(sg_backend_cell), supports_cell<sg_backend_cell>, cell},
     {sizeof(sg_backend_cell_backward), supports_cell<sg_backend_cell_backward>, cell_backward},
+    {sizeof(sg_backend_softmax_backward), supports_softmax_backward, softmax_backward},
 };
 
 constexpr bool fit() noexcept {

@@ -32,6 +32,10 @@ bool supports_softmax(const sg_backend_command &command) noexcept {
   return has_softmax(command_as<sg_backend_softmax>(command));
 }
 
+bool supports_softmax_backward(const sg_backend_command &command) noexcept {
+  return has_softmax_backward(command_as<sg_backend_softmax_backward>(command));
+}
+
 bool supports_axpby(const sg_backend_command &command) noexcept {
   return has_axpby(command_as<sg_backend_axpby>(command).type);
 }
@@ -63,6 +67,8 @@ const operation *operation_of(sg_backend_command_kind kind) noexcept {
   static constexpr operation cell{"recurrent cell", supports_layer<sg_backend_cell>, work_as<sg_backend_cell>};
   static constexpr operation cell_backward{"recurrent cell's gradients", supports_layer<sg_backend_cell_backward>,
                                            work_as<sg_backend_cell_backward>};
+  static constexpr operation softmax_backward{"softmax's gradient", supports_softmax_backward,
+                                              work_as<sg_backend_softmax_backward>};
   switch (kind) {
     case SG_BACKEND_AXPBY: return &axpby;
     case SG_BACKEND_ELEMENTWISE: return &elementwise;
@@ -74,6 +80,7 @@ const operation *operation_of(sg_backend_command_kind kind) noexcept {
     case SG_BACKEND_GATHER: return &gather;
     case SG_BACKEND_CELL: return &cell;
     case SG_BACKEND_CELL_BACKWARD: return &cell_backward;
+    case SG_BACKEND_SOFTMAX_BACKWARD: return &softmax_backward;
     default: return nullptr;
   }
 }

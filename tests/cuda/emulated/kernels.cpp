@@ -65,6 +65,11 @@ cudaError_t launch_softmax(const sg_backend_softmax &what, cudaStream_t in) noex
   return launch(in, {what.x, what.y}, [what] { sim::run_softmax(what, at(what.x), at(what.y)); });
 }
 
+cudaError_t launch_softmax_backward(const sg_backend_softmax_backward &what, cudaStream_t in) noexcept {
+  return launch(in, {what.y, what.dy, what.dx},
+                [what] { sim::run_softmax_backward(what, at(what.y), at(what.dy), at(what.dx)); });
+}
+
 cudaError_t launch_norm(const sg_backend_norm &what, cudaStream_t in) noexcept {
   return launch(in, {what.x, what.y, what.gamma, what.beta},
                 [what] { sim::run_norm(what, at(what.x), at(what.y), at(what.gamma), at(what.beta)); });

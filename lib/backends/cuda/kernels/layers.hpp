@@ -10,6 +10,7 @@ namespace sg::cuda {
 
 cudaError_t launch_elementwise(const sg_backend_elementwise &what, cudaStream_t in) noexcept;
 cudaError_t launch_softmax(const sg_backend_softmax &what, cudaStream_t in) noexcept;
+cudaError_t launch_softmax_backward(const sg_backend_softmax_backward &what, cudaStream_t in) noexcept;
 cudaError_t launch_norm(const sg_backend_norm &what, cudaStream_t in) noexcept;
 cudaError_t launch_dequantize(const sg_backend_dequantize &what, cudaStream_t in) noexcept;
 cudaError_t launch_rotary(const sg_backend_rotary &what, cudaStream_t in) noexcept;

@@ -24,6 +24,11 @@ bool supports_softmax(const sg_backend_softmax &what) noexcept {
   return is_layer_type(what.type) && (what.x_type == 0 || (what.x_type == SG_DTYPE_F32 && is_short));
 }
 
+bool supports_softmax_backward(const sg_backend_softmax_backward &what) noexcept {
+  const bool is_wide = what.dy_type == SG_DTYPE_F32 && what.type != SG_DTYPE_F64;
+  return is_layer_type(what.type) && (what.dy_type == what.type || is_wide);
+}
+
 bool supports_reduce(const sg_backend_reduce &what) noexcept {
   const bool narrow_parts = what.part_type == SG_DTYPE_F16 || what.part_type == SG_DTYPE_BF16;
   return is_accumulated(what.out_type) && (what.parts_count == 0 || !narrow_parts || what.out_type == SG_DTYPE_F32);
@@ -72,6 +77,7 @@ bool supports(const device &, const sg_backend_command &what) noexcept {
     }
     case SG_BACKEND_CELL: return is_layer_type(as<sg_backend_cell>(what).type);
     case SG_BACKEND_CELL_BACKWARD: return is_layer_type(as<sg_backend_cell_backward>(what).type);
+    case SG_BACKEND_SOFTMAX_BACKWARD: return supports_softmax_backward(as<sg_backend_softmax_backward>(what));
     case SG_BACKEND_GEMM: return supports_gemm(as<sg_backend_gemm>(what));
   }
   return false;
@@ -107,6 +113,9 @@ sg_status run_command(stream &in, const sg_backend_command &what) noexcept {
     case SG_BACKEND_CELL_BACKWARD:
       return in.owner().check(launch_cell_backward(as<sg_backend_cell_backward>(what), in.native()),
                               "starting the gradients of a recurrent cell");
+    case SG_BACKEND_SOFTMAX_BACKWARD:
+      return in.owner().check(launch_softmax_backward(as<sg_backend_softmax_backward>(what), in.native()),
+                              "starting a softmax's gradient");
   }
   return fail(SG_STATUS_UNSUPPORTED, "cuda has no command of kind %d", int{what.kind});
 }
