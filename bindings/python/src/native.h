@@ -151,6 +151,7 @@ PyObject *submit_layer(PyObject *self, PyObject *args);
 PyObject *push_batch(PyObject *self, PyObject *args);
 PyObject *submit_linear(PyObject *self, PyObject *args);
 PyObject *submit_attention(PyObject *self, PyObject *args);
+PyObject *submit_attention_backward(PyObject *self, PyObject *args);
 PyObject *submit_recurrent(PyObject *self, PyObject *args);
 PyObject *submit_linear_backward(PyObject *self, PyObject *args);
 PyObject *submit_rotary(PyObject *self, PyObject *args);

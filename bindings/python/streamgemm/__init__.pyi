@@ -573,6 +573,12 @@ class Graph(_Handle):
         reverse: bool = ..., accumulate: bool = ..., compute: _Compute = ..., stream: Stream | None = ...,
         priority: int = ..., untracked: bool = ..., label: str | None = ...,
     ) -> tuple[Any, Any, Any, Any, Any, Any]: ...
+    def attention_backward(
+        self, q: _Source, k: _Source, v: _Source, d_out: _Source, *, dq: _Source | Literal[False] | None = ...,
+        dk: _Source | Literal[False] | None = ..., dv: _Source | Literal[False] | None = ..., mask: Mask | str | None = ...,
+        mask_offset: int = ..., scale: float | None = ..., workspace: int = ..., compute: _Compute = ...,
+        stream: Stream | None = ..., priority: int = ..., untracked: bool = ..., label: str | None = ...,
+    ) -> tuple[Any, Any, Any]: ...
     def set_copy(self, index: int, dst: _C, src: _Array) -> _C: ...
     @overload
     def update(
@@ -928,6 +934,20 @@ class Context(_Handle):
         after: Sequence[Job[Any]] = ..., priority: int = ..., untracked: bool = ..., timeout: float | None = ...,
         label: str | None = ...,
     ) -> tuple[Any, Any, Any, Any, Any, Any]: ...
+    def attention_backward_async(
+        self, q: _Source, k: _Source, v: _Source, d_out: _Source, *, dq: _Source | Literal[False] | None = ...,
+        dk: _Source | Literal[False] | None = ..., dv: _Source | Literal[False] | None = ..., mask: Mask | str | None = ...,
+        mask_offset: int = ..., scale: float | None = ..., workspace: int = ..., compute: _Compute = ...,
+        stream: Stream | None = ..., after: Sequence[Job[Any]] = ..., priority: int = ..., untracked: bool = ...,
+        timeout: float | None = ..., label: str | None = ...,
+    ) -> Job[tuple[Any, Any, Any]]: ...
+    def attention_backward(
+        self, q: _Source, k: _Source, v: _Source, d_out: _Source, *, dq: _Source | Literal[False] | None = ...,
+        dk: _Source | Literal[False] | None = ..., dv: _Source | Literal[False] | None = ..., mask: Mask | str | None = ...,
+        mask_offset: int = ..., scale: float | None = ..., workspace: int = ..., compute: _Compute = ...,
+        stream: Stream | None = ..., after: Sequence[Job[Any]] = ..., priority: int = ..., untracked: bool = ...,
+        timeout: float | None = ..., label: str | None = ...,
+    ) -> tuple[Any, Any, Any]: ...
     def linear_async(
         self, x: _Source, w: _Source, bias: _Source | None = ..., out: _Source | None = ..., *, op_w: _Op = ...,
         activation: _Activation | None = ..., compute: _Compute = ...,

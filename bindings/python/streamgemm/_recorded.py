@@ -117,6 +117,19 @@ class RecordedMethods:
             priority, untracked, None, label,
         )
 
+    def attention_backward(
+        self, q, k, v, d_out, *, dq=None, dk=None, dv=None, mask=None, mask_offset=0, scale=None, workspace=0,
+        compute="exact", stream=None, priority=0, untracked=False, label=None,
+    ):
+        """Records the gradients of an attention; returns (dq, dk, dv). q, k, v, d_out, dq, dk, dv, mask, mask_offset, scale,
+        workspace, compute, stream, priority, untracked, label: as for Context.attention_backward_async."""
+        causal = mask is not None and value_of(Mask, mask, "mask") != Mask.NONE
+        return self._record(
+            _raw.submit_attention_backward, q, k, v, d_out, dq, dk, dv, causal,
+            integer(mask_offset, "mask_offset", -(1 << 60), 1 << 60), 0.0 if scale is None else scale,
+            integer(workspace, "workspace", 0, (1 << 63) - 1), compute, stream, _NOTHING, priority, untracked, None, label,
+        )
+
     def convert(self, a, out=None, *, dtype=None, op_a="N", stream=None, priority=0, untracked=False, label=None):
         """Records out = op(a), cast to the type of out; returns out. a, out, dtype, op_a, stream, priority, untracked, label: as for
         Context.convert_async."""

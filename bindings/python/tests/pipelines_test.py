@@ -129,6 +129,7 @@ class Pipelines(DeviceTest):
         q, table = x.transpose(1, 0, 2), floats((5, 3), np.float32, 2)
         calls = {
             "attention": ((q, q, q), {"mask": "causal"}),
+            "attention_backward": ((q, q, q, q), {"mask": "causal"}),
             "convert": ((w,), {"dtype": "f64", "op_a": "T"}),
             "gather": ((table, np.array([4, -1, 0])), {"from_end": True}),
             "linear": ((x, w), {"activation": "relu"}),
