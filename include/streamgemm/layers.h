@@ -13,8 +13,7 @@
  * All operands are in the device's own memory; with unified memory (cpu) anywhere. Host memory on another device is refused
  * with SG_STATUS_UNSUPPORTED: sg_copy_async brings it there. Order, tracking, priorities, cancellation and deadlines are those
  * of sg_gemm_async, so that a GEMM, its softmax and the next GEMM need no waits between them. The caller owns the operands;
- * job.h states their lifetime. A stream's limit of compute units confines them only on the cpu, or if it is a partition. A
- * graph with one of them is replayed job by job.
+ * job.h states their lifetime. A stream's limit of compute units confines them only on the cpu, or if it is a partition.
  *
  * A refused call accesses nothing. A matrix without elements succeeds.
  */

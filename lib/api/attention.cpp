@@ -129,6 +129,19 @@ void require_supported(const context &on, sg_dtype type, sg_mask mask, bool grad
                 on.on().name().c_str());
 }
 
+bool has_kernel(const context &on, const attention_form &f) {
+  auto wanted = backend_command<sg_backend_attention>();
+  wanted.type = f.type;
+  wanted.width = f.width, wanted.value_width = f.value_width;
+  return f.keys > 0 && suits_fused(f, on.model()) && on.on().supports(wanted.header);
+}
+
+schedule attention_plan(const context &on, const attention_form &f, std::int32_t most_lanes) {
+  const device_model &model = on.model();
+  if (has_kernel(on, f)) return build_fused_attention(f, model);
+  return build_attention(f, model, most_lanes > 0 ? std::min(most_lanes, model.compute_lanes) : model.compute_lanes);
+}
+
 // The bytes of an operand, in device memory.
 footprint bind_heads(const context &on, const given_heads &x, const attention_form &f, const char *desc,
                      problem_binding &where) {
@@ -182,10 +195,7 @@ void submit_attention(context &on, const sg_attention_desc &d, const char *name,
                     name, o.of.data);
       accesses[count++] = {bytes, false, true};
     }
-    const std::int32_t most = order.most_lanes();
-    const device_model &model = on.model();
-    plan = std::make_shared<schedule>(
-        build_attention(form, model, most > 0 ? std::min(most, model.compute_lanes) : model.compute_lanes));
+    plan = std::make_shared<schedule>(attention_plan(on, form, order.most_lanes()));
     if (on.checks_hazards()) require_no_hazards(*plan);
   }
   if (order.records()) order.note_operation(SG_OPERATION_ATTENTION);

@@ -227,7 +227,6 @@ void submit_layer(context &on, layer &x, sg_operation operation, const char *des
     accesses[count++] = {each.bytes, false, true};
   }
   work->give_schedule(std::make_shared<program>(std::vector<problem>(1), plan_request(), plan, on.model()));
-  work->follows_on_device = on.on().orders_commands() && work->program->is_single();
   work->operands.first = x.where;
   order.go(std::move(work), accesses, order.untracked() && !order.records() ? 0 : count, out_job);
 }

@@ -164,6 +164,8 @@ submission_order checked_submit::settle(job &work) {
 }
 
 void checked_submit::go(ref<job> work, const access *accesses, std::size_t access_count, sg_job **out_job) {
+  if (work->kind == work_kind::schedule)
+    work->follows_on_device = work->program->may_follow && to_.on().orders_commands();
   if (records()) return record(work, accesses, access_count);
   const submission_order order = settle(*work);
   hand_out(*work, out_job, [&] {
@@ -179,7 +181,6 @@ namespace {
 inline ref<job> gemm_job(context &to, const problem_binding &where, const std::shared_ptr<const program> &plan) {
   ref<job> work = to.new_job();
   work->give_schedule(plan);
-  work->follows_on_device = to.on().orders_commands() && work->program->is_single();
   work->operands.first = where;
   return work;
 }

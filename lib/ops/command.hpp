@@ -8,6 +8,7 @@
 #include <variant>
 
 #include "base/device_index.hpp"
+#include "ops/attention.hpp"
 #include "ops/axpby.hpp"
 #include "ops/cell.hpp"
 #include "ops/cell_backward.hpp"
@@ -56,7 +57,7 @@ constexpr bool on_device(lane where) noexcept { return where.kind != lane_kind::
 // The operations. A new one is added at the end.
 using payload = std::variant<ops::copy_in, ops::copy_out, ops::pack, ops::unpack, ops::gemm, ops::reduce, ops::axpby,
                              ops::elementwise, ops::softmax, ops::norm, ops::dequantize, ops::rotary, ops::convert,
-                             ops::gather, ops::cell, ops::cell_backward, ops::softmax_backward>;
+                             ops::gather, ops::attention, ops::cell, ops::cell_backward, ops::softmax_backward>;
 inline constexpr std::size_t operation_count = std::variant_size_v<payload>;
 
 struct command {

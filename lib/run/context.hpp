@@ -45,7 +45,7 @@ class context final : public job_sink {
   engine &executor(device_index of = first_device) noexcept { return rooms_[of].executor; }
   event_lanes &lanes_of_events(device_index of = first_device) noexcept { return rooms_[of].lanes_of_events; }
   partitions &unit_partitions(device_index of = first_device) noexcept { return rooms_[of].unit_partitions; }
-  arena_pool &device_memory(device_index of = first_device) noexcept { return rooms_[of].device_memory; }
+  arena_pool &device_memory(device_index of = first_device) noexcept override { return rooms_[of].device_memory; }
   pinned_memory &pinned() noexcept { return pinned_; }
   memory_kinds &memory() noexcept { return memory_; }
   const memory_kinds &memory() const noexcept { return memory_; }

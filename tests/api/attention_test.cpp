@@ -125,6 +125,28 @@ TEST_P(attention, long_sequences_in_blocks) {
   }
 }
 
+// Devices with a kernel for 16 bits take its tiles of 64 queries and keys.
+TEST_P(attention, sixteen_bits_of_every_width) {
+  for (int turn = 0; turn < 16; ++turn) {
+    shape s;
+    s.batch = 1 + random_.below(2), s.kv_heads = 1 + random_.below(2), s.heads = s.kv_heads * (1 + random_.below(3));
+    s.queries = 16 + random_.below(70), s.keys = 1 + random_.below(140);
+    const auto width = [&] {
+      return std::int64_t(random_.below(3) ? 8 * (1 + random_.below(16)) : 1 + random_.below(129));
+    };
+    s.width = width(), s.value_width = width();
+    const bool causal = random_.below(2);
+    const std::int64_t offset = random_.below(3) ? s.keys - s.queries : random_.below(200) - 100;
+    SCOPED_TRACE(testing::Message() << turn << ": " << s.batch << " " << s.heads << "/" << s.kv_heads << " "
+                                    << s.queries << " x " << s.keys << " of " << s.width << ", " << s.value_width
+                                    << " causal " << causal << " " << offset);
+    check(s, turn % 2 ? SG_DTYPE_F16 : SG_DTYPE_BF16, [&](sg_attention_desc &d) {
+      if (causal) d.mask = SG_MASK_CAUSAL, d.mask_offset = offset;
+    });
+    if (HasFailure()) return;
+  }
+}
+
 TEST_P(attention, one_query_of_many_heads_with_cached_keys) {
   for (const sg_dtype type : types)
     check({2, 8, 2, 1, 100, 32, 32}, type, [](sg_attention_desc &d) { d.mask = SG_MASK_CAUSAL, d.mask_offset = 99; });

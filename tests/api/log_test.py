@@ -88,7 +88,7 @@ class Log(unittest.TestCase):
         plugin = os.environ["SG_PLUGIN_PATH"]
         lines = self.lines("graph", device, log="info", SG_PLUGIN_PATH=plugin)
         self.one(lines, f"info: plugin: backend cuda, {plugin}, table version ", "available")
-        self.one(lines, "info: fallback: a graph of 1 submissions is replayed one by one: some are not one command on the device")
+        self.one(lines, "info: fallback: a graph of 1 submissions is replayed one by one: some are not on the device alone")
 
     def test_jobs(self):
         lines = self.lines("failing", "q · k", log="error")

@@ -29,7 +29,8 @@ constexpr matmul_key key{.m = 4096,
                          .units = 0,
                          .align_a = 256,
                          .align_b = 256,
-                         .align_c = 16};
+                         .align_c = 16,
+                         .epilogue = 2};
 constexpr kernel_choice choice{1, 2, 0xFFFFFFFFFFFFFFFFu, 4, 5, 6, 7, 0x123456789ABCDEFu};
 constexpr char chip[] = "NVIDIA H200, cublasLt 130100";
 

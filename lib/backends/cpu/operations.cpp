@@ -127,6 +127,11 @@ constexpr operation operations[] = {
     {sizeof(sg_backend_rotary), supports_rotary, rotary},
     {sizeof(sg_backend_convert), supports_convert, convert},
     {sizeof(sg_backend_gather), always, gather},
+    {},  // kinds 13 to 16
+    {},
+    {},
+    {},
+    {},  // attention
     {sizeof(sg_backend_cell), supports_cell<sg_backend_cell>, cell},
     {sizeof(sg_backend_cell_backward), supports_cell<sg_backend_cell_backward>, cell_backward},
     {sizeof(sg_backend_softmax_backward), supports_softmax_backward, softmax_backward},

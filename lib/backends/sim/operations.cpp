@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operations.hpp"
 
+#include "attention.hpp"
 #include "axpby.hpp"
 #include "cell.hpp"
 #include "convert.hpp"
@@ -40,6 +41,10 @@ bool supports_axpby(const sg_backend_command &command) noexcept {
   return has_axpby(command_as<sg_backend_axpby>(command).type);
 }
 
+bool supports_attention(const sg_backend_command &command) noexcept {
+  return has_attention(command_as<sg_backend_attention>(command));
+}
+
 bool supports_dequantize(const sg_backend_command &command) noexcept {
   return has_dequantize(command_as<sg_backend_dequantize>(command));
 }
@@ -69,7 +74,9 @@ const operation *operation_of(sg_backend_command_kind kind) noexcept {
                                            work_as<sg_backend_cell_backward>};
   static constexpr operation softmax_backward{"softmax's gradient", supports_softmax_backward,
                                               work_as<sg_backend_softmax_backward>};
+  static constexpr operation attention{"attention", supports_attention, work_as<sg_backend_attention>};
   switch (kind) {
+    case SG_BACKEND_ATTENTION: return &attention;
     case SG_BACKEND_AXPBY: return &axpby;
     case SG_BACKEND_ELEMENTWISE: return &elementwise;
     case SG_BACKEND_SOFTMAX: return &softmax;

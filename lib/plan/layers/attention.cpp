@@ -6,6 +6,7 @@
 #include "base/checked.hpp"
 #include "base/error.hpp"
 #include "plan/layers/attention_parts.hpp"
+#include "plan/schedule/simulate.hpp"
 
 namespace sg {
 namespace {
@@ -57,6 +58,48 @@ std::int64_t head_bytes(const attention_form &f, const head_strides &x, std::int
        {std::pair{f.batch, x.batch}, std::pair{heads, x.head}, std::pair{tokens, x.token}})
     elements = checked_add(elements, checked_mul(count - 1, stride, "an operand"), "an operand");
   return checked_mul(elements, size_of(f.type), "an operand");
+}
+
+ops::attention fused(const attention_form &f) {
+  ops::attention what;
+  what.batch = f.batch, what.heads = f.heads, what.kv_heads = f.kv_heads;
+  what.queries = f.queries, what.keys = f.keys, what.width = f.width, what.value_width = f.value_width;
+  what.of_q = f.q, what.of_k = f.k, what.of_v = f.v, what.of_o = f.o;
+  what.causal = f.causal, what.mask_offset = f.mask_offset;
+  return what;
+}
+
+bool suits_fused(const attention_form &f, const device_model &model) {
+  constexpr std::int64_t enough_queries = 16;
+  return f.compute == SG_COMPUTE_EXACT && (f.queries >= enough_queries || 2 * f.batch * f.heads >= model.units);
+}
+
+schedule build_fused_attention(const attention_form &f, const device_model &model) {
+  problem p;
+  for (operand *each : {&p.a, &p.b, &p.c, &p.bias}) each->type = f.type;
+  p.no_multiply = true;
+  const std::vector<problem> problems = {p};
+  schedule_builder builder(problems);
+  command c;
+  c.what = fused(f);
+  double bytes = 0;
+  const auto whole = [&](operand_name name, const head_strides &x, std::int64_t heads, std::int64_t tokens,
+                         std::int64_t width) {
+    const std::int64_t elements = head_bytes(f, x, heads, tokens, width) / size_of(f.type);
+    bytes += double(f.batch) * double(heads) * double(tokens) * double(width) * double(size_of(f.type));
+    return view{int(name), 0, 1, 0, std::max<std::int64_t>(1, elements), elements, 1};
+  };
+  c.views[ops::attention::o] = whole(operand_name::c, f.o, f.heads, f.queries, f.value_width);
+  c.views[ops::attention::q] = whole(operand_name::b, f.q, f.heads, f.queries, f.width);
+  c.views[ops::attention::k] = whole(operand_name::a, f.k, f.kv_heads, f.keys, f.width);
+  c.views[ops::attention::v] = whole(operand_name::bias, f.v, f.kv_heads, f.keys, f.value_width);
+  builder.add(c);
+  schedule made = builder.finish("attention, one kernel");
+  made.flops = ops::flops_of(fused(f));
+  for (const view &each : c.views) made.buffers[std::size_t(each.buffer)].bytes = each.rows * size_of(f.type);
+  made.predicted_seconds = simulate(made, model).seconds;
+  made.bound_seconds = std::max(made.flops / gemm_rate_of(model, f.type, f.compute), bytes / model.memory_rate);
+  return made;
 }
 
 schedule build_attention(const attention_form &f, const device_model &model, int lanes) {

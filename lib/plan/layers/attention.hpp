@@ -6,15 +6,11 @@
 
 #include <cstdint>
 
+#include "ops/attention.hpp"
 #include "plan/model/device_model.hpp"
 #include "plan/schedule/schedule.hpp"
 
 namespace sg {
-
-// Elements from one batch, head and token to the next; the elements of a token are contiguous.
-struct head_strides {
-  std::int64_t batch = 0, head = 0, token = 0;
-};
 
 struct attention_form {
   std::int64_t batch = 1, heads = 1, kv_heads = 1;  // heads is a multiple of kv_heads
@@ -34,8 +30,14 @@ struct attention_form {
 std::int64_t head_bytes(const attention_form &f, const head_strides &x, std::int64_t heads, std::int64_t tokens,
                         std::int64_t width);
 
-// Of an attention with elements in O. lanes: compute lanes to use at most. Sets predicted_seconds and bound_seconds.
-// Throws SG_STATUS_OUT_OF_MEMORY if the workspace is too small for one query, with the requirement.
+// The attention as one kernel.
+ops::attention fused(const attention_form &f);
+// Whether one kernel is faster than GEMMs: there are queries for it, or heads for the whole device.
+bool suits_fused(const attention_form &f, const device_model &model);
+schedule build_fused_attention(const attention_form &f, const device_model &model);
+
+// Of an attention with elements in O, by GEMMs. lanes: compute lanes to use at most. Sets predicted_seconds and
+// bound_seconds. Throws SG_STATUS_OUT_OF_MEMORY if the workspace is too small for one query, with the requirement.
 schedule build_attention(const attention_form &f, const device_model &model, int lanes);
 
 inline constexpr std::size_t attention_backward_problems = 2;

@@ -270,7 +270,7 @@ bool engine::issue_batch(job &running, std::uint32_t index, lane_slot &slot) noe
     made = &batches_.acquire();
     gather_commands(running, index, *made);
     if (made->commands.size() > 1) {
-      if (!run.lanes[run.lane_of[index]].started) device_.begin_at(slot.stream, running.ready_ns());
+      begin_lane(running, run.lanes[run.lane_of[index]], slot);
       made->inflight.begin(this, running, index, &slot, 2);
       made->inflight.batch = made;
       made->inflight.commands = static_cast<std::int32_t>(made->commands.size());
@@ -292,7 +292,8 @@ bool engine::issue_batch(job &running, std::uint32_t index, lane_slot &slot) noe
   for (const std::uint32_t command : made->commands) {
     run.mark_issued(command);
     run.inflight[command].end_ns = 0;  // the batch's end time is not the member's
-    run.lanes[run.lane_of[command]].started = true;
+    // Later commands of the other lanes must follow the run's predecessors themselves.
+    if (!running.follows_on_device) run.lanes[run.lane_of[command]].started = true;
   }
   run.in_flight += made->inflight.commands;
   complete_calls(made->inflight, SG_STATUS_OK, nullptr, 0, 0,

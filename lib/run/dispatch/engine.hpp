@@ -22,6 +22,7 @@
 #include "run/dispatch/launcher.hpp"
 #include "run/dispatch/oom_replan.hpp"
 #include "run/dispatch/ready_jobs.hpp"
+#include "run/dispatch/shared_arenas.hpp"
 #include "run/dispatch/stager.hpp"
 #include "run/dispatch/step_combiner.hpp"
 #include "run/job/job.hpp"
@@ -113,6 +114,9 @@ class engine {
   void gather_commands(job &running, std::uint32_t command, batch &into);
   static void run_batch_completed(batch &b, const sg_backend_result &result) noexcept;
   static std::size_t batchable_with(const job &running, std::uint32_t command) noexcept;
+  void begin_lane(job &running, program_run::lane_progress &lane, lane_slot &slot);
+  void announce(job &running) noexcept;
+  void release_device_memory(job &of) noexcept;
   void record_end(job &running, std::uint32_t command, const lane_slot &slot);
   void wait_for_other_lanes(job &running, std::uint32_t command, const lane_slot &slot);
   void command_completed(inflight_command &f) noexcept;
@@ -146,6 +150,7 @@ class engine {
   launcher launcher_;
   oom_replan oom_replan_;
   batch_pool batches_;
+  shared_arenas shared_arenas_{priorities * most_running};
   std::array<std::array<ready_jobs, work_classes>, priorities> ready_;
   ready_jobs ready_in_partitions_;  // jobs for partitions' lanes
   std::array<std::vector<job *>, priorities> running_;

@@ -35,11 +35,12 @@ bool engine::start_run(job &ready) noexcept {
   if (running.size() == most_running) return false;
   const bool others = std::any_of(running_.begin(), running_.end(), [](const auto &list) { return !list.empty(); });
   try {
-    oom_replan_.acquire_memory(ready, device_memory_, !others);
+    ready.operands.device_arena = shared_arenas_.take(ready.program->schedule->device_bytes, ready.behind());
+    if (!ready.operands.device_arena) oom_replan_.acquire_memory(ready, device_memory_, !others);
     ready.operands.staging_arena = staging_memory_.acquire(ready.program->schedule->staging_bytes);
   } catch (...) {
     const sg_status status = status_of_current_exception();
-    device_memory_.release(std::exchange(ready.operands.device_arena, nullptr));
+    release_device_memory(ready);
     if (status == SG_STATUS_OUT_OF_MEMORY && others) {
       memory_refused_ = true;
       return false;
@@ -47,6 +48,7 @@ bool engine::start_run(job &ready) noexcept {
     ready.fail(status, last_error());  // advance() completes it
   }
   running.push_back(&ready);
+  if (ready.follows_on_device) ready.run->first_lane = lanes_.lane_behind(ready.behind());
   ready.begins(ready.program->schedule->commands.size());
   trace_schedule(ready);
   const std::int64_t predicted_ns = ready.program->predicted_ns(), end_ns = monotonic_ns() + predicted_ns;
@@ -77,7 +79,16 @@ void engine::advance(job &running) noexcept {
     if ((!may_issue(running, command) || !issue(running, command)) && !issue_out_of_order(running, *first))
       first->held_up = true;
   }
+  if (running.follows_on_device && !run.announced && run.all_issued()) announce(running);
   if (run.idle() && (run.complete() || running.failed())) end_run(running);
+}
+
+// All commands are enqueued: successors may be behind them, in the same memory.
+void engine::announce(job &running) noexcept {
+  program_run &run = *running.run;
+  run.announced = true;
+  shared_arenas_.offer(running.operands.device_arena, running.program->schedule->device_bytes, run.used_lanes);
+  running.issued(run.used_lanes, {});
 }
 
 // Whether all dependencies have completed, also in virtual time: a device's command may be reported before its virtual
@@ -156,7 +167,7 @@ bool engine::issue(job &running, std::uint32_t index) noexcept {
   const bool computes = c.where.kind == lane_kind::compute;
   lane_slot *slot = running.partition_lane && computes
                         ? lane_set::with_room(*running.partition_lane)
-                        : lanes_.find(c.where, running.priority, running.program->wants_core);
+                        : lanes_.find(c.where, running.priority, running.program->wants_core, run.first_lane);
   if (!slot) return false;
   const bool joins = coalesce_ || running.program->one_call;
   if (joins && !running.program->batchable.empty() && running.program->batchable[index] > 0 && !run.unbatched &&
@@ -169,9 +180,8 @@ bool engine::issue(job &running, std::uint32_t index) noexcept {
   ++run.in_flight;
   std::int32_t unmade = 2;  // unmade backend calls, and this function's own count
   try {
+    begin_lane(running, progress, *slot);
     lanes_.entered_of_run(*slot);
-    if (!progress.started) device_.begin_at(slot->stream, running.ready_ns());
-    progress.started = true;
     wait_for_other_lanes(running, index, *slot);
     unmade = 1;
     const std::int32_t units = c.is<ops::gemm>() ? lanes_.units_for(running.priority, 1, running.units) : 0;
@@ -182,6 +192,15 @@ bool engine::issue(job &running, std::uint32_t index) noexcept {
     complete_calls(f, status, last_error(), 0, 0, unmade);
   }
   return true;
+}
+
+// Before the first command of a schedule's lane.
+void engine::begin_lane(job &running, program_run::lane_progress &lane, lane_slot &slot) {
+  running.run->used_lanes |= bit_of_lane(slot.index);
+  if (lane.started) return;
+  lanes_.follow(slot, running.behind(), running.behind_marks());
+  device_.begin_at(slot.stream, running.ready_ns());
+  lane.started = true;
 }
 
 // Records an event for commands of other lanes that wait for this one on the device.
@@ -253,6 +272,11 @@ void engine::add_time(job &running, std::uint32_t index) noexcept {
   if (running.trace_number != 0 && trace::recording_is_on()) trace_of_run(run.inflight[index], dependencies_end_ns);
 }
 
+void engine::release_device_memory(job &of) noexcept {
+  char *const arena = std::exchange(of.operands.device_arena, nullptr);
+  if (!shared_arenas_.release(arena)) device_memory_.release(arena);
+}
+
 void engine::end_run(job &running) noexcept {
   auto &list = running_[static_cast<std::size_t>(running.priority + 1)];
   list.erase(std::find(list.begin(), list.end(), &running));
@@ -264,7 +288,7 @@ void engine::end_run(job &running) noexcept {
       ops_.event_destroy(event);
     }
   }
-  device_memory_.release(running.operands.device_arena);
+  release_device_memory(running);
   staging_memory_.release(running.operands.staging_arena);
   memory_released_ = true;
   running.work_completed();

@@ -120,7 +120,7 @@ lane_slot *lane_set::find(const lane_demand &wanted) noexcept {
     latest_urgent_ns_ = monotonic_ns();
     return unless_full(urgent_, device_depth);
   }
-  if (const lane_bits lanes = wanted.behind & (bit_of_lane(static_cast<std::uint32_t>(compute_.size())) - 1))
+  if (const lane_bits lanes = computing_among(wanted.behind))
     return unless_full(compute_[static_cast<std::size_t>(std::countr_zero(lanes))].get(), device_depth);
   const std::int32_t now = computing_.load(std::memory_order_acquire);
   if (wanted.small) {
@@ -137,12 +137,17 @@ lane_slot *lane_set::find(const lane_demand &wanted) noexcept {
   return unless_full(beside_others ? least_loaded() : compute_[0].get(), device_depth);
 }
 
-lane_slot *lane_set::find(lane where, int priority, bool alone) noexcept {
+std::uint32_t lane_set::lane_behind(lane_bits behind) noexcept {
+  const lane_bits lanes = computing_among(behind);
+  return lanes ? static_cast<std::uint32_t>(std::countr_zero(lanes)) : least_loaded()->index;
+}
+
+lane_slot *lane_set::find(lane where, int priority, bool alone, std::uint32_t first) noexcept {
   if (!device_ordered_) return find(lane_demand{.alone = alone});
   lane_slot *slot = where.kind == lane_kind::copy_in    ? run_copy_in_
                     : where.kind == lane_kind::copy_out ? run_copy_out_
                     : priority > 0                      ? urgent_
-                                                        : compute_[where.index % compute_.size()].get();
+                                                        : compute_[(where.index + first) % compute_.size()].get();
   // A run always has more commands: leave room for other work.
   return slot->of_runs.load(std::memory_order_acquire) < device_depth - 1 ? unless_full(slot, device_depth) : nullptr;
 }

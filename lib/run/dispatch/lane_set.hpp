@@ -74,8 +74,10 @@ class lane_set {
   lane_slot *find(const lane_demand &wanted) noexcept;  // nullptr: it must wait
   // Whether a queued GEMM of that priority waits for room that lower priorities would use.
   bool holds_up_lower(int priority) const noexcept { return !device_ordered_ || priority <= 0; }
-  // The lane for a command of a schedule's run; nullptr: it must wait.
-  lane_slot *find(lane where, int priority, bool alone) noexcept;
+  // The lane for a command of a schedule's run; nullptr: it must wait. `first`: the lane of its first one.
+  lane_slot *find(lane where, int priority, bool alone, std::uint32_t first = 0) noexcept;
+  // The lane in which a run follows jobs in the lanes `behind`, or else the least loaded one.
+  std::uint32_t lane_behind(lane_bits behind) noexcept;
 
   // The dedicated lane; nullptr if it is full.
   static lane_slot *with_room(lane_slot &dedicated) noexcept;
@@ -119,6 +121,9 @@ class lane_set {
   lane_slot *least_loaded() noexcept;
   bool cores_are_full() const noexcept;
   lane_slot *find_core(const lane_demand &wanted) noexcept;
+  lane_bits computing_among(lane_bits lanes) const noexcept {
+    return lanes & (bit_of_lane(static_cast<std::uint32_t>(compute_.size())) - 1);
+  }
 
   const device &device_;
   const device_index index_;

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstdint>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 #include "backend/device.hpp"
@@ -57,6 +58,29 @@ class arena_pool {
   std::int64_t in_use_ = 0;            // of those in use
   std::vector<block> blocks_;
   std::mutex lock_;
+};
+
+// A block of a pool, which outlives it.
+class pooled_arena {
+ public:
+  pooled_arena() noexcept = default;
+  pooled_arena(arena_pool &from, std::int64_t bytes)
+      : from_(&from), block_(from.acquire(bytes)) {}  // Throws sg::error.
+  pooled_arena(pooled_arena &&other) noexcept
+      : from_(std::exchange(other.from_, nullptr)), block_(std::exchange(other.block_, nullptr)) {}
+  pooled_arena &operator=(pooled_arena &&other) noexcept {
+    std::swap(from_, other.from_);
+    std::swap(block_, other.block_);
+    return *this;
+  }
+  ~pooled_arena() {
+    if (block_) from_->release(block_);
+  }
+  char *get() const noexcept { return block_; }  // nullptr: 0 bytes
+
+ private:
+  arena_pool *from_ = nullptr;
+  char *block_ = nullptr;
 };
 
 }  // namespace sg

@@ -66,7 +66,7 @@ std::shared_ptr<const graph_program> graph::prepared() {
   has_run_ = true;
   if (program_) return program_;
   auto made = std::make_shared<graph_program>(copies());
-  if (owner_->on().orders_commands()) made->put_on(owner_->on());
+  if (owner_->on().orders_commands()) made->put_on(owner_->on(), owner_->device_memory(first_device));
   program_ = made;
   return made;
 }

@@ -5,8 +5,9 @@
 #include <tuple>
 #include <utility>
 
+#include "base/error.hpp"
 #include "base/log.hpp"
-#include "ops/backend_commands.hpp"
+#include "run/objects/graph_nodes.hpp"
 #include "run/program/batching.hpp"
 
 namespace sg {
@@ -15,6 +16,8 @@ namespace {
 
 // Graphs with more submissions are replayed: their order is not computed.
 constexpr std::size_t most_works_of_device = 4096;
+// Memory that a graph keeps for the workspaces of its submissions; one that needs more is replayed.
+constexpr std::int64_t most_arena_bytes = std::int64_t(1) << 30;
 // Ranges of memory that cover all operands of a graph.
 constexpr std::size_t most_ranges = 48;
 
@@ -175,61 +178,115 @@ graph_program::graph_program(std::vector<submission> recorded) : works(std::move
   totals = std::move(alone);
 }
 
-void graph_program::put_on(const sg::device &on) {
-  const bool takes = on.ops().graph_create && works.size() <= most_works_of_device &&
-                     std::all_of(works.begin(), works.end(), [](const submission &work) {
-                       if (work.kind == work_kind::marker) return true;
-                       return work.follows_on_device && !work.partition_stream &&
-                              (!work.program || work.program->schedule->commands[0].is<ops::gemm>());
-                     });
-  if (!takes) {
-    if (logs(log_level::info, log_area::fallback))
-      log_message(log_level::info, log_area::fallback, "a graph of %zu submissions is replayed one by one: %s",
-                  works.size(),
-                  !on.ops().graph_create                ? "the device has no graphs"
-                  : works.size() > most_works_of_device ? "there are too many for a graph of the device"
-                                                        : "some are not one command on the device");
-    return;
+namespace {
+
+// Why the submissions cannot be a graph of the device; nullptr: they can.
+const char *reason_against(const std::vector<submission> &works, const sg::device &on) noexcept {
+  if (!on.ops().graph_create) return "the device has no graphs";
+  if (works.size() > most_works_of_device) return "there are too many for a graph of the device";
+  const auto fits = [](const submission &work) {
+    if (work.kind == work_kind::marker) return true;
+    // Small GEMMs of one program are faster as the few calls of a replay.
+    return work.follows_on_device && !work.partition_stream && (!work.program || work.program->batchable.empty());
+  };
+  return std::all_of(works.begin(), works.end(), fits) ? nullptr : "some are not on the device alone";
+}
+
+// Which part of a graph's arena each step's program uses. Steps that run one after the other share memory.
+struct arena_parts {
+  explicit arena_parts(const std::vector<step> &steps, const std::vector<submission> &works)
+      : offsets(steps.size(), 0) {
+    struct part {
+      std::size_t user;  // the latest step with it
+      std::int64_t offset, bytes;
+    };
+    std::vector<part> parts;
+    for (std::size_t i = 0; i < steps.size(); ++i) {
+      const submission &work = works[static_cast<std::size_t>(steps[i].works.front())];
+      const std::int64_t wanted = work.program ? work.program->schedule->device_bytes : 0;
+      if (wanted == 0) continue;
+      const std::vector<bool> earlier = before(steps, i);
+      auto found =
+          std::find_if(parts.begin(), parts.end(), [&](const part &x) { return x.bytes >= wanted && earlier[x.user]; });
+      if (found == parts.end()) {
+        found = parts.insert(parts.end(), {i, bytes, (wanted + 255) / 256 * 256});
+        bytes += found->bytes;
+      }
+      found->user = i;
+      offsets[i] = found->offset;
+    }
   }
-  const std::vector<step> steps = steps_of(works, on.has_batches());
-  if (steps.empty()) return;
-  std::vector<std::vector<sg_backend_gemm>> gemms(steps.size());
-  std::vector<std::vector<const sg_backend_command *>> calls(steps.size());
-  std::vector<pointer_scratch> pointers(steps.size());
-  std::vector<sg_backend_node> nodes(steps.size());
+
+  std::vector<std::int64_t> offsets;  // by step
+  std::int64_t bytes = 0;
+
+ private:
+  // The steps after which this one runs.
+  static std::vector<bool> before(const std::vector<step> &steps, std::size_t of) {
+    std::vector<bool> found(steps.size(), false);
+    std::vector<std::int32_t> open = steps[of].before;
+    while (!open.empty()) {
+      const auto next = static_cast<std::size_t>(open.back());
+      open.pop_back();
+      if (found[next]) continue;
+      found[next] = true;
+      open.insert(open.end(), steps[next].before.begin(), steps[next].before.end());
+    }
+    return found;
+  }
+};
+
+graph_nodes nodes_of(const std::vector<step> &steps, const std::vector<submission> &works, const arena_parts &parts,
+                     char *arena) {
+  graph_nodes nodes;
+  std::vector<graph_nodes::indices> ends(steps.size());
   for (std::size_t i = 0; i < steps.size(); ++i) {
-    sg_backend_node &node = nodes[i];
-    node.before = steps[i].before.data();
-    node.before_count = static_cast<std::int32_t>(steps[i].before.size());
+    graph_nodes::indices before;
+    for (const std::int32_t earlier : steps[i].before) {
+      const graph_nodes::indices &of = ends[static_cast<std::size_t>(earlier)];
+      before.insert(before.end(), of.begin(), of.end());
+    }
     const submission &first = works[static_cast<std::size_t>(steps[i].works.front())];
     if (first.kind == work_kind::copy) {
-      calls[i].push_back(&first.copy.header);
-      node.commands = calls[i].data();
-      node.command_count = 1;
-      continue;
+      ends[i] = nodes.add_copy(first, before);
+    } else if (steps[i].works.size() == 1) {
+      ends[i] = nodes.add_program(first, arena ? arena + parts.offsets[i] : nullptr, before);
+    } else {
+      std::vector<const submission *> batch;
+      for (const std::int32_t work : steps[i].works) batch.push_back(&works[static_cast<std::size_t>(work)]);
+      ends[i] = nodes.add_batch(batch, before);
     }
-    for (const std::int32_t index : steps[i].works) {
-      const submission &work = works[static_cast<std::size_t>(index)];
-      const schedule &s = *work.program->schedule;
-      gemms[i].push_back(lower_gemm(s.buffers, s.commands[0], work.operands, pointers[i]));
-      gemms[i].back().compute_units = work.units;
-    }
-    for (const sg_backend_gemm &each : gemms[i]) calls[i].push_back(&each.header);
-    node.commands = calls[i].data();
-    node.command_count = static_cast<std::int32_t>(calls[i].size());
   }
+  return nodes;
+}
+
+}  // namespace
+
+void graph_program::put_on(const sg::device &on, arena_pool &memory) {
+  const auto replays = [&](const char *why) {
+    if (logs(log_level::info, log_area::fallback))
+      log_message(log_level::info, log_area::fallback, "a graph of %zu submissions is replayed one by one: %s",
+                  works.size(), why);
+  };
+  if (const char *why = reason_against(works, on)) return replays(why);
+  const std::vector<step> steps = steps_of(works, on.has_batches());
+  if (steps.empty()) return;
+  const arena_parts parts(steps, works);
+  if (parts.bytes > most_arena_bytes) return replays("their workspaces would take too much memory at a time");
+  pooled_arena arena;
+  try {
+    arena = pooled_arena(memory, parts.bytes);
+  } catch (const error &e) {
+    return replays(e.what());
+  }
+  graph_nodes nodes = nodes_of(steps, works, parts, arena.get());
+  const std::vector<sg_backend_node> &all = nodes.all();
   auto ranges = in_few_ranges(works);
   sg_backend_graph *made = nullptr;
-  if (on.ops().graph_create(on.handle(), nodes.data(), static_cast<std::int32_t>(nodes.size()), &made) !=
-      SG_STATUS_OK) {
-    if (logs(log_level::info, log_area::fallback))
-      log_message(log_level::info, log_area::fallback,
-                  "a graph of %zu submissions is replayed one by one: %s refused it: %s", works.size(),
-                  on.name().c_str(), on.ops().last_message(on.handle()));
-    return;
-  }
+  if (on.ops().graph_create(on.handle(), all.data(), static_cast<std::int32_t>(all.size()), &made) != SG_STATUS_OK)
+    return replays(on.ops().last_message(on.handle()));
   try {
-    device = std::make_unique<const device_graph>(on, made);
+    device = std::make_unique<const device_graph>(on, made, std::move(arena));
   } catch (...) {
     on.ops().graph_destroy(made);
     throw;

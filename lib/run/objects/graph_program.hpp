@@ -21,8 +21,9 @@ struct graph_program : recorded_graph {
   std::vector<submission> works;
   std::vector<access> accesses;  // of all submissions, in few ranges; only with `device`
 
-  // Makes a device graph of the submissions, if the device supports it. Throws std::bad_alloc.
-  void put_on(const sg::device &on);
+  // Makes a device graph of the submissions, if the device supports it, with workspaces from that memory. Throws
+  // std::bad_alloc.
+  void put_on(const sg::device &on, arena_pool &memory);
 };
 
 // For each submission, its predecessors by streams and memory, without transitive ones.

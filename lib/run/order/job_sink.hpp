@@ -7,11 +7,13 @@
 #include <cstdint>
 
 #include "base/combining_mutex.hpp"
+#include "base/device_index.hpp"
 #include "run/job/job_home.hpp"
 #include "run/order/tracker.hpp"
 
 namespace sg {
 
+class arena_pool;
 class device_buffer;
 struct graph_program;
 class stream;
@@ -38,6 +40,7 @@ class job_sink : public job_home {
                       std::size_t access_count) = 0;
   // Likewise for a run of a graph: the children in recording order, and `parent`, which completes after them.
   virtual void submit_children(const ref<job> &parent, const submission_order &order, const graph_program &program) = 0;
+  virtual arena_pool &device_memory(device_index of) noexcept = 0;  // for workspaces
   // Frees a buffer on the service thread once every job submitted so far has completed.
   virtual void free_when_unused(device_buffer &released) noexcept = 0;
 

@@ -4,14 +4,18 @@
 
 #include <cstdint>
 #include <memory>
+#include <utility>
 
 #include "backend/device.hpp"
+#include "run/memory/arena_pool.hpp"
 
 namespace sg {
 
 class device_graph {
  public:
-  device_graph(const device &on, sg_backend_graph *made) noexcept : on_(on), made_(made) {}
+  // `arena`: the memory of its workspaces.
+  device_graph(const device &on, sg_backend_graph *made, pooled_arena arena) noexcept
+      : on_(on), made_(made), arena_(std::move(arena)) {}
   ~device_graph() { on_.ops().graph_destroy(made_); }
   device_graph(const device_graph &) = delete;
   device_graph &operator=(const device_graph &) = delete;
@@ -20,6 +24,7 @@ class device_graph {
  private:
   const device &on_;
   sg_backend_graph *const made_;
+  const pooled_arena arena_;
 };
 
 struct recorded_graph {

@@ -106,8 +106,10 @@ program::program(std::vector<problem> planned, const plan_request &requested, st
       if (on_device(commands[before].where) && !(commands[before].where == c.where)) needs_event[before] = true;
     }
   }
-  // Commands that the planner split off one problem must stay separate.
-  if (problems.size() > 1) find_batchable(model);
+  may_follow = is_single() || std::all_of(commands.begin(), commands.end(),
+                                          [](const command &c) { return c.where.kind == lane_kind::compute; });
+  // Commands that the planner split off one problem must stay separate, and those of a layer are few and of different shapes.
+  if (problems.size() > 1 && request.layer == layer_kind::none) find_batchable(model);
   const double lane_seconds = schedule->predicted_seconds * static_cast<double>(lanes.size());
   wants_core = lane_seconds > long_command_seconds * static_cast<double>(of_device);
   if (has_latency_parts()) {

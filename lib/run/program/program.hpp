@@ -46,6 +46,9 @@ struct program {
   std::vector<bool> needs_event;
   std::vector<bool> is_out_of_order;  // copies that may overtake earlier ones of their lane
   bool wants_core = false;            // its commands are long enough to need a core of their own
+  // On a device that orders commands, it may begin behind its predecessors' commands, once these are enqueued: it is
+  // one command, or all of its commands compute.
+  bool may_follow = false;
   // Its commands are short independent GEMMs of one problem, which the engine sends as one call: the submitter waits,
   // and one command queued behind another job would delay the whole job.
   bool one_call = false;

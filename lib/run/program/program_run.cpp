@@ -43,6 +43,9 @@ void program_run::begin_again() noexcept {
   completed_count = 0;
   unbatched = false;
   in_flight = 0;
+  first_lane = 0;
+  used_lanes = 0;
+  announced = false;
 }
 
 }  // namespace sg

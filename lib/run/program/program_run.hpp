@@ -43,6 +43,7 @@ class program_run {
   }
   bool idle() const noexcept { return in_flight == 0; }
   bool complete() const noexcept { return completed_count == states.size(); }
+  bool all_issued() const noexcept { return completed_count + static_cast<std::size_t>(in_flight) == states.size(); }
 
   std::vector<command_state> states;             // by command
   std::vector<lane_progress> lanes;              // by program::lanes
@@ -55,6 +56,9 @@ class program_run {
   std::size_t completed_count = 0;
   bool unbatched = false;  // a batch was refused: its GEMMs are launched one by one to find the failing one
   std::int32_t in_flight = 0;
+  std::uint32_t first_lane = 0;  // the device's lane for the schedule's first one
+  lane_bits used_lanes = 0;      // with commands of the run
+  bool announced = false;        // its successors may follow it on the device
 
  private:
   const std::shared_ptr<const sg::program> program_;             // a program refers to no run

@@ -238,6 +238,8 @@ namespace {
 struct matmul_desc {
   cublasComputeType_t compute;
   cublasOperation_t op_a = CUBLAS_OP_N, op_b = CUBLAS_OP_N;
+  cublasLtEpilogue_t epilogue = CUBLASLT_EPILOGUE_DEFAULT;
+  const void *bias = nullptr;
 };
 struct layout {
   cudaDataType type;
@@ -277,6 +279,21 @@ cublasStatus_t gemm_desc_of(cublasLtMatmulDesc_t what, cublasLtMatrixLayout_t a,
                       of(c).ld, out);
 }
 
+// The bias is a value for each row of C.
+void add_epilogue(const matmul_desc &from, sg_backend_gemm &to) noexcept {
+  switch (from.epilogue) {
+    case CUBLASLT_EPILOGUE_RELU_BIAS:
+    case CUBLASLT_EPILOGUE_RELU: to.activation = SG_ACTIVATION_RELU; break;
+    case CUBLASLT_EPILOGUE_GELU_BIAS:
+    case CUBLASLT_EPILOGUE_GELU: to.activation = SG_ACTIVATION_GELU; break;
+    default: break;
+  }
+  const bool biased = from.epilogue == CUBLASLT_EPILOGUE_RELU_BIAS || from.epilogue == CUBLASLT_EPILOGUE_GELU_BIAS ||
+                      from.epilogue == CUBLASLT_EPILOGUE_BIAS;
+  to.bias = biased ? from.bias : nullptr;
+  to.bias_per_row = 1;
+}
+
 }  // namespace
 
 API std::size_t cublasLtGetVersion(void) { return CUBLAS_VERSION; }
@@ -290,7 +307,12 @@ API cublasStatus_t cublasLtMatmulDescDestroy(cublasLtMatmulDesc_t x) {
 }
 API cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t x, cublasLtMatmulDescAttributes_t name,
                                                   const void *value, std::size_t size) {
+  if (name == CUBLASLT_MATMUL_DESC_BIAS_POINTER) {
+    std::memcpy(&of(x).bias, value, size);
+    return CUBLAS_STATUS_SUCCESS;
+  }
   if (size != 4) return CUBLAS_STATUS_INVALID_VALUE;
+  if (name == CUBLASLT_MATMUL_DESC_EPILOGUE) std::memcpy(&of(x).epilogue, value, size);
   if (name == CUBLASLT_MATMUL_DESC_TRANSA) std::memcpy(&of(x).op_a, value, size);
   if (name == CUBLASLT_MATMUL_DESC_TRANSB) std::memcpy(&of(x).op_b, value, size);
   return CUBLAS_STATUS_SUCCESS;
@@ -358,8 +380,9 @@ API cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t what, c
     return CUBLAS_STATUS_INVALID_VALUE;
   g.alpha = scalar_at(alpha, 0, of(what).compute, false);
   g.beta = scalar_at(beta, 0, of(what).compute, false);
+  add_epilogue(of(what), g);
   const std::size_t used = needs.workspaceSize;
-  if (const cublasStatus_t status = reached(in, {a, b, c, d, used > 0 ? workspace : nullptr})) return status;
+  if (const cublasStatus_t status = reached(in, {a, b, c, d, g.bias, used > 0 ? workspace : nullptr})) return status;
   return status_of(emulated::enqueue(in, [=] {
     if (used > 0) std::memset(workspace, 0x5a, used);
     if (d != c && g.beta.re != 0)  // column by column: the gaps keep their bytes
@@ -368,6 +391,7 @@ API cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t what, c
         std::memcpy(static_cast<char *>(d) + at, static_cast<const char *>(c) + at,
                     static_cast<std::size_t>(g.m * sg::sim::bytes_of(g.out_type)));
       }
-    sg::sim::multiply(g, strided(a, 0, g.in_type), strided(b, 0, g.in_type), strided(d, 0, g.out_type), {});
+    sg::sim::multiply(g, strided(a, 0, g.in_type), strided(b, 0, g.in_type), strided(d, 0, g.out_type),
+                      g.bias ? strided(g.bias, 0, g.out_type) : sg::sim::item_list{});
   }));
 }

@@ -11,6 +11,7 @@
 #include "backends/cuda/kernels/axpby.hpp"
 #include "backends/cuda/kernels/layers.hpp"
 #include "backends/sim/arithmetic.hpp"
+#include "backends/sim/attention.hpp"
 #include "backends/sim/axpby.hpp"
 #include "backends/sim/cell.hpp"
 #include "backends/sim/convert.hpp"
@@ -54,6 +55,12 @@ cudaError_t launch_reduce(const sg_backend_reduce &what, cudaStream_t in) noexce
 
 cudaError_t launch_axpby(const sg_backend_axpby &what, cudaStream_t in) noexcept {
   return launch(in, {what.a, what.c}, [what] { sim::run_axpby(what, at(what.a), at(what.c)); });
+}
+
+cudaError_t launch_attention(const sg_backend_attention &what, cudaStream_t in) noexcept {
+  return launch(in, {what.q.data, what.k.data, what.v.data, what.o.data}, [what] {
+    sim::run_attention(what, at(what.q.data), at(what.k.data), at(what.v.data), at(what.o.data));
+  });
 }
 
 cudaError_t launch_elementwise(const sg_backend_elementwise &what, cudaStream_t in) noexcept {

@@ -153,12 +153,19 @@ sg_status blas_failure(cublasStatus_t status) noexcept {
   }
 }
 
+sg_backend_gemm without_epilogue(const sg_backend_gemm &what) noexcept {
+  sg_backend_gemm plain = what;
+  plain.bias = nullptr;
+  plain.activation = SG_ACTIVATION_NONE;
+  return plain;
+}
+
 sg_status run_blas_prepared(stream &in, const sg_backend_gemm &what) noexcept {
   blas_types types;
   if (!blas_types_of(what, types)) return fail(SG_STATUS_UNSUPPORTED, "cuda has no GEMM of these types");
   if (suits_matmul(what)) {
     cublasStatus_t outcome;
-    if (const sg_status status = in.run_matmul(what, outcome)) return status;
+    if (const sg_status status = in.run_matmul(without_epilogue(what), outcome)) return status;
     if (outcome != CUBLAS_STATUS_NOT_SUPPORTED) return blas_failure(outcome);
     log_fallback("cuBLASLt has no kernel for %lld x %lld x %lld of type %d: cuBLAS takes it",
                  static_cast<long long>(what.m), static_cast<long long>(what.n), static_cast<long long>(what.k),
@@ -256,6 +263,11 @@ sg_status run_without_epilogue(stream &in, const sg_backend_gemm &what) noexcept
 }
 
 sg_status run_gemm(stream &in, const sg_backend_gemm &what) noexcept {
+  if (suits_fused_epilogue(what)) {
+    cublasStatus_t outcome;
+    if (const sg_status status = in.run_matmul(what, outcome)) return status;
+    if (outcome != CUBLAS_STATUS_NOT_SUPPORTED) return blas_failure(outcome);
+  }
   const sg_status status = run_without_epilogue(in, what);
   if (status != SG_STATUS_OK || !has_separate_epilogue(what)) return status;
   const sg_backend_command *const one = &what.header;

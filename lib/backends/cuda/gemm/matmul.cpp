@@ -34,6 +34,18 @@ bool create(cublasLtMatrixLayout_t &out, cudaDataType type, std::int64_t rows, s
          CUBLAS_STATUS_SUCCESS;
 }
 
+// Only of a GEMM that suits_fused_epilogue(); the epilogues of others are added afterwards.
+cublasLtEpilogue_t epilogue_of(const sg_backend_gemm &g) noexcept {
+  if (!suits_fused_epilogue(g)) return CUBLASLT_EPILOGUE_DEFAULT;
+  const bool biased = g.bias != nullptr;
+  switch (g.activation) {
+    case SG_ACTIVATION_RELU: return biased ? CUBLASLT_EPILOGUE_RELU_BIAS : CUBLASLT_EPILOGUE_RELU;
+    case SG_ACTIVATION_GELU: return biased ? CUBLASLT_EPILOGUE_GELU_BIAS : CUBLASLT_EPILOGUE_GELU;
+    case SG_ACTIVATION_NONE: break;
+  }
+  return biased ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT;
+}
+
 static_assert(sizeof(cublasLtMatmulAlgo_t) == sizeof(kernel_choice));
 
 }  // namespace
@@ -53,7 +65,17 @@ matmul_key matmul_key_of(const sg_backend_gemm &g) noexcept {
           g.compute_units,
           alignment_of(g.a),
           alignment_of(g.b),
-          alignment_of(g.c)};
+          alignment_of(g.c),
+          epilogue_of(g)};
+}
+
+bool suits_fused_epilogue(const sg_backend_gemm &g) noexcept {
+  const bool is_short = g.in_type == SG_DTYPE_F16 || g.in_type == SG_DTYPE_BF16;
+  const bool on_tensor_cores = (g.m | g.n | g.k) % 8 == 0 && g.k > 0 && g.beta.re == 0;
+  // cublasLt's tanh has 11 bits, which show in f16 and f32.
+  const bool exact = g.activation != SG_ACTIVATION_GELU || g.out_type == SG_DTYPE_BF16;
+  return has_epilogue(g) && is_short && on_tensor_cores && exact && (g.bias == nullptr || g.bias_per_row) &&
+         suits_matmul(g);
 }
 
 bool suits_matmul(const sg_backend_gemm &g) noexcept {
@@ -96,10 +118,17 @@ bool matmul::describe_matrices(const sg_backend_gemm &g) noexcept {
       !set(CUBLASLT_MATMUL_DESC_TRANSA, op_a) || !set(CUBLASLT_MATMUL_DESC_TRANSB, op_b) ||
       (g.compute_units > 0 && !set(CUBLASLT_MATMUL_DESC_SM_COUNT_TARGET, g.compute_units)))
     return false;
+  if (const cublasLtEpilogue_t epilogue = epilogue_of(g); epilogue != CUBLASLT_EPILOGUE_DEFAULT)
+    if (!set(CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue) || !set_bias(g)) return false;
   const bool a_turned = g.op_a != SG_OP_N, b_turned = g.op_b != SG_OP_N;
   return create(a_, types.in, a_turned ? g.k : g.m, a_turned ? g.m : g.k, g.lda) &&
          create(b_, types.in, b_turned ? g.n : g.k, b_turned ? g.k : g.n, g.ldb) &&
          create(c_, types.out, g.m, g.n, g.ldc);
+}
+
+bool matmul::set_bias(const sg_backend_gemm &g) const noexcept {
+  return g.bias == nullptr ||
+         lt().desc_set(desc_, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &g.bias, sizeof g.bias) == CUBLAS_STATUS_SUCCESS;
 }
 
 // cublasLt's proposals, the fastest by its estimate first.
@@ -215,6 +244,7 @@ cublasStatus_t matmul::run(const call_resources &where, const sg_backend_gemm &g
 }
 
 cublasStatus_t matmul::run(const call_resources &where, const sg_backend_gemm &g) const noexcept {
+  if (suits_fused_epilogue(g) && !set_bias(g)) return CUBLAS_STATUS_INVALID_VALUE;
   return run(where, g, choice_, g.c);
 }
 

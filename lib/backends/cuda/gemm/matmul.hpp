@@ -42,6 +42,7 @@ class matmul {
  private:
   using candidate = cublasLtMatmulHeuristicResult_t;
   bool describe_matrices(const sg_backend_gemm &what) noexcept;
+  bool set_bias(const sg_backend_gemm &what) const noexcept;  // of the next run
   int propose(const call_resources &where, const sg_backend_gemm &what, candidate *out, int most) const noexcept;
   bool adopt(const call_resources &where, const sg_backend_gemm &what, const kernel_choice &choice) noexcept;
   bool choose_untimed(const call_resources &where, const sg_backend_gemm &what) noexcept;
@@ -69,5 +70,7 @@ class matmul_cache {
 
 // Whether to ask cublasLt: single, real, of a type for which both libraries give the same results.
 bool suits_matmul(const sg_backend_gemm &what) noexcept;
+// Whether cublasLt can apply the epilogue to the sums before they are rounded. It then does so in any run of the GEMM.
+bool suits_fused_epilogue(const sg_backend_gemm &what) noexcept;
 
 }  // namespace sg::cuda

@@ -12,14 +12,15 @@ struct matmul_key {
   std::int64_t m, n, k, lda, ldb, ldc;
   std::int64_t op_a, op_b, in_type, out_type, compute, units;
   std::int64_t align_a, align_b, align_c;  // bytes, at most 256
+  std::int64_t epilogue;                   // a cublasLtEpilogue_t
 
   bool operator==(const matmul_key &) const = default;
-  static constexpr std::size_t fields = 15;
+  static constexpr std::size_t fields = 16;
   std::array<std::int64_t, fields> all() const noexcept {
-    return {m, n, k, lda, ldb, ldc, op_a, op_b, in_type, out_type, compute, units, align_a, align_b, align_c};
+    return {m, n, k, lda, ldb, ldc, op_a, op_b, in_type, out_type, compute, units, align_a, align_b, align_c, epilogue};
   }
   static matmul_key of(const std::array<std::int64_t, fields> &x) noexcept {
-    return {x[0], x[1], x[2], x[3], x[4], x[5], x[6], x[7], x[8], x[9], x[10], x[11], x[12], x[13], x[14]};
+    return {x[0], x[1], x[2], x[3], x[4], x[5], x[6], x[7], x[8], x[9], x[10], x[11], x[12], x[13], x[14], x[15]};
   }
 };
 

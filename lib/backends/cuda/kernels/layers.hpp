@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The operations of layers.h, convert.h and gather.h, and steps of recurrent cells, by kernels that read and write each
-// element once.
+// element once, and attention.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -8,6 +8,7 @@
 
 namespace sg::cuda {
 
+cudaError_t launch_attention(const sg_backend_attention &what, cudaStream_t in) noexcept;
 cudaError_t launch_elementwise(const sg_backend_elementwise &what, cudaStream_t in) noexcept;
 cudaError_t launch_softmax(const sg_backend_softmax &what, cudaStream_t in) noexcept;
 cudaError_t launch_softmax_backward(const sg_backend_softmax_backward &what, cudaStream_t in) noexcept;

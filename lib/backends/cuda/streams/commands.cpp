@@ -49,6 +49,13 @@ bool supports_rotary(const sg_backend_rotary &what) noexcept {
   return known && is_layer_type(what.type) && (what.table_type == what.type || wide);
 }
 
+// The kernel has the instructions of chips from compute capability 8.0 on.
+bool supports_attention(const device &on, const sg_backend_attention &what) noexcept {
+  const auto fits = [](std::int64_t width) { return width > 0 && width <= 128; };
+  return on.facts().major >= 8 && (what.type == SG_DTYPE_F16 || what.type == SG_DTYPE_BF16) && fits(what.width) &&
+         fits(what.value_width);
+}
+
 bool supports_gemm(const sg_backend_gemm &what) noexcept {
   if (what.in_type == SG_DTYPE_I8) return what.out_type == SG_DTYPE_I32;
   if (is_f8(what.in_type))
@@ -59,7 +66,7 @@ bool supports_gemm(const sg_backend_gemm &what) noexcept {
 
 }  // namespace
 
-bool supports(const device &, const sg_backend_command &what) noexcept {
+bool supports(const device &on, const sg_backend_command &what) noexcept {
   switch (what.kind) {
     case SG_BACKEND_MARKER:
     case SG_BACKEND_COPY:
@@ -79,6 +86,7 @@ bool supports(const device &, const sg_backend_command &what) noexcept {
     case SG_BACKEND_CELL_BACKWARD: return is_layer_type(as<sg_backend_cell_backward>(what).type);
     case SG_BACKEND_SOFTMAX_BACKWARD: return supports_softmax_backward(as<sg_backend_softmax_backward>(what));
     case SG_BACKEND_GEMM: return supports_gemm(as<sg_backend_gemm>(what));
+    case SG_BACKEND_ATTENTION: return supports_attention(on, as<sg_backend_attention>(what));
   }
   return false;
 }
@@ -106,6 +114,8 @@ sg_status run_command(stream &in, const sg_backend_command &what) noexcept {
       return in.owner().check(launch_rotary(as<sg_backend_rotary>(what), in.native()), "starting a rotary embedding");
     case SG_BACKEND_CONVERT:
       return in.owner().check(launch_convert(as<sg_backend_convert>(what), in.native()), "starting a conversion");
+    case SG_BACKEND_ATTENTION:
+      return in.owner().check(launch_attention(as<sg_backend_attention>(what), in.native()), "starting an attention");
     case SG_BACKEND_GATHER:
       return in.owner().check(launch_gather(as<sg_backend_gather>(what), in.native()), "starting a gather");
     case SG_BACKEND_CELL:

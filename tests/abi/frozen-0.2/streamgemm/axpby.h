@@ -10,7 +10,7 @@
  *
  * Both matrices are in the device's own memory; with unified memory (cpu) anywhere. A and C may not overlap. Order,
  * tracking, priorities, cancellation and deadlines are those of sg_gemm_async. A stream's limit of compute units confines a
- * scale-and-add only if it is a partition. A graph with a scale-and-add is replayed job by job.
+ * scale-and-add only if it is a partition.
  */
 #ifndef STREAMGEMM_AXPBY_H
 #define STREAMGEMM_AXPBY_H

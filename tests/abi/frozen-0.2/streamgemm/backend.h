@@ -74,9 +74,10 @@ typedef enum sg_backend_command_kind {
   SG_BACKEND_ROTARY = 10,     /**< sg_backend_rotary. */
   SG_BACKEND_CONVERT = 11,    /**< sg_backend_convert. */
   SG_BACKEND_GATHER = 12,     /**< sg_backend_gather. */
-  SG_BACKEND_CELL = 13,       /**< sg_backend_cell. */
-  SG_BACKEND_CELL_BACKWARD = 14, /**< sg_backend_cell_backward. */
-  SG_BACKEND_SOFTMAX_BACKWARD = 15 /**< sg_backend_softmax_backward. */
+  SG_BACKEND_ATTENTION = 17,  /**< sg_backend_attention. */
+  SG_BACKEND_CELL = 18,       /**< sg_backend_cell. */
+  SG_BACKEND_CELL_BACKWARD = 19,   /**< sg_backend_cell_backward. */
+  SG_BACKEND_SOFTMAX_BACKWARD = 20 /**< sg_backend_softmax_backward. */
 } sg_backend_command_kind;
 
 /** The beginning of every command. */
@@ -289,11 +290,40 @@ typedef struct sg_backend_gather {
   void *y;                   /**< The result. */
 } sg_backend_gather;
 
+/** An operand of an attention; strides in elements, >= 0. */
+typedef struct sg_backend_heads {
+  void *data;    /**< The first element. */
+  int64_t batch; /**< From one batch to the next. */
+  int64_t head;  /**< From one head to the next. */
+  int64_t token; /**< From one token to the next, whose elements are contiguous. */
+} sg_backend_heads;
+
+/** O = softmax(scale * Q * K^T + mask) * V for each head of each batch, as sg_attention_desc describes it, by one kernel
+ * without memory for scores. Products and the softmax in f32; each weight, before it is divided by their sum, and O are rounded once.
+ * Optional: the core uses GEMMs and softmaxes instead. */
+typedef struct sg_backend_attention {
+  sg_backend_command header; /**< SG_BACKEND_ATTENTION. */
+  int64_t batch;             /**< > 0. */
+  int64_t heads;             /**< Of Q and O; a multiple of kv_heads. */
+  int64_t kv_heads;          /**< Of K and V; > 0. */
+  int64_t queries;           /**< Tokens of Q and O; > 0. */
+  int64_t keys;              /**< Tokens of K and V; >= 0. */
+  int64_t width;             /**< Elements of a token of Q and K; > 0. */
+  int64_t value_width;       /**< Elements of a token of V and O; > 0. */
+  int64_t mask_offset;       /**< With a causal mask query i has the keys j <= i + mask_offset. */
+  sg_mask mask;              /**< Whether it is causal. */
+  sg_dtype type;             /**< f16 or bf16. */
+  double scale;              /**< Finite. */
+  sg_backend_heads q;        /**< Read. */
+  sg_backend_heads k;        /**< Read. */
+  sg_backend_heads v;        /**< Read. */
+  sg_backend_heads o;        /**< The result. A query without keys gets zeros. */
+} sg_backend_attention;
+
 /** What sg_backend_cell computes. */
 typedef enum sg_backend_cell_step {
   SG_BACKEND_CELL_WHOLE = 0, /**< The cell. */
-  SG_BACKEND_CELL_RESET =
-      1 /**< Of a GRU only sigmoid(r) * h, into Y; the row is not written, and there is no next state. */
+  SG_BACKEND_CELL_RESET = 1  /**< Of a GRU only sigmoid(r) * h, into Y; the row is not written, and there is no next state. */
 } sg_backend_cell_step;
 
 /** One step of a recurrent cell, for each sequence of a batch; recurrent.h has the formulas. All matrices are column
@@ -330,11 +360,11 @@ typedef struct sg_backend_cell_backward {
   int64_t row_ld;            /**< In elements. */
   const void *dh;            /**< The gradient of h. Read. */
   int64_t dh_ld;             /**< In elements. */
-  void *dstate;      /**< LSTM: the gradient of c, replaced by that of the state before the step. GRU: z * dh is added
-                          to it; NULL: it is not needed. */
-  int64_t dstate_ld; /**< In elements. */
-  void *dgates;      /**< The result: gradients of the sums, in four blocks like those of `row`. */
-  int64_t dgates_ld; /**< In elements. */
+  void *dstate;              /**< LSTM: the gradient of c, replaced by that of the state before the step. GRU: z * dh is added
+                                  to it; NULL: it is not needed. */
+  int64_t dstate_ld;         /**< In elements. */
+  void *dgates;              /**< The result: gradients of the sums, in four blocks like those of `row`. */
+  int64_t dgates_ld;         /**< In elements. */
 } sg_backend_cell_backward;
 
 /** The gradient of a softmax of each row: dX = Y * (dY - the sum of the row of Y * dY), element by element. Rows are contiguous;

@@ -1,0 +1,228 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Layers on a CUDA device beside PyTorch, which runs them eagerly and as a CUDA graph, interleaved in one process.
+
+On the device every variant repeats the layer, recorded as a graph where it says so; from the host, operands start and results end
+in pinned memory. Before it is timed, each result is compared with PyTorch's in f32.
+
+usage: layers.py [--json FILE] [--commit COMMIT] [--rounds N] [--cases linear,attention,...]
+"""
+
+import math
+
+import record as records
+import streamgemm as sg
+import torch
+
+REPEATS = 20
+
+
+def values(*shape, dtype=torch.bfloat16, scale=1.0, place="cuda"):
+    made = (torch.randn(shape, device="cuda") * scale).to(dtype)
+    return made if place == "cuda" else made.cpu().pin_memory()
+
+
+def operands(*tensors):
+    """The tensors as the library's calls take them quickest."""
+    return [sg.Matrix(tensor) for tensor in tensors]
+
+
+def near(found, known, what, tolerance=2e-2):
+    found, known = found.float().cuda(), known.float().cuda()
+    error = ((found - known).abs().max() / known.abs().max()).item()
+    assert error < tolerance, f"{what}: {error} of the largest value off"
+
+
+def cuda_graph(work, repeats):
+    """A CUDA graph of the work of PyTorch, `repeats` times; None if it cannot be captured."""
+    side = torch.cuda.Stream()
+    with torch.cuda.stream(side):
+        for _ in range(3):
+            work()
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        for _ in range(repeats):
+            work()
+    return graph.replay
+
+
+def repeated(work, repeats=REPEATS):
+    def run():
+        for _ in range(repeats):
+            latest = work()
+        return latest
+
+    return run
+
+
+def recorded(context, record, repeats=REPEATS, stream=None):
+    """A graph of the library with what `record` records, `repeats` times."""
+    graph = context.graph()
+    for _ in range(repeats):
+        record(graph, stream)
+    return graph.run_async
+
+
+def gemm_rate(context):
+    """Floating-point operations a second of PyTorch's 8192^3 in bf16."""
+    a, b = values(8192, 8192), values(8192, 8192)
+    c = torch.empty_like(a)
+    return 2 * 8192**3 / min(records.timed(repeated(lambda: torch.matmul(a, b, out=c), 5)) / 5 for _ in range(3))
+
+
+def linear_forward(context, record, options, link, rate):
+    for rows, inner, out in ((8192, 4096, 4096), (64, 4096, 4096)):
+        x, w, bias = values(rows, inner), values(out, inner, scale=inner**-0.5), values(out)
+        y = torch.empty(rows, out, device="cuda", dtype=x.dtype)
+        context.linear(x, w, bias, y, op_w="T", activation="relu")
+        known = torch.relu(torch.nn.functional.linear(x, w, bias))
+        near(y, known, "linear")
+
+        given = operands(x, w, bias, y)
+
+        def by_torch():
+            torch.nn.functional.relu(torch.nn.functional.linear(x, w, bias), inplace=True)
+
+        record.measure(f"linear {rows}x{inner}x{out} relu bf16", {
+            "streamgemm": recorded(context, lambda g, s: g.linear(x, w, bias, y, op_w="T", activation="relu")),
+            "streamgemm, calls": repeated(lambda: context.linear_async(*given, op_w="T", activation="relu")),
+            "PyTorch": repeated(by_torch),
+            "PyTorch, CUDA graph": cuda_graph(by_torch, REPEATS),
+        }, options.rounds, REPEATS, bound_seconds=2 * rows * inner * out / rate)  # fmt: skip
+    x, w, bias = values(16384, 4096, place="host"), values(4096, 4096, scale=1 / 64, place="host"), values(4096, place="host")
+    y = torch.empty(16384, 4096, dtype=x.dtype).pin_memory()
+
+    def host_by_torch():
+        moved = [each.to("cuda", non_blocking=True) for each in (x, w, bias)]
+        y.copy_(torch.nn.functional.relu(torch.nn.functional.linear(*moved), inplace=True), non_blocking=True)
+
+    bound = max((x.nbytes + w.nbytes) / link[0], y.nbytes / link[1], 2 * 16384 * 4096**2 / rate)
+    record.measure("linear 16384x4096x4096 relu bf16, pinned", {
+        "streamgemm": lambda: context.linear_async(x, w, bias, y, op_w="T", activation="relu"),
+        "PyTorch": host_by_torch,
+    }, options.rounds, bound_seconds=bound)  # fmt: skip
+    near(y, torch.relu(torch.nn.functional.linear(x.cuda(), w.cuda(), bias.cuda())), "linear, pinned")
+
+
+def linear_backward(context, record, options, link, rate):
+    n = 8192
+    dy, x, w = (values(n, n, scale=1 / 64, place="host") for _ in range(3))
+    dx, dw = (torch.empty(n, n, dtype=torch.bfloat16).pin_memory() for _ in range(2))
+    dbias = torch.empty(n, dtype=torch.float32).pin_memory()
+
+    def host_by_torch():
+        g, a, b = (each.to("cuda", non_blocking=True) for each in (dy, x, w))
+        dx.copy_(g @ b.T, non_blocking=True)
+        dw.copy_(a.T @ g, non_blocking=True)
+        dbias.copy_(g.sum(0, dtype=torch.float32), non_blocking=True)
+
+    bound = max(3 * dy.nbytes / link[0], 2 * dx.nbytes / link[1], 4 * n**3 / rate)
+    record.measure("linear backward 8192^3 bf16, pinned", {
+        "streamgemm": lambda: context.linear_backward_async(dy, x, w, dx=dx, dw=dw, dbias=dbias),
+        "PyTorch": host_by_torch,
+    }, options.rounds, bound_seconds=bound)  # fmt: skip
+    context.linear_backward(dy, x, w, dx=dx, dw=dw, dbias=dbias)
+    g, a, b = (each.cuda() for each in (dy, x, w))
+    near(dx, g @ b.T, "dX")
+    near(dw, a.T @ g, "dW")
+    near(dbias, g.sum(0, dtype=torch.float32), "dbias")
+    for rows, inner, out in ((8192, 8192, 8192), (2048, 2048, 2048), (1024, 1024, 1024), (512, 1024, 1024), (512, 512, 512),
+                             (128, 4096, 512), (128, 512, 4096), (4096, 512, 256)):  # fmt: skip
+        repeats = 4 if rows == 8192 else REPEATS
+        dy, x, w = values(rows, out, scale=1 / 64), values(rows, inner, scale=1 / 64), values(inner, out, scale=1 / 64)
+        dx, dw = torch.empty_like(x), torch.empty_like(w)
+        stream = context.stream()
+
+        def after_each_other(g, s):
+            g.linear_backward(dy, None, w, dx=dx, dbias=False, stream=s)
+            g.linear_backward(dy, x, None, dw=dw, dbias=False, stream=s)
+
+        def by_torch():
+            torch.matmul(dy, w.T, out=dx)
+            torch.matmul(x.T, dy, out=dw)
+
+        dx.fill_(math.nan), dw.fill_(math.nan)
+        torch.cuda.synchronize()
+        context.linear_backward(dy, x, w, dx=dx, dw=dw, dbias=False)
+        near(dx, dy @ w.T, "dX")
+        near(dw, x.T @ dy, "dW")
+        record.measure(f"linear backward {rows}x{inner}x{out} bf16", {
+            "streamgemm": recorded(context, lambda g, s: g.linear_backward(dy, x, w, dx=dx, dw=dw, dbias=False), repeats),
+            "streamgemm, dX then dW": recorded(context, after_each_other, repeats, stream),
+            "PyTorch": repeated(by_torch, repeats),
+            "PyTorch, CUDA graph": cuda_graph(by_torch, repeats),
+        }, options.rounds, repeats, bound_seconds=4 * rows * inner * out / rate)  # fmt: skip
+
+
+def attention(context, record, options, link, rate):
+    for batch, heads, tokens, width, causal in ((64, 12, 512, 64, False), (1, 12, 512, 64, False), (1, 8, 8192, 64, True)):
+        q, k, v = (values(batch, heads, tokens, width) for _ in range(3))
+        out = torch.empty_like(q)
+        mask = "causal" if causal else None
+        context.attention(q, k, v, out, mask=mask)
+        near(out, torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=causal), "attention")
+
+        given = operands(q, k, v, out)
+
+        def by_torch():
+            torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=causal)
+
+        case = f"attention {batch}x{heads}x{tokens}x{width}{' causal' if causal else ''} bf16"
+        flops = 4 * batch * heads * tokens**2 * width / (2 if causal else 1)
+        record.measure(case, {
+            "streamgemm": recorded(context, lambda g, s: g.attention(q, k, v, out, mask=mask)),
+            "streamgemm, calls": repeated(lambda: context.attention_async(*given, mask=mask)),
+            "PyTorch": repeated(by_torch),
+            "PyTorch, CUDA graph": cuda_graph(by_torch, REPEATS),
+        }, options.rounds, REPEATS, bound_seconds=flops / rate)  # fmt: skip
+        if batch * heads < 64:
+            continue
+        hosted = [each.cpu().pin_memory() for each in (q, k, v)]
+        result = torch.empty_like(hosted[0]).pin_memory()
+
+        def host_by_torch():
+            moved = [each.to("cuda", non_blocking=True) for each in hosted]
+            result.copy_(torch.nn.functional.scaled_dot_product_attention(*moved), non_blocking=True)
+
+        # Batches of the pipeline: four sentences each, whose q, k and v follow each other.
+        part = 4
+        together = torch.stack([each.view(batch // part, part, heads, tokens, width) for each in hosted], 1).pin_memory()
+        pipeline = context.pipeline((3, part, heads, tokens, width), "bf16")
+        stage = pipeline.stage((part, heads, tokens, width))
+        one = (part, heads, tokens, width)
+        stage.attention(*(stage.input.part(one, offset=i * result.nbytes * part // batch) for i in range(3)), stage.output)
+
+        def by_pipeline():
+            for i in range(batch // part):
+                job = pipeline.push_async(together[i], result[i * part : (i + 1) * part])
+            return job
+
+        bound = max(together.nbytes / link[0], result.nbytes / link[1], flops / rate)
+        record.measure(case + ", pinned", {"streamgemm": by_pipeline, "PyTorch": host_by_torch}, options.rounds,
+                       bound_seconds=bound)  # fmt: skip
+        by_pipeline().result()
+        near(result, torch.nn.functional.scaled_dot_product_attention(q, k, v), "attention, pinned")
+        pipeline.close()
+
+
+CASES = {"linear": linear_forward, "linear_backward": linear_backward, "attention": attention}
+
+
+def main():
+    parser = records.arguments(__doc__.splitlines()[0])
+    parser.add_argument("--cases", default=",".join(CASES))
+    options = parser.parse_args()
+    torch.manual_seed(1)
+    with torch.no_grad(), sg.Context("cuda:0") as context:
+        record = records.Record("layers", context, options.commit)
+        link, rate = records.best_link(), gemm_rate(context)
+        print(f"link {link[0] / 1e9:.1f} GB/s in, {link[1] / 1e9:.1f} out; bf16 {rate / 1e12:.0f} TFLOP/s")
+        record.note(link_in=link[0], link_out=link[1], bf16_flops=rate)
+        for name in options.cases.split(","):
+            CASES[name](context, record, options, link, rate)
+            record.write(options.json)
+
+
+if __name__ == "__main__":
+    main()
