@@ -206,7 +206,82 @@ def attention(context, record, options, link, rate):
         pipeline.close()
 
 
-CASES = {"linear": linear_forward, "linear_backward": linear_backward, "attention": attention}
+def convolution(context, record, options, link, rate):
+    for images, channels, size, filters in ((64, 3, 224, 64), (32, 256, 56, 256)):
+        x, w = values(images, channels, size, size), values(filters, channels, 3, 3, scale=(9 * channels) ** -0.5)
+        for layout in ("nchw", "nhwc"):
+            form = torch.contiguous_format if layout == "nchw" else torch.channels_last
+            of_x, of_w = x.contiguous(memory_format=form), w.contiguous(memory_format=form)
+            out = torch.empty(images, filters, size, size, device="cuda", dtype=x.dtype).contiguous(memory_format=form)
+            inner = layout == "nhwc"  # the library's arrays have their dimensions in the order of memory
+            given = [each.permute(0, 2, 3, 1) if inner else each for each in (of_x, of_w, out)]
+            how = {"padding": 1, "layout": layout, "filter_layout": "ohwi" if inner else "oihw"}
+            context.conv2d(given[0], given[1], None, given[2], **how)
+            near(out, torch.nn.functional.conv2d(of_x, of_w, padding=1), "convolution")
+
+            def by_torch():
+                torch.nn.functional.conv2d(of_x, of_w, padding=1)
+
+            case = f"conv {images}x{channels}x{size}x{size}, {filters} of 3x3, {layout} bf16"
+            flops = 2 * images * size * size * filters * channels * 9
+            record.measure(case, {
+                "streamgemm": recorded(context, lambda g, s: g.conv2d(given[0], given[1], None, given[2], **how), 4),
+                "PyTorch": repeated(by_torch, 4),
+                "PyTorch, CUDA graph": cuda_graph(by_torch, 4),
+            }, options.rounds, 4, bound_seconds=max(flops / rate, (x.nbytes + out.nbytes) / 4.8e12))  # fmt: skip
+            hosted = [each.cpu().pin_memory() for each in given[:2]]
+            result = torch.empty(given[2].shape, dtype=x.dtype).pin_memory()
+            by_torch_host = result.permute(0, 3, 1, 2) if inner else result
+
+            def host_by_torch():
+                moved = [each.to("cuda", non_blocking=True) for each in hosted]
+                moved = [each.permute(0, 3, 1, 2) if inner else each for each in moved]
+                by_torch_host.copy_(torch.nn.functional.conv2d(*moved, padding=1), non_blocking=True)
+
+            bound = max(x.nbytes / link[0], out.nbytes / link[1], flops / rate)
+            record.measure(case + ", pinned", {
+                "streamgemm": lambda: context.conv2d_async(hosted[0], hosted[1], None, result, **how),
+                "PyTorch": host_by_torch,
+            }, options.rounds, bound_seconds=bound)  # fmt: skip
+            near(by_torch_host, torch.nn.functional.conv2d(x, w, padding=1), "convolution, pinned")
+
+
+def lstm(context, record, options, link, rate):
+    layers, width, steps, batch = 3, 256, 160, 64
+    net = torch.nn.LSTM(width, width, layers).cuda().bfloat16()
+    x = values(steps, batch, width)
+    outs = [torch.empty_like(x) for _ in range(layers)]
+    weights = [[getattr(net, f"{name}_l{i}").detach() for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")] for i in range(layers)]
+
+    def submit(to, call):
+        given = x
+        for own, out in zip(weights, outs):
+            call(given, *own, out=out, hn=False, cn=False)
+            given = out
+        return to
+
+    submit(None, context.lstm)
+    near(outs[-1], net(x)[0], "LSTM")
+
+    def calls():
+        given = operands(x, *outs)
+        for i, own in enumerate(weights):
+            job = context.lstm_async(given[i], *own, out=given[i + 1], hn=False, cn=False)
+        return job
+
+    def by_torch():
+        net(x)
+
+    flops = layers * steps * batch * 16 * width**2
+    record.measure(f"LSTM {layers} x {width}, {steps} steps, batch {batch} bf16", {
+        "streamgemm": recorded(context, lambda g, s: submit(g, g.lstm), 2),
+        "streamgemm, calls": repeated(calls, 2),
+        "PyTorch": repeated(by_torch, 2),
+        "PyTorch, CUDA graph": cuda_graph(by_torch, 2),
+    }, options.rounds, 2, bound_seconds=flops / rate)  # fmt: skip
+
+
+CASES = {"linear": linear_forward, "linear_backward": linear_backward, "attention": attention, "conv": convolution, "lstm": lstm}
 
 
 def main():
@@ -220,8 +295,10 @@ def main():
         print(f"link {link[0] / 1e9:.1f} GB/s in, {link[1] / 1e9:.1f} out; bf16 {rate / 1e12:.0f} TFLOP/s")
         record.note(link_in=link[0], link_out=link[1], bf16_flops=rate)
         for name in options.cases.split(","):
-            CASES[name](context, record, options, link, rate)
-            record.write(options.json)
+            try:
+                CASES[name](context, record, options, link, rate)
+            finally:
+                record.write(options.json)
 
 
 if __name__ == "__main__":

@@ -74,6 +74,9 @@ typedef enum sg_backend_command_kind {
   SG_BACKEND_ROTARY = 10,     /**< sg_backend_rotary. */
   SG_BACKEND_CONVERT = 11,    /**< sg_backend_convert. */
   SG_BACKEND_GATHER = 12,     /**< sg_backend_gather. */
+  SG_BACKEND_IM2COL = 13,     /**< sg_backend_im2col. */
+  SG_BACKEND_COL2IM = 14,     /**< sg_backend_col2im. */
+  SG_BACKEND_CONV = 15,       /**< sg_backend_conv. */
   SG_BACKEND_ATTENTION = 17,  /**< sg_backend_attention. */
   SG_BACKEND_CELL = 18,       /**< sg_backend_cell. */
   SG_BACKEND_CELL_BACKWARD = 19,   /**< sg_backend_cell_backward. */
@@ -289,6 +292,79 @@ typedef struct sg_backend_gather {
   const void *indices;       /**< Contiguous; read. */
   void *y;                   /**< The result. */
 } sg_backend_gather;
+
+/** Images and the matrix of their windows, as conv.h describes them; strides in elements. Window (i, j) of image n is position
+ * (n * out_h + i) * out_w + j; the matrix has `positions` positions from first_position. The channels are in `groups` groups of
+ * equal size, of s channels. Column (g * s * taps) + c * taps + t is tap t = kh * kernel_w + kw of channel g * s + c; with
+ * channels_inner, column (g * s * taps) + t * s + c. */
+typedef struct sg_backend_windows {
+  int64_t images;         /**< > 0. */
+  int64_t image;          /**< From image to image. */
+  int64_t channel;        /**< From channel to channel. */
+  int64_t row;            /**< From row to row of an image. */
+  int64_t pixel;          /**< From pixel to pixel of a row. */
+  int64_t first_position; /**< Number of the matrix's first position. */
+  int64_t positions;      /**< >= 0; 0 in a col2im without windows only. */
+  int64_t position;       /**< From position to position of the matrix. */
+  int64_t column;         /**< From column to column of the matrix; this or `position` is 1. */
+  int32_t channels;       /**< > 0. */
+  int32_t groups;         /**< A divisor of `channels`. */
+  int32_t height;         /**< > 0. */
+  int32_t width;          /**< > 0. */
+  int32_t kernel_h;       /**< > 0. */
+  int32_t kernel_w;       /**< > 0. */
+  int32_t stride_h;       /**< > 0. */
+  int32_t stride_w;       /**< > 0. */
+  int32_t dilation_h;     /**< > 0. */
+  int32_t dilation_w;     /**< > 0. */
+  int32_t pad_top;        /**< >= 0. */
+  int32_t pad_left;       /**< >= 0. */
+  int32_t out_h;          /**< Windows of an image from top to bottom; > 0. */
+  int32_t out_w;          /**< From left to right; > 0. */
+  int32_t channels_inner; /**< 1: the columns of a tap are adjacent; 0: those of a channel. */
+  uint32_t reserved;      /**< 0. */
+} sg_backend_windows;
+
+/** The matrix of windows; pixels outside an image are 0. Elements of any type. All positions are of the images. */
+typedef struct sg_backend_im2col {
+  sg_backend_command header; /**< SG_BACKEND_IM2COL. */
+  sg_backend_windows of;     /**< Images and matrix. */
+  const void *x;             /**< The images; read. */
+  void *matrix;              /**< The result; does not overlap the images. */
+  int32_t element_bytes;     /**< 1, 2, 4, 8 or 16; those of 16 are aligned to 8. */
+  uint32_t reserved;         /**< 0. */
+} sg_backend_im2col;
+
+/** Each element of the images = the sum of the matrix's elements that sg_backend_im2col takes from it (+ the element itself), for
+ * the positions that the matrix has, in f64 for f64 and in f32 otherwise, in the order of the taps, and rounded once. Positions
+ * may be of other images, too, before the first one (numbers below 0) or after the last one. f64, f32, f16 or bf16; a matrix of
+ * f32 goes with images of f16 and bf16, too. */
+typedef struct sg_backend_col2im {
+  sg_backend_command header; /**< SG_BACKEND_COL2IM. */
+  sg_backend_windows of;     /**< Images and matrix. */
+  const void *matrix;        /**< Read; NULL without positions. */
+  void *x;                   /**< The result; does not overlap the matrix. */
+  sg_dtype matrix_type;      /**< Of the matrix. */
+  sg_dtype type;             /**< Of the images. */
+  int32_t accumulate;        /**< 1: the images are read and added. */
+  uint32_t reserved;         /**< 0. */
+} sg_backend_col2im;
+
+/** Y = activation(conv(X, W) + bias) of whole images without gaps, as sg_conv2d_desc describes it; Y in the order of X. A device
+ * without it has sg_backend_im2col and GEMMs. */
+typedef struct sg_backend_conv {
+  sg_backend_command header; /**< SG_BACKEND_CONV. */
+  sg_backend_windows of;     /**< Of X, and channels_inner of W; the fields of positions and columns are 0. */
+  int64_t y_image;           /**< From image to image of Y, in elements. */
+  const void *x;             /**< The images; read. */
+  const void *w;             /**< The filters, contiguous; read. */
+  const void *bias;          /**< A value for each output channel; NULL: zeros. Read. */
+  void *y;                   /**< The result; overlaps no other operand. */
+  int32_t out_channels;      /**< A multiple of of.groups; > 0. */
+  sg_dtype type;             /**< Of all operands. */
+  sg_activation activation;  /**< As in sg_backend_gemm. */
+  uint32_t reserved;         /**< 0. */
+} sg_backend_conv;
 
 /** An operand of an attention; strides in elements, >= 0. */
 typedef struct sg_backend_heads {

@@ -121,8 +121,9 @@ typedef struct sg_job_statistics {
   double predicted_seconds; /**< Prediction of the device model. */
   double bound_seconds;     /**< The least time that the model's rates allow. */
   double flops;             /**< Floating-point (or integer) operations of the GEMM; of an operation of layers.h,
-                                 convert.h or gather.h one for each element and step: 1 elementwise, 5 softmax, 8 layer norm, 4 RMS
-                                 norm, 2 dequantization, 3 rotary embedding, 0 cast, transposition and gather. */
+                                 convert.h, gather.h or conv.h one for each element and step: 1 elementwise, 5 softmax, 8 layer norm, 4 RMS
+                                 norm, 2 dequantization, 3 rotary embedding, 0 cast, transposition, gather, im2col
+                                 and col2im. */
   uint64_t bytes_in;        /**< Bytes copied to the device. */
   uint64_t bytes_out;       /**< Bytes copied from the device. */
   int32_t commands;         /**< Commands of the schedule. */

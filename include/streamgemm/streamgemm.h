@@ -9,6 +9,7 @@
 #include <streamgemm/attention.h>
 #include <streamgemm/axpby.h>
 #include <streamgemm/context.h>
+#include <streamgemm/conv.h>
 #include <streamgemm/convert.h>
 #include <streamgemm/event.h>
 #include <streamgemm/gather.h>

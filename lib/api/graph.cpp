@@ -36,6 +36,10 @@ const char *described(sg_operation operation) noexcept {
     case SG_OPERATION_ATTENTION: return "an attention";
     case SG_OPERATION_CONVERT: return "a conversion";
     case SG_OPERATION_GATHER: return "a gather";
+    case SG_OPERATION_CONV2D: return "a convolution";
+    case SG_OPERATION_CONV2D_BACKWARD: return "the gradients of a convolution";
+    case SG_OPERATION_IM2COL: return "an im2col";
+    case SG_OPERATION_COL2IM: return "a col2im";
     case SG_OPERATION_RECURRENT: return "a recurrent layer";
     case SG_OPERATION_RECURRENT_BACKWARD: return "the gradients of a recurrent layer";
     case SG_OPERATION_ATTENTION_BACKWARD: return "the gradients of an attention";
@@ -132,6 +136,15 @@ void update(ref<graph> in, std::int32_t index, const submission &was, const sg_o
       return with(desc.convert, sg_convert_desc(SG_CONVERT_DESC_INIT), "desc->convert", submit_convert);
     case SG_OPERATION_GATHER:
       return with(desc.gather, sg_gather_desc(SG_GATHER_DESC_INIT), "desc->gather", submit_gather);
+    case SG_OPERATION_CONV2D:
+      return with(desc.conv2d, sg_conv2d_desc(SG_CONV2D_DESC_INIT), "desc->conv2d", submit_conv2d);
+    case SG_OPERATION_CONV2D_BACKWARD:
+      return with(desc.conv2d_backward, sg_conv2d_backward_desc(SG_CONV2D_BACKWARD_DESC_INIT), "desc->conv2d_backward",
+                  submit_conv2d_backward);
+    case SG_OPERATION_IM2COL:
+      return with(desc.im2col, sg_im2col_desc(SG_IM2COL_DESC_INIT), "desc->im2col", submit_im2col);
+    case SG_OPERATION_COL2IM:
+      return with(desc.col2im, sg_col2im_desc(SG_COL2IM_DESC_INIT), "desc->col2im", submit_col2im);
     case SG_OPERATION_RECURRENT:
       return with(desc.recurrent, sg_recurrent_desc(SG_RECURRENT_DESC_INIT), "desc->recurrent", submit_recurrent);
     case SG_OPERATION_RECURRENT_BACKWARD:

@@ -85,7 +85,8 @@ bool same_views(const schedule &was, const schedule &now) {
   for (std::size_t i = 0; i < now.commands.size(); ++i)
     for (std::size_t v = 0; v < command::most_views; ++v) {
       const view &a = was.commands[i].views[v], &b = now.commands[i].views[v];
-      if (a.buffer != b.buffer || a.offset != b.offset || a.ld != b.ld || a.rows != b.rows || a.cols != b.cols)
+      if (a.buffer != b.buffer || a.item != b.item || a.items != b.items || a.offset != b.offset || a.ld != b.ld ||
+          a.rows != b.rows || a.cols != b.cols)
         return false;
       if (b.exists() && type_of(was.buffers, a) != type_of(now.buffers, b)) return false;
     }

@@ -151,6 +151,13 @@ void submit_convert(context &on, const sg_convert_desc &desc, const char *name, 
 // Submits a gather. `name`: as above.
 void submit_gather(context &on, const sg_gather_desc &desc, const char *name, checked_submit &order, sg_job **out_job);
 
+// Submits operations of conv.h. `name`: as above.
+void submit_conv2d(context &on, const sg_conv2d_desc &desc, const char *name, checked_submit &order, sg_job **out_job);
+void submit_conv2d_backward(context &on, const sg_conv2d_backward_desc &desc, const char *name, checked_submit &order,
+                            sg_job **out_job);
+void submit_im2col(context &on, const sg_im2col_desc &desc, const char *name, checked_submit &order, sg_job **out_job);
+void submit_col2im(context &on, const sg_col2im_desc &desc, const char *name, checked_submit &order, sg_job **out_job);
+
 // Submits the gradients of a linear layer. `name`: as above.
 void submit_linear_backward(context &on, const sg_linear_backward_desc &desc, const char *name, checked_submit &order,
                             sg_job **out_job);

@@ -12,6 +12,7 @@
 #include "ops/axpby.hpp"
 #include "ops/cell.hpp"
 #include "ops/cell_backward.hpp"
+#include "ops/conv.hpp"
 #include "ops/convert.hpp"
 #include "ops/copy.hpp"
 #include "ops/dequantize.hpp"
@@ -25,6 +26,7 @@
 #include "ops/softmax_backward.hpp"
 #include "ops/staging.hpp"
 #include "ops/view.hpp"
+#include "ops/windows.hpp"
 
 namespace sg {
 
@@ -57,7 +59,8 @@ constexpr bool on_device(lane where) noexcept { return where.kind != lane_kind::
 // The operations. A new one is added at the end.
 using payload = std::variant<ops::copy_in, ops::copy_out, ops::pack, ops::unpack, ops::gemm, ops::reduce, ops::axpby,
                              ops::elementwise, ops::softmax, ops::norm, ops::dequantize, ops::rotary, ops::convert,
-                             ops::gather, ops::attention, ops::cell, ops::cell_backward, ops::softmax_backward>;
+                             ops::gather, ops::im2col, ops::col2im, ops::conv, ops::attention, ops::cell,
+                             ops::cell_backward, ops::softmax_backward>;
 inline constexpr std::size_t operation_count = std::variant_size_v<payload>;
 
 struct command {

@@ -13,6 +13,7 @@
 #include "plan/gemm/direct.hpp"
 #include "plan/gemm/grouped.hpp"
 #include "plan/gemm/resident_search.hpp"
+#include "plan/layers/conv.hpp"
 #include "plan/layers/linear.hpp"
 #include "plan/streaming/downcast.hpp"
 #include "plan/streaming/stream_search.hpp"
@@ -102,6 +103,11 @@ std::shared_ptr<schedule> plan_layer(const std::vector<problem> &problems, const
   if (terms.request.layer == layer_kind::recurrent)
     throw error(SG_STATUS_OUT_OF_MEMORY,
                 "a recurrent layer is not planned again; give it fewer steps or a smaller batch");
+  if (terms.request.layer != layer_kind::linear_backward) {
+    auto plan = std::make_shared<schedule>(plan_conv(problems, terms));
+    plan->bound_seconds = conv_bound(problems, *plan, terms.model);
+    return plan;
+  }
   auto plan = std::make_shared<schedule>(plan_linear_backward(problems, terms));
   plan->bound_seconds = linear_backward_bound(problems, terms.model, terms.request);
   return plan;
@@ -124,13 +130,20 @@ void log_choice(const std::vector<problem> &problems, const device_model &model,
   const auto number = [](std::int64_t x) { return static_cast<long long>(x); };
   if (request.layer == layer_kind::linear_backward)
     std::snprintf(what, sizeof what, "the gradients of a linear layer");
+  else if (request.layer == layer_kind::conv || request.layer == layer_kind::conv_backward)
+    std::snprintf(what, sizeof what, "%s of %lld channels and %lld x %lld windows",
+                  request.layer == layer_kind::conv ? "a convolution" : "the gradients of a convolution",
+                  number(request.conv->of.channels), number(request.conv->of.kernel_h),
+                  number(request.conv->of.kernel_w));
   else if (problems.size() > 1)
     std::snprintf(what, sizeof what, "a group of %zu GEMMs", problems.size());
   else
     std::snprintf(what, sizeof what, "%lld x %lld x %lld %s%s", number(p.m), number(p.n), number(p.k),
                   name_of(p.a.type), p.batch > 1 ? (", batch " + std::to_string(p.batch)).c_str() : "");
-  const plan_request free = {
-      .device = request.device, .layer = request.layer, .dy_is_a = {request.dy_is_a[0], request.dy_is_a[1]}};
+  const plan_request free = {.device = request.device,
+                             .layer = request.layer,
+                             .dy_is_a = {request.dy_is_a[0], request.dy_is_a[1]},
+                             .conv = request.conv};
   const bool restricted = !(request == free);
   log_message(log_level::info, log_area::plan,
               "%s on %.64s: %s: predicted %.2f us, bound %.2f us, %zu commands, %lld bytes of device memory; %s", what,

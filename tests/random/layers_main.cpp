@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Random chains of the operations of layers.h, convert.h and gather.h, GEMMs, gradients of linear layers, attention
-// with its gradients, and GRUs on overlapping views of a few matrices, submitted without waits between them or recorded
-// in a graph: the result must be that of one after another. Overlap is refused exactly where it must be. usage:
-// random_layers_test --device NAME --seconds N [--seed N]
+// with its gradients, convolutions and GRUs on overlapping views of a few matrices, submitted without waits between
+// them or recorded in a graph: the result must be that of one after another. Overlap is refused exactly where it must
+// be. usage: random_layers_test --device NAME --seconds N [--seed N]
 #include <streamgemm/streamgemm.h>
 
 #include <algorithm>
@@ -178,7 +178,7 @@ class chain {
     const sg_layout layout = random_.below(2) ? SG_LAYOUT_ROW_MAJOR : SG_LAYOUT_COLUMN_MAJOR;
     const std::int64_t rows = 1 + random_.below(side), cols = 1 + random_.below(side);
     const part out = any_part(rows, cols, layout), in = random_.below(3) ? any_part(rows, cols, layout) : out;
-    switch (random_.below(12)) {
+    switch (random_.below(13)) {
       case 0: return elementwise(in, out);
       case 1: return softmax(in, out);
       case 2: return norm(in, out);
@@ -190,6 +190,7 @@ class chain {
       case 8: return attention();
       case 9: return recurrent();
       case 10: return attention_gradients();
+      case 11: return conv();
       default: return gemm(out);
     }
   }
@@ -599,6 +600,80 @@ class chain {
           host(o, i, h * width + d) = mean;
         }
       }
+  }
+
+  // An image is a row of a part; filters and biases are rows of their own.
+  void conv() {
+    const auto upto = [this](std::int64_t n) { return 1 + std::int64_t(random_.below(int(n))); };
+    const std::int64_t images = upto(8), groups = upto(2), inputs = upto(2), outputs = upto(2), kernel = upto(3);
+    const std::int64_t channels = groups * inputs, filters = groups * outputs, pad = random_.below(2), step = upto(2);
+    const std::int64_t rows = std::max(kernel, upto(4)), cols = std::max(kernel, upto(3));
+    const std::int64_t out_h = (rows + 2 * pad - kernel) / step + 1, out_w = (cols + 2 * pad - kernel) / step + 1;
+    const std::int64_t of_x = channels * rows * cols, of_y = filters * out_h * out_w;
+    const std::int64_t of_w = filters * inputs * kernel * kernel;
+    if (std::max({of_x, of_y, of_w}) > side) return;
+    const part x = any_part(images, of_x, SG_LAYOUT_ROW_MAJOR), y = any_part(images, of_y, SG_LAYOUT_ROW_MAJOR);
+    const part w = any_part(1, of_w, SG_LAYOUT_ROW_MAJOR), bias = any_part(1, filters, SG_LAYOUT_ROW_MAJOR);
+    if (!is_small(x) || !is_small(y) || !is_small(w)) return;
+    const bool last = random_.below(2), inner = random_.below(2), gradients = random_.below(2);
+    const auto images_of = [&](const part &p) { return sg_images{data_[p.matrix] + p.start, side}; };
+    const auto describe = [&](auto &desc) {
+      desc.x = images_of(x), desc.images = images, desc.channels = channels, desc.out_channels = filters;
+      desc.height = rows, desc.width = cols, desc.groups = groups, desc.dtype = SG_DTYPE_F64;
+      desc.windows = {kernel, kernel, step, step, 1, 1, pad, pad, pad, pad};
+      desc.image_layout = last ? SG_IMAGE_NHWC : SG_IMAGE_NCHW;
+      desc.filter_layout = inner ? SG_FILTER_OHWI : SG_FILTER_OIHW;
+      if (random_.below(2)) desc.workspace = std::uint64_t(40000 + random_.below(40000));
+    };
+    // each(element of x's row, of w, of y's row), for each product of an image.
+    const auto each_product = [&](auto &&each) {
+      for (std::int64_t o = 0; o < filters; ++o)
+        for (std::int64_t i = 0; i < out_h * out_w; ++i)
+          for (std::int64_t c = 0; c < inputs; ++c)
+            for (std::int64_t tap = 0; tap < kernel * kernel; ++tap) {
+              const std::int64_t h = i / out_w * step - pad + tap / kernel, v = i % out_w * step - pad + tap % kernel;
+              const std::int64_t channel = o / outputs * inputs + c;
+              if (h < 0 || h >= rows || v < 0 || v >= cols) continue;
+              each(last ? (h * cols + v) * channels + channel : (channel * rows + h) * cols + v,
+                   o * inputs * kernel * kernel + (inner ? tap * inputs + c : c * kernel * kernel + tap),
+                   last ? i * filters + o : o * out_h * out_w + i);
+            }
+    };
+    if (!gradients) {
+      sg_conv2d_desc desc = SG_CONV2D_DESC_INIT;
+      describe(desc);
+      desc.y = images_of(y), desc.w = view(w).data, desc.bias = view(bias).data;
+      note("convolution", y);
+      if (!accepted(sg_conv2d_async(context_, &desc, &submit_, nullptr), share(x, y) || share(w, y) || share(bias, y)))
+        return;
+      std::vector<double> values(static_cast<std::size_t>(images * of_y));
+      for (std::int64_t n = 0; n < images; ++n) {
+        for (std::int64_t i = 0; i < of_y; ++i)
+          values[std::size_t(n * of_y + i)] = host(bias, 0, last ? i % filters : i / (out_h * out_w));
+        each_product([&](std::int64_t a, std::int64_t b, std::int64_t to) {
+          values[std::size_t(n * of_y + to)] += host(x, n, a) * host(w, 0, b);
+        });
+      }
+      return write(y, values);
+    }
+    const part dx = any_part(images, of_x, SG_LAYOUT_ROW_MAJOR), dw = any_part(1, of_w, SG_LAYOUT_ROW_MAJOR);
+    sg_conv2d_backward_desc desc = SG_CONV2D_BACKWARD_DESC_INIT;
+    describe(desc);
+    desc.dy = images_of(y), desc.w = view(w).data, desc.dx = images_of(dx), desc.dw = view(dw).data;
+    desc.accumulate = random_.below(2);
+    note("gradients of a convolution", dx);
+    bool overlaps = share(dx, dw);
+    for (const part *read : {&x, &y, &w}) overlaps = overlaps || share(*read, dx) || share(*read, dw);
+    if (!accepted(sg_conv2d_backward_async(context_, &desc, &submit_, nullptr), overlaps)) return;
+    std::vector<double> of_images(static_cast<std::size_t>(images * of_x)), of_filters = read(dw);
+    if (!desc.accumulate) of_filters.assign(of_filters.size(), 0);
+    for (std::int64_t n = 0; n < images; ++n)
+      each_product([&](std::int64_t a, std::int64_t b, std::int64_t from) {
+        of_images[std::size_t(n * of_x + a)] += host(w, 0, b) * host(y, n, from);
+        of_filters[std::size_t(b)] += host(x, n, a) * host(y, n, from);
+      });
+    write(dx, of_images);
+    write(dw, of_filters);
   }
 
   sg_context *context_;

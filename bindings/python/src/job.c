@@ -228,6 +228,8 @@ static PyMethodDef functions[] = {
     {"submit_recurrent", submit_recurrent, METH_VARARGS, NULL},
     {"submit_linear", submit_linear, METH_VARARGS, NULL},
     {"submit_linear_backward", submit_linear_backward, METH_VARARGS, NULL},
+    {"submit_conv2d", submit_conv2d, METH_VARARGS, NULL},
+    {"submit_conv2d_backward", submit_conv2d_backward, METH_VARARGS, NULL},
     {"submit_rotary", submit_rotary, METH_VARARGS, NULL},
     {"submit_convert", submit_convert, METH_VARARGS, NULL},
     {"submit_gather", submit_gather, METH_VARARGS, NULL},

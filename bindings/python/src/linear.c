@@ -16,9 +16,8 @@ static bool weight_of(const view *v, const char *name, sg_matrix *to) {
   return matrix_of(v, name, to);
 }
 
-/* An array that is written: the caller's, or a new one like `like`. A new reference. */
-static PyObject *given_or_new(call *in, PyObject *given, const char *name, PyObject *like, sg_dtype dtype,
-                              const gemm_shape *shape) {
+PyObject *given_or_new(call *in, PyObject *given, const char *name, PyObject *like, sg_dtype dtype,
+                       const gemm_shape *shape) {
   if (given == Py_None) return new_result(like, dtype, shape, false);
   PyObject *array = settled(in, given, name);
   return array ? Py_NewRef(array) : NULL;
@@ -101,9 +100,8 @@ typedef struct backward_arguments {
   int accumulate;
 } backward_arguments;
 
-/* A result: sets its place in the tuple. `shape`: what it must have. */
-static bool see_result(call *in, PyObject *results, Py_ssize_t at, PyObject *given, const char *name, PyObject *like,
-                       sg_dtype dtype, const gemm_shape *shape, view *v) {
+bool see_result(call *in, PyObject *results, Py_ssize_t at, PyObject *given, const char *name, PyObject *like,
+                sg_dtype dtype, const gemm_shape *shape, view *v) {
   PyObject *array = given_or_new(in, given, name, like, dtype, shape);
   if (!array) return false;
   PyTuple_SetItem(results, at, array); /* in place of None */

@@ -121,7 +121,13 @@ bool see(call *in, PyObject *given, const char *name, view *v);
 bool see_values(call *in, PyObject *given, const char *name, const view *x, const char *of, const void **out);
 
 /* linear.c */
+/* An array that is written: the caller's, or a new one like `like`. A new reference. */
+PyObject *given_or_new(call *in, PyObject *given, const char *name, PyObject *like, sg_dtype dtype,
+                       const gemm_shape *shape);
 bool has_extents(const view *v, const char *name, const gemm_shape *s);
+/* Likewise a result of several: sets its place in the tuple. */
+bool see_result(call *in, PyObject *results, Py_ssize_t at, PyObject *given, const char *name, PyObject *like,
+                sg_dtype dtype, const gemm_shape *shape, view *v);
 
 /* copy.c */
 bool fill_copy(call *in, copy *c, PyObject *dst, PyObject *src);

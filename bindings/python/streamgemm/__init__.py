@@ -29,7 +29,7 @@ from . import _raw  # noqa: E402
 from . import _arrays, _completer, _enums, _job, _results  # noqa: E402
 from ._context import Context  # noqa: E402
 from ._default import default_context, matmul, matmul_async, set_default_context  # noqa: E402
-from ._enums import Activation, Compute, Function, GateOrder, IndexType, LinkClass, Mask, MemoryKind, Op, PlanFormat, Quantization, RotaryPairs, Split, Status, TraceFormat, WeightsPlace, WhenFull  # noqa: E402
+from ._enums import Activation, Compute, FilterLayout, Function, GateOrder, ImageLayout, IndexType, LinkClass, Mask, MemoryKind, Op, PlanFormat, Quantization, RotaryPairs, Split, Status, TraceFormat, WeightsPlace, WhenFull  # noqa: E402
 from ._errors import (
     BackendFailure,
     Busy,
@@ -101,9 +101,11 @@ __all__ = [
     "DevicePeer",
     "Error",
     "Event",
+    "FilterLayout",
     "Function",
     "GateOrder",
     "Graph",
+    "ImageLayout",
     "IndexType",
     "Internal",
     "InvalidArgument",

@@ -130,6 +130,14 @@ class GateOrder(enum.IntEnum):
     DEFAULT = 0
     ONNX = 1
 
+class ImageLayout(enum.IntEnum):
+    NCHW = 0
+    NHWC = 1
+
+class FilterLayout(enum.IntEnum):
+    OIHW = 0
+    OHWI = 1
+
 class RotaryPairs(enum.IntEnum):
     HALVES = 0
     INTERLEAVED = 1
@@ -525,6 +533,23 @@ class Graph(_Handle):
         compute: _Compute = ..., stream: Stream | None = ..., priority: int = ..., untracked: bool = ...,
         label: str | None = ..., options: PlanOptions | None = ...,
     ) -> tuple[Any, Any, Any]: ...
+    def conv2d(
+        self, x: _Source, w: _Source, bias: _Source | None = ..., out: _Source | None = ..., *,
+        stride: int | Sequence[int] = ..., padding: int | Sequence[int] = ..., dilation: int | Sequence[int] = ...,
+        groups: int = ..., layout: ImageLayout | str = ..., filter_layout: FilterLayout | str = ...,
+        activation: _Activation | None = ..., workspace: int = ..., compute: _Compute = ...,
+        stream: Stream | None = ..., priority: int = ..., untracked: bool = ..., label: str | None = ...,
+        options: PlanOptions | None = ...,
+    ) -> Any: ...
+    def conv2d_backward(
+        self, dy: _Source, x: _Source | None = ..., w: _Source | None = ..., *, dx: _Source | None = ...,
+        dw: _Source | None = ..., dbias: _Source | Literal[False] | None = ..., size: Sequence[int] | None = ...,
+        stride: int | Sequence[int] = ..., padding: int | Sequence[int] = ..., dilation: int | Sequence[int] = ...,
+        groups: int = ..., layout: ImageLayout | str = ..., filter_layout: FilterLayout | str = ...,
+        accumulate: bool = ..., workspace: int = ..., compute: _Compute = ...,
+        stream: Stream | None = ..., priority: int = ..., untracked: bool = ..., label: str | None = ...,
+        options: PlanOptions | None = ...,
+    ) -> tuple[Any, Any, Any]: ...
     def attention(
         self, q: _Source, k: _Source, v: _Source, out: _Source | None = ..., *, mask: Mask | str | None = ...,
         mask_offset: int = ..., scale: float | None = ..., workspace: int = ..., compute: _Compute = ...,
@@ -848,6 +873,40 @@ class Context(_Handle):
         stream: Stream | None = ..., after: Sequence[Job[Any]] = ..., priority: int = ...,
         untracked: bool = ..., timeout: float | None = ..., label: str | None = ...,
     ) -> Any: ...
+    def conv2d_async(
+        self, x: _Source, w: _Source, bias: _Source | None = ..., out: _Source | None = ..., *,
+        stride: int | Sequence[int] = ..., padding: int | Sequence[int] = ..., dilation: int | Sequence[int] = ...,
+        groups: int = ..., layout: ImageLayout | str = ..., filter_layout: FilterLayout | str = ...,
+        activation: _Activation | None = ..., workspace: int = ..., compute: _Compute = ...,
+        stream: Stream | None = ..., after: Sequence[Job[Any]] = ..., priority: int = ..., untracked: bool = ...,
+        timeout: float | None = ..., label: str | None = ..., options: PlanOptions | None = ...,
+    ) -> Job[Any]: ...
+    def conv2d(
+        self, x: _Source, w: _Source, bias: _Source | None = ..., out: _Source | None = ..., *,
+        stride: int | Sequence[int] = ..., padding: int | Sequence[int] = ..., dilation: int | Sequence[int] = ...,
+        groups: int = ..., layout: ImageLayout | str = ..., filter_layout: FilterLayout | str = ...,
+        activation: _Activation | None = ..., workspace: int = ..., compute: _Compute = ...,
+        stream: Stream | None = ..., after: Sequence[Job[Any]] = ..., priority: int = ..., untracked: bool = ...,
+        timeout: float | None = ..., label: str | None = ..., options: PlanOptions | None = ...,
+    ) -> Any: ...
+    def conv2d_backward_async(
+        self, dy: _Source, x: _Source | None = ..., w: _Source | None = ..., *, dx: _Source | None = ...,
+        dw: _Source | None = ..., dbias: _Source | Literal[False] | None = ..., size: Sequence[int] | None = ...,
+        stride: int | Sequence[int] = ..., padding: int | Sequence[int] = ..., dilation: int | Sequence[int] = ...,
+        groups: int = ..., layout: ImageLayout | str = ..., filter_layout: FilterLayout | str = ...,
+        accumulate: bool = ..., workspace: int = ..., compute: _Compute = ...,
+        stream: Stream | None = ..., after: Sequence[Job[Any]] = ..., priority: int = ..., untracked: bool = ...,
+        timeout: float | None = ..., label: str | None = ..., options: PlanOptions | None = ...,
+    ) -> Job[tuple[Any, Any, Any]]: ...
+    def conv2d_backward(
+        self, dy: _Source, x: _Source | None = ..., w: _Source | None = ..., *, dx: _Source | None = ...,
+        dw: _Source | None = ..., dbias: _Source | Literal[False] | None = ..., size: Sequence[int] | None = ...,
+        stride: int | Sequence[int] = ..., padding: int | Sequence[int] = ..., dilation: int | Sequence[int] = ...,
+        groups: int = ..., layout: ImageLayout | str = ..., filter_layout: FilterLayout | str = ...,
+        accumulate: bool = ..., workspace: int = ..., compute: _Compute = ...,
+        stream: Stream | None = ..., after: Sequence[Job[Any]] = ..., priority: int = ..., untracked: bool = ...,
+        timeout: float | None = ..., label: str | None = ..., options: PlanOptions | None = ...,
+    ) -> tuple[Any, Any, Any]: ...
     def attention_async(
         self, q: _Source, k: _Source, v: _Source, out: _Source | None = ..., *, mask: Mask | str | None = ...,
         mask_offset: int = ..., scale: float | None = ..., workspace: int = ..., compute: _Compute = ...,

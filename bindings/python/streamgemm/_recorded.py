@@ -2,6 +2,7 @@
 """The operations between GEMMs, recorded into a graph. Each public function lists all of its parameters."""
 
 from . import _raw
+from ._conv import size_arguments, window_arguments
 from ._convert import gather_arguments
 from ._enums import Function, Mask, Op, Quantization, RotaryPairs, integer, value_of
 from ._layers import CAUSAL_SOFTMAX, ELEMENTWISE, LAYER_NORM, RMS_NORM, SOFTMAX
@@ -102,6 +103,33 @@ class RecordedMethods:
         return self._record(
             _raw.submit_linear_backward, dy, x, w, dx, dw, dbias, op_w, compute, accumulate, stream, _NOTHING, priority,
             untracked, options, None, label,
+        )
+
+    def conv2d(
+        self, x, w, bias=None, out=None, *, stride=1, padding=0, dilation=1, groups=1, layout="nchw", filter_layout="oihw",
+        activation=None, workspace=0, compute="exact", stream=None, priority=0, untracked=False, label=None, options=None,
+    ):
+        """Records out = activation(conv(x, w) + bias); returns out. x, w, bias, out, stride, padding, dilation, groups, layout,
+        filter_layout, activation, workspace, compute, stream, priority, untracked, label, options: as for Context.conv2d_async."""
+        return self._record(
+            _raw.submit_conv2d, x, w, bias, out, *window_arguments(stride, padding, dilation, groups, layout, filter_layout),
+            activation, integer(workspace, "workspace", 0, (1 << 63) - 1), compute, stream, _NOTHING, priority, untracked,
+            options, None, label,
+        )
+
+    def conv2d_backward(
+        self, dy, x=None, w=None, *, dx=None, dw=None, dbias=None, size=None, stride=1, padding=0, dilation=1, groups=1,
+        layout="nchw", filter_layout="oihw", accumulate=False, workspace=0, compute="exact", stream=None, priority=0,
+        untracked=False, label=None, options=None,
+    ):
+        """Records the gradients of a convolution; returns (dx, dw, dbias). dy, x, w, dx, dw, dbias, size, stride, padding, dilation,
+        groups, layout, filter_layout, accumulate, workspace, compute, stream, priority, untracked, label, options: as for
+        Context.conv2d_backward_async."""
+        return self._record(
+            _raw.submit_conv2d_backward, dy, x, w, dx, dw, dbias, *size_arguments(size),
+            *window_arguments(stride, padding, dilation, groups, layout, filter_layout), accumulate,
+            integer(workspace, "workspace", 0, (1 << 63) - 1), compute, stream, _NOTHING, priority, untracked, options, None,
+            label,
         )
 
     def attention(

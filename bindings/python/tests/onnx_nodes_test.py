@@ -122,6 +122,45 @@ class Runner:
         found = self.get(result, out).reshape(*indices.shape, *table.shape[1:])
         return np.moveaxis(found, range(indices.ndim), range(axis, axis + indices.ndim))
 
+    def conv(self, x, w, bias=None, auto_pad=b"NOTSET", dilations=(1, 1), group=1, kernel_shape=None, pads=(0, 0, 0, 0), strides=(1, 1)):
+        need(x.dtype in FLOATS and x.ndim == 4, f"{x.dtype} of {x.ndim} dimensions")
+        if auto_pad.startswith(b"SAME"):
+            ends = [
+                max((-(-n // s) - 1) * s + d * (k - 1) + 1 - n, 0)
+                for n, s, d, k in zip(x.shape[2:], strides, dilations, w.shape[2:])
+            ]
+            starts = [(n + (auto_pad == b"SAME_LOWER")) // 2 for n in ends]
+            pads = (*starts, *(n - start for n, start in zip(ends, starts)))
+        return self.context.conv2d(
+            x, w, bias, stride=strides, padding=pads, dilation=dilations, groups=group
+        )
+
+    def conv_transpose(
+        self, x, w, auto_pad=b"NOTSET", dilations=None, group=1, kernel_shape=None, output_padding=None, output_shape=None,
+        pads=None, strides=None,
+    ):  # fmt: skip
+        """The gradient of a convolution with respect to its images; one dimension is a row of two."""
+        need(x.ndim in (3, 4), f"{x.ndim - 2} dimensions")
+        ones = [1] * (x.ndim - 2)
+        dilations, strides, extra = dilations or ones, strides or ones, output_padding or [0 * each for each in ones]
+        full = [s * (n - 1) + e + d * (k - 1) + 1 for n, s, e, d, k in zip(x.shape[2:], strides, extra, dilations, w.shape[2:])]
+        if auto_pad.startswith(b"SAME"):
+            output_shape = [n * s for n, s in zip(x.shape[2:], strides)]
+        if output_shape:
+            size, ends = list(output_shape), [max(n - wanted, 0) for n, wanted in zip(full, output_shape)]
+            starts = [(n + (auto_pad != b"SAME_UPPER")) // 2 for n in ends]
+            pads = starts + [n - start for n, start in zip(ends, starts)]
+        else:
+            pads = pads or [0] * (2 * len(ones))
+            size = [n - start - end for n, start, end in zip(full, pads, pads[len(ones) :])]
+        if x.ndim == 3:
+            x, w, size, strides, dilations = x[:, :, None], w[:, :, None], [1, *size], [1, *strides], [1, *dilations]
+            pads = [0, pads[0], 0, pads[1]]
+        dx = self.context.conv2d_backward(
+            x, None, w, dbias=False, size=size, stride=strides, padding=pads, dilation=dilations, groups=group
+        )[0]
+        return dx[:, :, 0] if len(ones) == 1 else dx
+
 
 OPERATORS = {
     "Add": lambda on, x, y: on.two("add", x, y),
@@ -137,10 +176,12 @@ OPERATORS = {
     "Gather": Runner.gather,
     "LSTM": lambda on, *inputs, **options: on.recurrent(4, *inputs, **options),
     "GRU": lambda on, *inputs, **options: on.recurrent(3, *inputs, **options),
+    "Conv": Runner.conv,
+    "ConvTranspose": Runner.conv_transpose,
 }
 # The fewest tests of each operator that must pass: the files have these many that an operation here computes.
 EXPECTED = {"Add": 1, "Mul": 2, "Relu": 1, "Sigmoid": 2, "Tanh": 2, "Softmax": 7, "LayerNormalization": 18, "Gemm": 11, "MatMul": 3,
-            "Cast": 6, "Gather": 4, "LSTM": 3, "GRU": 4}
+            "Cast": 6, "Gather": 4, "Conv": 6, "ConvTranspose": 9, "LSTM": 3, "GRU": 4}
 
 
 def tensors(folder, kind):

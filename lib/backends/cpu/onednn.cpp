@@ -3,92 +3,15 @@
 // each worker. (For i8 the primitive is exact only up to sums of 2^24.)
 //
 // oneDNN is row major: it computes C^T = op(B)^T * op(A)^T, so B is its source and A its weights.
-#include <cstdlib>
+#include "onednn.hpp"
+
 #include <memory>
 #include <mutex>
-#include <new>
-#include <oneapi/dnnl/dnnl.hpp>
 
-#include "fork_lock.hpp"
 #include "kernel.hpp"
-#include "workspace.hpp"
-
-// From oneDNN's OpenMP runtime; absent if it was built without.
-extern "C" void omp_set_num_threads(int) __attribute__((weak));
-extern "C" int omp_get_max_threads() __attribute__((weak));
 
 namespace sg::cpu {
 namespace {
-
-sg_status status_of(dnnl_status_t status) noexcept {
-  switch (status) {
-    case dnnl_success: return SG_STATUS_OK;
-    case dnnl_out_of_memory: return SG_STATUS_OUT_OF_MEMORY;
-    case dnnl_unimplemented: return SG_STATUS_UNSUPPORTED;
-    default: return SG_STATUS_BACKEND_FAILURE;
-  }
-}
-
-// Some of these functions crash or abort when out of memory: they are called only if some is left.
-bool memory_left(std::size_t bytes) noexcept {
-  void *probe = std::malloc(bytes);
-  std::free(probe);
-  return probe != nullptr;
-}
-
-// oneDNN asks OpenMP for the thread limit of the calling thread: one, because the cores belong to the streams. libgomp
-// allocates that setting and aborts the process if it cannot.
-bool limit_openmp(workspace &space) noexcept {
-  if (space.openmp_limited || omp_set_num_threads == nullptr) return true;
-  if (!memory_left(4096)) return false;
-  omp_set_num_threads(1);
-  space.openmp_limited = true;
-  return true;
-}
-
-// Likewise on a thread of the application, whose own limit it restores.
-class openmp_limit {
- public:
-  explicit openmp_limit(workspace &space) noexcept
-      : of_caller_(space.of_caller && omp_set_num_threads != nullptr && omp_get_max_threads != nullptr) {
-    if (!of_caller_) {
-      limited_ = limit_openmp(space);
-      return;
-    }
-    before_ = omp_get_max_threads();
-    if (before_ == 1) return;
-    limited_ = memory_left(4096);
-    if (limited_) omp_set_num_threads(1);
-  }
-  ~openmp_limit() {
-    if (of_caller_ && limited_ && before_ != 1) omp_set_num_threads(before_);
-  }
-  openmp_limit(const openmp_limit &) = delete;
-  openmp_limit &operator=(const openmp_limit &) = delete;
-
-  explicit operator bool() const noexcept { return limited_; }
-
- private:
-  bool of_caller_, limited_ = true;
-  int before_ = 1;
-};
-
-// Runs `body`, which returns oneDNN's status or throws oneDNN's exceptions.
-template <class Body>
-sg_status guarded(workspace &space, Body &&body) noexcept {
-  const fork_waits while_it_runs;  // oneDNN's first calls initialize under its own locks
-  const openmp_limit one_thread(space);
-  if (!one_thread) return SG_STATUS_OUT_OF_MEMORY;
-  try {
-    return status_of(body());
-  } catch (const dnnl::error &e) {
-    return status_of(e.status);
-  } catch (const std::bad_alloc &) {
-    return SG_STATUS_OUT_OF_MEMORY;
-  } catch (...) {
-    return SG_STATUS_BACKEND_FAILURE;
-  }
-}
 
 constexpr char letter_of(sg_op op) noexcept { return op == SG_OP_N ? 'N' : 'T'; }
 
@@ -108,12 +31,6 @@ sg_status run_onednn_i8(const gemm_args &p, workspace &space) noexcept {
                              p.lda, 0, is_zero(p.beta) ? 0.0f : 1.0f, static_cast<std::int32_t *>(p.c), p.ldc,
                              &no_offset);
   });
-}
-
-// oneDNN's engine for this processor, shared by workers; made by the warm-up. (Out of memory, making one crashes.)
-const dnnl::engine &engine() {
-  static const dnnl::engine shared(dnnl::engine::kind::cpu, 0);
-  return shared;
 }
 
 // The parameters of a generated primitive: bf16 to `out`.
@@ -231,20 +148,17 @@ sg_status run_matmul(const gemm_args &p, workspace &space) noexcept {
   });
 }
 
-// Does the processor have these instructions, and may oneDNN use them (ONEDNN_MAX_CPU_ISA)? The values are bit sets.
-bool has(dnnl_cpu_isa_t wanted) noexcept { return (dnnl_get_effective_cpu_isa() & wanted) == wanted; }
-
 }  // namespace
 
 kernel onednn_kernel(sg_dtype in, sg_dtype out) noexcept {
   const scalars takes = scalars::one_and_zero_or_one;
   if (in == SG_DTYPE_F32 && out == in) return {.in = in, .out = out, .run = run_onednn_f32};
-  if (in == SG_DTYPE_BF16 && has(dnnl_cpu_isa_avx512_core_bf16)) {
+  if (in == SG_DTYPE_BF16 && has_isa(dnnl_cpu_isa_avx512_core_bf16)) {
     if (out == in) return {.in = in, .out = out, .takes = takes, .run = run_matmul<SG_DTYPE_BF16>};
     if (out == SG_DTYPE_F32) return {.in = in, .out = out, .takes = takes, .run = run_matmul<SG_DTYPE_F32>};
   }
   // Without VNNI, its sums of two products saturate at 16 bits.
-  if (in == SG_DTYPE_I8 && out == SG_DTYPE_I32 && has(dnnl_cpu_isa_avx512_core_vnni))
+  if (in == SG_DTYPE_I8 && out == SG_DTYPE_I32 && has_isa(dnnl_cpu_isa_avx512_core_vnni))
     return {.in = in, .out = out, .takes = takes, .run = run_onednn_i8};
   return {};
 }

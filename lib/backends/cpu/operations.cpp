@@ -11,6 +11,7 @@
 #include "gemm.hpp"
 #include "layers.hpp"
 #include "select.hpp"
+#include "windows.hpp"
 
 namespace sg::cpu {
 namespace {
@@ -112,6 +113,32 @@ sg_status softmax_backward(const sg_backend_command &what, workspace &space) noe
   return run_softmax_backward(as<sg_backend_softmax_backward>(what), space);
 }
 
+bool supports_im2col(const sg_backend_command &what) noexcept { return has_im2col(as<sg_backend_im2col>(what)); }
+sg_status im2col(const sg_backend_command &what, workspace &space) noexcept {
+  return run_im2col(as<sg_backend_im2col>(what), space);
+}
+bool supports_col2im(const sg_backend_command &what) noexcept { return has_col2im(as<sg_backend_col2im>(what)); }
+sg_status col2im(const sg_backend_command &what, workspace &space) noexcept {
+  return run_col2im(as<sg_backend_col2im>(what), space);
+}
+
+bool supports_conv(const sg_backend_command &what) noexcept {
+#ifdef SG_CPU_ONEDNN
+  return has_conv(as<sg_backend_conv>(what));
+#else
+  static_cast<void>(what);
+  return false;
+#endif
+}
+sg_status conv(const sg_backend_command &what, workspace &space) noexcept {
+#ifdef SG_CPU_ONEDNN
+  return run_conv(as<sg_backend_conv>(what), space);
+#else
+  static_cast<void>(what), static_cast<void>(space);
+  return SG_STATUS_UNSUPPORTED;
+#endif
+}
+
 // By kind.
 constexpr operation operations[] = {
     {},
@@ -127,10 +154,10 @@ constexpr operation operations[] = {
     {sizeof(sg_backend_rotary), supports_rotary, rotary},
     {sizeof(sg_backend_convert), supports_convert, convert},
     {sizeof(sg_backend_gather), always, gather},
-    {},  // kinds 13 to 16
-    {},
-    {},
-    {},
+    {sizeof(sg_backend_im2col), supports_im2col, im2col},
+    {sizeof(sg_backend_col2im), supports_col2im, col2im},
+    {sizeof(sg_backend_conv), supports_conv, conv},
+    {},  // 16: none
     {},  // attention
     {sizeof(sg_backend_cell), supports_cell<sg_backend_cell>, cell},
     {sizeof(sg_backend_cell_backward), supports_cell<sg_backend_cell_backward>, cell_backward},

@@ -39,7 +39,7 @@ class workspace {
     return x.memory;
   }
 
-  std::unique_ptr<provider_state> onednn;
+  std::unique_ptr<provider_state> onednn, onednn_conv;
   // Whether the running command should stop early.
   bool is_stopped() const noexcept { return stopped != nullptr && command != nullptr && stopped(command) != 0; }
   int32_t (*stopped)(const sg_backend_done *done) = nullptr;

@@ -8,6 +8,7 @@
 #include "gather.hpp"
 #include "layers.hpp"
 #include "rotary.hpp"
+#include "windows.hpp"
 
 namespace sg::sim {
 namespace {
@@ -57,6 +58,15 @@ bool supports_convert(const sg_backend_command &command) noexcept {
   return has_convert(command_as<sg_backend_convert>(command));
 }
 
+bool supports_im2col(const sg_backend_command &command) noexcept {
+  const std::int32_t bytes = command_as<sg_backend_im2col>(command).element_bytes;
+  return bytes > 0 && bytes <= 16 && (bytes & (bytes - 1)) == 0;
+}
+
+bool supports_col2im(const sg_backend_command &command) noexcept {
+  return has_col2im(command_as<sg_backend_col2im>(command));
+}
+
 }  // namespace
 
 const operation *operation_of(sg_backend_command_kind kind) noexcept {
@@ -75,6 +85,8 @@ const operation *operation_of(sg_backend_command_kind kind) noexcept {
   static constexpr operation softmax_backward{"softmax's gradient", supports_softmax_backward,
                                               work_as<sg_backend_softmax_backward>};
   static constexpr operation attention{"attention", supports_attention, work_as<sg_backend_attention>};
+  static constexpr operation im2col{"im2col", supports_im2col, work_as<sg_backend_im2col>};
+  static constexpr operation col2im{"col2im", supports_col2im, work_as<sg_backend_col2im>};
   switch (kind) {
     case SG_BACKEND_ATTENTION: return &attention;
     case SG_BACKEND_AXPBY: return &axpby;
@@ -85,6 +97,8 @@ const operation *operation_of(sg_backend_command_kind kind) noexcept {
     case SG_BACKEND_ROTARY: return &rotary;
     case SG_BACKEND_CONVERT: return &convert;
     case SG_BACKEND_GATHER: return &gather;
+    case SG_BACKEND_IM2COL: return &im2col;
+    case SG_BACKEND_COL2IM: return &col2im;
     case SG_BACKEND_CELL: return &cell;
     case SG_BACKEND_CELL_BACKWARD: return &cell_backward;
     case SG_BACKEND_SOFTMAX_BACKWARD: return &softmax_backward;

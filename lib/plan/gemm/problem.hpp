@@ -8,6 +8,7 @@
 #include "base/device_index.hpp"
 #include "base/dtype.hpp"
 #include "base/memory_space.hpp"
+#include "plan/gemm/conv_form.hpp"
 
 namespace sg {
 
@@ -65,7 +66,7 @@ struct problem {
 enum class split_kind : std::uint8_t { automatic, none, m, n, k, batch };
 
 // What the problems of a request are together: independent GEMMs, or those of a layer (plan/layers).
-enum class layer_kind : std::uint8_t { none, linear_backward, attention, recurrent };
+enum class layer_kind : std::uint8_t { none, linear_backward, attention, conv, conv_backward, recurrent };
 
 struct plan_request {
   device_index device{};  // device of the machine that computes it
@@ -81,6 +82,7 @@ struct plan_request {
   layer_kind layer = layer_kind::none;
   // Of linear_backward: is dY A, and not B, in the GEMM of dX, and in that of dW?
   bool dy_is_a[2] = {false, false};
+  shared_conv_form conv;  // of conv and conv_backward
 
   bool operator==(const plan_request &) const = default;
 };

@@ -7,38 +7,44 @@
 
 namespace sg {
 
-column_sums::column_sums(schedule_builder &builder, std::int32_t group, range columns, std::uint16_t lane_index)
+column_sums::column_sums(schedule_builder &builder, std::int32_t group, range columns, std::uint16_t lane_index,
+                         int lanes)
     : builder_(builder),
       group_(group),
       columns_(columns),
       lane_(lane_index),
+      lanes_(lanes),
       by_columns_(builder.of(group).op_a == SG_OP_N),
       width_(rows_of_group(builder.of(group).k)),
-      type_(accumulator_of(builder.of(group).a.type)) {
+      type_(accumulator_of(builder.of(group).a.type)),
+      has_sums_(std::size_t(lanes)) {
   if (width_ == 0) return;
-  const std::int64_t bytes = checked_mul(width_, checked_mul(columns.size, size_of(type_), "sums"), "sums");
+  const std::int64_t bytes = checked_mul(width_ * lanes, checked_mul(columns.size, size_of(type_), "sums"), "sums");
   buffer_ = builder.add_device_buffer(type_, bytes, (by_columns_ ? columns.size : 1) * size_of(type_));
 }
 
 // The partial sums of the first rows of a group.
-view column_sums::sums(std::int64_t rows) const {
-  return by_columns_ ? view{buffer_, 0, 1, 0, columns_.size, columns_.size, rows}
-                     : view{buffer_, 0, 1, 0, width_, rows, columns_.size};
+view column_sums::sums(std::int64_t rows, int lane) const {
+  const std::int64_t before = lane * width_ * size_of(type_);
+  return by_columns_ ? view{buffer_, 0, 1, before * columns_.size, columns_.size, columns_.size, rows}
+                     : view{buffer_, 0, 1, before, width_ * lanes_, rows, columns_.size};
 }
 
 std::uint32_t column_sums::add(std::int32_t buffer, std::int64_t offset, std::int64_t ld, std::int64_t rows,
-                               std::span<const std::uint32_t> waits) {
+                               std::span<const std::uint32_t> waits, int lane) {
   const std::int64_t size = size_of(builder_.of(group_).a.type), groups = rows / width_;
   const std::int64_t first = offset + columns_.first * (by_columns_ ? 1 : ld) * size;
   std::uint32_t last = 0;
   const auto add_rows = [&](std::int64_t row, std::int64_t items, std::int64_t count) {
     if (count == 0 || items == 0) return;
-    command c = builder_.scale(group_, sums(count), has_sums_ ? scalar_role::one : scalar_role::zero, lane_);
+    command c = builder_.scale(group_, sums(count, lane), has_sums_[lane] ? scalar_role::one : scalar_role::zero,
+                               std::uint16_t(lane_ + lane));
     const std::int64_t at = first + row * (by_columns_ ? ld : 1) * size;
     c.views[ops::reduce::parts] = by_columns_ ? view{buffer, 0, items, at, ld, columns_.size, count}
                                               : view{buffer, 0, items, at, ld, count, columns_.size};
     last = builder_.add(c, waits);
-    has_sums_ = true;
+    has_sums_[lane] = true;
+    builder_.merge(last_, last);
   };
   add_rows(0, groups, width_);
   add_rows(groups * width_, 1, rows % width_);
@@ -52,9 +58,11 @@ std::uint32_t column_sums::finish(std::int32_t buffer, std::int64_t offset, std:
                               : view{buffer, 0, 1, at, 1, 1, columns_.size};
   command c = builder_.scale(group_, to, first_beta(p), lane_);
   if (width_ > 0)
-    c.views[ops::reduce::parts] = by_columns_ ? view{buffer_, 0, width_, 0, columns_.size, columns_.size, 1}
-                                              : view{buffer_, 0, width_, 0, width_, 1, columns_.size};
-  return builder_.add(c, waits);
+    c.views[ops::reduce::parts] = by_columns_ ? view{buffer_, 0, width_ * lanes_, 0, columns_.size, columns_.size, 1}
+                                              : view{buffer_, 0, width_ * lanes_, 0, width_ * lanes_, 1, columns_.size};
+  std::vector<std::uint32_t> before(waits.begin(), waits.end());
+  before.insert(before.end(), last_.begin(), last_.end());
+  return builder_.add(c, before);
 }
 
 bias_gradient::bias_gradient(schedule_builder &builder, std::int32_t group, transfers &moves)

@@ -19,30 +19,32 @@ inline std::int64_t stride_of_groups(sg_op op_a, std::int64_t rows, std::int64_t
   return rows_of_group(rows) * (op_a == SG_OP_N ? ld : 1);
 }
 
-// The sums of some columns, on one compute lane.
+// The sums of some columns, on one compute lane, or rows on several ones.
 class column_sums {
  public:
-  column_sums(schedule_builder &builder, std::int32_t group, range columns, std::uint16_t lane_index);
+  column_sums(schedule_builder &builder, std::int32_t group, range columns, std::uint16_t lane_index, int lanes = 1);
 
   // Adds `rows` rows of dY, at least a group for the first call. `buffer` has groups of rows as items; all columns of
-  // the rows begin at `offset` bytes. Returns the last command.
+  // the rows begin at `offset` bytes. `lane`: which of its lanes; each has rows. Returns the last command.
   std::uint32_t add(std::int32_t buffer, std::int64_t offset, std::int64_t ld, std::int64_t rows,
-                    std::span<const std::uint32_t> waits);
+                    std::span<const std::uint32_t> waits, int lane = 0);
   // C = beta * C + the sums, where all of C is at `offset` bytes of a buffer. Returns the command.
   std::uint32_t finish(std::int32_t buffer, std::int64_t offset, std::span<const std::uint32_t> waits);
 
  private:
-  view sums(std::int64_t rows) const;
+  view sums(std::int64_t rows, int lane) const;
 
   schedule_builder &builder_;
   std::int32_t group_;
   range columns_;
-  std::uint16_t lane_;
+  std::uint16_t lane_;  // the first
+  int lanes_;
   bool by_columns_;  // rows of dY are columns as stored
   std::int64_t width_;
   sg_dtype type_;
-  std::int32_t buffer_ = -1;  // of the partial sums
-  bool has_sums_ = false;
+  std::int32_t buffer_ = -1;    // of the partial sums
+  std::vector<bool> has_sums_;  // by lane
+  std::vector<std::uint32_t> last_;
 };
 
 // C on the device: the caller's own, or a copy that is brought back at the end.

@@ -123,7 +123,15 @@ bool rectangles_meet(const region &a, std::int64_t a_begin, const region &b, std
 bool items_meet(const region &a, const region &b) {
   constexpr std::int64_t most_pairs = 1 << 12;
   const auto is_known = [](const region &x) { return x.items == 1 || x.stride > 0; };
-  if (!is_known(a) || !is_known(b) || a.items > most_pairs / b.items) return true;
+  if (!is_known(a) || !is_known(b)) return true;
+  if (a.stride == b.stride && a.items + b.items <= most_pairs) {  // only the distance between two items matters
+    for (std::int64_t between = 1 - b.items; between < a.items; ++between)
+      if (rectangles_meet(a, a.begin + std::max<std::int64_t>(between, 0) * a.stride, b,
+                          b.begin - std::min<std::int64_t>(between, 0) * b.stride))
+        return true;
+    return false;
+  }
+  if (a.items > most_pairs / b.items) return true;
   for (std::int64_t i = 0; i < a.items; ++i)
     for (std::int64_t j = 0; j < b.items; ++j)
       if (rectangles_meet(a, a.begin + i * a.stride, b, b.begin + j * b.stride)) return true;

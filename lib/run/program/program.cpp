@@ -108,7 +108,8 @@ program::program(std::vector<problem> planned, const plan_request &requested, st
   }
   may_follow = is_single() || std::all_of(commands.begin(), commands.end(),
                                           [](const command &c) { return c.where.kind == lane_kind::compute; });
-  // Commands that the planner split off one problem must stay separate, and those of a layer are few and of different shapes.
+  // Commands that the planner split off one problem must stay separate, and those of a layer are few and of different
+  // shapes.
   if (problems.size() > 1 && request.layer == layer_kind::none) find_batchable(model);
   const double lane_seconds = schedule->predicted_seconds * static_cast<double>(lanes.size());
   wants_core = lane_seconds > long_command_seconds * static_cast<double>(of_device);

@@ -32,7 +32,13 @@ class hash {
                  << (std::int64_t{p.op_a} | std::int64_t{p.op_b} << 4 | std::int64_t{p.compute} << 8 |
                      std::int64_t{p.no_multiply} << 16 | std::int64_t{p.beta_zero} << 17);
   }
+  hash &operator<<(const conv_form &f) noexcept {
+    const ops::windows &w = f.of;
+    return *this << w.kernel_h << w.kernel_w << w.stride_h << w.stride_w << w.dilation_h << w.pad_top << w.pad_left
+                 << w.out_h << w.groups << f.workspace;
+  }
   hash &operator<<(const plan_request &r) noexcept {
+    if (r.conv) *this << *r.conv;
     return *this << (static_cast<std::int64_t>(r.split) | std::int64_t{r.latency} << 7 | std::int64_t{r.parts} << 8)
                  << r.streams << r.memory_limit << r.tile_m << r.tile_n << r.tile_k
                  << (static_cast<std::int64_t>(r.layer) | std::int64_t{r.dy_is_a[0]} << 8 |

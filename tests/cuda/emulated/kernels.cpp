@@ -19,6 +19,7 @@
 #include "backends/sim/gather.hpp"
 #include "backends/sim/layers.hpp"
 #include "backends/sim/rotary.hpp"
+#include "backends/sim/windows.hpp"
 #include "gpu.hpp"
 
 namespace sg::cuda {
@@ -109,6 +110,14 @@ cudaError_t launch_cell(const sg_backend_cell &what, cudaStream_t in) noexcept {
 cudaError_t launch_cell_backward(const sg_backend_cell_backward &what, cudaStream_t in) noexcept {
   return launch(in, {what.row, what.dh, what.dstate, what.dgates},
                 [what] { sim::run_cell_backward(what, at(what.row), at(what.dh), at(what.dstate), at(what.dgates)); });
+}
+
+cudaError_t launch_im2col(const sg_backend_im2col &what, cudaStream_t in) noexcept {
+  return launch(in, {what.x, what.matrix}, [what] { sim::run_im2col(what, at(what.x), at(what.matrix)); });
+}
+
+cudaError_t launch_col2im(const sg_backend_col2im &what, cudaStream_t in) noexcept {
+  return launch(in, {what.matrix, what.x}, [what] { sim::run_col2im(what, at(what.matrix), at(what.x)); });
 }
 
 cudaError_t launch_epilogues(const gemm_epilogue *products, int count, sg_dtype type, cudaStream_t in) noexcept {

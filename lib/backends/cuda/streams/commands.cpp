@@ -56,6 +56,16 @@ bool supports_attention(const device &on, const sg_backend_attention &what) noex
          fits(what.value_width);
 }
 
+bool supports_im2col(const sg_backend_im2col &what) noexcept {
+  const std::int32_t bytes = what.element_bytes;
+  return bytes > 0 && bytes <= 16 && (bytes & (bytes - 1)) == 0;
+}
+
+bool supports_col2im(const sg_backend_col2im &what) noexcept {
+  const bool is_short = what.type == SG_DTYPE_F16 || what.type == SG_DTYPE_BF16;
+  return is_layer_type(what.type) && (what.matrix_type == what.type || (is_short && what.matrix_type == SG_DTYPE_F32));
+}
+
 bool supports_gemm(const sg_backend_gemm &what) noexcept {
   if (what.in_type == SG_DTYPE_I8) return what.out_type == SG_DTYPE_I32;
   if (is_f8(what.in_type))
@@ -82,6 +92,9 @@ bool supports(const device &on, const sg_backend_command &what) noexcept {
       const auto &wanted = as<sg_backend_convert>(what);
       return is_layer_type(wanted.in_type) && is_layer_type(wanted.out_type);
     }
+    case SG_BACKEND_IM2COL: return supports_im2col(as<sg_backend_im2col>(what));
+    case SG_BACKEND_CONV: return false;
+    case SG_BACKEND_COL2IM: return supports_col2im(as<sg_backend_col2im>(what));
     case SG_BACKEND_CELL: return is_layer_type(as<sg_backend_cell>(what).type);
     case SG_BACKEND_CELL_BACKWARD: return is_layer_type(as<sg_backend_cell_backward>(what).type);
     case SG_BACKEND_SOFTMAX_BACKWARD: return supports_softmax_backward(as<sg_backend_softmax_backward>(what));
@@ -118,6 +131,11 @@ sg_status run_command(stream &in, const sg_backend_command &what) noexcept {
       return in.owner().check(launch_attention(as<sg_backend_attention>(what), in.native()), "starting an attention");
     case SG_BACKEND_GATHER:
       return in.owner().check(launch_gather(as<sg_backend_gather>(what), in.native()), "starting a gather");
+    case SG_BACKEND_IM2COL:
+      return in.owner().check(launch_im2col(as<sg_backend_im2col>(what), in.native()), "starting an im2col");
+    case SG_BACKEND_COL2IM:
+      return in.owner().check(launch_col2im(as<sg_backend_col2im>(what), in.native()), "starting a col2im");
+    case SG_BACKEND_CONV: break;
     case SG_BACKEND_CELL:
       return in.owner().check(launch_cell(as<sg_backend_cell>(what), in.native()), "starting a recurrent cell");
     case SG_BACKEND_CELL_BACKWARD:

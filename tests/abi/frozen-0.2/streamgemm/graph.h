@@ -20,6 +20,7 @@
 
 #include <streamgemm/attention.h>
 #include <streamgemm/axpby.h>
+#include <streamgemm/conv.h>
 #include <streamgemm/convert.h>
 #include <streamgemm/gather.h>
 #include <streamgemm/gemm.h>
@@ -33,20 +34,24 @@ SG_BEGIN_DECLS
 
 /** The operation of a recorded submission. More may follow. Since 0.2. */
 typedef enum sg_operation {
-  SG_OPERATION_MARKER = 0,          /**< None: a marker has no operands, and sg_graph_update refuses it. */
-  SG_OPERATION_GEMM = 1,            /**< sg_gemm_async and its shorthands, sg_plan_run_async, sg_gemm_grouped_async. */
-  SG_OPERATION_COPY = 2,            /**< sg_copy_async, sg_copy_2d_async. */
-  SG_OPERATION_AXPBY = 3,           /**< sg_axpby_async. */
-  SG_OPERATION_ELEMENTWISE = 4,     /**< sg_elementwise_async. */
-  SG_OPERATION_SOFTMAX = 5,         /**< sg_softmax_async. */
-  SG_OPERATION_NORM = 6,            /**< sg_norm_async. */
-  SG_OPERATION_DEQUANTIZE = 7,      /**< sg_dequantize_async. */
-  SG_OPERATION_ROTARY = 8,          /**< sg_rotary_async. */
-  SG_OPERATION_LINEAR_BACKWARD = 9, /**< sg_linear_backward_async. (sg_linear_async is a GEMM.) */
-  SG_OPERATION_ATTENTION = 10,      /**< sg_attention_async. */
-  SG_OPERATION_CONVERT = 11,        /**< sg_convert_async. */
-  SG_OPERATION_GATHER = 12,         /**< sg_gather_async. */
-  SG_OPERATION_RECURRENT = 17,      /**< sg_recurrent_async. */
+  SG_OPERATION_MARKER = 0,           /**< None: a marker has no operands, and sg_graph_update refuses it. */
+  SG_OPERATION_GEMM = 1,             /**< sg_gemm_async and its shorthands, sg_plan_run_async, sg_gemm_grouped_async. */
+  SG_OPERATION_COPY = 2,             /**< sg_copy_async, sg_copy_2d_async. */
+  SG_OPERATION_AXPBY = 3,            /**< sg_axpby_async. */
+  SG_OPERATION_ELEMENTWISE = 4,      /**< sg_elementwise_async. */
+  SG_OPERATION_SOFTMAX = 5,          /**< sg_softmax_async. */
+  SG_OPERATION_NORM = 6,             /**< sg_norm_async. */
+  SG_OPERATION_DEQUANTIZE = 7,       /**< sg_dequantize_async. */
+  SG_OPERATION_ROTARY = 8,           /**< sg_rotary_async. */
+  SG_OPERATION_LINEAR_BACKWARD = 9,  /**< sg_linear_backward_async. (sg_linear_async is a GEMM.) */
+  SG_OPERATION_ATTENTION = 10,       /**< sg_attention_async. */
+  SG_OPERATION_CONVERT = 11,         /**< sg_convert_async. */
+  SG_OPERATION_GATHER = 12,          /**< sg_gather_async. */
+  SG_OPERATION_CONV2D = 13,          /**< sg_conv2d_async. */
+  SG_OPERATION_CONV2D_BACKWARD = 14, /**< sg_conv2d_backward_async. */
+  SG_OPERATION_IM2COL = 15,          /**< sg_im2col_async. */
+  SG_OPERATION_COL2IM = 16,          /**< sg_col2im_async. */
+  SG_OPERATION_RECURRENT = 17,       /**< sg_recurrent_async. */
   SG_OPERATION_RECURRENT_BACKWARD = 18, /**< sg_recurrent_backward_async. */
   SG_OPERATION_ATTENTION_BACKWARD = 19  /**< sg_attention_backward_async. */
 } sg_operation;
@@ -85,6 +90,10 @@ typedef struct sg_operation_desc {
   const sg_attention_desc *attention;             /**< SG_OPERATION_ATTENTION. */
   const sg_convert_desc *convert;                 /**< SG_OPERATION_CONVERT. */
   const sg_gather_desc *gather;                   /**< SG_OPERATION_GATHER. */
+  const sg_conv2d_desc *conv2d;                   /**< SG_OPERATION_CONV2D. */
+  const sg_conv2d_backward_desc *conv2d_backward; /**< SG_OPERATION_CONV2D_BACKWARD. */
+  const sg_im2col_desc *im2col;                   /**< SG_OPERATION_IM2COL. */
+  const sg_col2im_desc *col2im;                   /**< SG_OPERATION_COL2IM. */
   const sg_recurrent_desc *recurrent;             /**< SG_OPERATION_RECURRENT. */
   const sg_recurrent_backward_desc *recurrent_backward; /**< SG_OPERATION_RECURRENT_BACKWARD. */
   const sg_attention_backward_desc *attention_backward; /**< SG_OPERATION_ATTENTION_BACKWARD. */
@@ -94,7 +103,7 @@ typedef struct sg_operation_desc {
 #define SG_OPERATION_DESC_INIT                                                                                     \
   {                                                                                                                \
     sizeof(sg_operation_desc), SG_OPERATION_MARKER, 1, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, \
-        NULL, NULL, NULL, NULL, NULL                                                                               \
+        NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL                                                       \
   }
 
 /**

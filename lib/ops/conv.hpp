@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// A convolution of whole images as one command, for devices that have it.
+#pragma once
+
+#include <streamgemm/backend.h>
+
+#include <cstddef>
+#include <cstdint>
+
+#include "ops/windows.hpp"
+
+namespace sg::ops {
+
+struct conv : windows {
+  enum : std::size_t { y, x, w, bias };  // images, images, a column for each filter, one column
+  std::int32_t out_channels = 1;
+  sg_activation activation = SG_ACTIVATION_NONE;
+  bool operator==(const conv &) const = default;
+  static const operation entry;
+};
+
+}  // namespace sg::ops
+
+namespace sg {
+
+template <>
+struct backend_kind<sg_backend_conv> : kind_constant<SG_BACKEND_CONV> {};
+
+}  // namespace sg

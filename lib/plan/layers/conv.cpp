@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plan/layers/conv.hpp"
+
+namespace sg {
+namespace {
+
+bool is_dense_on_device(const operand &x) { return x.ld == x.rows || x.cols <= 1 || on_host(x); }  // copies are
+
+class conv_forward : conv_build {
+ public:
+  conv_forward(const problem &p, const conv_form &f, const conv_cuts &cuts, const device_model &model, bool by_device)
+      : conv_build({with_items(p, f)}, f, model, blocks_of(p, f, cuts, model, by_device), 0, pageable(p)),
+        p_(builder_.of(0)),
+        by_device_(by_device),
+        direct_(f.is_direct()),
+        by_images_(f.of.groups == 1 && !f.of.channels_last) {}
+
+  schedule run() {
+    w_ = f_.of.channels > 0 ? load_whole(0, of_w, filter_items(), filter_ready_) : -1;
+    if (p_.has_bias()) bias_ = load_whole(0, operand_name::bias, f_.outputs_of_group(), filter_ready_);
+    for (int lane = 0; lane < blocks_.lanes && !by_device_ && !direct_ && f_.of.channels > 0; ++lane)
+      matrices_.push_back(
+          builder_.add_device_buffer(p_.a.type, matrix_elements(blocks_.most, f_.of.columns()) * size_of(p_.a.type)));
+    slot_ring x_ring = ring_for(0, of_x), y_ring = ring_for(0, of_y);
+    for (std::size_t i = 0; i < blocks_.parts.size(); ++i) {
+      const range &part = blocks_.parts[i];
+      placed_images x;
+      if (f_.of.channels > 0) x = place(0, of_x, x_ring, part, true, items_of(f_.of.channels, f_.of.pixels(), p_.a));
+      const placed_images y = place(0, of_y, y_ring, part, false, items_of(f_.out_channels, positions(), p_.c));
+      std::vector<std::uint32_t> writers;
+      for (const conv_block &b : blocks_.of_parts[i])
+        if (by_device_)
+          builder_.merge(writers, add_images(b, x, y));
+        else if (f_.of.channels > 0)
+          builder_.merge(writers, add_block(b, x, y));
+        else
+          add_bias(b, y, writers);
+      bring_back(0, of_y, y, part, writers);
+    }
+    schedule made =
+        builder_.finish((by_device_ ? "conv by device " : "conv ") + std::to_string(blocks_.count()) + " blocks");
+    made.flops = flops_;
+    return made;
+  }
+
+ private:
+  static problem with_items(problem p, const conv_form &f) {
+    const bool by_images = f.of.groups == 1 && !f.of.channels_last;
+    p.a.item_stride = pixel_items(f, f.of.channels, f.of.pixels(), p.a.ld, by_images);
+    p.b.item_stride = f.columns_of_group() * f.outputs_of_group();
+    p.c.item_stride = pixel_items(f, f.out_channels, f.of.positions_of_image(), p.c.ld, by_images);
+    p.bias.item_stride = f.outputs_of_group();
+    return p;
+  }
+
+  static conv_blocks blocks_of(const problem &p, const conv_form &f, const conv_cuts &cuts, const device_model &model,
+                               bool by_device) {
+    if (by_device) return {f, {p.c.cols, 0, true, true, false}, cuts, model};
+    const bool merges =
+        f.of.channels_last ? is_dense_on_device(p.c) && (!f.is_direct() || is_dense_on_device(p.a)) : f.of.groups == 1;
+    const std::int64_t bytes =
+        f.is_direct() ? 0 : (f.of.channels_last ? pitch_of(f.of.columns()) : f.of.columns()) * size_of(p.a.type);
+    return {f, {p.c.cols, bytes, merges, true}, cuts, model};
+  }
+
+  static pageable_bytes pageable(const problem &p) {
+    pageable_bytes bytes;
+    for (const operand *x : {&p.a, &p.b, &p.bias})
+      if (x->space == SG_MEMORY_PAGEABLE) bytes.in += problem::bytes(*x, 1);
+    if (p.c.space == SG_MEMORY_PAGEABLE) bytes.out = problem::bytes(p.c, 1);
+    return bytes;
+  }
+
+  // Of copies.
+  std::int64_t items_of(std::int64_t channels, std::int64_t pixels_of_image, const operand &x) const {
+    return pixel_items(f_, channels, pixels_of_image, x.rows, by_images_);
+  }
+  std::int64_t filter_items() const { return f_.columns_of_group() * f_.outputs_of_group(); }
+
+  void finish(command &c, std::int64_t outputs, std::int64_t items) const {
+    epilogue_of(c).activation = p_.activation;
+    if (bias_ < 0) return;
+    c.views[ops::epilogue::bias] =
+        channels_last() ? view{bias_, 0, items, 0, outputs, outputs, 1} : view{bias_, 0, items, 0, 1, 1, outputs};
+  }
+
+  std::uint32_t add_block(const conv_block &b, const placed_images &x, const placed_images &y) {
+    const std::uint16_t lane = next_lane();
+    const sg_dtype type = p_.a.type;
+    std::vector<std::uint32_t> waits = filter_ready_;
+    waits.insert(waits.end(), y.ready.begin(), y.ready.end());
+    view windows;
+    std::uint32_t reader = 0;
+    if (direct_) {
+      windows = pixels(x, type, f_.of.channels, b, by_images_);
+      waits.insert(waits.end(), x.ready.begin(), x.ready.end());
+    } else {
+      const std::int32_t matrix = matrices_[lane];
+      reader = builder_.add(take_windows(f_.of, whole_images(x, type, p_.a.rows, b),
+                                         whole_matrix(matrix, b, f_.of.columns()), lane, b.positions.first),
+                            x.ready);
+      windows = matrix_items(matrix, type, b, f_.of.columns(), by_images_);
+    }
+    const std::int64_t columns = f_.columns_of_group(), outputs = f_.outputs_of_group();
+    const view filter{w_, 0, f_.of.groups, 0, columns, columns, outputs};
+    const view result = pixels(y, p_.c.type, f_.out_channels, b, by_images_);
+    command c = channels_last() ? gemm(result, filter, SG_OP_T, windows, SG_OP_N, columns, scalar_role::zero, lane)
+                                : gemm(result, windows, SG_OP_N, filter, SG_OP_N, columns, scalar_role::zero, lane);
+    finish(c, outputs, f_.of.groups);
+    const std::uint32_t computed = builder_.add(c, waits);
+    if (x.users) builder_.merge(*x.users, direct_ ? computed : reader);
+    return computed;
+  }
+
+  std::uint32_t add_images(const conv_block &b, const placed_images &x, const placed_images &y) {
+    const std::uint16_t lane = next_lane();
+    std::vector<std::uint32_t> waits = filter_ready_;
+    for (const placed_images *each : {&x, &y}) waits.insert(waits.end(), each->ready.begin(), each->ready.end());
+    ops::conv what;
+    static_cast<ops::windows &>(what) = f_.of;
+    what.out_channels = std::int32_t(f_.out_channels);
+    what.activation = p_.activation;
+    command c;
+    c.what = what;
+    c.where = {lane_kind::compute, lane};
+    c.views[ops::conv::y] = whole_images(y, p_.c.type, p_.c.rows, b);
+    c.views[ops::conv::x] = whole_images(x, p_.a.type, p_.a.rows, b);
+    c.views[ops::conv::w] = view{w_, 0, 1, 0, f_.columns_of_group(), f_.columns_of_group(), f_.out_channels};
+    if (bias_ >= 0) c.views[ops::conv::bias] = view{bias_, 0, 1, 0, f_.out_channels, f_.out_channels, 1};
+    flops_ += 2.0 * double(b.count()) * double(f_.out_channels) * double(f_.columns_of_group());
+    const std::uint32_t computed = builder_.add(c, waits);
+    if (x.users) builder_.merge(*x.users, computed);
+    return computed;
+  }
+
+  // Without channels the bias is all there is.
+  void add_bias(const conv_block &b, const placed_images &y, std::vector<std::uint32_t> &writers) {
+    std::vector<std::uint32_t> waits = filter_ready_;
+    waits.insert(waits.end(), y.ready.begin(), y.ready.end());
+    for (std::int64_t i = 0; i < b.images.size; ++i) {
+      const std::int64_t image = (b.images.first + i - y.first) * y.ld, step = channels_last() ? f_.out_channels : 1;
+      const std::int64_t offset = (image + b.positions.first * step) * size_of(p_.c.type);
+      const view out = channels_last()
+                           ? view{y.buffer, 0, 1, offset, f_.out_channels, f_.out_channels, b.positions.size}
+                           : view{y.buffer, 0, 1, offset, positions(), b.positions.size, f_.out_channels};
+      command c = builder_.scale(0, out, scalar_role::zero, 0);
+      finish(c, f_.out_channels, 1);
+      builder_.merge(writers, builder_.add(c, waits));
+    }
+  }
+
+  static constexpr operand_name of_y = operand_name::c;
+
+  const problem &p_;
+  bool by_device_, direct_, by_images_;
+  std::int32_t w_ = -1, bias_ = -1;
+  std::vector<std::uint32_t> filter_ready_;  // and the bias
+  std::vector<std::int32_t> matrices_;       // by lane
+};
+
+}  // namespace
+
+schedule build_conv(const problem &p, const conv_form &f, const conv_cuts &cuts, const device_model &model,
+                    bool by_device) {
+  return conv_forward(p, f, cuts, model, by_device).run();
+}
+
+bool has_dense_images(const problem &p) { return is_dense_on_device(p.a) && is_dense_on_device(p.c); }
+
+}  // namespace sg

@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <optional>
+
+#include "base/checked.hpp"
+#include "plan/layers/column_sums.hpp"
+#include "plan/layers/conv.hpp"
+
+namespace sg {
+namespace {
+
+bool exists(const operand &x) { return x.rows > 0 && x.cols > 0; }
+
+// Windows of the pixels themselves: makes one matrix of several images.
+ops::windows each_pixel(const conv_form &f) {
+  ops::windows made = f.of;
+  made.channels = made.image_channels = std::int32_t(f.out_channels);
+  made.height = f.of.out_h, made.width = f.of.out_w;
+  made.kernel_h = made.kernel_w = made.stride_h = made.stride_w = made.dilation_h = made.dilation_w = 1;
+  made.pad_top = made.pad_left = 0;
+  return made;
+}
+
+class conv_backward : conv_build {
+ public:
+  conv_backward(const std::vector<problem> &problems, const conv_form &f, const conv_cuts &cuts,
+                const device_model &model)
+      : conv_backward(problems, f, model, blocks_of(problems, f, cuts, model)) {}
+
+  schedule run() {
+    if (dx_) w_ = load_whole(conv_input_gradient, of_w, filter_items(), w_ready_);
+    make_room();
+    slot_ring x_ring, dx_ring, dy_ring;
+    if (dw_) x_ring = ring_for(conv_input_gradient, of_x);
+    if (dx_) dx_ring = ring_for(conv_input_gradient, of_result);
+    if (has_windows_) dy_ring = ring_for(conv_bias_gradient, of_x);
+    for (std::size_t i = 0; i < blocks_.parts.size(); ++i) {
+      const range &part = blocks_.parts[i];
+      placed_images x, dx, dy;
+      if (dw_ && has_windows_) x = place(conv_input_gradient, of_x, x_ring, part, true, x_items());
+      if (dx_) dx = place(conv_input_gradient, of_result, dx_ring, part, false, x_items());
+      if (has_windows_) dy = place_dy(dy_ring, part);
+      std::vector<std::uint32_t> writers;
+      if (dx_ && !has_windows_) writers.push_back(clear(dx, part));
+      for (const conv_block &b : blocks_.of_parts[i]) add_block(b, x, dx, dy, writers);
+      if (dx_) bring_back(conv_input_gradient, of_result, dx, part, writers);
+    }
+    if (bias_) bias_->finish(sums_);
+    if (dw_) finish_filter();
+    schedule made = builder_.finish("conv backward " + std::to_string(blocks_.count()) + " blocks");
+    made.flops = flops_;
+    return made;
+  }
+
+ private:
+  conv_backward(const std::vector<problem> &problems, const conv_form &f, const device_model &model,
+                const conv_blocks &blocks)
+      : conv_build(with_items(problems, f, blocks), f, model, blocks, conv_bias_gradient, pageable(problems)),
+        type_(problems[conv_bias_gradient].a.type),
+        sum_type_(accumulator_of(type_)),
+        dx_(exists(problems[conv_input_gradient].c)),
+        dw_(exists(problems[conv_filter_gradient].c)),
+        has_windows_(blocks_.count() > 0),
+        direct_(f.is_direct()),
+        sums_moves_(moves(conv_bias_gradient)) {}
+
+  static std::vector<problem> with_items(std::vector<problem> all, const conv_form &f, const conv_blocks &blocks) {
+    const std::int64_t filter = f.columns_of_group() * f.outputs_of_group();
+    problem &first = all[conv_input_gradient], &last = all[conv_bias_gradient];
+    first.a.item_stride = first.c.item_stride = pixel_items(f, f.of.channels, f.of.pixels(), 0, false);
+    first.b.item_stride = filter;
+    first.bias.item_stride = pixel_items(f, f.out_channels, f.of.positions_of_image(), 0, false);
+    last.op_a = f.of.channels_last ? SG_OP_N : SG_OP_T;
+    last.m = f.out_channels, last.n = 1, last.k = blocks.least;
+    last.a.item_stride = stride_of_groups(last.op_a, last.k, f.of.channels_last ? f.out_channels : 1);
+    return all;
+  }
+
+  static conv_blocks blocks_of(const std::vector<problem> &all, const conv_form &f, const conv_cuts &cuts,
+                               const device_model &model) {
+    const problem &first = all[conv_input_gradient];
+    const operand &dy = all[conv_bias_gradient].a;
+    const auto is_dense = [](const operand &x) { return !exists(x) || x.ld == x.rows || x.cols <= 1 || on_host(x); };
+    const bool merges =
+        !f.of.channels_last || (is_dense(dy) && (!f.is_direct() || (is_dense(first.a) && is_dense(first.c))));
+    // NCHW images of a block become one matrix, dY too.
+    const std::int64_t columns = f.of.channels_last ? (f.is_direct() ? 0 : pitch_of(f.of.columns())) : f.of.columns();
+    const bool has_windows = exists(dy);
+    const std::int64_t bytes =
+        columns * size_of(accumulator_of(dy.type)) + (f.of.channels_last ? 0 : f.out_channels * size_of(dy.type));
+    // Each block that adds to an image rounds it.
+    const bool splits = !exists(first.c) || f.is_direct() || accumulator_of(dy.type) == dy.type;
+    return {f, {std::max(first.c.cols, dy.cols), bytes, merges, has_windows, splits}, cuts, model};
+  }
+
+  static pageable_bytes pageable(const std::vector<problem> &all) {
+    pageable_bytes bytes;
+    const auto amount = [](const operand &x) {
+      return exists(x) && x.space == SG_MEMORY_PAGEABLE ? problem::bytes(x, 1) : 0.0;
+    };
+    const problem &first = all[conv_input_gradient];
+    bytes.in = amount(first.a) + amount(first.b) + amount(all[conv_bias_gradient].a);
+    for (const problem &each : all) {
+      bytes.out += amount(each.c);
+      if (!each.beta_zero) bytes.in += amount(each.c);
+    }
+    return bytes;
+  }
+
+  std::int64_t filter_items() const { return f_.columns_of_group() * f_.outputs_of_group(); }
+  std::int64_t x_items() const { return pixel_items(f_, f_.of.channels, f_.of.pixels(), 0, false); }
+  std::int64_t filter_bytes() const {
+    return checked_mul(checked_mul(f_.columns_of_group(), f_.out_channels, "W"), size_of(sum_type_), "W");
+  }
+
+  placed_images place_dy(slot_ring &ring, const range &part) {
+    placed_images dy =
+        place(conv_bias_gradient, of_x, ring, part, true, pixel_items(f_, f_.out_channels, positions(), 0, false));
+    if (!dy.users) dy.buffer = operands_of_problem * conv_input_gradient + std::int32_t(of_dy);
+    return dy;
+  }
+
+  void make_room() {
+    const problem &last = builder_.of(conv_bias_gradient);
+    if (exists(last.c)) {
+      bias_.emplace(builder_, conv_bias_gradient, sums_moves_);
+      sums_.emplace_back(builder_, conv_bias_gradient, range{0, f_.out_channels}, std::uint16_t(0), blocks_.lanes);
+    }
+    if (!has_windows_) return;
+    for (int lane = 0; lane < blocks_.lanes; ++lane) {
+      if ((dx_ || dw_) && (!direct_ || !channels_last()))
+        matrices_.push_back(
+            builder_.add_device_buffer(sum_type_, matrix_elements(blocks_.most, f_.of.columns()) * size_of(sum_type_)));
+      if (!channels_last())
+        dy_matrices_.push_back(
+            builder_.add_device_buffer(type_, matrix_elements(blocks_.most, f_.out_channels) * size_of(type_)));
+    }
+    if (dw_)
+      filter_sums_ =
+          builder_.add_device_buffer(sum_type_, checked_mul(filter_bytes(), blocks_.lanes, "W"), filter_bytes());
+    has_sums_.resize(std::size_t(blocks_.lanes));
+  }
+
+  std::uint32_t clear(const placed_images &dx, const range &part) {
+    const conv_block all{part, {0, 0}};
+    return builder_.add(builder_.scale(conv_input_gradient,
+                                       whole_images(dx, type_, operand_at(conv_input_gradient, of_result).rows, all),
+                                       scalar_role::zero, 0),
+                        dx.ready);
+  }
+
+  // Whether the pixels of X are the matrix of the block's windows.
+  bool is_matrix(const conv_block &b) const { return channels_last() || b.images.size == 1; }
+
+  void add_block(const conv_block &b, const placed_images &x, const placed_images &dx, const placed_images &dy,
+                 std::vector<std::uint32_t> &writers) {
+    const std::uint16_t lane = next_lane();
+    // dY as one matrix, with the groups as items.
+    std::vector<std::uint32_t> dy_ready = dy.ready;
+    view dy_items;
+    std::int32_t dy_buffer = dy.buffer;  // and whole, for sums
+    view dy_whole;
+    if (is_matrix(b)) {
+      dy_items = dy_whole = pixels(dy, type_, f_.out_channels, b, false);
+    } else {
+      dy_whole = whole_matrix(dy_matrices_[lane], b, f_.out_channels);
+      const std::uint32_t repacked = builder_.add(
+          take_windows(each_pixel(f_), whole_images(dy, type_, operand_at(conv_bias_gradient, of_x).rows, b), dy_whole,
+                       lane, 0),
+          dy.ready);
+      if (dy.users) builder_.merge(*dy.users, repacked);
+      dy_buffer = dy_matrices_[lane];
+      dy_items = matrix_items(dy_buffer, type_, b, f_.out_channels, false);
+      dy_ready.clear();
+    }
+    const auto reads_dy = [&](std::uint32_t command) {
+      if (dy.users && is_matrix(b)) builder_.merge(*dy.users, command);
+    };
+    if (!sums_.empty()) reads_dy(add_sums(b, dy, dy_whole, lane, dy_ready));
+    if (dw_) reads_dy(add_filter_part(b, x, dy_items, lane, dy_ready));
+    if (dx_) reads_dy(add_dx(b, dx, dy_items, lane, dy_ready, writers));
+  }
+
+  std::uint32_t add_sums(const conv_block &b, const placed_images &dy, const view &whole, std::uint16_t lane,
+                         std::span<const std::uint32_t> waits) {
+    const problem &last = builder_.of(conv_bias_gradient);
+    std::int32_t buffer = whole.buffer;
+    if (is_matrix(b) && !dy.users)
+      buffer = operands_of_problem * conv_bias_gradient + std::int32_t(of_x);
+    else
+      buffer = alias(buffer, type_, stride_of_groups(last.op_a, last.k, whole.ld));
+    return sums_.front().add(buffer, whole.offset, whole.ld, b.count(), waits, lane);
+  }
+
+  // The last command that reads dY.
+  std::uint32_t add_filter_part(const conv_block &b, const placed_images &x, const view &dy, std::uint16_t lane,
+                                const std::vector<std::uint32_t> &dy_ready) {
+    std::vector<std::uint32_t> waits = dy_ready;
+    view windows;
+    const bool is_own = direct_ && is_matrix(b);
+    std::uint32_t taken = 0;
+    if (is_own) {
+      windows = pixels(x, type_, f_.of.channels, b, false);
+      waits.insert(waits.end(), x.ready.begin(), x.ready.end());
+    } else {
+      const std::int32_t matrix = alias(matrices_[lane], type_, 0);
+      taken = builder_.add(take_windows(f_.of, whole_images(x, type_, operand_at(conv_input_gradient, of_x).rows, b),
+                                        whole_matrix(matrix, b, f_.of.columns()), lane, b.positions.first),
+                           x.ready);
+      windows = matrix_items(matrix, type_, b, f_.of.columns(), false);
+    }
+    const std::int64_t columns = f_.columns_of_group(), outputs = f_.outputs_of_group();
+    const view part{alias(filter_sums_, sum_type_, columns * outputs),
+                    0,
+                    f_.of.groups,
+                    lane * filter_bytes(),
+                    columns,
+                    columns,
+                    outputs};
+    const scalar_role beta = has_sums_[lane] ? scalar_role::one : scalar_role::zero;
+    has_sums_[lane] = true;
+    const command c = channels_last() ? gemm(part, windows, SG_OP_N, dy, SG_OP_T, b.count(), beta, lane)
+                                      : gemm(part, windows, SG_OP_T, dy, SG_OP_N, b.count(), beta, lane);
+    const std::uint32_t computed = builder_.add(c, waits);
+    if (x.users) builder_.merge(*x.users, is_own ? computed : taken);
+    builder_.merge(filter_parts_, computed);
+    return computed;
+  }
+
+  std::uint32_t add_dx(const conv_block &b, const placed_images &dx, const view &dy, std::uint16_t lane,
+                       const std::vector<std::uint32_t> &dy_ready, std::vector<std::uint32_t> &writers) {
+    const bool is_own = direct_ && is_matrix(b);
+    std::vector<std::uint32_t> waits = w_ready_;
+    waits.insert(waits.end(), dy_ready.begin(), dy_ready.end());
+    if (is_own) waits.insert(waits.end(), dx.ready.begin(), dx.ready.end());
+    const std::int64_t columns = f_.columns_of_group(), outputs = f_.outputs_of_group();
+    const view filter{w_, 0, f_.of.groups, 0, columns, columns, outputs};
+    const view windows = is_own ? pixels(dx, type_, f_.of.channels, b, false)
+                                : matrix_items(matrices_[lane], sum_type_, b, f_.of.columns(), false);
+    const command c = channels_last() ? gemm(windows, filter, SG_OP_N, dy, SG_OP_N, outputs, scalar_role::zero, lane)
+                                      : gemm(windows, dy, SG_OP_N, filter, SG_OP_T, outputs, scalar_role::zero, lane);
+    const std::uint32_t computed = builder_.add(c, waits);
+    if (is_own) {
+      builder_.merge(writers, computed);
+      return computed;
+    }
+    ops::col2im what;
+    static_cast<ops::windows &>(what) = f_.of;
+    what.first_position = b.positions.first;
+    what.accumulates = b.positions.first > 0;
+    command add;
+    add.what = what;
+    add.where = {lane_kind::compute, lane};
+    add.views[ops::col2im::image] = whole_images(dx, type_, operand_at(conv_input_gradient, of_result).rows, b);
+    add.views[ops::col2im::matrix] = whole_matrix(matrices_[lane], b, f_.of.columns());
+    std::vector<std::uint32_t> before = dx.ready;
+    if (what.accumulates) before.push_back(added_);
+    added_ = builder_.add(add, before);
+    builder_.merge(writers, added_);
+    return computed;
+  }
+
+  // dW = the sum of the lanes' parts (+ dW).
+  void finish_filter() {
+    const problem &p = builder_.of(conv_filter_gradient);
+    const block all{0, 0, p.c.rows, p.c.cols};
+    transfers moving = moves(conv_filter_gradient);
+    view to = builder_.operand_view(conv_filter_gradient, of_result, {0, 1}, all);
+    std::vector<std::uint32_t> ready = filter_parts_;
+    const bool copies = on_host(p.c);
+    if (copies) {
+      to = {builder_.add_device_buffer(p.c.type, checked_mul(p.c.rows, p.c.cols, "dW") * size_of(p.c.type)),
+            0,
+            1,
+            0,
+            p.c.rows,
+            p.c.rows,
+            p.c.cols};
+      if (!p.beta_zero) ready.push_back(moving.in(of_result, {{0, 1}, all}, {to.buffer, 0, 0, p.c.rows, 0}, {}));
+    }
+    std::vector<std::uint32_t> written;
+    const int lanes = model_.lanes_are_cores ? blocks_.lanes : 1;
+    std::uint16_t lane = 0;
+    for (const range &some : cut(p.c.cols, lanes)) {
+      const std::int64_t column = some.first * p.c.rows;
+      view part = to;
+      part.offset += some.first * to.ld * size_of(p.c.type), part.cols = some.size;
+      command c = builder_.scale(conv_filter_gradient, part, first_beta(p), lane++);
+      if (has_windows_)
+        c.views[ops::reduce::parts] =
+            view{filter_sums_, 0, blocks_.lanes, column * size_of(sum_type_), p.c.rows, p.c.rows, some.size};
+      builder_.merge(written, builder_.add(c, ready));
+    }
+    if (copies) moving.out(of_result, {{0, 1}, all}, {to.buffer, 0, 0, p.c.rows, 0}, written);
+  }
+
+  static constexpr operand_name of_result = operand_name::c, of_dy = operand_name::bias;
+
+  sg_dtype type_, sum_type_;
+  bool dx_, dw_, has_windows_, direct_;
+  transfers sums_moves_;
+  std::optional<bias_gradient> bias_;
+  std::vector<column_sums> sums_;  // one, or none
+  std::int32_t w_ = -1, filter_sums_ = -1;
+  std::vector<std::uint32_t> w_ready_, filter_parts_;
+  std::vector<std::int32_t> matrices_, dy_matrices_;  // by lane
+  std::vector<bool> has_sums_;                        // by lane
+  std::uint32_t added_ = 0;                           // the last col2im
+};
+
+}  // namespace
+
+schedule build_conv_backward(const std::vector<problem> &problems, const conv_form &f, const conv_cuts &cuts,
+                             const device_model &model) {
+  return conv_backward(problems, f, cuts, model).run();
+}
+
+}  // namespace sg

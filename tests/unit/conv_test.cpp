@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+// Schedules of convolutions and of their gradients: free of hazards, within their workspace, overlapped.
+#include "plan/layers/conv.hpp"
+
+#include <gtest/gtest.h>
+
+#include <random>
+#include <sstream>
+
+#include "base/error.hpp"
+#include "plan/planner.hpp"
+#include "plan/schedule/hazard.hpp"
+#include "problems.hpp"
+
+namespace sg::test {
+namespace {
+
+struct conv_case {
+  conv_form f;
+  std::int64_t images = 1;
+  sg_dtype type = SG_DTYPE_F32;
+  sg_memory_kind at_x = SG_MEMORY_DEVICE, at_y = SG_MEMORY_DEVICE, at_w = SG_MEMORY_DEVICE, at_dx = SG_MEMORY_DEVICE,
+                 at_dw = SG_MEMORY_DEVICE;
+  std::int64_t gap = 0;
+  bool has_bias = true, dx = true, dw = true, dbias = true, accumulates = false;
+};
+
+std::string text(const conv_case &c) {
+  const ops::windows &w = c.f.of;
+  std::ostringstream out;
+  out << c.images << " x " << w.channels << "/" << w.groups << " x " << w.height << " x " << w.width << " to "
+      << c.f.out_channels << " x " << w.out_h << " x " << w.out_w << ", kernel " << w.kernel_h << " x " << w.kernel_w
+      << ", last " << w.channels_last << ", workspace " << c.f.workspace << ", gap " << c.gap << ", at " << int(c.at_x)
+      << int(c.at_y) << int(c.at_w) << int(c.at_dx) << int(c.at_dw) << ", results " << c.dx << c.dw << c.dbias;
+  return out.str();
+}
+
+operand images_of(const conv_case &c, std::int64_t elements, sg_memory_kind at) {
+  operand x;
+  x.rows = elements, x.cols = c.images, x.ld = elements + c.gap;
+  x.type = c.type, x.space = at;
+  return x;
+}
+operand values_of(std::int64_t rows, std::int64_t cols, sg_dtype type, sg_memory_kind at) {
+  operand x;
+  x.rows = x.ld = rows, x.cols = cols;
+  x.type = type, x.space = at;
+  return x;
+}
+
+std::vector<problem> forward_of(const conv_case &c) {
+  problem p;
+  p.no_multiply = true;
+  p.a = images_of(c, c.f.of.channels * c.f.of.pixels(), c.at_x);
+  p.b = values_of(c.f.columns_of_group(), c.f.out_channels, c.type, c.at_w);
+  p.c = images_of(c, c.f.out_channels * c.f.of.positions_of_image(), c.at_y);
+  p.m = p.c.rows, p.n = p.c.cols;
+  if (c.has_bias) p.bias = values_of(c.f.out_channels, 1, c.type, c.at_w);
+  return {p};
+}
+
+std::vector<problem> backward_of(const conv_case &c) {
+  std::vector<problem> all(conv_parts);
+  for (problem &each : all) {
+    each.no_multiply = true;
+    for (operand *x : {&each.a, &each.b, &each.c, &each.bias}) x->type = c.type, x->space = SG_MEMORY_DEVICE;
+  }
+  problem &first = all[conv_input_gradient], &filter = all[conv_filter_gradient], &last = all[conv_bias_gradient];
+  const operand x = images_of(c, c.f.of.channels * c.f.of.pixels(), c.at_x);
+  if (c.dw) first.a = x;
+  if (c.dx) first.b = values_of(c.f.columns_of_group(), c.f.out_channels, c.type, c.at_w);
+  if (c.dx) first.c = x, first.c.space = c.at_dx;
+  last.a = first.bias = images_of(c, c.f.out_channels * c.f.of.positions_of_image(), c.at_y);
+  if (c.dw) filter.c = values_of(c.f.columns_of_group(), c.f.out_channels, SG_DTYPE_F32, c.at_dw);
+  if (c.dbias) last.c = values_of(c.f.out_channels, 1, SG_DTYPE_F32, c.at_dw);
+  filter.beta_zero = last.beta_zero = !c.accumulates;
+  return all;
+}
+
+plan_request request_for(const conv_case &c, layer_kind layer) {
+  plan_request r;
+  r.layer = layer;
+  r.conv = shared_conv_form(c.f);
+  return r;
+}
+
+schedule planned(const conv_case &c, layer_kind layer, const device_model &model) {
+  const std::vector<problem> problems = layer == layer_kind::conv ? forward_of(c) : backward_of(c);
+  return *make_plan(problems, model, request_for(c, layer));
+}
+
+void check(const conv_case &c, const device_model &model) {
+  for (const layer_kind layer : {layer_kind::conv, layer_kind::conv_backward}) {
+    const schedule s = planned(c, layer, model);
+    const auto hazards = check_hazards(s);
+    ASSERT_TRUE(hazards.empty()) << text(c) << ", " << s.strategy << ": " << hazards.front().text;
+    EXPECT_LT(0, s.predicted_seconds) << text(c);
+    EXPECT_LE(s.bound_seconds, s.predicted_seconds) << text(c);
+  }
+}
+
+TEST(conv, every_form_is_sound) {
+  std::mt19937 random(3);
+  const auto below = [&](std::int64_t n) { return std::int32_t(random() % std::uint32_t(n)); };
+  constexpr sg_memory_kind places[] = {SG_MEMORY_DEVICE, SG_MEMORY_PINNED, SG_MEMORY_PAGEABLE};
+  for (int turn = 0; turn < 1500 && !HasFailure(); ++turn) {
+    conv_case c;
+    ops::windows &w = c.f.of;
+    w.groups = 1 + below(3), w.channels = w.image_channels = w.groups * (1 + below(4));
+    c.f.out_channels = w.groups * (1 + below(4)), c.images = 1 + below(6);
+    w.height = 1 + below(12), w.width = 1 + below(12);
+    if (below(4) > 0) {
+      w.kernel_h = 1 + below(3), w.kernel_w = 1 + below(3);
+      w.stride_h = 1 + below(2), w.stride_w = 1 + below(2), w.pad_top = below(3), w.pad_left = below(3);
+    }
+    w.out_h = (w.height + w.pad_top + 3 - w.kernel_h) / w.stride_h + 1;
+    w.out_w = (w.width + w.pad_left + 3 - w.kernel_w) / w.stride_w + 1;
+    if (w.kernel_h * w.kernel_w == 1) w.out_h = w.height, w.out_w = w.width;
+    w.channels_last = below(2), w.positions_are_rows = !w.channels_last, w.channels_inner = below(2);
+    c.f.workspace = below(3) ? 0 : 100000 + below(200000);
+    c.gap = below(3) ? 0 : below(5), c.f.by_device = below(3) == 0;
+    constexpr sg_dtype types[] = {SG_DTYPE_F64, SG_DTYPE_F32, SG_DTYPE_F16, SG_DTYPE_BF16};
+    c.type = types[turn % 4];
+    if (below(2))
+      for (sg_memory_kind *each : {&c.at_x, &c.at_y, &c.at_w, &c.at_dx, &c.at_dw}) *each = places[below(3)];
+    c.has_bias = below(2), c.accumulates = below(2);
+    c.dx = below(3) > 0, c.dw = below(3) > 0, c.dbias = !c.dx && !c.dw ? true : below(3) > 0;
+    check(c, turn % 2 == 0 ? h200() : cores(3));
+  }
+}
+
+conv_case resnet(std::int64_t images, std::int32_t channels, std::int32_t side, std::int32_t kernel) {
+  conv_case c;
+  ops::windows &w = c.f.of;
+  c.images = images, c.type = SG_DTYPE_BF16, c.f.out_channels = channels;
+  w.channels = w.image_channels = channels, w.height = w.width = w.out_h = w.out_w = side;
+  w.kernel_h = w.kernel_w = kernel, w.pad_top = w.pad_left = kernel / 2;
+  w.positions_are_rows = true;
+  return c;
+}
+
+// Windows of one pixel are the images themselves.
+TEST(conv, of_single_pixels_is_one_gemm) {
+  EXPECT_EQ(1u, planned(resnet(32, 256, 14, 1), layer_kind::conv, h200()).commands.size());
+  EXPECT_EQ(0, planned(resnet(32, 256, 14, 1), layer_kind::conv, h200()).device_bytes);
+}
+
+TEST(conv, takes_windows_beside_gemms) {
+  const conv_case c = resnet(64, 64, 56, 3);
+  const schedule s = planned(c, layer_kind::conv, h200());
+  EXPECT_EQ(2, s.lanes[int(lane_kind::compute)]);
+  EXPECT_LE(s.device_bytes, std::int64_t(256) << 20);
+  double one_after_the_other = 0;
+  const timeline t = simulate(s, h200());
+  for (const interval &each : t.commands) one_after_the_other += each.end - each.start;
+  EXPECT_LT(t.seconds, one_after_the_other);
+  for (std::size_t i = 0; i < s.commands.size(); ++i)
+    for (std::size_t j = 0; j < i; ++j)
+      if (s.commands[i].is<ops::im2col>() && s.commands[j].is<ops::gemm>() && t.commands[i].start < t.commands[j].end &&
+          t.commands[j].start < t.commands[i].end)
+        return;
+  FAIL() << "no windows are taken beside a GEMM";
+}
+
+// The batch crosses the link in parts; in and out overlap.
+TEST(conv, streams_the_batch) {
+  conv_case c = resnet(64, 64, 56, 3);
+  c.at_x = c.at_y = SG_MEMORY_PINNED;
+  const schedule s = planned(c, layer_kind::conv, h200());
+  const double bytes = 64.0 * 64 * 56 * 56 * 2;
+  EXPECT_EQ(bytes, s.bytes_in);
+  EXPECT_EQ(bytes, s.bytes_out);
+  EXPECT_LT(s.predicted_seconds, 1.5 * bytes / h200().link_in);
+  const schedule back = planned(c, layer_kind::conv_backward, h200());
+  EXPECT_EQ(2 * bytes, back.bytes_in);
+  EXPECT_LT(back.predicted_seconds, 1.25 * 2 * bytes / h200().link_in);
+}
+
+TEST(conv, fits_little_memory) {
+  conv_case c = resnet(64, 64, 56, 3);
+  c.at_x = c.at_y = c.at_dx = SG_MEMORY_PINNED;
+  for (const layer_kind layer : {layer_kind::conv, layer_kind::conv_backward}) {
+    plan_request r = request_for(c, layer);
+    r.memory_limit = 20 << 20;
+    const auto problems = layer == layer_kind::conv ? forward_of(c) : backward_of(c);
+    EXPECT_LE(make_plan(problems, h200(), r)->device_bytes, 20 << 20);
+    r.memory_limit = 1 << 16;
+    try {
+      make_plan(problems, h200(), r);
+      FAIL();
+    } catch (const error &e) {
+      EXPECT_EQ(SG_STATUS_OUT_OF_MEMORY, e.status()) << e.what();
+    }
+  }
+}
+
+// A device's own command takes images without gaps, unless they are fewer than the cores.
+TEST(conv, by_the_device_where_it_can) {
+  conv_case c = resnet(16, 64, 56, 3);
+  c.f.by_device = true;
+  const schedule s = planned(c, layer_kind::conv, cores(8));
+  EXPECT_EQ(8u, s.commands.size());
+  EXPECT_TRUE(s.commands[0].is<ops::conv>());
+  EXPECT_EQ(0, s.device_bytes);
+  c.images = 1;
+  EXPECT_LT(8u, planned(c, layer_kind::conv, cores(8)).commands.size());
+  c.images = 16, c.gap = 3;
+  EXPECT_LT(8u, planned(c, layer_kind::conv, cores(8)).commands.size());
+}
+
+// Every core has windows of its own.
+TEST(conv, cores_share_an_image) {
+  EXPECT_EQ(8, planned(resnet(1, 64, 56, 3), layer_kind::conv, cores(8)).lanes[int(lane_kind::compute)]);
+  EXPECT_EQ(8, planned(resnet(16, 64, 7, 3), layer_kind::conv_backward, cores(8)).lanes[int(lane_kind::compute)]);
+}
+
+}  // namespace
+}  // namespace sg::test
