@@ -11,8 +11,8 @@
  *   completions.c  completions, as they come through the queue
  *   operand.c, bias.c, result.c, gemm.c   the arguments of a GEMM as an sg_gemm_desc
  *   submit.c, blocking.c, group.c, copy.c, graph.c, pipeline.c   submissions: asynchronous, blocking, recorded
- *   layers.c, linear.c, attention.c, recurrent.c, convert.c, conv.c   operations other than GEMMs, submitted or
- * recorded hooks.c     Python objects registered at import; errors
+ *   layers.c, linear.c, attention.c, recurrent.c, convert.c, conv.c   other operations, submitted or recorded
+ *   hooks.c     Python objects registered at import; errors
  */
 #ifndef STREAMGEMM_PYTHON_NATIVE_H
 #define STREAMGEMM_PYTHON_NATIVE_H
