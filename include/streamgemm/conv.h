@@ -222,7 +222,9 @@ SG_API sg_status sg_conv2d(sg_context *context, const sg_conv2d_desc *desc, cons
 /**
  * Submits the gradients of a convolution as one job and returns at once. If it fails or is cancelled, parts of the results may
  * have been written.
- * @param context,desc,submit,out_job As in sg_conv2d_async.
+ * @param context,out_job As in sg_conv2d_async.
+ * @param desc The operands; read during the call only. The caller owns the memory; job.h states its lifetime.
+ * @param submit As in sg_conv2d_async.
  * @return As sg_conv2d_async. Results without elements succeed, and so does a call without results.
  * Never blocks on work in flight, unless the context has a job limit. Any thread. Since 0.2.
  */
@@ -257,7 +259,9 @@ SG_API sg_status sg_im2col(sg_context *context, const sg_im2col_desc *desc, cons
 
 /**
  * Submits the sum of windows and returns at once.
- * @param context,desc,submit,out_job As in sg_im2col_async.
+ * @param context,out_job As in sg_im2col_async.
+ * @param desc The operands; read during the call only. The caller owns the memory; job.h states its lifetime.
+ * @param submit As in sg_im2col_async.
  * @return As sg_im2col_async. Never blocks on work in flight, unless the context has a job limit. Any thread. Since 0.2.
  */
 SG_API sg_status sg_col2im_async(sg_context *context, const sg_col2im_desc *desc, const sg_submit *submit,

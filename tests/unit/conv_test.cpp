@@ -95,6 +95,10 @@ void check(const conv_case &c, const device_model &model) {
     const auto hazards = check_hazards(s);
     ASSERT_TRUE(hazards.empty()) << text(c) << ", " << s.strategy << ": " << hazards.front().text;
     EXPECT_LT(0, s.predicted_seconds) << text(c);
+    const bool resident = c.at_x == SG_MEMORY_DEVICE && c.at_y == SG_MEMORY_DEVICE && c.at_w == SG_MEMORY_DEVICE;
+    if (layer == layer_kind::conv && resident && c.f.workspace > 0) {
+      EXPECT_LE(s.device_bytes, c.f.workspace) << text(c);
+    }
     EXPECT_LE(s.bound_seconds, s.predicted_seconds) << text(c);
   }
 }

@@ -55,12 +55,12 @@ class conv_forward : conv_build {
 
   static conv_blocks blocks_of(const problem &p, const conv_form &f, const conv_cuts &cuts, const device_model &model,
                                bool by_device) {
-    if (by_device) return {f, {p.c.cols, 0, true, true, false}, cuts, model};
+    if (by_device) return {f, {p.c.cols, 0, 1, true, true, false}, cuts, model};
     const bool merges =
         f.of.channels_last ? is_dense_on_device(p.c) && (!f.is_direct() || is_dense_on_device(p.a)) : f.of.groups == 1;
     const std::int64_t bytes =
         f.is_direct() ? 0 : (f.of.channels_last ? pitch_of(f.of.columns()) : f.of.columns()) * size_of(p.a.type);
-    return {f, {p.c.cols, bytes, merges, true}, cuts, model};
+    return {f, {p.c.cols, bytes, 1, merges, true}, cuts, model};
   }
 
   static pageable_bytes pageable(const problem &p) {

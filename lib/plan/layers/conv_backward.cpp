@@ -90,7 +90,10 @@ class conv_backward : conv_build {
         columns * size_of(accumulator_of(dy.type)) + (f.of.channels_last ? 0 : f.out_channels * size_of(dy.type));
     // Each block that adds to an image rounds it.
     const bool splits = !exists(first.c) || f.is_direct() || accumulator_of(dy.type) == dy.type;
-    return {f, {std::max(first.c.cols, dy.cols), bytes, merges, has_windows, splits}, cuts, model};
+    return {f,
+            {std::max(first.c.cols, dy.cols), bytes, f.of.channels_last ? 1 : 2, merges, has_windows, splits},
+            cuts,
+            model};
   }
 
   static pageable_bytes pageable(const std::vector<problem> &all) {

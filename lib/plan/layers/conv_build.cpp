@@ -31,7 +31,8 @@ conv_blocks::conv_blocks(const conv_form &f, const needs &of, const conv_cuts &c
   of_parts.resize(parts.size());
   if (total == 0) return;
   const std::int64_t workspace = cuts.workspace > 0 ? cuts.workspace : usual_conv_workspace(model, cuts.lanes);
-  const std::int64_t granule = bytes > 0 ? round_up(bytes * grain, 256) : 0;  // of a few windows
+  const std::int64_t granule =
+      bytes > 0 ? round_up(bytes * grain, 256) + 256 * (of.buffers - 1) : 0;  // of a few windows
   if (granule > workspace)
     throw error(SG_STATUS_OUT_OF_MEMORY, "the matrix of %lld windows needs %lld bytes of workspace; the limit is %lld",
                 static_cast<long long>(grain), static_cast<long long>(granule), static_cast<long long>(workspace));

@@ -4,6 +4,8 @@
 #pragma once
 
 #include <map>
+#include <span>
+#include <tuple>
 #include <vector>
 
 #include "plan/gemm/conv_form.hpp"
@@ -38,8 +40,9 @@ struct conv_blocks {
 
   struct needs {
     std::int64_t images = 0;
-    std::int64_t bytes = 0;  // of a window in the workspace
-    bool merges = true;      // a block may have several images
+    std::int64_t bytes = 0;  // of a window in the workspace, in all buffers of a lane
+    int buffers = 1;
+    bool merges = true;  // a block may have several images
     bool has_windows = true;
     bool splits_images = true;  // where the workspace has room for an image
   };
