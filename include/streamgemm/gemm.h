@@ -20,7 +20,8 @@
  * The bias, a vector of C's type, and the activation are optional. They are applied once, in the accumulator, to the whole
  * sum, which is then rounded once to C's type; also if alpha == 0 or k == 0. A GEMM that is computed in parts, or from host
  * memory, gives the same result. Integer results support a bias and ReLU, complex results a bias (otherwise
- * SG_STATUS_UNSUPPORTED). GELU is evaluated to within 8 units of the accumulator's rounding of x. C may not overlap the
+ * SG_STATUS_UNSUPPORTED). GELU is evaluated to within 8 units of the accumulator's rounding of x, and for
+ * 16-bit operands and a bf16 C on cuda with a tanh of 11 bits, cuBLASLt's, which rounding to bf16 hides but for values near 0. C may not overlap the
  * bias.
  *
  * A, B and C may differ in layout, except that a complex op C needs the operand in C's layout (SG_STATUS_UNSUPPORTED). Each

@@ -8,7 +8,9 @@
 #include <cmath>
 #include <memory>
 #include <string>
+#include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "api/context_of.hpp"
 #include "api/entry.hpp"
@@ -31,7 +33,8 @@ struct given_heads {
   head_strides strides() const noexcept { return {of.batch_stride, of.head_stride, of.token_stride}; }
 };
 
-void check_sizes(const sg_attention_desc &d, const char *desc) {
+template <class Desc>
+void check_sizes(const Desc &d, const char *desc) {
   const struct {
     const char *name;
     std::int64_t value, least;
@@ -46,7 +49,8 @@ void check_sizes(const sg_attention_desc &d, const char *desc) {
                 desc, static_cast<long long>(d.heads), desc, static_cast<long long>(d.kv_heads));
 }
 
-void check_options(const sg_attention_desc &d, const char *desc) {
+template <class Desc>
+void check_options(const Desc &d, const char *desc) {
   if (d.mask < SG_MASK_NONE || d.mask > SG_MASK_CAUSAL)
     throw error(SG_STATUS_INVALID_ARGUMENT, "%s->mask is %d, which is no mask", desc, int{d.mask});
   const std::int64_t most_offset = d.mask == SG_MASK_NONE ? 0 : std::int64_t{1} << 60;
@@ -75,7 +79,7 @@ void check_strides(const given_heads &x, const char *desc) {
                 static_cast<long long>(x.of.token_stride), static_cast<long long>(x.width));
 }
 
-// Each stride of O steps over all that the smaller ones reach.
+// Each stride of a result steps over all that the smaller ones reach.
 void require_separate_tokens(const given_heads &o, std::int64_t batch, const char *desc) {
   std::array<std::pair<std::int64_t, std::int64_t>, 3> dimensions = {
       std::pair{o.of.batch_stride, batch}, {o.of.head_stride, o.heads}, {o.of.token_stride, o.tokens}};
@@ -90,24 +94,38 @@ void require_separate_tokens(const given_heads &o, std::int64_t batch, const cha
   }
 }
 
-attention_form form_of(const sg_attention_desc &d, const given_heads (&all)[4]) {
+template <class Desc>
+attention_form form_of(const Desc &d) {
+  const auto strides = [](const sg_heads &x) { return head_strides{x.batch_stride, x.head_stride, x.token_stride}; };
   attention_form f;
   f.batch = d.batch, f.heads = d.heads, f.kv_heads = d.kv_heads;
   f.queries = d.queries, f.keys = d.keys, f.width = d.width, f.value_width = d.value_width;
-  f.q = all[0].strides(), f.k = all[1].strides(), f.v = all[2].strides(), f.o = all[3].strides();
+  f.q = strides(d.q), f.k = strides(d.k), f.v = strides(d.v);
   f.type = d.dtype, f.compute = d.compute;
   f.causal = d.mask == SG_MASK_CAUSAL, f.mask_offset = d.mask_offset;
   f.workspace = static_cast<std::int64_t>(d.workspace);
+  if constexpr (std::is_same_v<Desc, sg_attention_desc>)
+    f.o = strides(d.o);
+  else
+    f.d_o = strides(d.d_o), f.dq = strides(d.dq), f.dk = strides(d.dk), f.dv = strides(d.dv);
   return f;
 }
 
-void require_supported(const context &on, const sg_attention_desc &d, const char *desc) {
+template <class Desc>
+double scale_of(const Desc &d) {
+  return d.scale != 0 ? d.scale : d.width > 0 ? 1 / std::sqrt(static_cast<double>(d.width)) : 1;
+}
+
+void require_supported(const context &on, sg_dtype type, sg_mask mask, bool gradients, const char *desc) {
   auto softmax = backend_command<sg_backend_softmax>();
-  softmax.type = d.dtype;
-  softmax.mask = d.mask;
-  if (accumulator_of(d.dtype) != d.dtype) softmax.x_type = accumulator_of(d.dtype);
-  if (!on.on().supports(softmax.header))
-    throw error(SG_STATUS_UNSUPPORTED, "%s->dtype is %s; device %.64s has no softmax of it", desc, name_of(d.dtype),
+  softmax.type = type;
+  softmax.mask = mask;
+  if (accumulator_of(type) != type) softmax.x_type = accumulator_of(type);
+  auto gradient = backend_command<sg_backend_softmax_backward>();
+  gradient.type = type;
+  gradient.dy_type = accumulator_of(type);
+  if (!on.on().supports(softmax.header) || (gradients && !on.on().supports(gradient.header)))
+    throw error(SG_STATUS_UNSUPPORTED, "%s->dtype is %s; device %.64s has no softmax of it", desc, name_of(type),
                 on.on().name().c_str());
 }
 
@@ -154,12 +172,12 @@ void submit_attention(context &on, const sg_attention_desc &d, const char *name,
   check_sizes(d, name);
   check_options(d, name);
   for (const given_heads &each : all) check_strides(each, name);
-  const attention_form form = form_of(d, all);
+  const attention_form form = form_of(d);
   for (const given_heads &each : all) head_bytes(form, each.strides(), each.heads, each.tokens, each.width);
   require_separate_tokens(o, d.batch, name);
-  require_supported(on, d, name);
+  require_supported(on, d.dtype, d.mask, false, name);
   problem_binding where;
-  where.alpha.re = d.scale != 0 ? d.scale : d.width > 0 ? 1 / std::sqrt(static_cast<double>(d.width)) : 1;
+  where.alpha.re = scale_of(d);
   const bool is_empty = d.batch == 0 || d.heads == 0 || d.queries == 0 || d.value_width == 0;
   std::shared_ptr<schedule> plan;
   access accesses[4];
@@ -191,18 +209,98 @@ void submit_attention(context &on, const sg_attention_desc &d, const char *name,
   order.go(std::move(work), accesses, order.untracked() && !order.records() ? 0 : count, out_job);
 }
 
+namespace {
+
+// The elements of all heads of a token follow each other, and tokens are evenly spaced: exactly their bytes.
+access access_of(const given_heads &x, const attention_form &f, const footprint &hull, bool writes) {
+  const std::int64_t size = size_of(f.type), tokens = f.batch * x.tokens, run = x.heads * x.width;
+  const std::int64_t pitch = x.tokens > 1 ? x.of.token_stride : f.batch > 1 ? x.of.batch_stride : run;
+  const bool packed = (x.heads == 1 || x.of.head_stride == x.width) && pitch >= run &&
+                      (f.batch == 1 || x.tokens == 1 || x.of.batch_stride == x.tokens * x.of.token_stride);
+  if (!packed) return {hull, writes, !writes, false};
+  const auto *start = reinterpret_cast<const void *>(hull.lo);
+  return {footprint::rectangle(start, run * size, tokens, pitch * size), writes, !writes};
+}
+
+}  // namespace
+
+void submit_attention_backward(context &on, const sg_attention_backward_desc &d, const char *name,
+                               checked_submit &order, sg_job **out_job) {
+  const given_heads inputs[] = {{"q", d.q, operand_name::b, d.heads, d.queries, d.width},
+                                {"k", d.k, operand_name::a, d.kv_heads, d.keys, d.width},
+                                {"v", d.v, operand_name::bias, d.kv_heads, d.keys, d.value_width},
+                                {"d_o", d.d_o, operand_name::c, d.heads, d.queries, d.value_width}};
+  const given_heads results[] = {{"dq", d.dq, operand_name::b, d.heads, d.queries, d.width},
+                                 {"dk", d.dk, operand_name::a, d.kv_heads, d.keys, d.width},
+                                 {"dv", d.dv, operand_name::bias, d.kv_heads, d.keys, d.value_width}};
+  check_sizes(d, name);
+  check_options(d, name);
+  require_supported(on, d.dtype, d.mask, true, name);
+  attention_form form = form_of(d);
+  const auto bytes_of = [&](const given_heads &x) { return head_bytes(form, x.strides(), x.heads, x.tokens, x.width); };
+  bool *const computes[] = {&form.computes_dq, &form.computes_dk, &form.computes_dv};
+  bool has_results = false;
+  for (std::size_t i = 0; i < std::size(results); ++i) {
+    if (!results[i].of.data) continue;
+    check_strides(results[i], name);
+    require_separate_tokens(results[i], d.batch, name);
+    has_results |= *computes[i] = bytes_of(results[i]) > 0;
+  }
+  problem_binding where[attention_backward_problems];
+  where[0].alpha.re = scale_of(d);
+  std::shared_ptr<schedule> plan;
+  std::vector<access> accesses;
+  if (has_results) {
+    std::vector<const given_heads *> owners;
+    const auto add = [&](const given_heads &x, std::size_t group, bool writes) {
+      const footprint hull = bind_heads(on, x, form, name, where[group]);
+      if (hull.lo == hull.hi) return;
+      accesses.push_back(access_of(x, form, hull, writes));
+      owners.push_back(&x);
+      for (std::size_t i = 0; i + 1 < accesses.size(); ++i)
+        if (writes && overlap(accesses[i].bytes, accesses.back().bytes))
+          throw error(SG_STATUS_INVALID_ARGUMENT, "%s->%s (%p) and %s->%s (%p) overlap", name, owners[i]->name,
+                      owners[i]->of.data, name, x.name, x.of.data);
+    };
+    for (const given_heads &each : inputs) check_strides(each, name), add(each, 0, false);
+    for (std::size_t i = 0; i < std::size(results); ++i)
+      if (*computes[i]) add(results[i], 1, true);
+    const std::int32_t most = order.most_lanes();
+    const device_model &model = on.model();
+    plan = std::make_shared<schedule>(
+        build_attention_backward(form, model, most > 0 ? std::min(most, model.compute_lanes) : model.compute_lanes));
+    if (on.checks_hazards()) require_no_hazards(*plan);
+  }
+  if (order.records()) order.note_operation(SG_OPERATION_ATTENTION_BACKWARD);
+  if (order.updates()) require_as_recorded(order, plan.get(), name);
+  ref<job> work = on.new_job();
+  if (!plan) return order.go(std::move(work), nullptr, 0, out_job);
+  plan_request request;
+  request.layer = layer_kind::attention;
+  work->give_schedule(
+      std::make_shared<program>(std::vector<problem>(attention_backward_problems), request, plan, on.model()));
+  work->operands.first = where[0];
+  work->operands.others.assign(where + 1, where + attention_backward_problems);
+  order.go(std::move(work), accesses.data(), order.untracked() && !order.records() ? 0 : accesses.size(), out_job);
+}
+
 }  // namespace sg
+
+sg_status sg_attention_backward_async(sg_context *context, const sg_attention_backward_desc *desc,
+                                      const sg_submit *submit, sg_job **out_job) {
+  return sg::submit_desc(context, desc, sg_attention_backward_desc(SG_ATTENTION_BACKWARD_DESC_INIT), submit, out_job,
+                         sg::submit_attention_backward);
+}
+
+sg_status sg_attention_backward(sg_context *context, const sg_attention_backward_desc *desc, const sg_submit *submit) {
+  return sg::submit_and_wait(
+      [&](sg_job **out_job) { return sg_attention_backward_async(context, desc, submit, out_job); });
+}
 
 sg_status sg_attention_async(sg_context *context, const sg_attention_desc *desc, const sg_submit *submit,
                              sg_job **out_job) {
-  if (out_job) *out_job = nullptr;
-  return sg::guarded([&] {
-    const auto on = sg::context_of(context);
-    sg::require(desc, "desc");
-    const sg_attention_desc given = sg::options_of(desc, SG_ATTENTION_DESC_INIT, "desc");
-    sg::checked_submit order(*on, submit);
-    sg::submit_attention(*on, given, "desc", order, out_job);
-  });
+  return sg::submit_desc(context, desc, sg_attention_desc(SG_ATTENTION_DESC_INIT), submit, out_job,
+                         sg::submit_attention);
 }
 
 sg_status sg_attention(sg_context *context, const sg_attention_desc *desc, const sg_submit *submit) {

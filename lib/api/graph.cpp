@@ -20,6 +20,7 @@ submission recorded(const graph &in, std::int32_t index) {
   return in.at(index);
 }
 
+// NULL: it is no operation.
 const char *described(sg_operation operation) noexcept {
   switch (operation) {
     case SG_OPERATION_MARKER: return "a marker";
@@ -39,8 +40,11 @@ const char *described(sg_operation operation) noexcept {
     case SG_OPERATION_CONV2D_BACKWARD: return "the gradients of a convolution";
     case SG_OPERATION_IM2COL: return "an im2col";
     case SG_OPERATION_COL2IM: return "a col2im";
+    case SG_OPERATION_RECURRENT: return "a recurrent layer";
+    case SG_OPERATION_RECURRENT_BACKWARD: return "the gradients of a recurrent layer";
+    case SG_OPERATION_ATTENTION_BACKWARD: return "the gradients of an attention";
   }
-  return "no operation";
+  return nullptr;
 }
 
 void update_gemm(context &on, const sg_operation_desc &desc, const submission &was, std::int32_t index,
@@ -93,7 +97,7 @@ void update_copy(context &on, const sg_operation_desc &desc, const submission &w
 // `gemm_name`: the name of the GEMMs in messages.
 void update(ref<graph> in, std::int32_t index, const submission &was, const sg_operation_desc &desc,
             const char *gemm_name) {
-  if (desc.operation < SG_OPERATION_MARKER || desc.operation > SG_OPERATION_COL2IM)
+  if (!described(desc.operation))
     throw error(SG_STATUS_INVALID_ARGUMENT, "desc->operation is %d, which is no operation", int{desc.operation});
   if (desc.operation == SG_OPERATION_MARKER)
     throw error(SG_STATUS_INVALID_ARGUMENT, "desc->operation is %d, a marker, which has no operands",
@@ -125,6 +129,9 @@ void update(ref<graph> in, std::int32_t index, const submission &was, const sg_o
       return with(desc.rotary, sg_rotary_desc(SG_ROTARY_DESC_INIT), "desc->rotary", submit_rotary);
     case SG_OPERATION_ATTENTION:
       return with(desc.attention, sg_attention_desc(SG_ATTENTION_DESC_INIT), "desc->attention", submit_attention);
+    case SG_OPERATION_ATTENTION_BACKWARD:
+      return with(desc.attention_backward, sg_attention_backward_desc(SG_ATTENTION_BACKWARD_DESC_INIT),
+                  "desc->attention_backward", submit_attention_backward);
     case SG_OPERATION_CONVERT:
       return with(desc.convert, sg_convert_desc(SG_CONVERT_DESC_INIT), "desc->convert", submit_convert);
     case SG_OPERATION_GATHER:
@@ -138,6 +145,11 @@ void update(ref<graph> in, std::int32_t index, const submission &was, const sg_o
       return with(desc.im2col, sg_im2col_desc(SG_IM2COL_DESC_INIT), "desc->im2col", submit_im2col);
     case SG_OPERATION_COL2IM:
       return with(desc.col2im, sg_col2im_desc(SG_COL2IM_DESC_INIT), "desc->col2im", submit_col2im);
+    case SG_OPERATION_RECURRENT:
+      return with(desc.recurrent, sg_recurrent_desc(SG_RECURRENT_DESC_INIT), "desc->recurrent", submit_recurrent);
+    case SG_OPERATION_RECURRENT_BACKWARD:
+      return with(desc.recurrent_backward, sg_recurrent_backward_desc(SG_RECURRENT_BACKWARD_DESC_INIT),
+                  "desc->recurrent_backward", submit_recurrent_backward);
     default: return with(desc.axpby, sg_axpby_desc(SG_AXPBY_DESC_INIT), "desc->axpby", submit_axpby);
   }
 }

@@ -162,9 +162,17 @@ void submit_col2im(context &on, const sg_col2im_desc &desc, const char *name, ch
 void submit_linear_backward(context &on, const sg_linear_backward_desc &desc, const char *name, checked_submit &order,
                             sg_job **out_job);
 
-// Submits an attention. `name`: as above.
+// Submits a recurrent layer, or its gradients. `name`: as above.
+void submit_recurrent(context &on, const sg_recurrent_desc &desc, const char *name, checked_submit &order,
+                      sg_job **out_job);
+void submit_recurrent_backward(context &on, const sg_recurrent_backward_desc &desc, const char *name,
+                               checked_submit &order, sg_job **out_job);
+
+// Submits an attention, or its gradients. `name`: as above.
 void submit_attention(context &on, const sg_attention_desc &desc, const char *name, checked_submit &order,
                       sg_job **out_job);
+void submit_attention_backward(context &on, const sg_attention_backward_desc &desc, const char *name,
+                               checked_submit &order, sg_job **out_job);
 
 // Submits a copy. `width_name`: the name of the width in messages.
 void submit_copy(context &to, void *dst, std::uint64_t dst_pitch, const void *src, std::uint64_t src_pitch,

@@ -10,6 +10,8 @@
 #include "base/device_index.hpp"
 #include "ops/attention.hpp"
 #include "ops/axpby.hpp"
+#include "ops/cell.hpp"
+#include "ops/cell_backward.hpp"
 #include "ops/conv.hpp"
 #include "ops/convert.hpp"
 #include "ops/copy.hpp"
@@ -21,6 +23,7 @@
 #include "ops/reduce.hpp"
 #include "ops/rotary.hpp"
 #include "ops/softmax.hpp"
+#include "ops/softmax_backward.hpp"
 #include "ops/staging.hpp"
 #include "ops/view.hpp"
 #include "ops/windows.hpp"
@@ -56,7 +59,8 @@ constexpr bool on_device(lane where) noexcept { return where.kind != lane_kind::
 // The operations. A new one is added at the end.
 using payload = std::variant<ops::copy_in, ops::copy_out, ops::pack, ops::unpack, ops::gemm, ops::reduce, ops::axpby,
                              ops::elementwise, ops::softmax, ops::norm, ops::dequantize, ops::rotary, ops::convert,
-                             ops::gather, ops::im2col, ops::col2im, ops::conv, ops::attention>;
+                             ops::gather, ops::im2col, ops::col2im, ops::conv, ops::attention, ops::cell,
+                             ops::cell_backward, ops::softmax_backward>;
 inline constexpr std::size_t operation_count = std::variant_size_v<payload>;
 
 struct command {

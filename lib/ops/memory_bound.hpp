@@ -23,8 +23,8 @@ inline double bytes_moved(const buffer_list &buffers, const command &command) {
   return bytes;
 }
 
-inline command_cost memory_bound_cost(const device_model &model, const buffer_list &buffers, const command &command) {
-  const kernel_cost alone = memory_bound_kernel(model, bytes_moved(buffers, command));
+inline command_cost memory_bound_cost(const device_model &model, double bytes) {
+  const kernel_cost alone = memory_bound_kernel(model, bytes);
   command_cost cost;
   cost.amount = alone.seconds;
   cost.chip_share = alone.chip_share;
@@ -32,6 +32,9 @@ inline command_cost memory_bound_cost(const device_model &model, const buffer_li
   cost.delay_idle = std::max(model.launch_latency, model.launch_gap);
   cost.delay_queued = model.launch_gap;
   return cost;
+}
+inline command_cost memory_bound_cost(const device_model &model, const buffer_list &buffers, const command &command) {
+  return memory_bound_cost(model, bytes_moved(buffers, command));
 }
 
 // Whether a view has the result's shape and type.

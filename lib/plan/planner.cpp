@@ -100,6 +100,9 @@ std::shared_ptr<schedule> plan_layer(const std::vector<problem> &problems, const
   // Its caller's workspace is its limit (plan/layers/attention.hpp); there is no plan for less.
   if (terms.request.layer == layer_kind::attention)
     throw error(SG_STATUS_OUT_OF_MEMORY, "an attention is not planned again; give it a smaller workspace");
+  if (terms.request.layer == layer_kind::recurrent)
+    throw error(SG_STATUS_OUT_OF_MEMORY,
+                "a recurrent layer is not planned again; give it fewer steps or a smaller batch");
   if (terms.request.layer != layer_kind::linear_backward) {
     auto plan = std::make_shared<schedule>(plan_conv(problems, terms));
     plan->bound_seconds = conv_bound(problems, *plan, terms.model);

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random chains of the operations of layers.h, convert.h and gather.h, GEMMs, gradients of linear layers, attention and
-// convolutions on overlapping views of a few matrices, submitted without waits between them or recorded in a graph: the
-// result must be that of one after another. Overlap is refused exactly where it must be. usage: random_layers_test
-// --device NAME
-// --seconds N [--seed N]
+// Random chains of the operations of layers.h, convert.h and gather.h, GEMMs, gradients of linear layers, attention
+// with its gradients, convolutions and GRUs on overlapping views of a few matrices, submitted without waits between
+// them or recorded in a graph: the result must be that of one after another. Overlap is refused exactly where it must
+// be. usage: random_layers_test --device NAME --seconds N [--seed N]
 #include <streamgemm/streamgemm.h>
 
 #include <algorithm>
@@ -179,7 +178,7 @@ class chain {
     const sg_layout layout = random_.below(2) ? SG_LAYOUT_ROW_MAJOR : SG_LAYOUT_COLUMN_MAJOR;
     const std::int64_t rows = 1 + random_.below(side), cols = 1 + random_.below(side);
     const part out = any_part(rows, cols, layout), in = random_.below(3) ? any_part(rows, cols, layout) : out;
-    switch (random_.below(11)) {
+    switch (random_.below(13)) {
       case 0: return elementwise(in, out);
       case 1: return softmax(in, out);
       case 2: return norm(in, out);
@@ -189,7 +188,9 @@ class chain {
       case 6: return gather();
       case 7: return gradients();
       case 8: return attention();
-      case 9: return conv();
+      case 9: return recurrent();
+      case 10: return attention_gradients();
+      case 11: return conv();
       default: return gemm(out);
     }
   }
@@ -454,6 +455,109 @@ class chain {
   }
 
   // Heads side by side in each row.
+  // Of one query head for each key head; the heads of a token follow each other, so that overlap is exact.
+  void attention_gradients() {
+    const std::int64_t heads = 1 + random_.below(3), width = 1 + random_.below(int(side / heads) / 2);
+    const std::int64_t queries = 1 + random_.below(side / 2), keys = 1 + random_.below(side / 2);
+    const auto tokens = [&](std::int64_t count) { return any_part(count, heads * width, SG_LAYOUT_ROW_MAJOR); };
+    const part q = tokens(queries), k = tokens(keys), v = tokens(keys), d_o = tokens(queries);
+    const part dq = tokens(queries), dk = tokens(keys), dv = tokens(keys);
+    if (!is_small(q) || !is_small(k) || !is_small(v) || !is_small(d_o)) return;
+    const auto heads_of = [&](const part &p) { return sg_heads{data_[p.matrix] + p.start, 0, width, side}; };
+    sg_attention_backward_desc desc = SG_ATTENTION_BACKWARD_DESC_INIT;
+    desc.q = heads_of(q), desc.k = heads_of(k), desc.v = heads_of(v), desc.d_o = heads_of(d_o);
+    desc.dq = heads_of(dq), desc.dk = heads_of(dk), desc.dv = heads_of(dv);
+    desc.dtype = SG_DTYPE_F64, desc.heads = desc.kv_heads = heads, desc.queries = queries, desc.keys = keys;
+    desc.width = desc.value_width = width;
+    if (random_.below(2)) desc.mask = SG_MASK_CAUSAL, desc.mask_offset = random_.below(20) - 10;
+    if (random_.below(2)) desc.workspace = std::uint64_t(1200 + random_.below(8000));
+    note("attention backward", dq);
+    bool overlaps = share(dq, dk) || share(dq, dv) || share(dk, dv);
+    for (const part *result : {&dq, &dk, &dv})
+      for (const part *input : {&q, &k, &v, &d_o}) overlaps |= share(*result, *input);
+    if (!accepted(sg_attention_backward_async(context_, &desc, &submit_, nullptr), overlaps)) return;
+    const double scale = 1 / std::sqrt(double(width));
+    for (const part *result : {&dq, &dk, &dv})
+      write(*result, std::vector<double>(std::size_t(result->rows * result->cols)));
+    std::vector<double> weights(static_cast<std::size_t>(keys)), gradients(weights.size());
+    for (std::int64_t h = 0; h < heads; ++h)
+      for (std::int64_t i = 0; i < queries; ++i) {
+        const std::int64_t first = h * width;
+        const std::int64_t visible = desc.mask ? std::clamp<std::int64_t>(i + desc.mask_offset + 1, 0, keys) : keys;
+        double most = -INFINITY, sum = 0, mean = 0;
+        for (std::int64_t j = 0; j < visible; ++j) {
+          double score = 0, gradient = 0;
+          for (std::int64_t d = first; d < first + width; ++d) {
+            score += host(q, i, d) * host(k, j, d);
+            gradient += host(d_o, i, d) * host(v, j, d);
+          }
+          most = std::max(most, weights[std::size_t(j)] = scale * score);
+          gradients[std::size_t(j)] = gradient;
+        }
+        for (std::int64_t j = 0; j < visible; ++j)
+          sum += weights[std::size_t(j)] = std::exp(weights[std::size_t(j)] - most);
+        for (std::int64_t j = 0; j < visible; ++j) mean += weights[std::size_t(j)] / sum * gradients[std::size_t(j)];
+        for (std::int64_t j = 0; j < visible; ++j) {
+          const double weight = weights[std::size_t(j)] / sum, ds = scale * weight * (gradients[std::size_t(j)] - mean);
+          for (std::int64_t d = first; d < first + width; ++d) {
+            host(dv, j, d) += weight * host(d_o, i, d);
+            host(dq, i, d) += ds * host(k, j, d);
+            host(dk, j, d) += ds * host(q, i, d);
+          }
+        }
+      }
+  }
+
+  // A GRU whose weights are consecutive values of a matrix. Rows are steps of one or more sequences.
+  void recurrent() {
+    const std::int64_t batch = 1 + random_.below(3), steps = 1 + random_.below(int(side / batch));
+    const std::int64_t in = 1 + random_.below(6), hidden = 1 + random_.below(6), weights = 3 * hidden * (in + hidden);
+    const part x = any_part(steps * batch, in, SG_LAYOUT_ROW_MAJOR),
+               y = any_part(steps * batch, hidden, SG_LAYOUT_ROW_MAJOR);
+    const int w_matrix = random_.below(matrices);
+    const std::int64_t w_start = random_.below(int(elements - weights));
+    if (!is_small(x)) return;
+    const bool batch_major = random_.below(2), reverse = random_.below(2);
+    const auto sequence_of = [&](const part &p) {
+      return sg_sequence{data_[p.matrix] + p.start, batch_major ? side : batch * side,
+                         batch_major ? steps * side : side};
+    };
+    sg_recurrent_desc desc = SG_RECURRENT_DESC_INIT;
+    desc.cell = SG_CELL_GRU, desc.dtype = SG_DTYPE_F64, desc.reverse = reverse;
+    desc.steps = steps, desc.batch = batch, desc.in = in, desc.hidden = hidden;
+    desc.x = sequence_of(x), desc.y = sequence_of(y);
+    desc.w_ih = data_[w_matrix] + w_start, desc.w_hh = data_[w_matrix] + w_start + 3 * hidden * in;
+    note("recurrent", y);
+    bool overlaps = share(x, y);
+    for (std::int64_t i = 0; i < y.rows && y.matrix == w_matrix; ++i)
+      for (std::int64_t j = 0; j < hidden; ++j) overlaps |= y.at(i, j) >= w_start && y.at(i, j) < w_start + weights;
+    const std::vector<double> w(host_[std::size_t(w_matrix)].begin() + w_start,
+                                host_[std::size_t(w_matrix)].begin() + w_start + weights);
+    if (std::any_of(w.begin(), w.end(), [](double each) { return !(std::fabs(each) < 8); })) return;
+    if (!accepted(sg_recurrent_async(context_, &desc, &submit_, nullptr), overlaps)) return;
+    const auto sigmoid = [](double v) { return 1 / (1 + std::exp(-v)); };
+    for (std::int64_t b = 0; b < batch; ++b) {
+      std::vector<double> h(static_cast<std::size_t>(hidden));
+      for (std::int64_t turn = 0; turn < steps; ++turn) {
+        const std::int64_t t = reverse ? steps - 1 - turn : turn, row = batch_major ? b * steps + t : t * batch + b;
+        std::vector<double> next = h;
+        for (std::int64_t k = 0; k < hidden; ++k) {
+          double own[3] = {}, state[3] = {};
+          for (std::int64_t gate = 0; gate < 3; ++gate) {
+            const std::int64_t of = gate * hidden + k;
+            for (std::int64_t i = 0; i < in; ++i) own[gate] += w[std::size_t(of * in + i)] * host(x, row, i);
+            for (std::int64_t i = 0; i < hidden; ++i)
+              state[gate] += w[std::size_t(3 * hidden * in + of * hidden + i)] * h[std::size_t(i)];
+          }
+          const double z = sigmoid(own[1] + state[1]), n = std::tanh(own[2] + sigmoid(own[0] + state[0]) * state[2]);
+          next[std::size_t(k)] = (1 - z) * n + z * h[std::size_t(k)];
+        }
+        h = next;
+        for (std::int64_t k = 0; k < hidden; ++k) host(y, row, k) = h[std::size_t(k)];
+      }
+    }
+  }
+
   void attention() {
     const std::int64_t kv_heads = 1 + random_.below(3), heads = kv_heads * (1 + random_.below(2));
     const std::int64_t width = 1 + random_.below(int(side / heads)), queries = 1 + random_.below(side);

@@ -38,10 +38,9 @@ std::string text(const attention_form &f) {
   return out.str();
 }
 
-// By the offset of its first element: how often each token of O is written.
-std::map<std::int64_t, int> writes_of_o(const schedule &s) {
+// By the offset of its first element: how often each token of an operand is written.
+std::map<std::int64_t, int> writes_to(const schedule &s, std::int32_t slot) {
   std::map<std::int64_t, int> writes;
-  const auto slot = std::int32_t(operand_name::c);
   const std::int64_t size = size_of(s.buffers[std::size_t(slot)].type);
   for (const command &c : s.commands) {
     const view &o = c.views[0];
@@ -63,26 +62,68 @@ void check(const attention_form &f, const device_model &model, int lanes) {
   for (std::int64_t b = 0; b < f.batch; ++b)
     for (std::int64_t h = 0; h < f.heads; ++h)
       for (std::int64_t t = 0; t < f.queries; ++t) wanted[b * f.o.batch + h * f.o.head + t * f.o.token] = 1;
-  EXPECT_EQ(wanted, writes_of_o(s)) << text(f);
+  EXPECT_EQ(wanted, writes_to(s, std::int32_t(operand_name::c))) << text(f);
   EXPECT_LT(0, s.predicted_seconds);
+}
+
+attention_form any_form(std::mt19937 &random, int turn) {
+  const auto size = [&](std::int64_t most) { return std::int64_t(1 + random() % std::uint32_t(most)); };
+  attention_form f;
+  f.batch = size(3), f.kv_heads = size(3), f.heads = f.kv_heads * size(3);
+  f.queries = size(40), f.keys = size(60) - 1, f.width = size(9) - 1, f.value_width = size(9);
+  constexpr sg_dtype types[] = {SG_DTYPE_F64, SG_DTYPE_F32, SG_DTYPE_F16, SG_DTYPE_BF16};
+  f.type = types[turn % 4];
+  f.q = any_strides(random, f.batch, f.heads, f.queries, f.width);
+  f.k = any_strides(random, f.batch, f.kv_heads, f.keys, f.width);
+  f.v = any_strides(random, f.batch, f.kv_heads, f.keys, f.value_width);
+  f.o = any_strides(random, f.batch, f.heads, f.queries, f.value_width);
+  f.causal = random() % 2 == 0, f.mask_offset = f.causal ? std::int64_t(random() % 41) - 20 : 0;
+  f.workspace = random() % 3 == 0 ? 0 : 1024 + std::int64_t(random() % 20000);
+  return f;
 }
 
 TEST(attention, every_form_is_sound) {
   std::mt19937 random(3);
-  const auto size = [&](std::int64_t most) { return std::int64_t(1 + random() % std::uint32_t(most)); };
   for (int turn = 0; turn < 2000; ++turn) {
-    attention_form f;
-    f.batch = size(3), f.kv_heads = size(3), f.heads = f.kv_heads * size(3);
-    f.queries = size(40), f.keys = size(60) - 1, f.width = size(9) - 1, f.value_width = size(9);
-    constexpr sg_dtype types[] = {SG_DTYPE_F64, SG_DTYPE_F32, SG_DTYPE_F16, SG_DTYPE_BF16};
-    f.type = types[turn % 4];
-    f.q = any_strides(random, f.batch, f.heads, f.queries, f.width);
-    f.k = any_strides(random, f.batch, f.kv_heads, f.keys, f.width);
-    f.v = any_strides(random, f.batch, f.kv_heads, f.keys, f.value_width);
-    f.o = any_strides(random, f.batch, f.heads, f.queries, f.value_width);
-    f.causal = random() % 2 == 0, f.mask_offset = f.causal ? std::int64_t(random() % 41) - 20 : 0;
-    f.workspace = random() % 3 == 0 ? 0 : 1024 + std::int64_t(random() % 20000);
-    check(f, turn % 2 == 0 ? h200() : cores(3), 1 + turn % 4);
+    check(any_form(random, turn), turn % 2 == 0 ? h200() : cores(3), 1 + turn % 4);
+    if (testing::Test::HasFailure()) return;
+  }
+}
+
+// Free of hazards; each token of dQ is written once, and each of dK and dV, of the accumulator's type, at least once.
+TEST(attention, every_form_of_the_gradients_is_sound) {
+  std::mt19937 random(4);
+  for (int turn = 0; turn < 3000; ++turn) {
+    attention_form f = any_form(random, turn);
+    if (f.keys == 0) continue;
+    f.d_o = f.o;
+    f.dq = any_strides(random, f.batch, f.heads, f.queries, f.width);
+    f.dk = any_strides(random, f.batch, f.kv_heads, f.keys, f.width);
+    f.dv = any_strides(random, f.batch, f.kv_heads, f.keys, f.value_width);
+    f.computes_dq = f.width > 0 && random() % 4 > 0, f.computes_dk = f.width > 0 && random() % 4 > 0;
+    f.computes_dv = random() % 4 > 0 || !(f.computes_dq || f.computes_dk);
+    const int lanes = 1 + turn % 4;
+    const schedule s = build_attention_backward(f, turn % 2 == 0 ? h200() : cores(3), lanes);
+    const auto hazards = check_hazards(s);
+    ASSERT_TRUE(hazards.empty()) << text(f) << ": " << hazards.front().text;
+    EXPECT_LE(s.lanes[int(lane_kind::compute)], lanes);
+    if (f.computes_dq) {
+      std::map<std::int64_t, int> wanted;
+      for (std::int64_t b = 0; b < f.batch; ++b)
+        for (std::int64_t h = 0; h < f.heads; ++h)
+          for (std::int64_t t = 0; t < f.queries; ++t) wanted[b * f.dq.batch + h * f.dq.head + t * f.dq.token] = 1;
+      EXPECT_EQ(wanted, writes_to(s, operands_of_problem + int(operand_name::b))) << text(f);
+    }
+    const auto expect_keys = [&](const head_strides &x, operand_name name) {
+      std::map<std::int64_t, int> written = writes_to(s, operands_of_problem + int(name)), wanted;
+      for (auto &[offset, count] : written) count = std::min(count, 1);
+      for (std::int64_t b = 0; b < f.batch; ++b)
+        for (std::int64_t h = 0; h < f.kv_heads; ++h)
+          for (std::int64_t t = 0; t < f.keys; ++t) wanted[b * x.batch + h * x.head + t * x.token] = 1;
+      EXPECT_EQ(wanted, written) << text(f);
+    };
+    if (f.computes_dk) expect_keys(f.dk, operand_name::a);
+    if (f.computes_dv) expect_keys(f.dv, operand_name::bias);
     if (testing::Test::HasFailure()) return;
   }
 }

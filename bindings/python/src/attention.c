@@ -119,3 +119,84 @@ PyObject *submit_attention(PyObject *self, PyObject *args) {
   Py_CLEAR(result);
   return made;
 }
+
+typedef struct attention_gradients {
+  PyObject *q, *k, *v, *d_out, *results,
+      *compute; /* results: dq, dk, dv: arrays, None: new ones, False: not computed */
+  double scale;
+  int causal;
+  long long mask_offset, workspace;
+} attention_gradients;
+
+/* dq, dk or dv, of the form of its operand; replaces what is given in `results`. */
+static bool see_gradient(call *in, const attention_gradients *g, Py_ssize_t at, const char *name, PyObject *like,
+                         const char *like_name, const heads_view *form, sg_heads *to) {
+  PyObject *given = PyTuple_GET_ITEM(g->results, at), *array;
+  heads_view v;
+  if (given == Py_False) return PyTuple_SetItem(g->results, at, Py_NewRef(Py_None)) == 0;
+  gemm_shape shape = {.ndim = form->of.ndim};
+  memcpy(shape.extent, form->of.shape, (size_t)form->of.ndim * sizeof *form->of.shape);
+  if (given == Py_None) {
+    like = settled(in, like, like_name);
+    array = like ? new_result(like, form->of.dtype, &shape, false) : NULL;
+  } else {
+    array = settled(in, given, name);
+    Py_XINCREF(array);
+  }
+  if (!array) return false;
+  PyTuple_SetItem(g->results, at, array);
+  if (!see_array(in, array, name, true, &v.of) || !has_extents(&v.of, name, &shape) || !heads_of(name, &v, to))
+    return false;
+  if (v.of.dtype != form->of.dtype)
+    return raise_argument("%s is %s and %s is %s; they must be equal", name, sg_dtype_name(v.of.dtype), like_name,
+                          sg_dtype_name(form->of.dtype));
+  return true;
+}
+
+static bool fill_attention_backward(call *in, sg_attention_backward_desc *d, const attention_gradients *g) {
+  heads_view q, k, v, o;
+  *d = (sg_attention_backward_desc)SG_ATTENTION_BACKWARD_DESC_INIT;
+  const int compute = enum_of(g->compute, hook.computes, "compute");
+  if (PyErr_Occurred() || !see(in, g->q, "q", &q.of) || !heads_of("q", &q, &d->q) ||
+      !see_heads(in, g->k, "k", &q, &k, &d->k) || !see_heads(in, g->v, "v", &q, &v, &d->v) ||
+      !see_heads(in, g->d_out, "d_out", &q, &o, &d->d_o) || !is_equal("heads", "v", v.heads, "k", k.heads) ||
+      !is_equal("tokens", "v", v.tokens, "k", k.tokens) || !is_equal("width", "k", k.width, "q", q.width) ||
+      !is_equal("heads", "d_out", o.heads, "q", q.heads) || !is_equal("tokens", "d_out", o.tokens, "q", q.tokens) ||
+      !is_equal("width", "d_out", o.width, "v", v.width) || !see_gradient(in, g, 0, "dq", g->q, "q", &q, &d->dq) ||
+      !see_gradient(in, g, 1, "dk", g->k, "k", &k, &d->dk) || !see_gradient(in, g, 2, "dv", g->v, "v", &v, &d->dv))
+    return false;
+  d->dtype = q.of.dtype;
+  d->batch = q.batch, d->heads = q.heads, d->kv_heads = k.heads;
+  d->queries = q.tokens, d->keys = k.tokens, d->width = q.width, d->value_width = v.width;
+  d->mask = g->causal ? SG_MASK_CAUSAL : SG_MASK_NONE;
+  d->mask_offset = g->mask_offset;
+  d->scale = g->scale;
+  d->workspace = (uint64_t)g->workspace;
+  d->compute = (sg_compute)compute;
+  return true;
+}
+
+static sg_status run_attention_backward(sg_context *on, const void *desc, const sg_submit *submit, sg_job **out) {
+  return sg_attention_backward_async(on, desc, submit, out);
+}
+
+/* submit_attention_backward(type or graph, target, q, k, v, d_out, dq, dk, dv, causal, mask_offset, scale, workspace,
+ * compute, stream, after, priority, untracked, timeout, label): a Job whose result is the tuple of dq, dk and dv. */
+PyObject *submit_attention_backward(PyObject *self, PyObject *args) {
+  PyObject *type, *to, *made = NULL, *dq, *dk, *dv;
+  attention_gradients g;
+  order_arguments og = {0};
+  call in = {.in_order = true};
+  sg_attention_backward_desc desc;
+  (void)self;
+  if (!PyArg_ParseTuple(args, "OOOOOOOOOpLdLOOOOOOO", &type, &to, &g.q, &g.k, &g.v, &g.d_out, &dq, &dk, &dv, &g.causal,
+                        &g.mask_offset, &g.scale, &g.workspace, &g.compute, &og.stream, &og.after, &og.priority,
+                        &og.untracked, &og.timeout, &og.label))
+    return NULL;
+  g.results = PyTuple_Pack(3, dq, dk, dv);
+  if (g.results && target_of(to, &in.to) && begin_operation(&in, type, &og) && fill_attention_backward(&in, &desc, &g))
+    made = submit_operation(&in, &og, run_attention_backward, &desc, g.results);
+  call_done(&in);
+  Py_XDECREF(g.results);
+  return made;
+}

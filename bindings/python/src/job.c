@@ -224,6 +224,8 @@ static PyMethodDef functions[] = {
     {"submit_layer", submit_layer, METH_VARARGS, NULL},
     {"push_batch", push_batch, METH_VARARGS, NULL},
     {"submit_attention", submit_attention, METH_VARARGS, NULL},
+    {"submit_attention_backward", submit_attention_backward, METH_VARARGS, NULL},
+    {"submit_recurrent", submit_recurrent, METH_VARARGS, NULL},
     {"submit_linear", submit_linear, METH_VARARGS, NULL},
     {"submit_linear_backward", submit_linear_backward, METH_VARARGS, NULL},
     {"submit_conv2d", submit_conv2d, METH_VARARGS, NULL},

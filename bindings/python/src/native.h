@@ -11,7 +11,7 @@
  *   completions.c  completions, as they come through the queue
  *   operand.c, bias.c, result.c, gemm.c   the arguments of a GEMM as an sg_gemm_desc
  *   submit.c, blocking.c, group.c, copy.c, graph.c, pipeline.c   submissions: asynchronous, blocking, recorded
- *   layers.c, linear.c, attention.c, convert.c, conv.c   operations other than GEMMs, submitted or recorded
+ *   layers.c, linear.c, attention.c, recurrent.c, convert.c, conv.c   other operations, submitted or recorded
  *   hooks.c     Python objects registered at import; errors
  */
 #ifndef STREAMGEMM_PYTHON_NATIVE_H
@@ -151,6 +151,8 @@ PyObject *submit_layer(PyObject *self, PyObject *args);
 PyObject *push_batch(PyObject *self, PyObject *args);
 PyObject *submit_linear(PyObject *self, PyObject *args);
 PyObject *submit_attention(PyObject *self, PyObject *args);
+PyObject *submit_attention_backward(PyObject *self, PyObject *args);
+PyObject *submit_recurrent(PyObject *self, PyObject *args);
 PyObject *submit_linear_backward(PyObject *self, PyObject *args);
 PyObject *submit_conv2d(PyObject *self, PyObject *args);
 PyObject *submit_conv2d_backward(PyObject *self, PyObject *args);

@@ -29,7 +29,7 @@ from . import _raw  # noqa: E402
 from . import _arrays, _completer, _enums, _job, _results  # noqa: E402
 from ._context import Context  # noqa: E402
 from ._default import default_context, matmul, matmul_async, set_default_context  # noqa: E402
-from ._enums import Activation, Compute, FilterLayout, Function, ImageLayout, IndexType, LinkClass, Mask, MemoryKind, Op, PlanFormat, Quantization, RotaryPairs, Split, Status, TraceFormat, WeightsPlace, WhenFull  # noqa: E402
+from ._enums import Activation, Compute, FilterLayout, Function, GateOrder, ImageLayout, IndexType, LinkClass, Mask, MemoryKind, Op, PlanFormat, Quantization, RotaryPairs, Split, Status, TraceFormat, WeightsPlace, WhenFull  # noqa: E402
 from ._errors import (
     BackendFailure,
     Busy,
@@ -103,6 +103,7 @@ __all__ = [
     "Event",
     "FilterLayout",
     "Function",
+    "GateOrder",
     "Graph",
     "ImageLayout",
     "IndexType",

@@ -126,6 +126,10 @@ class IndexType(enum.IntEnum):
     I32 = 0
     I64 = 1
 
+class GateOrder(enum.IntEnum):
+    DEFAULT = 0
+    ONNX = 1
+
 class ImageLayout(enum.IntEnum):
     NCHW = 0
     NHWC = 1
@@ -560,6 +564,46 @@ class Graph(_Handle):
         from_end: bool = ..., nan: bool = ..., stream: Stream | None = ..., priority: int = ..., untracked: bool = ...,
         label: str | None = ...,
     ) -> Any: ...
+    def lstm(
+        self, x: _Source, w_ih: _Source, w_hh: _Source, bias_ih: _Source | None = ..., bias_hh: _Source | None = ...,
+        h0: _Source | None = ..., c0: _Source | None = ..., out: _Source | None = ..., *,
+        hn: _Source | Literal[False] | None = ..., cn: _Source | Literal[False] | None = ...,
+        reserve: _Source | None = ..., gate_order: GateOrder | str = ..., batch_first: bool = ...,
+        reverse: bool = ..., compute: _Compute = ..., stream: Stream | None = ..., priority: int = ...,
+        untracked: bool = ..., label: str | None = ...,
+    ) -> tuple[Any, Any, Any]: ...
+    def gru(
+        self, x: _Source, w_ih: _Source, w_hh: _Source, bias_ih: _Source | None = ..., bias_hh: _Source | None = ...,
+        h0: _Source | None = ..., out: _Source | None = ..., *, hn: _Source | Literal[False] | None = ...,
+        reserve: _Source | None = ..., reset_before: bool = ..., gate_order: GateOrder | str = ...,
+        batch_first: bool = ..., reverse: bool = ..., compute: _Compute = ..., stream: Stream | None = ...,
+        priority: int = ..., untracked: bool = ..., label: str | None = ...,
+    ) -> tuple[Any, Any]: ...
+    def lstm_backward(
+        self, x: _Source, w_ih: _Source, w_hh: _Source, y: _Source, reserve: _Source, h0: _Source | None = ..., *,
+        dy: _Source | None = ..., dhn: _Source | None = ..., dcn: _Source | None = ...,
+        dx: _Source | Literal[False] | None = ..., dw_ih: _Source | Literal[False] | None = ...,
+        dw_hh: _Source | Literal[False] | None = ..., dbias_ih: _Source | Literal[False] | None = ...,
+        dbias_hh: _Source | Literal[False] | None = ..., dh0: _Source | Literal[False] | None = ...,
+        dc0: _Source | Literal[False] | None = ..., gate_order: GateOrder | str = ..., batch_first: bool = ...,
+        reverse: bool = ..., accumulate: bool = ..., compute: _Compute = ..., stream: Stream | None = ...,
+        priority: int = ..., untracked: bool = ..., label: str | None = ...,
+    ) -> tuple[Any, Any, Any, Any, Any, Any, Any]: ...
+    def gru_backward(
+        self, x: _Source, w_ih: _Source, w_hh: _Source, y: _Source, reserve: _Source, h0: _Source | None = ..., *,
+        dy: _Source | None = ..., dhn: _Source | None = ..., dx: _Source | Literal[False] | None = ...,
+        dw_ih: _Source | Literal[False] | None = ..., dw_hh: _Source | Literal[False] | None = ...,
+        dbias_ih: _Source | Literal[False] | None = ..., dbias_hh: _Source | Literal[False] | None = ...,
+        dh0: _Source | Literal[False] | None = ..., gate_order: GateOrder | str = ..., batch_first: bool = ...,
+        reverse: bool = ..., accumulate: bool = ..., compute: _Compute = ..., stream: Stream | None = ...,
+        priority: int = ..., untracked: bool = ..., label: str | None = ...,
+    ) -> tuple[Any, Any, Any, Any, Any, Any]: ...
+    def attention_backward(
+        self, q: _Source, k: _Source, v: _Source, d_out: _Source, *, dq: _Source | Literal[False] | None = ...,
+        dk: _Source | Literal[False] | None = ..., dv: _Source | Literal[False] | None = ..., mask: Mask | str | None = ...,
+        mask_offset: int = ..., scale: float | None = ..., workspace: int = ..., compute: _Compute = ...,
+        stream: Stream | None = ..., priority: int = ..., untracked: bool = ..., label: str | None = ...,
+    ) -> tuple[Any, Any, Any]: ...
     def set_copy(self, index: int, dst: _C, src: _Array) -> _C: ...
     @overload
     def update(
@@ -875,6 +919,94 @@ class Context(_Handle):
         stream: Stream | None = ..., after: Sequence[Job[Any]] = ..., priority: int = ..., untracked: bool = ...,
         timeout: float | None = ..., label: str | None = ...,
     ) -> Any: ...
+    def lstm_async(
+        self, x: _Source, w_ih: _Source, w_hh: _Source, bias_ih: _Source | None = ..., bias_hh: _Source | None = ...,
+        h0: _Source | None = ..., c0: _Source | None = ..., out: _Source | None = ..., *,
+        hn: _Source | Literal[False] | None = ..., cn: _Source | Literal[False] | None = ...,
+        reserve: _Source | None = ..., gate_order: GateOrder | str = ..., batch_first: bool = ...,
+        reverse: bool = ..., compute: _Compute = ..., stream: Stream | None = ..., after: Sequence[Job[Any]] = ...,
+        priority: int = ..., untracked: bool = ..., timeout: float | None = ..., label: str | None = ...,
+    ) -> Job[tuple[Any, Any, Any]]: ...
+    def lstm(
+        self, x: _Source, w_ih: _Source, w_hh: _Source, bias_ih: _Source | None = ..., bias_hh: _Source | None = ...,
+        h0: _Source | None = ..., c0: _Source | None = ..., out: _Source | None = ..., *,
+        hn: _Source | Literal[False] | None = ..., cn: _Source | Literal[False] | None = ...,
+        reserve: _Source | None = ..., gate_order: GateOrder | str = ..., batch_first: bool = ...,
+        reverse: bool = ..., compute: _Compute = ..., stream: Stream | None = ..., after: Sequence[Job[Any]] = ...,
+        priority: int = ..., untracked: bool = ..., timeout: float | None = ..., label: str | None = ...,
+    ) -> tuple[Any, Any, Any]: ...
+    def gru_async(
+        self, x: _Source, w_ih: _Source, w_hh: _Source, bias_ih: _Source | None = ..., bias_hh: _Source | None = ...,
+        h0: _Source | None = ..., out: _Source | None = ..., *, hn: _Source | Literal[False] | None = ...,
+        reserve: _Source | None = ..., reset_before: bool = ..., gate_order: GateOrder | str = ...,
+        batch_first: bool = ..., reverse: bool = ..., compute: _Compute = ..., stream: Stream | None = ...,
+        after: Sequence[Job[Any]] = ..., priority: int = ..., untracked: bool = ..., timeout: float | None = ...,
+        label: str | None = ...,
+    ) -> Job[tuple[Any, Any]]: ...
+    def gru(
+        self, x: _Source, w_ih: _Source, w_hh: _Source, bias_ih: _Source | None = ..., bias_hh: _Source | None = ...,
+        h0: _Source | None = ..., out: _Source | None = ..., *, hn: _Source | Literal[False] | None = ...,
+        reserve: _Source | None = ..., reset_before: bool = ..., gate_order: GateOrder | str = ...,
+        batch_first: bool = ..., reverse: bool = ..., compute: _Compute = ..., stream: Stream | None = ...,
+        after: Sequence[Job[Any]] = ..., priority: int = ..., untracked: bool = ..., timeout: float | None = ...,
+        label: str | None = ...,
+    ) -> tuple[Any, Any]: ...
+    def lstm_backward_async(
+        self, x: _Source, w_ih: _Source, w_hh: _Source, y: _Source, reserve: _Source, h0: _Source | None = ..., *,
+        dy: _Source | None = ..., dhn: _Source | None = ..., dcn: _Source | None = ...,
+        dx: _Source | Literal[False] | None = ..., dw_ih: _Source | Literal[False] | None = ...,
+        dw_hh: _Source | Literal[False] | None = ..., dbias_ih: _Source | Literal[False] | None = ...,
+        dbias_hh: _Source | Literal[False] | None = ..., dh0: _Source | Literal[False] | None = ...,
+        dc0: _Source | Literal[False] | None = ..., gate_order: GateOrder | str = ..., batch_first: bool = ...,
+        reverse: bool = ..., accumulate: bool = ..., compute: _Compute = ..., stream: Stream | None = ...,
+        after: Sequence[Job[Any]] = ..., priority: int = ..., untracked: bool = ..., timeout: float | None = ...,
+        label: str | None = ...,
+    ) -> Job[tuple[Any, Any, Any, Any, Any, Any, Any]]: ...
+    def lstm_backward(
+        self, x: _Source, w_ih: _Source, w_hh: _Source, y: _Source, reserve: _Source, h0: _Source | None = ..., *,
+        dy: _Source | None = ..., dhn: _Source | None = ..., dcn: _Source | None = ...,
+        dx: _Source | Literal[False] | None = ..., dw_ih: _Source | Literal[False] | None = ...,
+        dw_hh: _Source | Literal[False] | None = ..., dbias_ih: _Source | Literal[False] | None = ...,
+        dbias_hh: _Source | Literal[False] | None = ..., dh0: _Source | Literal[False] | None = ...,
+        dc0: _Source | Literal[False] | None = ..., gate_order: GateOrder | str = ..., batch_first: bool = ...,
+        reverse: bool = ..., accumulate: bool = ..., compute: _Compute = ..., stream: Stream | None = ...,
+        after: Sequence[Job[Any]] = ..., priority: int = ..., untracked: bool = ..., timeout: float | None = ...,
+        label: str | None = ...,
+    ) -> tuple[Any, Any, Any, Any, Any, Any, Any]: ...
+    def gru_backward_async(
+        self, x: _Source, w_ih: _Source, w_hh: _Source, y: _Source, reserve: _Source, h0: _Source | None = ..., *,
+        dy: _Source | None = ..., dhn: _Source | None = ..., dx: _Source | Literal[False] | None = ...,
+        dw_ih: _Source | Literal[False] | None = ..., dw_hh: _Source | Literal[False] | None = ...,
+        dbias_ih: _Source | Literal[False] | None = ..., dbias_hh: _Source | Literal[False] | None = ...,
+        dh0: _Source | Literal[False] | None = ..., gate_order: GateOrder | str = ..., batch_first: bool = ...,
+        reverse: bool = ..., accumulate: bool = ..., compute: _Compute = ..., stream: Stream | None = ...,
+        after: Sequence[Job[Any]] = ..., priority: int = ..., untracked: bool = ..., timeout: float | None = ...,
+        label: str | None = ...,
+    ) -> Job[tuple[Any, Any, Any, Any, Any, Any]]: ...
+    def gru_backward(
+        self, x: _Source, w_ih: _Source, w_hh: _Source, y: _Source, reserve: _Source, h0: _Source | None = ..., *,
+        dy: _Source | None = ..., dhn: _Source | None = ..., dx: _Source | Literal[False] | None = ...,
+        dw_ih: _Source | Literal[False] | None = ..., dw_hh: _Source | Literal[False] | None = ...,
+        dbias_ih: _Source | Literal[False] | None = ..., dbias_hh: _Source | Literal[False] | None = ...,
+        dh0: _Source | Literal[False] | None = ..., gate_order: GateOrder | str = ..., batch_first: bool = ...,
+        reverse: bool = ..., accumulate: bool = ..., compute: _Compute = ..., stream: Stream | None = ...,
+        after: Sequence[Job[Any]] = ..., priority: int = ..., untracked: bool = ..., timeout: float | None = ...,
+        label: str | None = ...,
+    ) -> tuple[Any, Any, Any, Any, Any, Any]: ...
+    def attention_backward_async(
+        self, q: _Source, k: _Source, v: _Source, d_out: _Source, *, dq: _Source | Literal[False] | None = ...,
+        dk: _Source | Literal[False] | None = ..., dv: _Source | Literal[False] | None = ..., mask: Mask | str | None = ...,
+        mask_offset: int = ..., scale: float | None = ..., workspace: int = ..., compute: _Compute = ...,
+        stream: Stream | None = ..., after: Sequence[Job[Any]] = ..., priority: int = ..., untracked: bool = ...,
+        timeout: float | None = ..., label: str | None = ...,
+    ) -> Job[tuple[Any, Any, Any]]: ...
+    def attention_backward(
+        self, q: _Source, k: _Source, v: _Source, d_out: _Source, *, dq: _Source | Literal[False] | None = ...,
+        dk: _Source | Literal[False] | None = ..., dv: _Source | Literal[False] | None = ..., mask: Mask | str | None = ...,
+        mask_offset: int = ..., scale: float | None = ..., workspace: int = ..., compute: _Compute = ...,
+        stream: Stream | None = ..., after: Sequence[Job[Any]] = ..., priority: int = ..., untracked: bool = ...,
+        timeout: float | None = ..., label: str | None = ...,
+    ) -> tuple[Any, Any, Any]: ...
     def linear_async(
         self, x: _Source, w: _Source, bias: _Source | None = ..., out: _Source | None = ..., *, op_w: _Op = ...,
         activation: _Activation | None = ..., compute: _Compute = ...,

@@ -49,4 +49,38 @@ class AttentionMethods:
             q, k, v, out, mask=mask, mask_offset=mask_offset, scale=scale, workspace=workspace, compute=compute,
             stream=stream, after=after, priority=priority, untracked=untracked, timeout=timeout, label=label,
         ))
+
+    def attention_backward_async(
+        self, q, k, v, d_out, *, dq=None, dk=None, dv=None, mask=None, mask_offset=0, scale=None, workspace=0,
+        compute="exact", stream=None, after=_NOTHING, priority=0, untracked=False, timeout=None, label=None,
+    ):
+        """Submits the gradients of an attention as one job, and returns its Job at once; the result is (dq, dk, dv).
+
+        q, k, v, mask, mask_offset, scale: as given to attention_async. d_out: the gradient of its result, of the same shape.
+        dq, dk, dv: arrays that are written, of the shapes of q, k and v; None makes a new one, False: it is not computed, and
+            None in the result. They may be parts of one packed array.
+        workspace: as for attention_async. compute, stream, after, priority, untracked, timeout, label: as for gemm_async.
+        """
+        causal = mask is not None and value_of(Mask, mask, "mask") != Mask.NONE
+        return _raw.submit_attention_backward(
+            Job, self._target or self._open_target(), q, k, v, d_out, dq, dk, dv, causal,
+            integer(mask_offset, "mask_offset", -(1 << 60), 1 << 60), 0.0 if scale is None else scale,
+            integer(workspace, "workspace", 0, (1 << 63) - 1), compute, stream, after, priority, untracked, timeout,
+            label,
+        )
+
+    def attention_backward(
+        self, q, k, v, d_out, *, dq=None, dk=None, dv=None, mask=None, mask_offset=0, scale=None, workspace=0,
+        compute="exact", stream=None, after=_NOTHING, priority=0, untracked=False, timeout=None, label=None,
+    ):
+        """Computes the gradients of an attention, waits, and returns (dq, dk, dv).
+
+        q, k, v, d_out, dq, dk, dv, mask, mask_offset, scale, workspace, compute, stream, after, priority, untracked, timeout,
+        label: as for attention_backward_async.
+        """
+        return finished(self.attention_backward_async(
+            q, k, v, d_out, dq=dq, dk=dk, dv=dv, mask=mask, mask_offset=mask_offset, scale=scale, workspace=workspace,
+            compute=compute, stream=stream, after=after, priority=priority, untracked=untracked, timeout=timeout,
+            label=label,
+        ))
 # fmt: on

@@ -17,6 +17,7 @@ from ._memory import Buffer, Pinned, pinned_empty
 from ._pipeline import Pipeline
 from ._plan import Plan
 from ._gemm import GemmMethods
+from ._recurrent import RecurrentMethods
 from ._records import ContextMetrics, DeviceInfo, fields_of
 from ._streams import Event, Stream, address_of
 from ._trace import Trace
@@ -25,7 +26,7 @@ _numbers = itertools.count(1)
 _FLAGS = {"check_hazards": _raw.SG_CONTEXT_CHECK_HAZARDS, "tune": _raw.SG_CONTEXT_TUNE}
 
 
-class Context(Handle, GemmMethods, LayerMethods, LinearMethods, AttentionMethods, ConvertMethods, ConvMethods):
+class Context(Handle, GemmMethods, LayerMethods, LinearMethods, AttentionMethods, RecurrentMethods, ConvertMethods, ConvMethods):
     """A device with its streams, memory and jobs. Any thread may use it."""
 
     def __init__(self, device=None, **options):

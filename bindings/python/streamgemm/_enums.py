@@ -29,6 +29,7 @@ Activation = _enum("Activation", "SG_ACTIVATION_", "What is applied to each elem
 Function = _enum("Function", "SG_FUNCTION_", "A function of elements.")
 Mask = _enum("Mask", "SG_MASK_", "Which elements a softmax leaves out.")
 Quantization = _enum("Quantization", "SG_QUANTIZATION_", "How a quantized value is stored.")
+GateOrder = _enum("GateOrder", "SG_GATE_ORDER_", "Order of the gates in the weights of a recurrent layer.")
 RotaryPairs = _enum("RotaryPairs", "SG_ROTARY_", "Which elements of a head a rotary embedding rotates together.")
 IndexType = _enum("IndexType", "SG_INDEX_", "Type of the indices of a gather.")
 ImageLayout = _enum("ImageLayout", "SG_IMAGE_", "The order of the elements of an image.")

@@ -6,6 +6,7 @@ from ._conv import size_arguments, window_arguments
 from ._convert import gather_arguments
 from ._enums import Function, Mask, Op, Quantization, RotaryPairs, integer, value_of
 from ._layers import CAUSAL_SOFTMAX, ELEMENTWISE, LAYER_NORM, RMS_NORM, SOFTMAX
+from ._recurrent import backward_arguments, gru_arguments, lstm_arguments
 
 _NOTHING = ()
 
@@ -144,6 +145,19 @@ class RecordedMethods:
             priority, untracked, None, label,
         )
 
+    def attention_backward(
+        self, q, k, v, d_out, *, dq=None, dk=None, dv=None, mask=None, mask_offset=0, scale=None, workspace=0,
+        compute="exact", stream=None, priority=0, untracked=False, label=None,
+    ):
+        """Records the gradients of an attention; returns (dq, dk, dv). q, k, v, d_out, dq, dk, dv, mask, mask_offset, scale,
+        workspace, compute, stream, priority, untracked, label: as for Context.attention_backward_async."""
+        causal = mask is not None and value_of(Mask, mask, "mask") != Mask.NONE
+        return self._record(
+            _raw.submit_attention_backward, q, k, v, d_out, dq, dk, dv, causal,
+            integer(mask_offset, "mask_offset", -(1 << 60), 1 << 60), 0.0 if scale is None else scale,
+            integer(workspace, "workspace", 0, (1 << 63) - 1), compute, stream, _NOTHING, priority, untracked, None, label,
+        )
+
     def convert(self, a, out=None, *, dtype=None, op_a="N", stream=None, priority=0, untracked=False, label=None):
         """Records out = op(a), cast to the type of out; returns out. a, out, dtype, op_a, stream, priority, untracked, label: as for
         Context.convert_async."""
@@ -160,5 +174,62 @@ class RecordedMethods:
         return self._record(
             _raw.submit_gather, *gather_arguments(table, indices, out, index_type, from_end, nan), stream, _NOTHING, priority,
             untracked, None, label,
+        )
+
+    def _record_recurrent(self, arguments, stream, priority, untracked, label):
+        return self._record(_raw.submit_recurrent, *arguments, stream, _NOTHING, priority, untracked, None, label)
+
+    def lstm(
+        self, x, w_ih, w_hh, bias_ih=None, bias_hh=None, h0=None, c0=None, out=None, *, hn=None, cn=None,
+        reserve=None, gate_order="default", batch_first=False, reverse=False, compute="exact", stream=None,
+        priority=0, untracked=False, label=None,
+    ):
+        """Records an LSTM; returns (out, hn, cn). x, w_ih, w_hh, bias_ih, bias_hh, h0, c0, out, hn, cn, reserve,
+        gate_order, batch_first, reverse, compute, stream, priority, untracked, label: as for Context.lstm_async."""
+        return self._record_recurrent(
+            lstm_arguments(x, w_ih, w_hh, bias_ih, bias_hh, h0, c0, out, hn, cn, reserve, gate_order, batch_first,
+            reverse, compute),
+            stream, priority, untracked, label,
+        )
+
+    def gru(
+        self, x, w_ih, w_hh, bias_ih=None, bias_hh=None, h0=None, out=None, *, hn=None, reserve=None,
+        reset_before=False, gate_order="default", batch_first=False, reverse=False, compute="exact", stream=None,
+        priority=0, untracked=False, label=None,
+    ):
+        """Records a GRU; returns (out, hn). x, w_ih, w_hh, bias_ih, bias_hh, h0, out, hn, reserve, reset_before,
+        gate_order, batch_first, reverse, compute, stream, priority, untracked, label: as for Context.gru_async."""
+        return self._record_recurrent(
+            gru_arguments(x, w_ih, w_hh, bias_ih, bias_hh, h0, out, hn, reserve, reset_before, gate_order,
+            batch_first, reverse, compute),
+            stream, priority, untracked, label,
+        )
+
+    def lstm_backward(
+        self, x, w_ih, w_hh, y, reserve, h0=None, *, dy=None, dhn=None, dcn=None, dx=None, dw_ih=None, dw_hh=None,
+        dbias_ih=None, dbias_hh=None, dh0=None, dc0=None, gate_order="default", batch_first=False, reverse=False,
+        accumulate=False, compute="exact", stream=None, priority=0, untracked=False, label=None,
+    ):
+        """Records the gradients of an LSTM; returns them. x, w_ih, w_hh, y, reserve, h0, dy, dhn, dcn, dx, dw_ih, dw_hh,
+        dbias_ih, dbias_hh, dh0, dc0, gate_order, batch_first, reverse, accumulate, compute, stream, priority, untracked,
+        label: as for Context.lstm_backward_async."""
+        return self._record_recurrent(
+            backward_arguments(_raw.SG_CELL_LSTM, x, w_ih, w_hh, y, reserve, h0, dy, dhn, dcn, dx, dw_ih, dw_hh,
+            dbias_ih, dbias_hh, dh0, dc0, gate_order, batch_first, reverse, accumulate, compute),
+            stream, priority, untracked, label,
+        )
+
+    def gru_backward(
+        self, x, w_ih, w_hh, y, reserve, h0=None, *, dy=None, dhn=None, dx=None, dw_ih=None, dw_hh=None,
+        dbias_ih=None, dbias_hh=None, dh0=None, gate_order="default", batch_first=False, reverse=False,
+        accumulate=False, compute="exact", stream=None, priority=0, untracked=False, label=None,
+    ):
+        """Records the gradients of a GRU; returns them. x, w_ih, w_hh, y, reserve, h0, dy, dhn, dx, dw_ih, dw_hh, dbias_ih,
+        dbias_hh, dh0, gate_order, batch_first, reverse, accumulate, compute, stream, priority, untracked, label: as for
+        Context.gru_backward_async."""
+        return self._record_recurrent(
+            backward_arguments(_raw.SG_CELL_GRU, x, w_ih, w_hh, y, reserve, h0, dy, dhn, None, dx, dw_ih, dw_hh,
+            dbias_ih, dbias_hh, dh0, False, gate_order, batch_first, reverse, accumulate, compute),
+            stream, priority, untracked, label,
         )
 # fmt: on

@@ -74,6 +74,37 @@ class Attention(unittest.TestCase):
         mixed = self.context.gemm_async(job, self.array(8, 8))
         self.assertEqual((2, 4, 7, 8), mixed.result().shape)
 
+    @unittest.skipIf(DEVICE != "cpu", "new arrays are in host memory")
+    def test_gradients(self):
+        q, k, v, d_out = (self.array(2, *shape) for shape in [(4, 5, 3), (2, 6, 3), (2, 6, 2), (4, 5, 2)])
+        for offset in (None, 1):
+            mask = {} if offset is None else {"mask": "causal", "mask_offset": offset}
+            found = self.context.attention_backward(q, k, v, d_out, **mask)
+            for operand, gradient in zip((q, k, v), found):
+                self.assertEqual(operand.shape, gradient.shape)
+                for index in np.ndindex(operand.shape):
+                    kept, losses = operand[index], []
+                    for step in (1e-6, -1e-6):
+                        operand[index] = kept + step
+                        losses.append((d_out * reference(q, k, v, offset=offset)).sum())
+                    operand[index] = kept
+                    self.assertAlmostEqual((losses[0] - losses[1]) / 2e-6, gradient[index], delta=1e-7)
+        packed = np.zeros((2, 6, 2, 5))  # dk and dv of each token
+        dk, dv = packed[..., :3].transpose(0, 2, 1, 3), packed[..., 3:].transpose(0, 2, 1, 3)
+        with self.assertRaisesRegex(sg.InvalidArgument, "overlap"):  # heads of a token do not follow each other
+            self.context.attention_backward(q, k, v, d_out, dk=dk, dv=dv)
+        dv = np.zeros_like(v)
+        result = self.context.attention_backward(q, k, v, d_out, dq=False, dk=False, dv=dv)
+        self.assertEqual((None, None), result[:2])
+        self.assertIs(dv, result[2])
+        np.testing.assert_allclose(dv, self.context.attention_backward(q, k, v, d_out)[2], rtol=1e-12)
+        for call, message in [
+            (lambda: self.context.attention_backward(q, k, v, q), "d_out has width 3 and v has 2"),
+            (lambda: self.context.attention_backward(q, k, v, d_out, dk=v), r"dk has shape \(2, 2, 6, 2\); it must be"),
+        ]:
+            with self.subTest(message=message), self.assertRaisesRegex(sg.InvalidArgument, message):
+                call()
+
     def test_errors_name_the_argument(self):
         q, k = self.array(2, 3, 4), self.array(2, 5, 4)
         cases = [

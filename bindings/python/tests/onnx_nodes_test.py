@@ -83,6 +83,24 @@ class Runner:
     def matmul(self, a, b):
         return self.context.gemm(a, b)
 
+    def recurrent(self, gates, x, w, r, b=None, sequence_lens=None, *states, hidden_size, layout=0, direction="forward", **options):
+        """(Y, Y_h) of one direction, or (Y, Y_h, Y_c)."""
+        need(direction == "forward" and len(w) == 1 and sequence_lens is None and not states, "directions, lengths or states")
+        before = not options.pop("linear_before_reset", 0)
+        need(not options, str(options))
+        x = np.ascontiguousarray(x.transpose(1, 0, 2) if layout else x)
+        steps, batch, _ = x.shape
+        biases = (None, None) if b is None else [self.put(each) for each in np.split(b[0], 2)]
+        results = [np.zeros((steps, batch, hidden_size), x.dtype)] + [np.zeros((batch, hidden_size), x.dtype) for _ in range(gates - 2)]
+        placed = [self.put(each) for each in results]
+        operands = [self.put(x), self.put(w[0]), self.put(r[0]), *biases]
+        if gates == 4:
+            self.context.lstm(*operands, out=placed[0], hn=placed[1], cn=placed[2], gate_order="onnx")
+        else:
+            self.context.gru(*operands, out=placed[0], hn=placed[1], reset_before=before, gate_order="onnx")
+        y, *others = (self.get(each, like) for each, like in zip(placed, results))
+        y = y.transpose(1, 0, 2)[:, :, None] if layout else y[:, None]
+        return (y, *(each[:, None] if layout else each[None] for each in others))
 
     def cast(self, x, to):
         target = onnx.mapping.TENSOR_TYPE_TO_NP_TYPE[to]
@@ -156,12 +174,14 @@ OPERATORS = {
     "MatMul": Runner.matmul,
     "Cast": Runner.cast,
     "Gather": Runner.gather,
+    "LSTM": lambda on, *inputs, **options: on.recurrent(4, *inputs, **options),
+    "GRU": lambda on, *inputs, **options: on.recurrent(3, *inputs, **options),
     "Conv": Runner.conv,
     "ConvTranspose": Runner.conv_transpose,
 }
 # The fewest tests of each operator that must pass: the files have these many that an operation here computes.
 EXPECTED = {"Add": 1, "Mul": 2, "Relu": 1, "Sigmoid": 2, "Tanh": 2, "Softmax": 7, "LayerNormalization": 18, "Gemm": 11, "MatMul": 3,
-            "Cast": 6, "Gather": 4, "Conv": 6, "ConvTranspose": 9}
+            "Cast": 6, "Gather": 4, "Conv": 6, "ConvTranspose": 9, "LSTM": 3, "GRU": 4}
 
 
 def tensors(folder, kind):
@@ -187,8 +207,10 @@ class OnnxNodes(DeviceTest):
                     except NotHere as reason:
                         left_out.append(f"{folder.name}: {reason}")
                         continue
-                    np.testing.assert_allclose(found, outputs[0], rtol=1e-3, atol=1e-7)
-                    self.assertEqual((found.shape, found.dtype), (outputs[0].shape, outputs[0].dtype))
+                    results = found if isinstance(found, tuple) else (found,)
+                    for one, wanted in zip([each for each, name in zip(results, node.output) if name], outputs):
+                        np.testing.assert_allclose(one, wanted, rtol=1e-3, atol=1e-7)
+                        self.assertEqual((one.shape, one.dtype), (wanted.shape, wanted.dtype))
                     passed[node.op_type] += 1
         print(f"{passed.total()} tests: {dict(passed)}; left out: {', '.join(left_out)}")
         for operator, fewest in EXPECTED.items():

@@ -129,11 +129,14 @@ class Pipelines(DeviceTest):
         q, table = x.transpose(1, 0, 2), floats((5, 3), np.float32, 2)
         calls = {
             "attention": ((q, q, q), {"mask": "causal"}),
+            "attention_backward": ((q, q, q, q), {"mask": "causal"}),
             "convert": ((w,), {"dtype": "f64", "op_a": "T"}),
             "gather": ((table, np.array([4, -1, 0])), {"from_end": True}),
             "linear": ((x, w), {"activation": "relu"}),
             "linear_backward": ((x, x, w), {}),
             "rotary": ((x,), {"position": 3}),
+            "lstm": ((x, floats((8, 6), np.float32, 3), floats((8, 2), np.float32, 4)), {}),
+            "gru": ((x, floats((6, 6), np.float32, 3), floats((6, 2), np.float32, 4)), {"reset_before": True}),
             "elementwise": (("silu", x), {}),
             "softmax": ((x,), {"mask": "causal"}),
         }

@@ -4,6 +4,7 @@
 #include <iterator>
 
 #include "axpby.hpp"
+#include "cell.hpp"
 #include "convert.hpp"
 #include "elementwise.hpp"
 #include "gather.hpp"
@@ -92,6 +93,26 @@ sg_status gather(const sg_backend_command &what, workspace &space) noexcept {
   return run_gather(as<sg_backend_gather>(what), space);
 }
 
+template <class Command>
+bool supports_cell(const sg_backend_command &what) noexcept {
+  return is_layer_type(as<Command>(what).type);
+}
+sg_status cell(const sg_backend_command &what, workspace &space) noexcept {
+  return run_cell(as<sg_backend_cell>(what), space);
+}
+sg_status cell_backward(const sg_backend_command &what, workspace &space) noexcept {
+  return run_cell_backward(as<sg_backend_cell_backward>(what), space);
+}
+
+bool supports_softmax_backward(const sg_backend_command &what) noexcept {
+  const auto &wanted = as<sg_backend_softmax_backward>(what);
+  const bool is_wide = wanted.dy_type == SG_DTYPE_F32 && wanted.type != SG_DTYPE_F64;
+  return is_layer_type(wanted.type) && (wanted.dy_type == wanted.type || is_wide);
+}
+sg_status softmax_backward(const sg_backend_command &what, workspace &space) noexcept {
+  return run_softmax_backward(as<sg_backend_softmax_backward>(what), space);
+}
+
 bool supports_im2col(const sg_backend_command &what) noexcept { return has_im2col(as<sg_backend_im2col>(what)); }
 sg_status im2col(const sg_backend_command &what, workspace &space) noexcept {
   return run_im2col(as<sg_backend_im2col>(what), space);
@@ -136,6 +157,10 @@ constexpr operation operations[] = {
     {sizeof(sg_backend_im2col), supports_im2col, im2col},
     {sizeof(sg_backend_col2im), supports_col2im, col2im},
     {sizeof(sg_backend_conv), supports_conv, conv},
+    {},  // attention: GEMMs and a softmax
+    {sizeof(sg_backend_cell), supports_cell<sg_backend_cell>, cell},
+    {sizeof(sg_backend_cell_backward), supports_cell<sg_backend_cell_backward>, cell_backward},
+    {sizeof(sg_backend_softmax_backward), supports_softmax_backward, softmax_backward},
 };
 
 constexpr bool fit() noexcept {

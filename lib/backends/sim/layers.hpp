@@ -165,6 +165,30 @@ inline void run_norm(const sg_backend_norm &what, const std::byte *x, std::byte 
   });
 }
 
+inline bool has_softmax_backward(const sg_backend_softmax_backward &what) noexcept {
+  const bool is_wide = what.dy_type == SG_DTYPE_F32 && what.type != SG_DTYPE_F64;
+  return is_layer_type(what.type) && (what.dy_type == what.type || is_wide);
+}
+
+inline void run_softmax_backward(const sg_backend_softmax_backward &what, const std::byte *y, const std::byte *dy,
+                                 std::byte *dx) {
+  std::vector<double> weights(static_cast<std::size_t>(what.cols)), gradients(weights.size());
+  with_layer_type(what.type, [&]<class Traits>() {
+    with_layer_type(what.dy_type, [&]<class Gradient>() {
+      for (std::int64_t i = 0; i < what.rows; ++i) {
+        double sum = 0;
+        for (std::size_t j = 0; j < weights.size(); ++j) {
+          weights[j] = Traits::load(stored_at<Traits>(y)[i * what.y_row + std::int64_t(j)]);
+          gradients[j] = Gradient::load(stored_at<Gradient>(dy)[i * what.dy_row + std::int64_t(j)]);
+          sum += weights[j] * gradients[j];
+        }
+        for (std::size_t j = 0; j < weights.size(); ++j)
+          stored_at<Traits>(dx)[i * what.dx_row + std::int64_t(j)] = Traits::store(weights[j] * (gradients[j] - sum));
+      }
+    });
+  });
+}
+
 // Bytes from the first to the last element of a matrix with any strides.
 inline std::uint64_t strided_extent(std::int64_t rows, std::int64_t row, std::int64_t cols, std::int64_t col,
                                     sg_dtype type) noexcept {
@@ -198,6 +222,16 @@ inline std::function<void()> work_of(const address_space &memory, const sg_backe
   };
   const std::byte *gamma = vector(what.gamma, "gamma of a norm"), *beta = vector(what.beta, "beta of a norm");
   return [what, x, y, gamma, beta] { run_norm(what, x, y, gamma, beta); };
+}
+
+inline std::function<void()> work_of(const address_space &memory, const sg_backend_softmax_backward &what) {
+  const auto found = [&](const void *at, std::int64_t row, sg_dtype type, const char *name) {
+    return memory.device_bytes(at, strided_extent(what.rows, row, what.cols, 1, type), name);
+  };
+  const std::byte *y = found(what.y, what.y_row, what.type, "Y of a softmax's gradient");
+  const std::byte *dy = found(what.dy, what.dy_row, what.dy_type, "dY of a softmax's gradient");
+  std::byte *dx = found(what.dx, what.dx_row, what.type, "dX of a softmax's gradient");
+  return [what, y, dy, dx] { run_softmax_backward(what, y, dy, dx); };
 }
 
 }  // namespace sg::sim

@@ -3,6 +3,7 @@
 
 #include "attention.hpp"
 #include "axpby.hpp"
+#include "cell.hpp"
 #include "convert.hpp"
 #include "gather.hpp"
 #include "layers.hpp"
@@ -31,6 +32,10 @@ bool supports_layer(const sg_backend_command &command) noexcept {
 
 bool supports_softmax(const sg_backend_command &command) noexcept {
   return has_softmax(command_as<sg_backend_softmax>(command));
+}
+
+bool supports_softmax_backward(const sg_backend_command &command) noexcept {
+  return has_softmax_backward(command_as<sg_backend_softmax_backward>(command));
 }
 
 bool supports_axpby(const sg_backend_command &command) noexcept {
@@ -74,6 +79,11 @@ const operation *operation_of(sg_backend_command_kind kind) noexcept {
   static constexpr operation rotary{"rotary embedding", supports_rotary, work_as<sg_backend_rotary>};
   static constexpr operation convert{"conversion", supports_convert, work_as<sg_backend_convert>};
   static constexpr operation gather{"gather", always, work_as<sg_backend_gather>};
+  static constexpr operation cell{"recurrent cell", supports_layer<sg_backend_cell>, work_as<sg_backend_cell>};
+  static constexpr operation cell_backward{"recurrent cell's gradients", supports_layer<sg_backend_cell_backward>,
+                                           work_as<sg_backend_cell_backward>};
+  static constexpr operation softmax_backward{"softmax's gradient", supports_softmax_backward,
+                                              work_as<sg_backend_softmax_backward>};
   static constexpr operation attention{"attention", supports_attention, work_as<sg_backend_attention>};
   static constexpr operation im2col{"im2col", supports_im2col, work_as<sg_backend_im2col>};
   static constexpr operation col2im{"col2im", supports_col2im, work_as<sg_backend_col2im>};
@@ -89,6 +99,9 @@ const operation *operation_of(sg_backend_command_kind kind) noexcept {
     case SG_BACKEND_GATHER: return &gather;
     case SG_BACKEND_IM2COL: return &im2col;
     case SG_BACKEND_COL2IM: return &col2im;
+    case SG_BACKEND_CELL: return &cell;
+    case SG_BACKEND_CELL_BACKWARD: return &cell_backward;
+    case SG_BACKEND_SOFTMAX_BACKWARD: return &softmax_backward;
     default: return nullptr;
   }
 }

@@ -66,7 +66,7 @@ struct problem {
 enum class split_kind : std::uint8_t { automatic, none, m, n, k, batch };
 
 // What the problems of a request are together: independent GEMMs, or those of a layer (plan/layers).
-enum class layer_kind : std::uint8_t { none, linear_backward, attention, conv, conv_backward };
+enum class layer_kind : std::uint8_t { none, linear_backward, attention, conv, conv_backward, recurrent };
 
 struct plan_request {
   device_index device{};  // device of the machine that computes it

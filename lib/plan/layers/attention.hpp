@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Attention, O = softmax(scale * Q * K^T + mask) * V for each head, as one schedule of one problem, whose operands are
 // K, Q, O and V in the slots of A, B, C and the bias. Scores are in the arena, for a block of queries of some heads at
-// a time.
+// a time. Its gradients are a schedule of two problems: K, Q, dO and V, and then dK, dQ and dV in their slots.
 #pragma once
 
 #include <cstdint>
@@ -21,6 +21,9 @@ struct attention_form {
   bool causal = false;
   std::int64_t mask_offset = 0;  // query i has the keys j <= i + mask_offset
   std::int64_t workspace = 0;    // limit of the arena in bytes; 0: by the model
+  // Of the gradients, which have no O.
+  head_strides d_o, dq, dk, dv;
+  bool computes_dq = false, computes_dk = false, computes_dv = false;
 };
 
 // Bytes from an operand's first element to its end; 0 if it is empty.
@@ -36,5 +39,10 @@ schedule build_fused_attention(const attention_form &f, const device_model &mode
 // Of an attention with elements in O, by GEMMs. lanes: compute lanes to use at most. Sets predicted_seconds and
 // bound_seconds. Throws SG_STATUS_OUT_OF_MEMORY if the workspace is too small for one query, with the requirement.
 schedule build_attention(const attention_form &f, const device_model &model, int lanes);
+
+inline constexpr std::size_t attention_backward_problems = 2;
+// Of gradients with elements in one of them. The sums of dK and dV of f16 and bf16 are in the arena beyond the
+// workspace, if there are several blocks.
+schedule build_attention_backward(const attention_form &f, const device_model &model, int lanes);
 
 }  // namespace sg

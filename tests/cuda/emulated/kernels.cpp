@@ -13,6 +13,7 @@
 #include "backends/sim/arithmetic.hpp"
 #include "backends/sim/attention.hpp"
 #include "backends/sim/axpby.hpp"
+#include "backends/sim/cell.hpp"
 #include "backends/sim/convert.hpp"
 #include "backends/sim/element.hpp"
 #include "backends/sim/gather.hpp"
@@ -72,6 +73,11 @@ cudaError_t launch_softmax(const sg_backend_softmax &what, cudaStream_t in) noex
   return launch(in, {what.x, what.y}, [what] { sim::run_softmax(what, at(what.x), at(what.y)); });
 }
 
+cudaError_t launch_softmax_backward(const sg_backend_softmax_backward &what, cudaStream_t in) noexcept {
+  return launch(in, {what.y, what.dy, what.dx},
+                [what] { sim::run_softmax_backward(what, at(what.y), at(what.dy), at(what.dx)); });
+}
+
 cudaError_t launch_norm(const sg_backend_norm &what, cudaStream_t in) noexcept {
   return launch(in, {what.x, what.y, what.gamma, what.beta},
                 [what] { sim::run_norm(what, at(what.x), at(what.y), at(what.gamma), at(what.beta)); });
@@ -94,6 +100,16 @@ cudaError_t launch_convert(const sg_backend_convert &what, cudaStream_t in) noex
 cudaError_t launch_gather(const sg_backend_gather &what, cudaStream_t in) noexcept {
   return launch(in, {what.table, what.indices, what.y},
                 [what] { sim::run_gather(what, at(what.table), at(what.indices), at(what.y)); });
+}
+
+cudaError_t launch_cell(const sg_backend_cell &what, cudaStream_t in) noexcept {
+  return launch(in, {what.row, what.next, what.y},
+                [what] { sim::run_cell(what, at(what.row), at(what.next), at(what.y)); });
+}
+
+cudaError_t launch_cell_backward(const sg_backend_cell_backward &what, cudaStream_t in) noexcept {
+  return launch(in, {what.row, what.dh, what.dstate, what.dgates},
+                [what] { sim::run_cell_backward(what, at(what.row), at(what.dh), at(what.dstate), at(what.dgates)); });
 }
 
 cudaError_t launch_im2col(const sg_backend_im2col &what, cudaStream_t in) noexcept {

@@ -24,6 +24,11 @@ bool supports_softmax(const sg_backend_softmax &what) noexcept {
   return is_layer_type(what.type) && (what.x_type == 0 || (what.x_type == SG_DTYPE_F32 && is_short));
 }
 
+bool supports_softmax_backward(const sg_backend_softmax_backward &what) noexcept {
+  const bool is_wide = what.dy_type == SG_DTYPE_F32 && what.type != SG_DTYPE_F64;
+  return is_layer_type(what.type) && (what.dy_type == what.type || is_wide);
+}
+
 bool supports_reduce(const sg_backend_reduce &what) noexcept {
   const bool narrow_parts = what.part_type == SG_DTYPE_F16 || what.part_type == SG_DTYPE_BF16;
   return is_accumulated(what.out_type) && (what.parts_count == 0 || !narrow_parts || what.out_type == SG_DTYPE_F32);
@@ -90,6 +95,9 @@ bool supports(const device &on, const sg_backend_command &what) noexcept {
     case SG_BACKEND_IM2COL: return supports_im2col(as<sg_backend_im2col>(what));
     case SG_BACKEND_CONV: return false;
     case SG_BACKEND_COL2IM: return supports_col2im(as<sg_backend_col2im>(what));
+    case SG_BACKEND_CELL: return is_layer_type(as<sg_backend_cell>(what).type);
+    case SG_BACKEND_CELL_BACKWARD: return is_layer_type(as<sg_backend_cell_backward>(what).type);
+    case SG_BACKEND_SOFTMAX_BACKWARD: return supports_softmax_backward(as<sg_backend_softmax_backward>(what));
     case SG_BACKEND_GEMM: return supports_gemm(as<sg_backend_gemm>(what));
     case SG_BACKEND_ATTENTION: return supports_attention(on, as<sg_backend_attention>(what));
   }
@@ -128,6 +136,14 @@ sg_status run_command(stream &in, const sg_backend_command &what) noexcept {
     case SG_BACKEND_COL2IM:
       return in.owner().check(launch_col2im(as<sg_backend_col2im>(what), in.native()), "starting a col2im");
     case SG_BACKEND_CONV: break;
+    case SG_BACKEND_CELL:
+      return in.owner().check(launch_cell(as<sg_backend_cell>(what), in.native()), "starting a recurrent cell");
+    case SG_BACKEND_CELL_BACKWARD:
+      return in.owner().check(launch_cell_backward(as<sg_backend_cell_backward>(what), in.native()),
+                              "starting the gradients of a recurrent cell");
+    case SG_BACKEND_SOFTMAX_BACKWARD:
+      return in.owner().check(launch_softmax_backward(as<sg_backend_softmax_backward>(what), in.native()),
+                              "starting a softmax's gradient");
   }
   return fail(SG_STATUS_UNSUPPORTED, "cuda has no command of kind %d", int{what.kind});
 }

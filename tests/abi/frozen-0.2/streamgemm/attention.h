@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file attention.h
- * @brief Attention: O = softmax(scale * Q * K^T + mask) * V for each head of each batch, as one job.
+ * @brief Attention: O = softmax(scale * Q * K^T + mask) * V for each head of each batch, as one job, and its gradients.
  *
  * Q has `queries` tokens of `width` elements in each of `heads` heads, K `keys` tokens of `width` in each of `kv_heads`, V
  * `keys` tokens of `value_width`, O `queries` tokens of `value_width` in each of `heads`. Query head h uses key head
@@ -52,7 +52,7 @@ typedef struct sg_attention_desc {
   int64_t width;       /**< Elements of a token of Q and K; >= 0. */
   int64_t value_width; /**< Elements of a token of V and O; >= 0. */
   double scale;        /**< Finite; 0: 1 / sqrt(width). */
-  uint64_t workspace;  /**< Limit of the memory for scores, in bytes; 0: a quarter of the device's, 256 MiB at most; on the cpu
+  uint64_t workspace;  /**< Limit of the memory for scores, in bytes, which some devices do not need (docs/attention.md); 0: a quarter of the device's, 256 MiB at most; on the cpu
                             1 MiB for each core. */
   sg_compute compute;  /**< The least accurate arithmetic allowed. Default: exact. */
   uint32_t reserved;   /**< 0. */
@@ -85,6 +85,64 @@ SG_API sg_status sg_attention_async(sg_context *context, const sg_attention_desc
  * @return The job's status, or why it was not submitted. Blocks. Any thread. Since 0.2.
  */
 SG_API sg_status sg_attention(sg_context *context, const sg_attention_desc *desc, const sg_submit *submit);
+
+/**
+ * Descriptor of the gradients of an attention, from dO, the gradient of the loss with respect to O. The weights are computed
+ * again from Q and K; O itself is not needed. A result whose data pointer is NULL is not computed. Results overlap no other
+ * operand; where the heads of each token follow each other and tokens are evenly spaced, as in a packed array of dQ, dK and dV,
+ * bytes between tokens do not count. All values must be finite. Since 0.2.
+ */
+typedef struct sg_attention_backward_desc {
+  size_t struct_size;  /**< sizeof(sg_attention_backward_desc), set by SG_ATTENTION_BACKWARD_DESC_INIT. */
+  sg_heads q;          /**< Q; read only. */
+  sg_heads k;          /**< K; read only. */
+  sg_heads v;          /**< V; read only. */
+  sg_heads d_o;        /**< dO, of O's form; read only. */
+  sg_heads dq;         /**< Result dQ, of Q's form. Tokens of results do not overlap. */
+  sg_heads dk;         /**< Result dK, of K's form: the sum over the query heads that use a key head. */
+  sg_heads dv;         /**< Result dV, of V's form: likewise. */
+  sg_dtype dtype;      /**< This and the next eight as in sg_attention_desc, with the values of the attention. */
+  sg_mask mask;        /**< Default: none. */
+  int64_t mask_offset; /**< Of a causal mask. */
+  int64_t batch;       /**< SG_ATTENTION_BACKWARD_DESC_INIT sets 1. */
+  int64_t heads;       /**< SG_ATTENTION_BACKWARD_DESC_INIT sets 1. */
+  int64_t kv_heads;    /**< SG_ATTENTION_BACKWARD_DESC_INIT sets 1. */
+  int64_t queries;     /**< Tokens of Q and dO. */
+  int64_t keys;        /**< Tokens of K and V. */
+  int64_t width;       /**< Elements of a token of Q and K. */
+  int64_t value_width; /**< Elements of a token of V and dO. */
+  double scale;        /**< Finite; 0: 1 / sqrt(width). */
+  uint64_t workspace;  /**< As in sg_attention_desc. For f16 and bf16 the sums of dK and dV of some heads are kept in f32 beside
+                            it. */
+  sg_compute compute;  /**< The least accurate arithmetic allowed. Default: exact. */
+  uint32_t reserved;   /**< 0. */
+} sg_attention_backward_desc;
+
+/** Initial value of an sg_attention_backward_desc: nothing is computed. */
+#define SG_ATTENTION_BACKWARD_DESC_INIT                                                                              \
+  {                                                                                                                  \
+    sizeof(sg_attention_backward_desc), {NULL, 0, 0, 0}, {NULL, 0, 0, 0}, {NULL, 0, 0, 0}, {NULL, 0, 0, 0},          \
+        {NULL, 0, 0, 0}, {NULL, 0, 0, 0}, {NULL, 0, 0, 0}, SG_DTYPE_F32, SG_MASK_NONE, 0, 1, 1, 1, 0, 0, 0, 0, 0.0, 0, \
+        SG_COMPUTE_EXACT, 0                                                                                          \
+  }
+
+/**
+ * Submits the gradients of an attention as one job and returns at once. If it fails or is cancelled, parts of the results may
+ * have been written.
+ * @param context,submit,out_job As in sg_attention_async.
+ * @param desc The operands; read during the call only. The caller owns the memory; job.h states its lifetime.
+ * @return As sg_attention_async. Results without elements succeed, and so does a call without results.
+ * Never blocks on work in flight, unless the context has a job limit. Any thread. Since 0.2.
+ */
+SG_API sg_status sg_attention_backward_async(sg_context *context, const sg_attention_backward_desc *desc,
+                                             const sg_submit *submit, sg_job **out_job);
+
+/**
+ * Submits the gradients of an attention and waits for them: sg_attention_backward_async and sg_job_wait in one.
+ * @return The job's status, or why it was not submitted. Blocks. Any thread. Since 0.2.
+ */
+SG_API sg_status sg_attention_backward(sg_context *context, const sg_attention_backward_desc *desc,
+                                       const sg_submit *submit);
 
 SG_END_DECLS
 

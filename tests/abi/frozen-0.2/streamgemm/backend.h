@@ -77,7 +77,10 @@ typedef enum sg_backend_command_kind {
   SG_BACKEND_IM2COL = 13,     /**< sg_backend_im2col. */
   SG_BACKEND_COL2IM = 14,     /**< sg_backend_col2im. */
   SG_BACKEND_CONV = 15,       /**< sg_backend_conv. */
-  SG_BACKEND_ATTENTION = 17   /**< sg_backend_attention. */
+  SG_BACKEND_ATTENTION = 16,  /**< sg_backend_attention. */
+  SG_BACKEND_CELL = 17,       /**< sg_backend_cell. */
+  SG_BACKEND_CELL_BACKWARD = 18,   /**< sg_backend_cell_backward. */
+  SG_BACKEND_SOFTMAX_BACKWARD = 19 /**< sg_backend_softmax_backward. */
 } sg_backend_command_kind;
 
 /** The beginning of every command. */
@@ -392,6 +395,69 @@ typedef struct sg_backend_attention {
   sg_backend_heads v;        /**< Read. */
   sg_backend_heads o;        /**< The result. A query without keys gets zeros. */
 } sg_backend_attention;
+
+/** What sg_backend_cell computes. */
+typedef enum sg_backend_cell_step {
+  SG_BACKEND_CELL_WHOLE = 0, /**< The cell. */
+  SG_BACKEND_CELL_RESET = 1  /**< Of a GRU only sigmoid(r) * h, into Y; the row is not written, and there is no next state. */
+} sg_backend_cell_step;
+
+/** One step of a recurrent cell, for each sequence of a batch; recurrent.h has the formulas. All matrices are column
+ * major with a column for each sequence. A column of `row` has five blocks of `hidden` values: four of gates, then the
+ * state before the step, which is c of an LSTM and h of a GRU. gates[]: the block of each gate: i, f, g, o; or of a
+ * GRU: n without the state's part, r, z, and the state's part of n. All of them are sums, of which the activation is
+ * still to be taken. */
+typedef struct sg_backend_cell {
+  sg_backend_command header; /**< SG_BACKEND_CELL. */
+  int64_t hidden;            /**< Rows of Y and of the next state. */
+  int64_t batch;             /**< Columns of all matrices. */
+  sg_cell cell;              /**< The kind of cell. */
+  sg_backend_cell_step step; /**< Default: the cell. */
+  sg_dtype type;             /**< Of Y: f64, f32, f16 or bf16. `row` and `next` have f64 for f64, otherwise f32. */
+  int32_t keeps;             /**< 1: activated gates replace the sums in `row`, except for the state's part of n. */
+  int32_t gates[4];          /**< See above. */
+  void *row;                 /**< Read; with `keeps` written too. */
+  int64_t row_ld;            /**< In elements. */
+  void *next;                /**< The state after the step; NULL: not stored. May be the state in `row`. */
+  int64_t next_ld;           /**< In elements. */
+  void *y;                   /**< The result h, rounded once. */
+  int64_t y_ld;              /**< In elements. */
+} sg_backend_cell;
+
+/** The gradients of one step of a cell, from a row with activated gates. */
+typedef struct sg_backend_cell_backward {
+  sg_backend_command header; /**< SG_BACKEND_CELL_BACKWARD. */
+  int64_t hidden;            /**< As in sg_backend_cell. */
+  int64_t batch;             /**< Columns of all matrices. */
+  sg_cell cell;              /**< LSTM or GRU. */
+  sg_dtype type;             /**< Of dgates; the others have f64 for f64, otherwise f32. */
+  int32_t gates[4];          /**< As in sg_backend_cell. */
+  const void *row;           /**< As sg_backend_cell leaves it with `keeps`. Read. */
+  int64_t row_ld;            /**< In elements. */
+  const void *dh;            /**< The gradient of h. Read. */
+  int64_t dh_ld;             /**< In elements. */
+  void *dstate;              /**< LSTM: the gradient of c, replaced by that of the state before the step. GRU: z * dh is added
+                                  to it; NULL: it is not needed. */
+  int64_t dstate_ld;         /**< In elements. */
+  void *dgates;              /**< The result: gradients of the sums, in four blocks like those of `row`. */
+  int64_t dgates_ld;         /**< In elements. */
+} sg_backend_cell_backward;
+
+/** The gradient of a softmax of each row: dX = Y * (dY - the sum of the row of Y * dY), element by element. Rows are contiguous;
+ * each may begin anywhere. dX may be Y itself, or dY of the same type. */
+typedef struct sg_backend_softmax_backward {
+  sg_backend_command header; /**< SG_BACKEND_SOFTMAX_BACKWARD. */
+  int64_t rows;              /**< Rows of all operands. */
+  int64_t cols;              /**< Their columns. */
+  sg_dtype type;             /**< Of Y and dX: f64, f32, f16 or bf16. */
+  sg_dtype dy_type;          /**< Of dY: the same, or f32 for f16 and bf16. */
+  const void *y;             /**< Read. */
+  int64_t y_row;             /**< From row to row of Y, in elements. */
+  const void *dy;            /**< Read. */
+  int64_t dy_row;            /**< From row to row of dY. */
+  void *dx;                  /**< The result. */
+  int64_t dx_row;            /**< From row to row of dX. */
+} sg_backend_softmax_backward;
 
 /** The memory space of an address. */
 typedef struct sg_backend_space {

@@ -5,8 +5,9 @@
  *
  * A submission whose sg_submit names a graph is validated, planned and recorded, but not run. Recorded submissions have
  * the same order as if they had been submitted: by their streams, and by operands that overlap. A run costs its caller
- * one call. Independent small GEMMs of a graph are batched; on cuda, graphs of GEMMs and copies whose operands are in
- * device memory become CUDA graphs with the same branches.
+ * one call. Independent small GEMMs of a graph are batched; on cuda, a graph whose operands are in device memory, but for
+ * copies from and to pinned memory, becomes a CUDA graph with the same branches. It keeps the memory that its operations work
+ * in, for the life of the graph; one that would keep more than 1 GiB is replayed submission by submission, as on other devices.
  *
  * The caller owns the recorded operands; the rules of job.h apply from the submission of a run to its completion. A run
  * is ordered like any other submission, by all memory that the graph reads and writes, so runs of one graph follow each
@@ -27,6 +28,7 @@
 #include <streamgemm/job.h>
 #include <streamgemm/layers.h>
 #include <streamgemm/linear.h>
+#include <streamgemm/recurrent.h>
 #include <streamgemm/types.h>
 
 SG_BEGIN_DECLS
@@ -49,7 +51,10 @@ typedef enum sg_operation {
   SG_OPERATION_CONV2D = 13,          /**< sg_conv2d_async. */
   SG_OPERATION_CONV2D_BACKWARD = 14, /**< sg_conv2d_backward_async. */
   SG_OPERATION_IM2COL = 15,          /**< sg_im2col_async. */
-  SG_OPERATION_COL2IM = 16           /**< sg_col2im_async. */
+  SG_OPERATION_COL2IM = 16,          /**< sg_col2im_async. */
+  SG_OPERATION_RECURRENT = 17,       /**< sg_recurrent_async. */
+  SG_OPERATION_RECURRENT_BACKWARD = 18, /**< sg_recurrent_backward_async. */
+  SG_OPERATION_ATTENTION_BACKWARD = 19  /**< sg_attention_backward_async. */
 } sg_operation;
 
 /** A copy: the arguments of sg_copy_2d_async. sg_copy_async has height 1; its pitches are not used.
@@ -90,13 +95,16 @@ typedef struct sg_operation_desc {
   const sg_conv2d_backward_desc *conv2d_backward; /**< SG_OPERATION_CONV2D_BACKWARD. */
   const sg_im2col_desc *im2col;                   /**< SG_OPERATION_IM2COL. */
   const sg_col2im_desc *col2im;                   /**< SG_OPERATION_COL2IM. */
+  const sg_recurrent_desc *recurrent;             /**< SG_OPERATION_RECURRENT. */
+  const sg_recurrent_backward_desc *recurrent_backward; /**< SG_OPERATION_RECURRENT_BACKWARD. */
+  const sg_attention_backward_desc *attention_backward; /**< SG_OPERATION_ATTENTION_BACKWARD. */
 } sg_operation_desc;
 
 /** Initial value of an sg_operation_desc: a marker. */
 #define SG_OPERATION_DESC_INIT                                                                                     \
   {                                                                                                                \
     sizeof(sg_operation_desc), SG_OPERATION_MARKER, 1, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, \
-        NULL, NULL, NULL, NULL, NULL, NULL                                                                         \
+        NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL                                                       \
   }
 
 /**
@@ -133,7 +141,8 @@ SG_API sg_status sg_graph_submission_count(sg_graph *graph, int32_t *out_count);
  * @param desc The operation as recorded, except for: of a GEMM data pointers, pointer arrays, the bias' address,
  * strides, batch, alpha and beta; of a group the same of each GEMM; of a copy dst and src; of a scale-and-add data
  * pointers, alpha and beta; of the operations of layers.h data pointers; of the gradients of a linear layer data
- * pointers and accumulate; of an attention data pointers and scale. Read during the call only.
+ * pointers and accumulate; of an attention and its gradients data pointers and scale; of a recurrent layer and its gradients data
+ * pointers, which stay NULL or not. Read during the call only.
  * @return SG_STATUS_OK; SG_STATUS_INVALID_HANDLE, SG_STATUS_INVALID_ARGUMENT (also for another operation, a marker,
  * another shape, operands that overlap), SG_STATUS_UNSUPPORTED, SG_STATUS_OUT_OF_MEMORY: the graph is unchanged. Never
  * blocks. Any thread. Since 0.2.

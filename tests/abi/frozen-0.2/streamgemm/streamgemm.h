@@ -23,6 +23,7 @@
 #include <streamgemm/pipeline.h>
 #include <streamgemm/plan.h>
 #include <streamgemm/queue.h>
+#include <streamgemm/recurrent.h>
 #include <streamgemm/status.h>
 #include <streamgemm/stream.h>
 #include <streamgemm/trace.h>

@@ -156,6 +156,19 @@ typedef enum sg_rotary_pairs {
   SG_ROTARY_INTERLEAVED = 1 /**< 2j and 2j + 1: as in GPT-J. */
 } sg_rotary_pairs;
 
+/** The cell of a recurrent layer (recurrent.h). Since 0.2. */
+typedef enum sg_cell {
+  SG_CELL_LSTM = 0,            /**< Long short-term memory, without peepholes. */
+  SG_CELL_GRU = 1,             /**< Gated recurrent unit; the reset gate is applied to the product with the weights. */
+  SG_CELL_GRU_RESET_BEFORE = 2 /**< The reset gate is applied to the state before that product: the ONNX default. */
+} sg_cell;
+
+/** The order of the gates in the weights and biases of a recurrent layer. Since 0.2. */
+typedef enum sg_gate_order {
+  SG_GATE_ORDER_DEFAULT = 0, /**< LSTM: i, f, g, o; GRU: r, z, n: as in PyTorch and cuDNN. */
+  SG_GATE_ORDER_ONNX = 1     /**< LSTM: i, o, f, g; GRU: z, r, n. */
+} sg_gate_order;
+
 /** Type of the indices of sg_gather_desc. Since 0.2. */
 typedef enum sg_index_type {
   SG_INDEX_I32 = 0, /**< Signed integers of 32 bits. */

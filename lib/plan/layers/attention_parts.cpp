@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plan/layers/attention_parts.hpp"
+
+#include <algorithm>
+
+#include "base/checked.hpp"
+#include "base/error.hpp"
+#include "plan/schedule/simulate.hpp"
+
+namespace sg {
+namespace {
+
+// Scores for each lane: on cores they stay in a cache.
+constexpr std::int64_t usual_workspace = std::int64_t(256) << 20, usual_workspace_of_core = std::int64_t(1) << 20;
+// Fewer queries make GEMMs that reuse the keys too little.
+constexpr std::int64_t least_queries = 128, least_queries_of_core = 32;
+// A causal mask spares the keys behind a block of queries, so that smaller blocks compute less.
+constexpr std::int64_t causal_blocks = 8;
+
+attention_loops loops_of(const attention_form &f, const attention_parts::operand_list &queries,
+                         const attention_parts::operand_list &keys) {
+  attention_loops l;
+  const std::int64_t members = f.heads / f.kv_heads;
+  if (f.kv_heads == 1) {
+    l.items = f.batch;
+  } else {
+    l.items = f.kv_heads, l.items_are_heads = true;
+    const auto merge = [&](const attention_parts::operand_list &all, std::int64_t heads) {
+      return std::ranges::all_of(all,
+                                 [&](const heads_operand &x) { return x.strides.batch == heads * x.strides.head; });
+    };
+    (merge(queries, f.kv_heads * members) && merge(keys, f.kv_heads) ? l.items : l.outer) *= f.batch;
+  }
+  l.folded = members > 1 && std::ranges::all_of(queries, [&](const heads_operand &x) {
+               return f.queries == 1 || x.strides.head == f.queries * x.strides.token;
+             });
+  l.members = l.folded ? 1 : members;
+  l.rows = l.folded ? members * f.queries : f.queries;
+  return l;
+}
+
+}  // namespace
+
+attention_parts::attention_parts(const attention_form &f, const device_model &model, const operand_list &of_queries,
+                                 const operand_list &of_keys, std::size_t problems, int score_copies)
+    : f_(f),
+      model_(model),
+      of_queries_(of_queries),
+      of_keys_(of_keys),
+      l_(loops_of(f, of_queries, of_keys)),
+      score_type_(accumulator_of(f.type)),
+      builder_(problems_of(problems)),
+      score_copies_(score_copies) {}
+
+// Elements from item to item.
+std::int64_t attention_parts::item_of(const heads_operand &x, bool of_query) const noexcept {
+  if (!l_.items_are_heads) return x.strides.batch;
+  return x.strides.head * (of_query ? f_.heads / f_.kv_heads : 1);
+}
+
+std::vector<problem> attention_parts::problems_of(std::size_t count) const {
+  std::vector<problem> made(count);
+  const auto set = [&](const heads_operand &x, bool of_query) {
+    problem &p = made[std::size_t(x.group)];
+    operand *const all[] = {&p.a, &p.b, &p.c, &p.bias};
+    all[int(x.name)]->item_stride = item_of(x, of_query);
+  };
+  for (const heads_operand &x : of_queries_) set(x, true);
+  for (const heads_operand &x : of_keys_) set(x, false);
+  for (problem &p : made) {
+    for (operand *x : {&p.a, &p.b, &p.c, &p.bias}) x->type = f_.type;
+    p.compute = f_.compute;
+    p.no_multiply = true;  // the builder's commands have their own sizes
+  }
+  return made;
+}
+
+std::int64_t attention_parts::pitch() const { return round_up(std::max<std::int64_t>(1, f_.keys), 16); }
+std::int64_t attention_parts::row_bytes(sg_dtype type) const { return checked_mul(pitch(), size_of(type), "scores"); }
+std::int64_t attention_parts::block_bytes(sg_dtype type) const {
+  return checked_mul(checked_mul(items_, rows_, "scores"), row_bytes(type), "scores");
+}
+std::int64_t attention_parts::blocks(bool by_items) const {
+  const std::int64_t of_items = l_.outer * ceil_div(l_.items, items_);
+  return by_items ? of_items : of_items * l_.members * ceil_div(l_.rows, rows_);
+}
+
+void attention_parts::choose_blocks(int lanes, bool by_items) {
+  const bool cores = model_.lanes_are_cores;
+  const std::int64_t usual =
+      cores ? usual_workspace_of_core * lanes : std::min(usual_workspace, model_.usable_memory() / 4);
+  const std::int64_t workspace = f_.workspace > 0 ? f_.workspace : usual;
+  const std::int64_t least_bytes =
+      round_up(row_bytes(score_type_), 256) + score_copies_ * round_up(row_bytes(f_.type), 256);
+  if (least_bytes > workspace)
+    throw error(SG_STATUS_OUT_OF_MEMORY, "the scores of one query need %lld bytes of workspace; the limit is %lld",
+                static_cast<long long>(least_bytes), static_cast<long long>(workspace));
+  const int most_lanes = cores ? lanes : by_items ? 1 : std::min(lanes, 2);
+  lanes_ = int(std::clamp<std::int64_t>(workspace / least_bytes, 1, most_lanes));
+  const std::int64_t room = std::max<std::int64_t>(1, (workspace / lanes_ - 2 * 256) / row_bytes());
+  const std::int64_t least = cores ? least_queries_of_core : least_queries;
+  items_ = l_.items, rows_ = std::max<std::int64_t>(1, l_.rows);
+  if (f_.causal) rows_ = std::clamp(ceil_div(rows_, causal_blocks), std::min(rows_, 2 * least), rows_);
+  while (items_ > 1 && (items_ * std::min(rows_, least) > room || (cores && blocks(by_items) < lanes_)))
+    items_ = ceil_div(items_, 2);
+  while (rows_ > 1 && (items_ * rows_ > room || (cores && rows_ > least && blocks(by_items) < lanes_ && !by_items)))
+    rows_ = ceil_div(rows_, 2);
+  if (l_.folded && rows_ < l_.rows) unfold();
+  if (blocks(false) > most_asked_commands / (by_items ? 8 : 3))
+    throw error(SG_STATUS_OUT_OF_MEMORY, "with a workspace of %lld bytes an attention would have %lld blocks",
+                static_cast<long long>(workspace), static_cast<long long>(blocks(false)));
+  lanes_ = int(std::min<std::int64_t>(lanes_, blocks(by_items)));
+}
+
+// A block of a folded matrix would begin in the middle of a head: each head is a matrix of its own then.
+void attention_parts::unfold() {
+  l_.folded = false;
+  l_.members = f_.heads / f_.kv_heads;
+  l_.rows = f_.queries;
+  rows_ = std::min(rows_, l_.rows);
+}
+
+std::int64_t attention_parts::visible_keys(const range &rows) const {
+  if (!f_.causal) return f_.keys;
+  const std::int64_t last = l_.folded ? f_.queries : rows.end();
+  return std::clamp<std::int64_t>(last + f_.mask_offset, 0, f_.keys);
+}
+
+view attention_parts::of_queries(const heads_operand &x, const block_of_queries &b) const {
+  const std::int64_t row = row_of(x.strides);
+  const std::int64_t first = b.outer * x.strides.batch + b.member * x.strides.head + b.rows.first * row;
+  return {operands_of_problem * x.group + int(x.name),
+          b.items.first,
+          b.items.size,
+          first * size_of(f_.type),
+          row,
+          x.width,
+          b.rows.size};
+}
+view attention_parts::of_keys(const heads_operand &x, const block_of_queries &b, std::int64_t first,
+                              std::int64_t keys) const {
+  return {operands_of_problem * x.group + int(x.name),
+          b.items.first,
+          b.items.size,
+          (b.outer * x.strides.batch + first * x.strides.token) * size_of(f_.type),
+          x.strides.token,
+          x.width,
+          keys};
+}
+view attention_parts::of_block(std::int32_t buffer, sg_dtype type, std::int64_t items, std::int64_t rows,
+                               std::int64_t keys) {
+  std::int32_t &alias = aliases_.try_emplace({buffer, rows}, -1).first->second;
+  if (alias < 0) alias = builder_.add_alias(buffer, type, rows * row_bytes(type));
+  return {alias, 0, items, 0, pitch(), keys, rows};
+}
+
+void attention_parts::multiply(const view &c, const view &a, sg_op op_a, const view &b, sg_op op_b, scalar_role alpha,
+                               bool adds, std::uint16_t lane) {
+  const std::int64_t k = op_a == SG_OP_N ? a.cols : a.rows;
+  command made = builder_.gemm(0, {0, c.rows}, {0, c.cols}, {0, k}, lane);
+  ops::gemm &what = *made.as<ops::gemm>();
+  what.op_a = op_a, what.op_b = op_b;
+  what.alpha = alpha, what.beta = adds ? scalar_role::one : scalar_role::zero;
+  made.views[ops::gemm::a] = a, made.views[ops::gemm::b] = b, made.views[ops::gemm::c] = c;
+  flops_ += flops_per_mac(f_.type) * double(c.rows) * double(c.cols) * double(k) * double(c.items);
+  builder_.add(made);
+}
+
+void attention_parts::add_weights(const block_of_queries &b, const heads_operand &k, const heads_operand &q,
+                                  std::int32_t scores, std::int32_t weights, std::int64_t keys, std::uint16_t lane) {
+  const view products = of_block(scores, score_type_, b.items.size, b.rows.size, keys);
+  if (f_.width > 0)
+    multiply(products, of_keys(k, b, 0, keys), SG_OP_T, of_queries(q, b), SG_OP_N, scalar_role::job, false, lane);
+  else
+    fill(products, lane);  // products of nothing
+  ops::softmax weigh;
+  weigh.mask = f_.causal ? SG_MASK_CAUSAL : SG_MASK_NONE;
+  if (f_.causal) {
+    weigh.mask_rows = l_.folded ? f_.queries : b.rows.size;
+    weigh.mask_offset = f_.mask_offset + (l_.folded ? 0 : b.rows.first);
+  }
+  command softmax;
+  softmax.what = weigh;
+  softmax.where = {lane_kind::compute, lane};
+  softmax.views[ops::softmax::x] = of_stack(scores, b, keys);
+  softmax.views[ops::softmax::y] = of_stack(weights, b, keys);
+  builder_.add(softmax);
+}
+
+schedule attention_parts::finish(std::string strategy) {
+  schedule made = builder_.finish(std::move(strategy));
+  made.flops = flops_;
+  double bytes = 0;
+  const auto set = [&](const heads_operand &x, std::int64_t heads, std::int64_t tokens) {
+    made.buffers[std::size_t(operands_of_problem * x.group + int(x.name))].bytes =
+        head_bytes(f_, x.strides, heads, tokens, x.width);
+    bytes += double(f_.batch) * double(heads) * double(tokens) * double(x.width) * double(size_of(f_.type));
+  };
+  for (const heads_operand &x : of_queries_) set(x, f_.heads, f_.queries);
+  for (const heads_operand &x : of_keys_) set(x, f_.kv_heads, f_.keys);
+  made.predicted_seconds = simulate(made, model_).seconds;
+  const double rate = gemm_rate_of(model_, f_.type, f_.compute) * (model_.lanes_are_cores ? model_.compute_lanes : 1);
+  made.bound_seconds = std::max(flops_ / rate, bytes / model_.memory_rate);
+  return made;
+}
+
+}  // namespace sg

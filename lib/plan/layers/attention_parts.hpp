@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// Shared by the schedules of attention and of its gradients: loops over heads and queries, blocks, views, GEMMs.
+#pragma once
+
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "plan/gemm/schedule_builder.hpp"
+#include "plan/layers/attention.hpp"
+
+namespace sg {
+
+// Attention as loops: `outer` times, for each of `members`, items that are a batch of GEMMs.
+struct attention_loops {
+  std::int64_t items = 1, outer = 1;
+  std::int64_t members = 1;  // query heads with the same keys, unless they are rows of one matrix
+  std::int64_t rows = 1;     // of such a matrix; otherwise queries
+  bool folded = false;
+  bool items_are_heads = false;  // otherwise batches
+};
+
+// An operand by its slot: Q, K and the like.
+struct heads_operand {
+  std::int32_t group;
+  operand_name name;
+  const head_strides &strides;
+  std::int64_t width;
+};
+
+class attention_parts {
+ public:
+  using operand_list = std::vector<heads_operand>;
+  // of_queries, of_keys: all operands with tokens of queries, and of keys. score_copies: blocks of scores of the type
+  // in a lane's memory, besides that of the accumulator's type.
+  attention_parts(const attention_form &f, const device_model &model, const operand_list &of_queries,
+                  const operand_list &of_keys, std::size_t problems, int score_copies);
+
+ protected:
+  struct block_of_queries {
+    std::int64_t outer, member;
+    range items, rows;
+  };
+
+  // As many queries and heads as the workspace of a lane has room for. On cores each lane should have blocks, or, by
+  // items, items of its own.
+  void choose_blocks(int lanes, bool by_items);
+  std::int64_t visible_keys(const range &rows) const;
+  std::int64_t row_of(const head_strides &x) const noexcept {  // elements from row to row
+    return l_.folded && f_.queries == 1 ? x.head : x.token;
+  }
+  view of_queries(const heads_operand &x, const block_of_queries &b) const;
+  view of_keys(const heads_operand &x, const block_of_queries &b, std::int64_t first, std::int64_t keys) const;
+  // Items of scores or weights, `rows` rows each, one after the other.
+  view of_block(std::int32_t buffer, sg_dtype type, std::int64_t items, std::int64_t rows, std::int64_t keys);
+  view of_stack(std::int32_t buffer, const block_of_queries &b, std::int64_t keys) const {  // as one matrix
+    return {buffer, 0, 1, 0, pitch(), keys, b.items.size * b.rows.size};
+  }
+  std::int64_t block_bytes(sg_dtype type) const;
+
+  // c = alpha * op_a(a) * op_b(b) (+ c)
+  void multiply(const view &c, const view &a, sg_op op_a, const view &b, sg_op op_b, scalar_role alpha, bool adds,
+                std::uint16_t lane);
+  void fill(const view &c, std::uint16_t lane) { builder_.add(builder_.scale(0, c, scalar_role::zero, lane)); }
+  // The scores of a block, or zeros for tokens of no elements; then the weights.
+  void add_weights(const block_of_queries &b, const heads_operand &k, const heads_operand &q, std::int32_t scores,
+                   std::int32_t weights, std::int64_t keys, std::uint16_t lane);
+
+  schedule finish(std::string strategy);
+
+  const attention_form &f_;
+  const device_model &model_;
+  operand_list of_queries_, of_keys_;
+  attention_loops l_;
+  sg_dtype score_type_;
+  schedule_builder builder_;
+  int score_copies_;
+  int lanes_ = 1;
+  std::int64_t items_ = 1, rows_ = 1;  // of a block
+
+ private:
+  std::int64_t pitch() const;
+  std::int64_t row_bytes(sg_dtype type) const;
+  std::int64_t row_bytes() const { return row_bytes(score_type_) + score_copies_ * row_bytes(f_.type); }
+  std::int64_t blocks(bool by_items) const;
+  std::int64_t item_of(const heads_operand &x, bool of_query) const noexcept;
+  std::vector<problem> problems_of(std::size_t count) const;
+  void unfold();
+
+  std::map<std::pair<std::int32_t, std::int64_t>, std::int32_t> aliases_;  // by buffer and rows of an item
+  double flops_ = 0;
+};
+
+}  // namespace sg
