@@ -201,9 +201,12 @@ kernel_cost with_memory(const device_model &model, kernel_cost cost, double byte
   return cost;
 }
 
-// It reads and writes the sums again, of 32 bits at least. On cores they are in cache.
+// It reads and writes the sums again, of 32 bits at least. On cores they are in cache. A GPU's libraries have it in
+// their GEMMs of 16 bits for tensor cores.
 bool has_separate_epilogue(const device_model &model, const gemm_shape &g) {
-  return g.has_epilogue && !model.lanes_are_cores;
+  const bool is_short = g.in_type == SG_DTYPE_F16 || g.in_type == SG_DTYPE_BF16;
+  const bool is_fused = is_short && g.batch == 1 && !g.reads_c && (g.m | g.n | g.k) % 8 == 0;
+  return g.has_epilogue && !model.lanes_are_cores && !is_fused;
 }
 
 double waves_of(double full) { return full + (std::ceil(full) - full) / std::max(1.0, full); }

@@ -108,6 +108,10 @@ TEST(cost, epilogues_take_time_on_a_chip) {
   const double more = group_seconds(h200(), ended_ones) - group_seconds(h200(), plain_ones);
   EXPECT_GT(more, h200().launch_gap);
   EXPECT_LT(more, 2 * h200().launch_gap);
+  for (gemm_shape *g : {&plain, &with_epilogue}) g->in_type = g->out_type = SG_DTYPE_BF16;
+  EXPECT_EQ(gemm_seconds(h200(), with_epilogue), gemm_seconds(h200(), plain)) << "part of a GEMM of 16 bits";
+  with_epilogue.m = plain.m = 4097;
+  EXPECT_GT(gemm_seconds(h200(), with_epilogue), gemm_seconds(h200(), plain)) << "no multiple of 8";
   device_model cores = h200();
   cores.lanes_are_cores = true;
   EXPECT_EQ(gemm_seconds(cores, with_epilogue), gemm_seconds(cores, plain));
