@@ -7,6 +7,7 @@ from . import _raw
 from ._attention import AttentionMethods
 from ._conv import ConvMethods
 from ._convert import ConvertMethods
+from ._custom import CustomMethods
 from ._enums import MemoryKind, WhenFull, integer, set_field, value_of
 from ._graph import Graph
 from ._handles import Handle
@@ -26,7 +27,10 @@ _numbers = itertools.count(1)
 _FLAGS = {"check_hazards": _raw.SG_CONTEXT_CHECK_HAZARDS, "tune": _raw.SG_CONTEXT_TUNE}
 
 
-class Context(Handle, GemmMethods, LayerMethods, LinearMethods, AttentionMethods, RecurrentMethods, ConvertMethods, ConvMethods):
+class Context(
+    Handle, GemmMethods, LayerMethods, LinearMethods, AttentionMethods, RecurrentMethods, ConvertMethods, ConvMethods,
+    CustomMethods,
+):  # fmt: skip
     """A device with its streams, memory and jobs. Any thread may use it."""
 
     def __init__(self, device=None, **options):
