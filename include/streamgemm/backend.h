@@ -471,7 +471,7 @@ typedef struct sg_backend_custom {
   void *operands[4];     /**< The addresses of the operands: of the device's memory, or pinned. */
   uint64_t bytes[4];     /**< Of each. */
   int32_t operand_count; /**< From 1 to 4. */
-  int32_t compute_units; /**< Multiprocessors that it occupies; 0: all. */
+  int32_t compute_units; /**< Multiprocessors that it occupies; 0: all; -1: none. */
   double seconds;        /**< Expected time; 0: unknown. */
 } sg_backend_custom;
 

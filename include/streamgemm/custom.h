@@ -76,7 +76,8 @@ typedef struct sg_custom_desc {
                                           operation until the graph or the pipeline is released and its jobs have completed. */
   const sg_custom_operand *operands; /**< operand_count operands; read during sg_custom_async only. */
   int32_t operand_count;             /**< From 1 to SG_MAX_CUSTOM_OPERANDS. */
-  int32_t compute_units;             /**< Multiprocessors that it occupies, for predictions; 0: all. */
+  int32_t compute_units;             /**< Multiprocessors that it occupies, for predictions; 0: all; -1: none, as of a transfer between
+                                          devices. */
   double seconds;                    /**< Expected time on the device, for predictions and for simulated devices; 0: that of
                                           the operands' bytes at the rate of the device's memory. */
 } sg_custom_desc;

@@ -95,7 +95,7 @@ void submit_custom(context &on, const sg_custom_desc &d, const char *name, check
   if (!d.function) throw error(SG_STATUS_INVALID_ARGUMENT, "%s->function is NULL", name);
   require_range(d.operand_count, 1, SG_MAX_CUSTOM_OPERANDS, (std::string(name) + "->operand_count").c_str());
   require(d.operands, (std::string(name) + "->operands").c_str());
-  require_range(d.compute_units, 0, INT32_MAX, (std::string(name) + "->compute_units").c_str());
+  require_range(d.compute_units, -1, INT32_MAX, (std::string(name) + "->compute_units").c_str());
   if (!(d.seconds >= 0 && d.seconds <= 1e6))
     throw error(SG_STATUS_INVALID_ARGUMENT, "%s->seconds is %g; it must be from 0 to 1e6", name, d.seconds);
   custom_operands own;

@@ -30,7 +30,7 @@ const char *defect(const buffer_list &, const command &c) {
 
 // All units unless it says otherwise: nothing is known of the function.
 double share_of_chip(const device_model &model, std::int32_t units) {
-  if (model.lanes_are_cores) return 0;
+  if (model.lanes_are_cores || units < 0) return 0;
   return units > 0 ? std::min(1.0, double(units) / double(model.units)) : 1;
 }
 

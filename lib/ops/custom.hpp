@@ -27,7 +27,7 @@ struct custom {
   void (*function)() = nullptr;  // the application's, as `call` knows it
   void *user = nullptr;
   double expected_seconds = 0;     // 0: by its bytes
-  std::int32_t compute_units = 0;  // 0: all
+  std::int32_t compute_units = 0;  // 0: all; -1: none
   std::array<access_mode, most_operands> modes{};
   bool operator==(const custom &) const = default;
   static const operation entry;

@@ -340,7 +340,7 @@ TEST_P(custom, refuses_bad_calls) {
   refused("desc->operands is NULL", bad, [](wanted &w) { w.desc.operands = nullptr; });
   refused("desc->operand_count is 0", bad, [](wanted &w) { w.desc.operand_count = 0; });
   refused("desc->operand_count is 5", bad, [](wanted &w) { w.desc.operand_count = 5; });
-  refused("desc->compute_units is -1", bad, [](wanted &w) { w.desc.compute_units = -1; });
+  refused("desc->compute_units is -2", bad, [](wanted &w) { w.desc.compute_units = -2; });
   refused("desc->seconds is -1", bad, [](wanted &w) { w.desc.seconds = -1; });
   refused("desc->seconds is nan", bad, [](wanted &w) { w.desc.seconds = std::numeric_limits<double>::quiet_NaN(); });
   refused("desc->operands[1].data is NULL", bad, [](wanted &w) { w.operands[1].data = nullptr; });

@@ -52,7 +52,7 @@ def custom_arguments(function, reads, writes, updates, seconds, compute_units):
         operands += [(array, access, f"{name}[{i}]") for i, array in enumerate(given)]
     return (
         lambda forms: _Bound(function, forms), tuple(operands), float(seconds),
-        integer(compute_units, "compute_units", 0, (1 << 31) - 1),
+        integer(compute_units, "compute_units", -1, (1 << 31) - 1),
     )  # fmt: skip
 
 
@@ -73,7 +73,7 @@ class CustomMethods:
         reads: arrays that it only reads, or Jobs. writes: arrays that it writes, whatever they contain. updates: arrays that it
         reads and writes. Four at most in all; in device or pinned memory, unless the device is the cpu.
         seconds: expected time, for predictions and simulated devices; 0: by the bytes of the operands.
-        compute_units: multiprocessors that it occupies, for predictions; 0: all.
+        compute_units: multiprocessors that it occupies, for predictions; 0: all; -1: none, as of a transfer between devices.
         stream, after, priority, untracked, timeout, label: as for gemm_async.
         """
         return _raw.submit_custom(
