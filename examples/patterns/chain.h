@@ -7,7 +7,7 @@
 
 #include "pattern.h"
 
-enum { CHAIN_STAGES = 3, CHAIN_BATCHES = 32, CHAIN_LANES = CHAIN_STAGES + 2 };
+enum { CHAIN_STAGES = 3, CHAIN_BATCHES = 48, CHAIN_LANES = CHAIN_STAGES + 2 };
 
 /* Computes `out` from `in`: submits operations, or records them. */
 typedef void (*chain_function)(const pattern *p, const void *model, const float *in, float *out,

@@ -4,7 +4,7 @@
  * for what the forward pass keeps, and events; the library finds the same order in the memory. */
 #include "pattern.h"
 
-enum { PARTS = 32, ROWS = 128, IN = 256, HIDDEN = 128, OUT = 64, SLOTS = 2 };
+enum { PARTS = 48, ROWS = 128, IN = 256, HIDDEN = 128, OUT = 64, SLOTS = 2 };
 
 typedef struct state {
   pattern p;

@@ -6,7 +6,7 @@
 
 #include "pattern.h"
 
-enum { ROWS = 128, IN = 1024, OUT = 64, BATCH = ROWS * (IN + OUT), BATCHES = 32, SLOTS = 3, BUFFERS = 2 };
+enum { ROWS = 128, IN = 1024, OUT = 64, BATCH = ROWS * (IN + OUT), BATCHES = 32, SLOTS = 6, BUFFERS = 2 };
 static const double rate = 2e-3;
 
 typedef struct state {

@@ -213,11 +213,11 @@ static inline double pattern_measure(const pattern *p, const pattern_work *work,
   return p->is_virtual ? metrics.span_seconds : end - begin;
 }
 
-/* Compares. On a simulated device each way must reach 0.9 of the ideal. */
+/* Compares; the best of three runs counts. On a simulated device each way must reach 0.9 of the ideal. */
 static inline void pattern_compare(const pattern *p, void *state, const pattern_work *parts, int part_count,
                                    const pattern_work *ways, int way_count) {
   double ideal = 0, seconds[8], busy[RESOURCES] = {0};
-  int i;
+  int i, run;
   for (i = 0; i < part_count; ++i) parts[i].run(state); /* loads kernels */
   for (i = 0; i < part_count; ++i) {
     const double alone = pattern_measure(p, &parts[i], state, 0);
@@ -228,6 +228,10 @@ static inline void pattern_compare(const pattern *p, void *state, const pattern_
   for (i = 0; i < way_count; ++i) {
     ways[i].run(state);
     seconds[i] = pattern_measure(p, &ways[i], state, 1);
+    for (run = 1; run < 3; ++run) {
+      const double again = pattern_measure(p, &ways[i], state, 0);
+      if (again < seconds[i]) seconds[i] = again;
+    }
   }
   for (i = 0; i < way_count; ++i) {
     printf("%-32s %8.3f ms, %.2f of the ideal\n", ways[i].name, seconds[i] * 1e3, ideal / seconds[i]);

@@ -719,7 +719,7 @@ class Context(_Handle):
     def __init__(
         self, device: str | None = ..., *, compute_lanes: int = ..., staging_threads: int = ...,
         memory_limit: int = ..., commands_in_flight: int = ..., job_limit: int = ...,
-        when_full: WhenFull | Literal["block", "refuse"] = ..., check_hazards: bool = ..., tune: bool = ...,
+        when_full: WhenFull | Literal["block", "refuse"] = ..., check_hazards: bool = ..., no_coalescing: bool = ..., tune: bool = ...,
     ) -> None: ...
     @property
     def device(self) -> DeviceInfo: ...

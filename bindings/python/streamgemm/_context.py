@@ -24,7 +24,11 @@ from ._streams import Event, Stream, address_of
 from ._trace import Trace
 
 _numbers = itertools.count(1)
-_FLAGS = {"check_hazards": _raw.SG_CONTEXT_CHECK_HAZARDS, "tune": _raw.SG_CONTEXT_TUNE}
+_FLAGS = {
+    "check_hazards": _raw.SG_CONTEXT_CHECK_HAZARDS,
+    "no_coalescing": _raw.SG_CONTEXT_NO_COALESCING,
+    "tune": _raw.SG_CONTEXT_TUNE,
+}
 
 
 class Context(
@@ -36,8 +40,8 @@ class Context(
     def __init__(self, device=None, **options):
         """Opens a device.
 
-        device: "auto", "cpu", "cuda:0", "sim:h200", ... options: check_hazards proves each schedule free of races; tune times
-        the device's kernels for each new shape; memory_limit, job_limit, when_full ("block", "refuse"), compute_lanes,
+        device: "auto", "cpu", "cuda:0", "sim:h200", ... options: check_hazards proves each schedule free of races;
+        no_coalescing never batches small GEMMs; tune times the device's kernels for each new shape; memory_limit, job_limit, when_full ("block", "refuse"), compute_lanes,
         staging_threads and commands_in_flight are the fields of sg_context_options.
         """
         struct = _raw.sg_context_options()

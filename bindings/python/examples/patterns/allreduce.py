@@ -24,7 +24,7 @@ class Rank:
 
     def __init__(self, device, number, width):
         random = np.random.default_rng(number)
-        self.context = sg.Context(device, flags=sg.ContextFlags.CHECK_HAZARDS | sg.ContextFlags.NO_COALESCING)
+        self.context = sg.Context(device, check_hazards=True, no_coalescing=True)
         self.x = [placed(self.context, random.uniform(-1, 1, (2 * width, width)).astype(np.float32)) for _ in range(LAYERS)]
         self.dy = placed(self.context, random.uniform(-1, 1, (2 * width, width)).astype(np.float32))
         self.buckets = [on_device(self.context, (BUCKET, width, width)) for _ in range(BUCKETS)]
@@ -50,7 +50,7 @@ class Rank:
             raise RuntimeError(f"ncclAllReduce returned {result}")
 
     def reduction(self, bucket, on):
-        seconds = 10e-6 + 2 * self.buckets[bucket].nbytes / 400e9
+        seconds = 10e-6 + 2 * (4 * BUCKET * self.width * self.width) / 400e9
         on.custom(self.enqueue_sum, updates=[self.buckets[bucket]], seconds=seconds, compute_units=-1)
 
     def seen(self):

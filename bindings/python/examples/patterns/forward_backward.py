@@ -5,7 +5,7 @@ weights stay meanwhile. usage: forward_backward.py [DEVICE]"""
 import numpy as np
 from pattern import ARITHMETIC, COPIES_IN, Submit, agree, by_hand, compare, on_device, on_host, open_context, placed
 
-PARTS, ROWS, IN, HIDDEN, OUT, SLOTS = 32, 128, 256, 128, 64, 2
+PARTS, ROWS, IN, HIDDEN, OUT, SLOTS = 48, 128, 256, 128, 64, 2
 
 
 def main():

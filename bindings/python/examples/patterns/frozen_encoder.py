@@ -6,7 +6,7 @@ import numpy as np
 from pattern import Chain, on_device, open_context, placed, train
 
 ROWS, IN, FEATURES, OUT = 128, 512, 256, 64
-BATCH = IN + OUT  # a row is a sample and its targets
+BATCH = IN + OUT  # a row is a sample and its targets with the other sign
 ENCODED = 2 * FEATURES + OUT  # features, the targets, and what the first layer leaves
 
 
@@ -28,13 +28,13 @@ def main():
         on.copy(columns(y, ENCODED, FEATURES, OUT), columns(x, BATCH, IN, OUT))
 
     def decode(on, x, y):
-        train(on, columns(x, ENCODED, 0, FEATURES), columns(x, ENCODED, FEATURES, OUT), decoder, y, 1e-4)
+        train(on, columns(x, ENCODED, 0, FEATURES), columns(x, ENCODED, FEATURES, OUT), decoder, y, 2e-5)
 
     stages = [("encoder", (ROWS, ENCODED), encode), ("decoder", (ROWS, OUT), decode)]
     chain = Chain(context, (ROWS, BATCH), stages, lambda: context.copy(decoder, zero))
     for x in chain.inputs:
         x[:, :IN] = random.uniform(-1, 1, (ROWS, IN))
-        x[:, IN:] = 1
+        x[:, IN:] = -1
     chain.compare("frozen encoder")
     assert np.square(chain.outputs[0][-1]).mean() < 0.5 * np.square(chain.outputs[0][0]).mean(), "it has learned"
 

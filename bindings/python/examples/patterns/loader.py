@@ -8,8 +8,8 @@ import threading
 import numpy as np
 from pattern import ARITHMETIC, COPIES_IN, Submit, agree, by_hand, compare, on_device, on_host, open_context, train
 
-ROWS, IN, OUT, BATCHES, SLOTS, RATE = 128, 1024, 64, 32, 3, 2e-3
-WIDTH = IN + OUT  # a batch's rows are a sample and its targets
+ROWS, IN, OUT, BATCHES, SLOTS, RATE = 128, 1024, 64, 32, 6, 2e-3
+BATCH = ROWS * (IN + OUT)  # the samples, then their targets with the other sign
 
 
 class Loader:
@@ -25,8 +25,9 @@ class Loader:
     def _run(self):
         for number in range(BATCHES):
             slot = self._free.get()
-            slot[:, :IN] = np.random.default_rng(number).uniform(-1, 1, (ROWS, IN))
-            slot[:, IN:] = 2 * slot[:, :OUT]  # of sparse weights: x's first columns, doubled
+            x, t = slot[: ROWS * IN].reshape(ROWS, IN), slot[ROWS * IN :].reshape(ROWS, OUT)
+            x[...] = np.random.default_rng(number).uniform(-1, 1, x.shape)
+            t[...] = -2 * x[:, :OUT]  # of sparse weights: x's first columns, doubled
             self.made.put(slot)
 
     def give_back(self, slot):
@@ -39,18 +40,18 @@ class Loader:
 
 
 def step(on, batch, w, error):
-    train(on, batch.part((ROWS, IN), (4 * WIDTH, 4)), batch.part((ROWS, OUT), (4 * WIDTH, 4), offset=4 * IN), w, error, RATE)
+    train(on, batch.part((ROWS, IN)), batch.part((ROWS, OUT), offset=4 * ROWS * IN), w, error, RATE)
 
 
 def main():
     context = open_context()
-    slots = [on_host(context, (ROWS, WIDTH)) for _ in range(SLOTS)]
+    slots = [on_host(context, (BATCH,)) for _ in range(SLOTS)]
     w, zero = on_device(context, (IN, OUT)), np.zeros((IN, OUT), np.float32)
-    buffers = [on_device(context, (ROWS, WIDTH)) for _ in range(2)]
+    buffers = [on_device(context, (BATCH,)) for _ in range(2)]
     error = on_device(context, (ROWS, OUT))
     errors = [on_host(context, (ROWS, OUT)) for _ in range(BATCHES)]
     seen = [np.zeros((IN, OUT), np.float32) for _ in range(2)]
-    pipeline = context.pipeline((ROWS, WIDTH))
+    pipeline = context.pipeline((BATCH,))
     stage = pipeline.stage((ROWS, OUT), name="training")
     step(stage, stage.input, w, stage.output)  # w is not the pipeline's: it stays
 

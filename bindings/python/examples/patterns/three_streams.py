@@ -16,7 +16,7 @@ def main():
     resources = placed(context, np.diag(np.full(SCORES, 100, np.float32)))
 
     def preprocess(on, x, y):
-        on.conv2d(x, filters, None, y, stride=2, padding=(2, 1, 2, 1), activation="relu")
+        on.conv2d(x, filters, None, y, stride=2, padding=(2, 2, 1, 1), activation="relu")
 
     def encode(on, x, y):
         on.gemm(x.part((IMAGES, FEATURES * HALF * HALF)), scoring, y, activation="relu")
