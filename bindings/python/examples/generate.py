@@ -221,10 +221,8 @@ class ByStreamGemm:
         self._next.close()
 
     def scores(self, x, position):
-        if position == 0:
-            return self._first.push(x)[0]
         self._cache.move(position)
-        return self._next.push(x)[0]
+        return (self._next if position else self._first).push(x)[0]
 
 
 class ByNumpy:

@@ -127,8 +127,7 @@ def detect_by_numpy(tensors, windows):
 
 def windows_of(signals):
     """Windows of (streams, samples), each with the last samples of the one before and its own end mirrored."""
-    count = signals.shape[1] // WINDOW
-    given = np.pad(signals[:, : count * WINDOW], ((0, 0), (BEFORE, 0)))
+    given = np.pad(signals, ((0, 0), (BEFORE, -signals.shape[1] % WINDOW)))
     seen = np.lib.stride_tricks.sliding_window_view(given, WINDOW + BEFORE, axis=1)[:, ::WINDOW]
     return np.pad(seen, ((0, 0), (0, 0), (0, BEHIND)), mode="reflect")
 
@@ -164,6 +163,8 @@ def read_wave(path):
         form = file.getnchannels(), 8 * file.getsampwidth(), file.getframerate()
         if form != (1, 16, RATE):
             raise ValueError(f"{path} has {form[0]} channels, {form[1]} bits and {form[2]} Hz; it must have 1, 16 and {RATE}")
+        if file.getnframes() == 0:
+            raise ValueError(f"{path} has no samples")
         return np.frombuffer(file.readframes(file.getnframes()), "<i2")[None] / np.float32(1 << 15)
 
 

@@ -202,7 +202,7 @@ def trained(context, layers, images, labels, epochs, test_images, test_labels):
         found = np.concatenate([job.result() for job in jobs]).argmax(axis=1)
         accuracies.append((found == test_labels).mean())
         loss = np.mean(losses[-len(batches) :])
-        curve = "#" * round(60 * loss)
+        curve = "#" * round(30 * loss)
         print(f"epoch {epoch + 1:2}  {seconds:5.1f} s  loss {loss:.4f}  accuracy {accuracies[-1]:.4f}  {curve}", flush=True)
     return losses, accuracies
 
@@ -229,7 +229,7 @@ def read_images(folder, kind, count=None):
 def main():
     folder, device = pathlib.Path(sys.argv[1]), sys.argv[2] if len(sys.argv) > 2 else "auto"
     epochs, count = (int(sys.argv[i]) if len(sys.argv) > i else default for i, default in ((3, 15), (4, 60000)))
-    count -= count % BATCH
+    count = max(count // BATCH, 1) * BATCH
     train, test = read_images(folder, "train", count), read_images(folder, "t10k", min(count, 10000))
     for name, known in KNOWN.items():
         layers = layers_of(name)
@@ -240,8 +240,9 @@ def main():
         off = np.abs(np.array(losses[: len(by_numpy)]) - by_numpy).max()
         print(f"the first {len(by_numpy)} losses are at most {off:.1e} off NumPy's in f64. Known accuracy: {known}\n")
         assert off < 1e-4
-        # Measured with other numbers of images than 60000: 0.77 after 3 epochs of 2000, 0.84 after 3 of 12000.
-        assert np.mean(losses[-20:]) < 0.5 * losses[0] and accuracies[-1] > (0.7 if count < 10000 else 0.8)
+        # Measured: at least 0.77 after 3 epochs of 2000 images, 0.84 after 3 of 12000.
+        least = next((accuracy for used, accuracy in ((36000, 0.8), (6000, 0.7)) if epochs * count >= used), 0)
+        assert accuracies[-1] > least and (not least or np.mean(losses[-20:]) < 0.5 * losses[0])
 
 
 if __name__ == "__main__":
