@@ -92,7 +92,7 @@ class RecordedMethods:
         untracked, label, options: as for Context.linear_async."""
         return self._record(
             _raw.submit_linear, x, w, bias, out, op_w, activation, compute, stream, _NOTHING, priority, untracked, options,
-            None, label,
+            None, label, False,
         )
 
     def linear_backward(
