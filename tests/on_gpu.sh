@@ -35,7 +35,7 @@ for topic in attention attention_backward axpby bad_gemm bad_input blocking call
   run $topic "$(program api_tests)" $topic
 done
 run interop "$(program interop_test)"
-for mode in exit_beside_a_large_gemm exit_beside_threads_in_calls return_without_releasing exit_behind_release; do
+for mode in exit_beside_a_large_gemm exit_beside_a_pipeline exit_beside_threads_in_calls return_without_releasing exit_behind_release; do
   for seed in 1 2 3; do run "process_test $mode $seed" "$(program process_test)" $mode "$device" $seed; done
 done
 run "random_test for $random_seconds s" "$(program random_test)" --device "$device" --seconds "$random_seconds"
