@@ -12,7 +12,7 @@ import weakref
 
 import numpy as np
 import streamgemm as sg
-from support import DeviceTest, eventually, integers as floats
+from support import DEVICE, DeviceTest, eventually, integers as floats
 
 
 def integers(shape, seed=0):
@@ -24,6 +24,7 @@ def add(stream, x, y):
     y += x
 
 
+@unittest.skipIf(DEVICE.startswith("cuda"), "the functions compute on the host")
 class Custom(DeviceTest):
     def on_device(self, values):
         made = self.context.buffer(values.nbytes).matrix(values.shape, "f64")
