@@ -20,13 +20,14 @@ namespace StreamGemm {
       bool two = function >= Function.Add;
       if (two != (b.DType != 0))
         throw new ArgumentException((two ? "b is missing; " : "b is given; ") + function + (two ? " has two operands" : " has one operand"), "b");
-      return Layer(to, options, cancellationToken, (pending, o) => {
-        long atA = pending.PinA(first), atB = pending.PinB(second), atC = pending.PinC(to);
+      RequireWritable(to, "c");
+      return Layer(options, cancellationToken, (pins, o) => {
+        long atA = pins.Take(first), atB = pins.Take(second), atC = pins.Take(to);
         return RawPINVOKE.sg_flat_elementwise_async(handle.Token,
           atA, first.Rows, first.Cols, first.Ld, (int)first.DType, (int)first.Layout,
           atB, second.Rows, second.Cols, second.Ld, (int)second.DType, (int)second.Layout,
           atC, to.Rows, to.Cols, to.Ld, (int)to.DType, (int)to.Layout, (int)function,
-          o.Stream, o.After, o.AfterCount, o.Priority, o.Flags, completions.Queue, pending.Tag, o.Plan, o.Deadline, o.Label, o.Job);
+          o.Stream, o.After, o.AfterCount, o.Priority, o.Flags, o.Queue, o.Tag, o.Plan, o.Deadline, o.Label, o.Job);
       });
     }
 
@@ -39,12 +40,13 @@ namespace StreamGemm {
                              CancellationToken cancellationToken = default(CancellationToken)) {
       Matrix from = x, to = y;
       SoftmaxOptions how = options ?? new SoftmaxOptions();
-      return Layer(to, how, cancellationToken, (pending, o) => {
-        long atX = pending.PinA(from), atY = pending.PinC(to);
+      RequireWritable(to, "y");
+      return Layer(how, cancellationToken, (pins, o) => {
+        long atX = pins.Take(from), atY = pins.Take(to);
         return RawPINVOKE.sg_flat_softmax_async(handle.Token,
           atX, from.Rows, from.Cols, from.Ld, (int)from.DType, (int)from.Layout,
-          atY, to.Rows, to.Cols, to.Ld, (int)to.DType, (int)to.Layout, (int)how.Mask, how.MaskOffset,
-          o.Stream, o.After, o.AfterCount, o.Priority, o.Flags, completions.Queue, pending.Tag, o.Plan, o.Deadline, o.Label, o.Job);
+          atY, to.Rows, to.Cols, to.Ld, (int)to.DType, (int)to.Layout, (int)how.Mask, how.MaskOffset, how.MaskRows,
+          o.Stream, o.After, o.AfterCount, o.Priority, o.Flags, o.Queue, o.Tag, o.Plan, o.Deadline, o.Label, o.Job);
       });
     }
 
@@ -70,24 +72,17 @@ namespace StreamGemm {
       Norm(NormKind.Rms, x, gamma, default(Matrix), y, options, cancellationToken);
 
     Task Norm(NormKind kind, Matrix x, Matrix gamma, Matrix beta, Matrix y, NormOptions options, CancellationToken cancellationToken) {
-      CheckRow(gamma, x, "gamma");
-      CheckRow(beta, x, "beta");
+      RequireContiguous(gamma, 1, x.Cols, x.DType, "gamma");
+      RequireContiguous(beta, 1, x.Cols, x.DType, "beta");
       NormOptions how = options ?? new NormOptions();
-      return Layer(y, how, cancellationToken, (pending, o) => {
-        long atX = pending.PinA(x), atGamma = pending.PinB(gamma), atBeta = pending.PinBias(beta), atY = pending.PinC(y);
+      RequireWritable(y, "y");
+      return Layer(how, cancellationToken, (pins, o) => {
+        long atX = pins.Take(x), atGamma = pins.Take(gamma), atBeta = pins.Take(beta), atY = pins.Take(y);
         return RawPINVOKE.sg_flat_norm_async(handle.Token,
           atX, x.Rows, x.Cols, x.Ld, (int)x.DType, (int)x.Layout,
           atY, y.Rows, y.Cols, y.Ld, (int)y.DType, (int)y.Layout, atGamma, atBeta, how.Epsilon, (int)kind,
-          o.Stream, o.After, o.AfterCount, o.Priority, o.Flags, completions.Queue, pending.Tag, o.Plan, o.Deadline, o.Label, o.Job);
+          o.Stream, o.After, o.AfterCount, o.Priority, o.Flags, o.Queue, o.Tag, o.Plan, o.Deadline, o.Label, o.Job);
       });
-    }
-
-    static void CheckRow(in Matrix values, in Matrix x, string name) {
-      if (values.DType == 0) return;
-      bool contiguous = values.Layout == Layout.RowMajor || values.Ld == 1;
-      if (values.Rows != 1 || values.Cols != x.Cols || values.DType != x.DType || !contiguous)
-        throw new ArgumentException(name + " is " + values + "; with x, which is " + x + ", it is a row of " + x.Cols +
-                                    " contiguous values of its type", name);
     }
 
     /// <summary>Submits the rotary embedding of each row, and returns at once: pairs of elements of each head are rotated by the row's
@@ -101,15 +96,16 @@ namespace StreamGemm {
       Matrix from = x, to = y;
       RotaryOptions how = options ?? new RotaryOptions();
       Matrix cos = how.Cos, sin = how.Sin;
-      return Layer(to, how, cancellationToken, (pending, o) => {
-        long atX = pending.PinA(from), atCos = pending.PinB(cos), atSin = pending.PinBias(sin), atY = pending.PinC(to);
+      RequireWritable(to, "y");
+      return Layer(how, cancellationToken, (pins, o) => {
+        long atX = pins.Take(from), atCos = pins.Take(cos), atSin = pins.Take(sin), atY = pins.Take(to);
         return RawPINVOKE.sg_flat_rotary_async(handle.Token,
           atX, from.Rows, from.Cols, from.Ld, (int)from.DType, (int)from.Layout,
           atY, to.Rows, to.Cols, to.Ld, (int)to.DType, (int)to.Layout,
           atCos, cos.Rows, cos.Cols, cos.Ld, (int)cos.DType, (int)cos.Layout,
           atSin, sin.Rows, sin.Cols, sin.Ld, (int)sin.DType, (int)sin.Layout,
           how.HeadSize, how.RotatedSize, how.FirstPosition, how.SequenceLength, how.Theta, (int)how.Pairs, how.Inverse ? 1 : 0,
-          o.Stream, o.After, o.AfterCount, o.Priority, o.Flags, completions.Queue, pending.Tag, o.Plan, o.Deadline, o.Label, o.Job);
+          o.Stream, o.After, o.AfterCount, o.Priority, o.Flags, o.Queue, o.Tag, o.Plan, o.Deadline, o.Label, o.Job);
       });
     }
 
@@ -122,12 +118,13 @@ namespace StreamGemm {
     public Task ConvertAsync(in Matrix a, Op opA, in Matrix c, SubmitOptions options = null,
                              CancellationToken cancellationToken = default(CancellationToken)) {
       Matrix from = a, to = c;
-      return Layer(to, options, cancellationToken, (pending, o) => {
-        long atA = pending.PinA(from), atC = pending.PinC(to);
+      RequireWritable(to, "c");
+      return Layer(options, cancellationToken, (pins, o) => {
+        long atA = pins.Take(from), atC = pins.Take(to);
         return RawPINVOKE.sg_flat_convert_async(handle.Token,
           atA, from.Rows, from.Cols, from.Ld, (int)from.DType, (int)from.Layout,
           atC, to.Rows, to.Cols, to.Ld, (int)to.DType, (int)to.Layout, (int)opA,
-          o.Stream, o.After, o.AfterCount, o.Priority, o.Flags, completions.Queue, pending.Tag, o.Plan, o.Deadline, o.Label, o.Job);
+          o.Stream, o.After, o.AfterCount, o.Priority, o.Flags, o.Queue, o.Tag, o.Plan, o.Deadline, o.Label, o.Job);
       });
     }
 
@@ -144,33 +141,64 @@ namespace StreamGemm {
                                 in Matrix y, SubmitOptions options = null,
                                 CancellationToken cancellationToken = default(CancellationToken)) {
       Matrix from = x, factors = scales, zeros = zeroPoints, to = y;
-      return Layer(to, options, cancellationToken, (pending, o) => {
-        long atX = pending.PinA(from), atScales = pending.PinB(factors), atZeros = pending.PinBias(zeros), atY = pending.PinC(to);
+      RequireWritable(to, "y");
+      return Layer(options, cancellationToken, (pins, o) => {
+        long atX = pins.Take(from), atScales = pins.Take(factors), atZeros = pins.Take(zeros), atY = pins.Take(to);
         return RawPINVOKE.sg_flat_dequantize_async(handle.Token,
           atX, from.Rows, from.Cols, from.Ld, (int)from.DType, (int)from.Layout,
           atScales, factors.Rows, factors.Cols, factors.Ld, (int)factors.DType, (int)factors.Layout,
           atZeros, zeros.Rows, zeros.Cols, zeros.Ld, (int)zeros.DType, (int)zeros.Layout,
           atY, to.Rows, to.Cols, to.Ld, (int)to.DType, (int)to.Layout, blockSize, (int)quantization,
-          o.Stream, o.After, o.AfterCount, o.Priority, o.Flags, completions.Queue, pending.Tag, o.Plan, o.Deadline, o.Label, o.Job);
+          o.Stream, o.After, o.AfterCount, o.Priority, o.Flags, o.Queue, o.Tag, o.Plan, o.Deadline, o.Label, o.Job);
       });
     }
 
-    delegate int LayerCall(Pending pending, Native.Order order);
+    delegate int LayerCall(Pins pins, Native.Order order);
 
     // Pins and submits in `call`; the task completes with the job.
-    Task Layer(in Matrix result, SubmitOptions options, CancellationToken cancellationToken, LayerCall call) {
-      if (result.ReadOnly) throw new ArgumentException("the result is read-only memory");
+    Task Layer(SubmitOptions options, CancellationToken cancellationToken, LayerCall call) {
       if (cancellationToken.IsCancellationRequested) return Task.FromCanceled(cancellationToken);
       var pending = new Pending(completions, cancellationToken);
       long job = 0;
       int status;
       try {
-        status = Native.InOrder(options ?? SubmitOptions.None, &job, order => call(pending, order));
+        status = Native.InOrder(options ?? SubmitOptions.None, 0, completions.Queue, pending.Tag, &job, order => call(pending.More, order));
       } catch (Exception error) {
         return pending.Refused(error);
       }
       GC.KeepAlive(this);
       return pending.Submitted(status, job);
+    }
+
+    // Pins and submits in `call`, and waits for the job.
+    void LayerAndWait(SubmitOptions options, LayerCall call) {
+      var pins = new Pins();
+      long job = 0;
+      try {
+        Errors.Check(Native.InOrder(options ?? SubmitOptions.None, SubmitFlags.WillWait, 0, 0, &job, order => call(pins, order)));
+        Completions.Outcome(RawPINVOKE.sg_job_wait(job, -1));
+      } finally {
+        if (job != 0) RawPINVOKE.sg_job_release(job);
+        pins.Release();
+      }
+      GC.KeepAlive(this);
+    }
+
+    // Checks that the library cannot make: of memory of which it has the address alone.
+    static void RequireWritable(in Matrix result, string name) {
+      if (result.ReadOnly) throw new ArgumentException(name + " is read-only memory", name);
+    }
+
+    static void RequireContiguous(in Matrix values, long rows, long cols, DType type, string name) {
+      if (values.DType == 0) return;
+      bool byRows = values.Layout == Layout.RowMajor || rows == 1 || cols == 1;
+      if (values.Rows != rows || values.Cols != cols || !byRows || values.Span != rows * cols || (type != 0 && values.DType != type))
+        throw new ArgumentException(name + " is " + values + "; it must be " + rows + " x " + cols + " contiguous values" +
+                                    (type == 0 ? "" : " of " + type) + (rows == 1 ? "" : ", row by row"), name);
+    }
+
+    static void RequireFor(string needing, in Matrix given, string name, in Matrix needed) {
+      if (given.DType != 0 && needed.DType == 0) throw new ArgumentException(name + " is missing; " + needing + " needs it", name);
     }
   }
 
@@ -181,6 +209,9 @@ namespace StreamGemm {
 
     /// <summary>0 without a mask.</summary>
     public long MaskOffset { get; set; }
+
+    /// <summary>Rows of each matrix of a stack, in which a causal mask counts them anew; a divisor of X's rows. 0: X is one matrix.</summary>
+    public long MaskRows { get; set; }
   }
 
   /// <summary>Epsilon of a norm, and the options of its submission.</summary>

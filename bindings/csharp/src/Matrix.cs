@@ -159,6 +159,9 @@ namespace StreamGemm {
     /// <summary>The number of those rows or columns.</summary>
     internal long Outer => Layout == Layout.RowMajor ? Rows : Cols;
 
+    /// <summary>Elements from the first to the last.</summary>
+    internal long Span => Footprint(Inner, Outer, Ld);
+
     /// <summary>Throws unless `batch` items, `stride` elements apart, fit into the matrix's memory.</summary>
     internal void CheckBatch(long batch, long stride, string name) {
       if (batch <= 1 || Rows == 0 || Cols == 0) return;

@@ -6,24 +6,12 @@ using StreamGemm;
 
 /// <summary>The operations of layers.h, in the device's memory.</summary>
 static class LayersTest {
-  static readonly GemmContext context = new GemmContext(Harness.Device);
+  static readonly GemmContext context = OnDevice.Context;
   static readonly Matrix none = default(Matrix);
 
-  static Matrix Place(double[,] values) {
-    DeviceBuffer buffer = context.AllocateDevice(values.Length * 8);
-    Matrix made = buffer.Matrix(values.GetLength(0), values.GetLength(1), DType.F64);
-    context.Copy(values, made);
-    return made;
-  }
+  static Matrix Place(double[,] values) => OnDevice.Place(values);
 
-  static void Holds(double[,] expected, Matrix got, string what) {
-    var values = new double[expected.GetLength(0), expected.GetLength(1)];
-    context.Copy(got, values);
-    for (int i = 0; i < values.GetLength(0); ++i)
-      for (int j = 0; j < values.GetLength(1); ++j)
-        if (!(Math.Abs(values[i, j] - expected[i, j]) <= 1e-13))
-          throw new Exception(what + ": " + values[i, j] + " instead of " + expected[i, j] + " at " + i + ", " + j);
-  }
+  static void Holds(double[,] expected, Matrix got, string what) => OnDevice.Holds(expected, got, what);
 
   public static async Task FunctionsOfElements() {
     Matrix a = Place(new double[,] { { -1, 2 }, { -3, 4 } }), c = Place(new double[2, 2]);
@@ -39,6 +27,8 @@ static class LayersTest {
     Matrix x = Place(new double[,] { { 0, Math.Log(3) }, { 5, 5 } }), y = Place(new double[2, 2]);
     await context.SoftmaxAsync(x, y);
     Holds(new double[,] { { 0.25, 0.75 }, { 0.5, 0.5 } }, y, "softmax");
+    await context.SoftmaxAsync(x, y, new SoftmaxOptions { Mask = Mask.Causal, MaskRows = 1 });
+    Holds(new double[,] { { 1, 0 }, { 1, 0 } }, y, "a stack of two rows");
     await context.SoftmaxAsync(x, x, new SoftmaxOptions { Mask = Mask.Causal });
     Holds(new double[,] { { 1, 0 }, { 0.5, 0.5 } }, x, "causal, in place");
   }

@@ -1,47 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.streamgemm;
 
-import java.util.Arrays;
-import java.util.Objects;
-import java.util.stream.Collectors;
 import org.streamgemm.internal.Native;
 
 /**
- * The operations of deep networks between their GEMMs, as jobs of a context: see {@link Context#layers}. Types are F64, F32, F16
- * and BF16, the same for all operands if not said otherwise. On a device with memory of its own, operands are in device memory. The result may be the
- * operand itself, by the same {@link Matrix}.
+ * The layers of deep networks and the operations between their GEMMs, as jobs of a context: see {@link Context#layers}. Types are F64,
+ * F32, F16 and BF16, the same for all operands if not said otherwise. On a device with memory of its own, operands are in device memory
+ * if not said otherwise. The result of an operation of elements or rows may be the operand itself, by the same {@link Matrix}.
  */
 public final class Layers {
   private static final Submit DEFAULTS = new Submit();
-  private static final Matrix NONE = Matrix.shape(DType.F32, 0, 0);
 
   private final Context context;
 
   Layers(Context context) {
     this.context = context;
-  }
-
-  /** A call with the operands' addresses, in their order. */
-  private interface Call {
-    long submit(long context, long[] at, long stream, long after, int afterCount, int priority, int flags, long queue,
-        long tag, long options, long deadline, long label);
-  }
-
-  /** Submits an operation: `result` is written, the others, which may be null, are read. */
-  private Job<Matrix> launch(Matrix result, Submit submit, Call call, String[] names, Matrix... read) {
-    if (result.readOnly) throw new StreamGemmException.InvalidArgument("the result is in a read-only buffer");
-    long on = context.handle();
-    Operands operands =
-        context.operands(Arrays.stream(read).filter(Objects::nonNull).collect(Collectors.toList()));
-    boolean inPlace = Arrays.asList(read).contains(result);
-    return context.launch(result, operands, submit, (stream, after, count, priority, flags, queue, tag, options, deadline, label) -> {
-      long[] at = new long[read.length + 1];
-      long written = operands.writes(result, 1, 0, inPlace, "the result");
-      for (int i = 0; i < read.length; ++i)
-        at[i] = read[i] == null ? 0 : read[i] == result ? written : operands.reads(read[i], 1, 0, names[i]);
-      at[read.length] = written;
-      return call.submit(on, at, stream, after, count, priority, flags, queue, tag, options, deadline, label);
-    });
   }
 
   /**
@@ -71,14 +44,14 @@ public final class Layers {
     boolean two = function.value >= Function.ADD.value;
     if (two != (b != null))
       throw new StreamGemmException.InvalidArgument("b is " + b + "; " + function + " has " + (two ? "two operands" : "one operand"));
-    Matrix second = b == null ? NONE : b;
-    return launch(c, submit,
-        (on, at, stream, after, count, priority, flags, queue, tag, options, deadline, label)
+    Matrix second = LayerCall.sizes(b);
+    return new LayerCall<>(c).reads("a", a).reads("b", b).writes("c", c)
+        .calls((on, at, stream, after, count, priority, flags, queue, tag, options, deadline, label)
             -> Native.sg_flat_elementwise_async(on, at[0], a.rows, a.cols, a.ld, a.dtype.value, a.layout.value, at[1],
                 second.rows, second.cols, second.ld, second.dtype.value, second.layout.value, at[2], c.rows, c.cols, c.ld,
                 c.dtype.value, c.layout.value, function.value, stream, after, count, priority, flags, queue, tag, options,
-                deadline, label),
-        new String[] {"a", "b"}, a, b);
+                deadline, label))
+        .submit(context, submit);
   }
 
   /**
@@ -103,12 +76,27 @@ public final class Layers {
    * @return a future of Y
    */
   public Job<Matrix> softmaxAsync(Matrix x, Matrix y, Mask mask, long maskOffset, Submit submit) {
-    return launch(y, submit,
-        (on, at, stream, after, count, priority, flags, queue, tag, options, deadline, label)
+    return softmaxAsync(x, y, mask, maskOffset, 0, submit);
+  }
+
+  /**
+   * The softmax of each row of a stack of matrices, with a mask that counts the rows anew in each.
+   *
+   * @param x only read
+   * @param y the result, which may be X
+   * @param mask as for one matrix
+   * @param maskOffset 0 without a mask
+   * @param maskRows rows of each matrix, a divisor of X's; 0: there is one
+   * @param submit order and priority
+   * @return a future of Y
+   */
+  public Job<Matrix> softmaxAsync(Matrix x, Matrix y, Mask mask, long maskOffset, long maskRows, Submit submit) {
+    return new LayerCall<>(y).reads("x", x).writes("y", y)
+        .calls((on, at, stream, after, count, priority, flags, queue, tag, options, deadline, label)
             -> Native.sg_flat_softmax_async(on, at[0], x.rows, x.cols, x.ld, x.dtype.value, x.layout.value, at[1], y.rows,
-                y.cols, y.ld, y.dtype.value, y.layout.value, mask.value, maskOffset, stream, after, count, priority, flags,
-                queue, tag, options, deadline, label),
-        new String[] {"x"}, x);
+                y.cols, y.ld, y.dtype.value, y.layout.value, mask.value, maskOffset, maskRows, stream, after, count,
+                priority, flags, queue, tag, options, deadline, label))
+        .submit(context, submit);
   }
 
   /**
@@ -141,22 +129,14 @@ public final class Layers {
   }
 
   private Job<Matrix> normAsync(NormKind kind, Matrix x, Matrix gamma, Matrix beta, Matrix y, double epsilon, Submit submit) {
-    checkRow(gamma, x, "gamma");
-    checkRow(beta, x, "beta");
-    return launch(y, submit,
-        (on, at, stream, after, count, priority, flags, queue, tag, options, deadline, label)
+    LayerCall.requireContiguous("gamma", gamma, 1, x.cols, x.dtype);
+    LayerCall.requireContiguous("beta", beta, 1, x.cols, x.dtype);
+    return new LayerCall<>(y).reads("x", x).reads("gamma", gamma).reads("beta", beta).writes("y", y)
+        .calls((on, at, stream, after, count, priority, flags, queue, tag, options, deadline, label)
             -> Native.sg_flat_norm_async(on, at[0], x.rows, x.cols, x.ld, x.dtype.value, x.layout.value, at[3], y.rows, y.cols,
                 y.ld, y.dtype.value, y.layout.value, at[1], at[2], epsilon, kind.value, stream, after, count, priority,
-                flags, queue, tag, options, deadline, label),
-        new String[] {"x", "gamma", "beta"}, x, gamma, beta);
-  }
-
-  private static void checkRow(Matrix values, Matrix x, String name) {
-    if (values == null) return;
-    boolean contiguous = values.layout == Layout.ROW_MAJOR || values.ld == 1;
-    if (values.rows != 1 || values.cols != x.cols || values.dtype != x.dtype || !contiguous)
-      throw new StreamGemmException.InvalidArgument(name + " is " + values + "; with x, which is " + x + ", it is a row of " + x.cols
-          + " contiguous values of " + x.dtype);
+                flags, queue, tag, options, deadline, label))
+        .submit(context, submit);
   }
 
   /**
@@ -169,12 +149,12 @@ public final class Layers {
    * @return a future of C
    */
   public Job<Matrix> convertAsync(Matrix a, Op opA, Matrix c, Submit submit) {
-    return launch(c, submit,
-        (on, at, stream, after, count, priority, flags, queue, tag, options, deadline, label)
+    return new LayerCall<>(c).reads("a", a).writes("c", c)
+        .calls((on, at, stream, after, count, priority, flags, queue, tag, options, deadline, label)
             -> Native.sg_flat_convert_async(on, at[0], a.rows, a.cols, a.ld, a.dtype.value, a.layout.value, at[1], c.rows,
                 c.cols, c.ld, c.dtype.value, c.layout.value, opA.value, stream, after, count, priority, flags, queue, tag,
-                options, deadline, label),
-        new String[] {"a"}, a);
+                options, deadline, label))
+        .submit(context, submit);
   }
 
   /**
@@ -191,14 +171,14 @@ public final class Layers {
    */
   public Job<Matrix> dequantizeAsync(Quantization quantization, long blockSize, Matrix x, Matrix scales, Matrix zeroPoints,
       Matrix y, Submit submit) {
-    Matrix zeros = zeroPoints == null ? NONE : zeroPoints;
-    return launch(y, submit,
-        (on, at, stream, after, count, priority, flags, queue, tag, options, deadline, label)
+    Matrix zeros = LayerCall.sizes(zeroPoints);
+    return new LayerCall<>(y).reads("x", x).reads("scales", scales).reads("zeroPoints", zeroPoints).writes("y", y)
+        .calls((on, at, stream, after, count, priority, flags, queue, tag, options, deadline, label)
             -> Native.sg_flat_dequantize_async(on, at[0], x.rows, x.cols, x.ld, x.dtype.value, x.layout.value, at[1],
                 scales.rows, scales.cols, scales.ld, scales.dtype.value, scales.layout.value, at[2], zeros.rows, zeros.cols,
                 zeros.ld, zeros.dtype.value, zeros.layout.value, at[3], y.rows, y.cols, y.ld, y.dtype.value, y.layout.value,
-                blockSize, quantization.value, stream, after, count, priority, flags, queue, tag, options, deadline, label),
-        new String[] {"x", "scales", "zeroPoints"}, x, scales, zeroPoints);
+                blockSize, quantization.value, stream, after, count, priority, flags, queue, tag, options, deadline, label))
+        .submit(context, submit);
   }
 
   /**
@@ -212,15 +192,141 @@ public final class Layers {
    */
   public Job<Matrix> rotaryAsync(Matrix x, Matrix y, Rotary how, Submit submit) {
     Rotary r = how.copy();
-    Matrix cos = r.cos == null ? NONE : r.cos;
-    Matrix sin = r.sin == null ? NONE : r.sin;
-    return launch(y, submit,
-        (on, at, stream, after, count, priority, flags, queue, tag, options, deadline, label)
+    Matrix cos = LayerCall.sizes(r.cos);
+    Matrix sin = LayerCall.sizes(r.sin);
+    return new LayerCall<>(y).reads("x", x).reads("cos", r.cos).reads("sin", r.sin).writes("y", y)
+        .calls((on, at, stream, after, count, priority, flags, queue, tag, options, deadline, label)
             -> Native.sg_flat_rotary_async(on, at[0], x.rows, x.cols, x.ld, x.dtype.value, x.layout.value, at[3], y.rows,
                 y.cols, y.ld, y.dtype.value, y.layout.value, at[1], cos.rows, cos.cols, cos.ld, cos.dtype.value,
                 cos.layout.value, at[2], sin.rows, sin.cols, sin.ld, sin.dtype.value, sin.layout.value, r.headSize,
                 r.rotatedSize, r.firstPosition, r.sequenceLength, r.theta, r.pairs.value, r.inverse ? 1 : 0, stream, after,
-                count, priority, flags, queue, tag, options, deadline, label),
-        new String[] {"x", "cos", "sin"}, x, r.cos, r.sin);
+                count, priority, flags, queue, tag, options, deadline, label))
+        .submit(context, submit);
+  }
+
+  /**
+   * A linear layer: Y = activation(X * W + bias). Its operands may be in any memory.
+   *
+   * @param x rows by inputs; only read
+   * @param w inputs by outputs, or outputs by inputs with {@link Linear#opW}; only read
+   * @param y the result, rows by outputs
+   * @param layer its bias, activation and arithmetic
+   * @param submit order, priority, planning
+   * @return a future of Y
+   */
+  public Job<Matrix> linearAsync(Matrix x, Matrix w, Matrix y, Linear layer, Submit submit) {
+    return layer.forward(x, w, y).submit(context, submit);
+  }
+
+  /**
+   * A linear layer: Y = activation(X * W + bias). Blocks until Y is complete.
+   *
+   * @param x rows by inputs; only read
+   * @param w inputs by outputs, or outputs by inputs with {@link Linear#opW}; only read
+   * @param y the result, rows by outputs
+   * @param layer its bias, activation and arithmetic
+   * @return Y
+   */
+  public Matrix linear(Matrix x, Matrix w, Matrix y, Linear layer) {
+    return layer.forward(x, w, y).run(context);
+  }
+
+  /**
+   * The gradients of a linear layer as one job: dX = dY * W^T, dW = X^T * dY, and dbias, the sums of dY's columns. dY is the
+   * gradient of the loss with respect to X * W + bias: the activation's derivative has been applied. Operands may be in any memory.
+   *
+   * @param dy rows by outputs; only read
+   * @param x as given to the layer; only read; null without dW
+   * @param w as given to the layer; only read; null without dX
+   * @param dx a result like X; null: it is not computed
+   * @param dw a result like W; null: it is not computed
+   * @param dbias a result: a row with a value for each output; null: it is not computed
+   * @param layer of which opW, the arithmetic and {@link Linear#accumulate} apply
+   * @param submit order, priority, planning
+   * @return a future without a result
+   */
+  public Job<Void> linearBackwardAsync(
+      Matrix dy, Matrix x, Matrix w, Matrix dx, Matrix dw, Matrix dbias, Linear layer, Submit submit) {
+    return layer.backward(dy, x, w, dx, dw, dbias).submit(context, submit);
+  }
+
+  /**
+   * The gradients of a linear layer, as those of {@link #linearBackwardAsync}. Blocks until they are complete.
+   *
+   * @param dy rows by outputs; only read
+   * @param x as given to the layer; only read; null without dW
+   * @param w as given to the layer; only read; null without dX
+   * @param dx a result like X; null: it is not computed
+   * @param dw a result like W; null: it is not computed
+   * @param dbias a result: a row with a value for each output; null: it is not computed
+   * @param layer of which opW, the arithmetic and {@link Linear#accumulate} apply
+   */
+  public void linearBackward(Matrix dy, Matrix x, Matrix w, Matrix dx, Matrix dw, Matrix dbias, Linear layer) {
+    layer.backward(dy, x, w, dx, dw, dbias).run(context);
+  }
+
+  /**
+   * Attention: O = softmax(scale * Q * K^T + mask) * V for each head of each batch. K and V may have fewer heads than Q, of
+   * which each serves as many of Q.
+   *
+   * @param q the queries; only read
+   * @param k the keys; only read
+   * @param v a value for each key; only read
+   * @param o the result, with Q's heads and tokens and V's width
+   * @param how mask, scale, workspace and arithmetic
+   * @param submit order and priority
+   * @return a future of O
+   */
+  public Job<Heads> attentionAsync(Heads q, Heads k, Heads v, Heads o, Attention how, Submit submit) {
+    return how.forward(q, k, v, o).submit(context, submit);
+  }
+
+  /**
+   * Attention, as that of {@link #attentionAsync}. Blocks until O is complete.
+   *
+   * @param q the queries; only read
+   * @param k the keys; only read
+   * @param v a value for each key; only read
+   * @param o the result, with Q's heads and tokens and V's width
+   * @param how mask, scale, workspace and arithmetic
+   * @return O
+   */
+  public Heads attention(Heads q, Heads k, Heads v, Heads o, Attention how) {
+    return how.forward(q, k, v, o).run(context);
+  }
+
+  /**
+   * The gradients of an attention as one job. Of heads that serve several of Q, dK and dV are the sums.
+   *
+   * @param q as given to the attention, and so are k and v; only read
+   * @param k only read
+   * @param v only read
+   * @param dO the gradient of the loss with respect to O; only read
+   * @param dq a result like Q; null: it is not computed
+   * @param dk a result like K; null: it is not computed
+   * @param dv a result like V; null: it is not computed
+   * @param how as given to the attention
+   * @param submit order and priority
+   * @return a future without a result
+   */
+  public Job<Void> attentionBackwardAsync(
+      Heads q, Heads k, Heads v, Heads dO, Heads dq, Heads dk, Heads dv, Attention how, Submit submit) {
+    return how.backward(q, k, v, dO, dq, dk, dv).submit(context, submit);
+  }
+
+  /**
+   * The gradients of an attention, as those of {@link #attentionBackwardAsync}. Blocks until they are complete.
+   *
+   * @param q as given to the attention, and so are k and v; only read
+   * @param k only read
+   * @param v only read
+   * @param dO the gradient of the loss with respect to O; only read
+   * @param dq a result like Q; null: it is not computed
+   * @param dk a result like K; null: it is not computed
+   * @param dv a result like V; null: it is not computed
+   * @param how as given to the attention
+   */
+  public void attentionBackward(Heads q, Heads k, Heads v, Heads dO, Heads dq, Heads dk, Heads dv, Attention how) {
+    how.backward(q, k, v, dO, dq, dk, dv).run(context);
   }
 }

@@ -6,51 +6,10 @@ import static org.junit.Assert.assertSame;
 import static org.junit.Assert.assertThrows;
 import static org.junit.Assert.assertTrue;
 
-import java.util.Arrays;
-import java.util.Collection;
-import org.junit.After;
-import org.junit.Before;
 import org.junit.Test;
-import org.junit.runner.RunWith;
-import org.junit.runners.Parameterized;
 
-/** The operations of layers.h, on both kinds of device. */
-@RunWith(Parameterized.class)
-public class LayersTest {
-  private static final Submit DEFAULTS = new Submit();
-
-  @Parameterized.Parameters(name = "{0}")
-  public static Collection<Object[]> devices() {
-    return Arrays.asList(new Object[][] {{"cpu"}, {"sim:h200"}});
-  }
-
-  @Parameterized.Parameter public String device;
-
-  private Context context;
-
-  @Before
-  public void open() {
-    context = Context.open(device);
-  }
-
-  @After
-  public void close() {
-    context.close();
-  }
-
-  /** Values in the device's memory. */
-  private Matrix place(long rows, long cols, double... values) {
-    Matrix made = context.deviceMatrix(DType.F64, rows, cols);
-    context.copyAsync(made, Matrix.of(values, rows, cols)).join();
-    return made;
-  }
-
-  private double[] fetch(Matrix from) {
-    double[] values = new double[(int) (from.rows() * from.cols())];
-    context.copyAsync(Matrix.of(values, from.rows(), from.cols()), from).join();
-    return values;
-  }
-
+/** The operations of layers.h, convert.h and gather.h, on both kinds of device. */
+public class LayersTest extends DeviceTest {
   @Test
   public void functionsOfElements() {
     Matrix a = place(2, 2, -1, 2, -3, 4);
@@ -69,6 +28,8 @@ public class LayersTest {
     Matrix y = place(2, 2, 9, 9, 9, 9);
     context.layers().softmaxAsync(x, y).join();
     assertArrayEquals(new double[] {0.25, 0.75, 0.5, 0.5}, fetch(y), 1e-14);
+    context.layers().softmaxAsync(x, y, Mask.CAUSAL, 0, 1, DEFAULTS).join(); // a stack of two rows
+    assertArrayEquals(new double[] {1, 0, 1, 0}, fetch(y), 0);
     context.layers().softmaxAsync(x, x, Mask.CAUSAL, 0, DEFAULTS).join();
     assertArrayEquals(new double[] {1, 0, 0.5, 0.5}, fetch(x), 1e-14);
   }
@@ -145,11 +106,6 @@ public class LayersTest {
           StreamGemmException.Unsupported.class, () -> context.layers().elementwiseAsync(Function.RELU, x, x));
       assertTrue(refused.getMessage(), refused.getMessage().contains("a is in host memory"));
     }
-  }
-
-  private void refused(String part, org.junit.function.ThrowingRunnable call) {
-    StreamGemmException.InvalidArgument error = assertThrows(StreamGemmException.InvalidArgument.class, call);
-    assertTrue(error.getMessage(), error.getMessage().contains(part));
   }
 
   @Test

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.streamgemm;
+
+import static java.lang.ref.Reference.reachabilityFence;
+
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.IdentityHashMap;
+import java.util.List;
+import java.util.Objects;
+import java.util.stream.Collectors;
+import org.streamgemm.internal.Native;
+import org.streamgemm.internal.RawConstants;
+
+/** A call of an operation of {@link Layers}, with its operands. */
+final class LayerCall<T> {
+  private static final Submit DEFAULTS = new Submit();
+
+  /** Sizes of an operand that is left out. */
+  static final Matrix NONE = Matrix.shape(DType.F32, 0, 0);
+
+  /** A call with the operands' addresses, in the order in which they were named; 0 of one that is left out. */
+  interface Call {
+    long submit(long context, long[] at, long stream, long after, int afterCount, int priority, int flags, long queue,
+        long tag, long options, long deadline, long label);
+  }
+
+  private static final class Operand {
+    final String name;
+    final Matrix matrix;
+    final boolean read;
+    final boolean written;
+
+    Operand(String name, Matrix matrix, boolean read, boolean written) {
+      this.name = name;
+      this.matrix = matrix;
+      this.read = read;
+      this.written = written;
+    }
+  }
+
+  private final T result;
+  private final List<Operand> operands = new ArrayList<>();
+  private Call call;
+
+  LayerCall(T result) {
+    this.result = result;
+  }
+
+  /** An operand that is read; null: it is left out. */
+  LayerCall<T> reads(String name, Matrix m) {
+    operands.add(new Operand(name, m, true, false));
+    return this;
+  }
+
+  /** A result; null: it is left out. One that is another operand, too, is the same Matrix. */
+  LayerCall<T> writes(String name, Matrix m) {
+    return writes(name, m, false);
+  }
+
+  /** A result; `readToo`: it is added to, or only a part of the matrix is written. */
+  LayerCall<T> writes(String name, Matrix m, boolean readToo) {
+    if (m != null && m.readOnly) throw new StreamGemmException.InvalidArgument(name + " is in a read-only buffer");
+    operands.add(new Operand(name, m, readToo, true));
+    return this;
+  }
+
+  /** The call that submits it. */
+  LayerCall<T> calls(Call made) {
+    call = made;
+    return this;
+  }
+
+  /** Submits the operation. */
+  Job<T> submit(Context context, Submit submit) {
+    long on = context.handle();
+    Operands prepared = prepared(context);
+    return context.launch(result, prepared, submit,
+        (stream, after, count, priority, flags, queue, tag, options, deadline, label)
+            -> call.submit(on, addresses(prepared), stream, after, count, priority, flags, queue, tag, options, deadline, label));
+  }
+
+  /** Submits the operation and waits for it. */
+  T run(Context context) {
+    long on = context.handle();
+    Operands prepared = prepared(context);
+    boolean well = false;
+    long job = 0;
+    try {
+      job = DEFAULTS.apply(
+          (stream, after, count, priority, flags, queue, tag, options, deadline, label)
+              -> call.submit(on, addresses(prepared), stream, after, count, priority, SubmitFlag.WILL_WAIT.value, queue,
+                  tag, options, deadline, label),
+          0, 0);
+      Native.sg_job_wait(job, RawConstants.SG_FOREVER);
+      well = true;
+      return result;
+    } finally {
+      if (job != 0) Native.sg_job_release(job);
+      prepared.end(well);
+      reachabilityFence(this);
+      reachabilityFence(context);
+    }
+  }
+
+  private Operands prepared(Context context) {
+    return context.operands(
+        operands.stream().map(o -> o.matrix).filter(Objects::nonNull).collect(Collectors.toList()));
+  }
+
+  private long[] addresses(Operands prepared) {
+    IdentityHashMap<Matrix, Long> known = new IdentityHashMap<>();
+    return operands.stream()
+        .mapToLong(o -> o.matrix == null ? 0 : known.computeIfAbsent(o.matrix, m -> address(prepared, m, o.name)))
+        .toArray();
+  }
+
+  private long address(Operands prepared, Matrix m, String name) {
+    boolean read = operands.stream().anyMatch(o -> o.matrix == m && o.read);
+    boolean written = operands.stream().anyMatch(o -> o.matrix == m && o.written);
+    return written ? prepared.writes(m, 1, 0, read, name) : prepared.reads(m, 1, 0, name);
+  }
+
+  /** The sizes of an operand that may be left out. */
+  static Matrix sizes(Matrix m) {
+    return m == null ? NONE : m;
+  }
+
+  /** Throws unless an operand, which may be null, has this shape, and its values follow each other row by row. */
+  static void requireContiguous(String name, Matrix m, long rows, long cols, DType... types) {
+    if (m == null) return;
+    boolean byRows = m.layout == Layout.ROW_MAJOR || rows == 1 || cols == 1;
+    boolean typed = types.length == 0 || Arrays.asList(types).contains(m.dtype);
+    if (m.rows != rows || m.cols != cols || !byRows || m.span(1, 0) != rows * cols || !typed)
+      throw new StreamGemmException.InvalidArgument(name + " is " + m + "; it must be " + rows + " x " + cols
+          + " contiguous values" + (types.length == 0 ? "" : " of " + types[0]) + (rows == 1 ? "" : ", row by row"));
+  }
+
+  /** Throws if an operand is missing that another one needs. */
+  static void requireFor(String needing, Object given, String name, Object needed) {
+    if (given != null && needed == null)
+      throw new StreamGemmException.InvalidArgument(name + " is null; " + needing + " needs it");
+  }
+}
