@@ -35,9 +35,8 @@ namespace StreamGemm {
 
     /// <summary>An array of batches of heads of tokens of elements.</summary>
     public static Heads Of<T>(T[,,,] array, DType dtype = 0) where T : struct {
-      if (array == null) throw new ArgumentNullException("array");
+      Matrix memory = Matrix.Of(array, dtype);
       long batch = array.GetLongLength(0), heads = array.GetLongLength(1), tokens = array.GetLongLength(2), width = array.GetLongLength(3);
-      var memory = new Matrix(array, 0, 0, array.LongLength, false, batch * heads * tokens, width, 0, Element<T>.Check(dtype), Layout.RowMajor);
       return new Heads(memory, 0, batch, heads, tokens, width, heads * tokens * width, tokens * width, width);
     }
 

@@ -329,4 +329,119 @@ public final class Layers {
   public void attentionBackward(Heads q, Heads k, Heads v, Heads dO, Heads dq, Heads dk, Heads dv, Attention how) {
     how.backward(q, k, v, dO, dq, dk, dv).run(context);
   }
+
+  /**
+   * A convolution of images: Y = activation(conv(X, W) + bias). As in PyTorch and ONNX, filters are not mirrored. Operands may
+   * be in any memory.
+   *
+   * @param x the images; only read
+   * @param w the filters: a row for each channel of Y, contiguous, in the order of the windows' layout; only read
+   * @param y the result, in the order of X, with as many rows and columns as there are windows
+   * @param how windows, groups, bias, activation and arithmetic
+   * @param submit order, priority, planning
+   * @return a future of Y
+   */
+  public Job<Images> conv2dAsync(Images x, Matrix w, Images y, Conv2d how, Submit submit) {
+    return how.forward(x, w, y).submit(context, submit);
+  }
+
+  /**
+   * A convolution of images, as that of {@link #conv2dAsync}. Blocks until Y is complete.
+   *
+   * @param x the images; only read
+   * @param w the filters: a row for each channel of Y, contiguous, in the order of the windows' layout; only read
+   * @param y the result, in the order of X, with as many rows and columns as there are windows
+   * @param how windows, groups, bias, activation and arithmetic
+   * @return Y
+   */
+  public Images conv2d(Images x, Matrix w, Images y, Conv2d how) {
+    return how.forward(x, w, y).run(context);
+  }
+
+  /**
+   * The gradients of a convolution as one job. dY is the gradient of the loss with respect to conv(X, W) + bias: the
+   * activation's derivative has been applied. dX alone is the transposed convolution of dY with W. Operands may be in any memory.
+   *
+   * @param dy like Y; only read
+   * @param x as given to the convolution; only read; null without dW
+   * @param w as given to the convolution; only read; null without dX
+   * @param dx a result like X; null: it is not computed
+   * @param dw a result like W; null: it is not computed
+   * @param dbias a result: a row with a value for each channel of Y; null: it is not computed
+   * @param how as given to the convolution; its bias and activation are not used
+   * @param submit order, priority, planning
+   * @return a future without a result
+   */
+  public Job<Void> conv2dBackwardAsync(
+      Images dy, Images x, Matrix w, Images dx, Matrix dw, Matrix dbias, Conv2d how, Submit submit) {
+    return how.backward(dy, x, w, dx, dw, dbias).submit(context, submit);
+  }
+
+  /**
+   * The gradients of a convolution, as those of {@link #conv2dBackwardAsync}. Blocks until they are complete.
+   *
+   * @param dy like Y; only read
+   * @param x as given to the convolution; only read; null without dW
+   * @param w as given to the convolution; only read; null without dX
+   * @param dx a result like X; null: it is not computed
+   * @param dw a result like W; null: it is not computed
+   * @param dbias a result: a row with a value for each channel of Y; null: it is not computed
+   * @param how as given to the convolution; its bias and activation are not used
+   */
+  public void conv2dBackward(Images dy, Images x, Matrix w, Images dx, Matrix dw, Matrix dbias, Conv2d how) {
+    how.backward(dy, x, w, dx, dw, dbias).run(context);
+  }
+
+  /**
+   * The windows of images as a matrix, of any type.
+   *
+   * @param x the images, or a range of their channels; only read
+   * @param matrix the result: a row for each window of each image, a column for each of its pixels in each channel
+   * @param windows the windows, and the order of the columns
+   * @param submit order and priority
+   * @return a future of the matrix
+   */
+  public Job<Matrix> im2colAsync(Images x, Matrix matrix, Windows windows, Submit submit) {
+    return Conv2d.im2col(x, matrix, windows).submit(context, submit);
+  }
+
+  /**
+   * The windows of images as a matrix, as that of {@link #im2colAsync}. Blocks until it is complete.
+   *
+   * @param x the images, or a range of their channels; only read
+   * @param matrix the result: a row for each window of each image, a column for each of its pixels in each channel
+   * @param windows the windows, and the order of the columns
+   * @return the matrix
+   */
+  public Matrix im2col(Images x, Matrix matrix, Windows windows) {
+    return Conv2d.im2col(x, matrix, windows).run(context);
+  }
+
+  /**
+   * The sums of windows: each element of the images becomes the sum of the elements of the matrix that {@link #im2colAsync} takes
+   * from it. That is its gradient.
+   *
+   * @param matrix the matrix of windows; only read
+   * @param x the result: images, or a range of their channels, of which alone something is written
+   * @param windows the windows, and the order of the columns
+   * @param accumulate the sums are added to the images; otherwise they replace them
+   * @param submit order and priority
+   * @return a future of the images
+   */
+  public Job<Images> col2imAsync(Matrix matrix, Images x, Windows windows, boolean accumulate, Submit submit) {
+    return Conv2d.col2im(matrix, x, windows, accumulate).submit(context, submit);
+  }
+
+  /**
+   * The sums of windows, as those of {@link #col2imAsync}. Blocks until they are complete.
+   *
+   * @param matrix the matrix of windows; only read
+   * @param x the result: images, or a range of their channels, of which alone something is written
+   * @param windows the windows, and the order of the columns
+   * @param accumulate the sums are added to the images; otherwise they replace them
+   * @return the images
+   */
+  public Images col2im(Matrix matrix, Images x, Windows windows, boolean accumulate) {
+    return Conv2d.col2im(matrix, x, windows, accumulate).run(context);
+  }
 }
