@@ -62,13 +62,7 @@ public final class Attention {
     return this;
   }
 
-  private Attention copy() {
-    Attention made = new Attention().scale(scale).workspace(workspace).compute(compute);
-    return mask == Mask.NONE ? made : made.causal(maskOffset);
-  }
-
   LayerCall<Heads> forward(Heads q, Heads k, Heads v, Heads o) {
-    Attention how = copy();
     requireLike(k, "k", q.memory.dtype, q.batch, k.heads, k.tokens, q.width);
     requireLike(v, "v", q.memory.dtype, q.batch, k.heads, k.tokens, v.width);
     requireLike(o, "o", q.memory.dtype, q.batch, q.heads, q.tokens, v.width);
@@ -78,13 +72,12 @@ public final class Attention {
         .calls((on, at, stream, after, count, priority, flags, queue, tag, options, deadline, label)
             -> Native.sg_flat_attention_async(on, q.in(at[0]), q.batchStride, q.headStride, q.tokenStride, k.in(at[1]),
                 k.batchStride, k.headStride, k.tokenStride, v.in(at[2]), v.batchStride, v.headStride, v.tokenStride,
-                o.in(at[3]), o.batchStride, o.headStride, o.tokenStride, q.memory.dtype.value, how.mask.value,
-                how.maskOffset, q.batch, q.heads, k.heads, q.tokens, k.tokens, q.width, v.width, how.scale, how.workspace,
-                how.compute.value, stream, after, count, priority, flags, queue, tag, options, deadline, label));
+                o.in(at[3]), o.batchStride, o.headStride, o.tokenStride, q.memory.dtype.value, mask.value,
+                maskOffset, q.batch, q.heads, k.heads, q.tokens, k.tokens, q.width, v.width, scale, workspace,
+                compute.value, stream, after, count, priority, flags, queue, tag, options, deadline, label));
   }
 
   LayerCall<Void> backward(Heads q, Heads k, Heads v, Heads dO, Heads givenDq, Heads givenDk, Heads givenDv) {
-    Attention how = copy();
     DType type = q.memory.dtype;
     requireLike(k, "k", type, q.batch, k.heads, k.tokens, q.width);
     requireLike(v, "v", type, q.batch, k.heads, k.tokens, v.width);
@@ -104,8 +97,8 @@ public final class Attention {
                 k.in(at[1]), k.batchStride, k.headStride, k.tokenStride, v.in(at[2]), v.batchStride, v.headStride,
                 v.tokenStride, dO.in(at[3]), dO.batchStride, dO.headStride, dO.tokenStride, dq.in(at[4]), dq.batchStride,
                 dq.headStride, dq.tokenStride, dk.in(at[5]), dk.batchStride, dk.headStride, dk.tokenStride, dv.in(at[6]),
-                dv.batchStride, dv.headStride, dv.tokenStride, type.value, how.mask.value, how.maskOffset, q.batch,
-                q.heads, k.heads, q.tokens, k.tokens, q.width, v.width, how.scale, how.workspace, how.compute.value,
+                dv.batchStride, dv.headStride, dv.tokenStride, type.value, mask.value, maskOffset, q.batch,
+                q.heads, k.heads, q.tokens, k.tokens, q.width, v.width, scale, workspace, compute.value,
                 stream, after, count, priority, flags, queue, tag, options, deadline, label));
   }
 

@@ -90,14 +90,8 @@ public final class Conv2d {
     return this;
   }
 
-  private Conv2d copy() {
-    Conv2d made = new Conv2d(windows.copy()).bias(bias).groups(groups).activation(activation).workspace(workspace);
-    return made.compute(compute).accumulate(accumulate);
-  }
-
   LayerCall<Images> forward(Images x, Matrix w, Images y) {
-    Conv2d how = copy();
-    Windows s = how.windows;
+    Windows s = windows;
     DType type = x.memory.dtype;
     requireSizes(x, "x", y, "y", type);
     LayerCall.requireContiguous("w", w, y.channels, filterSize(x), type);
@@ -106,8 +100,8 @@ public final class Conv2d {
         .calls((on, at, stream, after, count, priority, flags, queue, tag, options, deadline, label)
             -> Native.sg_flat_conv2d_async(on, at[0], x.memory.ld, at[3], y.memory.ld, at[1], at[2], x.memory.rows,
                 x.channels, x.height, x.width, s.kernelH, s.kernelW, s.strideH, s.strideW, s.dilationH, s.dilationW,
-                s.padTop, s.padLeft, s.padBottom, s.padRight, y.channels, how.groups, how.workspace, x.layout.value,
-                s.layout.value, type.value, how.activation.value, how.compute.value, stream, after, count, priority, flags,
+                s.padTop, s.padLeft, s.padBottom, s.padRight, y.channels, groups, workspace, x.layout.value,
+                s.layout.value, type.value, activation.value, compute.value, stream, after, count, priority, flags,
                 queue, tag, options, deadline, label));
   }
 
@@ -116,8 +110,7 @@ public final class Conv2d {
     LayerCall.requireFor("dw", dw, "x", x);
     LayerCall.requireContiguous("dbias", dbias, 1, dy.channels);
     Images of = dw != null ? x : dx; // has the sizes of X; null: the sums of dY alone, of any windows
-    Conv2d how = of == null ? new Conv2d(new Windows(1, 1)).accumulate(accumulate) : copy();
-    Windows s = how.windows;
+    Windows s = of == null ? new Windows(1, 1) : windows;
     DType type = dy.memory.dtype;
     if (of != null) {
       requireSizes(of, dw != null ? "x" : "dx", dy, "dy", type);
@@ -127,6 +120,7 @@ public final class Conv2d {
     }
     DType gradientType = dw != null ? dw.dtype : dbias != null ? dbias.dtype : type;
     LayerCall.requireContiguous("dbias", dbias, 1, dy.channels, gradientType);
+    long group = of == null ? 1 : groups;
     long channels = of == null ? 0 : of.channels;
     long height = of == null ? dy.height : of.height;
     long width = of == null ? dy.width : of.width;
@@ -138,8 +132,8 @@ public final class Conv2d {
         .calls((on, at, stream, after, count, priority, flags, queue, tag, options, deadline, label)
             -> Native.sg_flat_conv2d_backward_async(on, at[0], dy.memory.ld, at[1], strideX, at[2], at[3], strideDx, at[4],
                 at[5], dy.memory.rows, channels, height, width, s.kernelH, s.kernelW, s.strideH, s.strideW, s.dilationH,
-                s.dilationW, s.padTop, s.padLeft, s.padBottom, s.padRight, dy.channels, how.groups, how.workspace,
-                dy.layout.value, s.layout.value, type.value, gradientType.value, how.compute.value, how.accumulate ? 1 : 0,
+                s.dilationW, s.padTop, s.padLeft, s.padBottom, s.padRight, dy.channels, group, workspace,
+                dy.layout.value, s.layout.value, type.value, gradientType.value, compute.value, accumulate ? 1 : 0,
                 stream, after, count, priority, flags, queue, tag, options, deadline, label));
   }
 
@@ -158,8 +152,7 @@ public final class Conv2d {
   }
 
   /** The matrix of windows. */
-  static LayerCall<Matrix> im2col(Images x, Matrix matrix, Windows given) {
-    Windows s = given.copy();
+  static LayerCall<Matrix> im2col(Images x, Matrix matrix, Windows s) {
     requireType("matrix", matrix, x);
     return new LayerCall<>(matrix).reads("x", x.memory).writes("matrix", matrix)
         .calls((on, at, stream, after, count, priority, flags, queue, tag, options, deadline, label)
@@ -171,8 +164,7 @@ public final class Conv2d {
   }
 
   /** The sum of windows. */
-  static LayerCall<Images> col2im(Matrix matrix, Images x, Windows given, boolean accumulate) {
-    Windows s = given.copy();
+  static LayerCall<Images> col2im(Matrix matrix, Images x, Windows s, boolean accumulate) {
     requireType("matrix", matrix, x);
     return new LayerCall<>(x).reads("matrix", matrix).writes("x", x.memory, accumulate || x.isPart())
         .calls((on, at, stream, after, count, priority, flags, queue, tag, options, deadline, label)

@@ -191,15 +191,14 @@ public final class Layers {
    * @return a future of Y
    */
   public Job<Matrix> rotaryAsync(Matrix x, Matrix y, Rotary how, Submit submit) {
-    Rotary r = how.copy();
-    Matrix cos = LayerCall.sizes(r.cos);
-    Matrix sin = LayerCall.sizes(r.sin);
-    return new LayerCall<>(y).reads("x", x).reads("cos", r.cos).reads("sin", r.sin).writes("y", y)
+    Matrix cos = LayerCall.sizes(how.cos);
+    Matrix sin = LayerCall.sizes(how.sin);
+    return new LayerCall<>(y).reads("x", x).reads("cos", how.cos).reads("sin", how.sin).writes("y", y)
         .calls((on, at, stream, after, count, priority, flags, queue, tag, options, deadline, label)
             -> Native.sg_flat_rotary_async(on, at[0], x.rows, x.cols, x.ld, x.dtype.value, x.layout.value, at[3], y.rows,
                 y.cols, y.ld, y.dtype.value, y.layout.value, at[1], cos.rows, cos.cols, cos.ld, cos.dtype.value,
-                cos.layout.value, at[2], sin.rows, sin.cols, sin.ld, sin.dtype.value, sin.layout.value, r.headSize,
-                r.rotatedSize, r.firstPosition, r.sequenceLength, r.theta, r.pairs.value, r.inverse ? 1 : 0, stream, after,
+                cos.layout.value, at[2], sin.rows, sin.cols, sin.ld, sin.dtype.value, sin.layout.value, how.headSize,
+                how.rotatedSize, how.firstPosition, how.sequenceLength, how.theta, how.pairs.value, how.inverse ? 1 : 0, stream, after,
                 count, priority, flags, queue, tag, options, deadline, label))
         .submit(context, submit);
   }
@@ -443,5 +442,67 @@ public final class Layers {
    */
   public Images col2im(Matrix matrix, Images x, Windows windows, boolean accumulate) {
     return Conv2d.col2im(matrix, x, windows, accumulate).run(context);
+  }
+
+  /**
+   * A recurrent layer: an LSTM or a GRU over all steps of a batch of sequences, as one job.
+   *
+   * @param x the inputs; only read
+   * @param y the result: the state after each step
+   * @param layer cell, weights, states, reserve, direction
+   * @param submit order and priority
+   * @return a future of Y
+   */
+  public Job<Sequence> recurrentAsync(Sequence x, Sequence y, Recurrent layer, Submit submit) {
+    return layer.forward(x, y).submit(context, submit);
+  }
+
+  /**
+   * A recurrent layer, as that of {@link #recurrentAsync}. Blocks until Y is complete.
+   *
+   * @param x the inputs; only read
+   * @param y the result: the state after each step
+   * @param layer cell, weights, states, reserve, direction
+   * @return Y
+   */
+  public Sequence recurrent(Sequence x, Sequence y, Recurrent layer) {
+    return layer.forward(x, y).run(context);
+  }
+
+  /**
+   * The gradients of a recurrent layer as one job. Of a GRU whose reset gate comes before the product there are none.
+   *
+   * @param x as given to the layer; only read
+   * @param y as the layer computed it; only read
+   * @param layer as for the layer, with the reserve that it has written; its biases and last states are not used
+   * @param gradients those of the results, and the results
+   * @param submit order and priority
+   * @return a future without a result
+   */
+  public Job<Void> recurrentBackwardAsync(
+      Sequence x, Sequence y, Recurrent layer, RecurrentGradients gradients, Submit submit) {
+    return layer.backward(x, y, gradients).submit(context, submit);
+  }
+
+  /**
+   * The gradients of a recurrent layer, as those of {@link #recurrentBackwardAsync}. Blocks until they are complete.
+   *
+   * @param x as given to the layer; only read
+   * @param y as the layer computed it; only read
+   * @param layer as for the layer, with the reserve that it has written; its biases and last states are not used
+   * @param gradients those of the results, and the results
+   */
+  public void recurrentBackward(Sequence x, Sequence y, Recurrent layer, RecurrentGradients gradients) {
+    layer.backward(x, y, gradients).run(context);
+  }
+
+  /**
+   * Memory for what the gradients of a recurrent layer need: {@link Recurrent#reserve}.
+   *
+   * @param y the layer's result
+   * @return a matrix in device memory of its own
+   */
+  public Matrix recurrentReserve(Sequence y) {
+    return context.deviceMatrix(Recurrent.reserveType(y), y.memory.rows, Recurrent.reserveWidth(y));
   }
 }

@@ -72,14 +72,11 @@ public final class Linear {
 
   LayerCall<Matrix> forward(Matrix x, Matrix w, Matrix y) {
     LayerCall.requireContiguous("bias", bias, 1, y.cols, y.dtype);
-    int op = opW.value;
-    int last = activation.value;
-    int least = compute.value;
     return new LayerCall<>(y).reads("x", x).reads("w", w).reads("bias", bias).writes("y", y)
         .calls((on, at, stream, after, count, priority, flags, queue, tag, options, deadline, label)
             -> Native.sg_flat_linear_async(on, at[0], x.rows, x.cols, x.ld, x.dtype.value, x.layout.value, at[1], w.rows,
                 w.cols, w.ld, w.dtype.value, w.layout.value, at[3], y.rows, y.cols, y.ld, y.dtype.value, y.layout.value,
-                at[2], op, last, least, stream, after, count, priority, flags, queue, tag, options, deadline, label));
+                at[2], opW.value, activation.value, compute.value, stream, after, count, priority, flags, queue, tag, options, deadline, label));
   }
 
   LayerCall<Void> backward(Matrix dy, Matrix x, Matrix w, Matrix dx, Matrix dw, Matrix dbias) {
@@ -93,9 +90,6 @@ public final class Linear {
     Matrix sizesDx = LayerCall.sizes(dx);
     Matrix sizesDw = LayerCall.sizes(dw);
     int biasType = LayerCall.sizes(dbias).dtype.value;
-    int op = opW.value;
-    int least = compute.value;
-    int adds = accumulate ? 1 : 0;
     return new LayerCall<Void>(null).reads("dy", dy).reads("x", forDw).reads("w", forDx).writes("dx", dx)
         .writes("dw", dw, accumulate).writes("dbias", dbias, accumulate)
         .calls((on, at, stream, after, count, priority, flags, queue, tag, options, deadline, label)
@@ -103,7 +97,7 @@ public final class Linear {
                 at[1], sizesX.rows, sizesX.cols, sizesX.ld, sizesX.dtype.value, sizesX.layout.value, at[2], sizesW.rows,
                 sizesW.cols, sizesW.ld, sizesW.dtype.value, sizesW.layout.value, at[3], sizesDx.rows, sizesDx.cols,
                 sizesDx.ld, sizesDx.dtype.value, sizesDx.layout.value, at[4], sizesDw.rows, sizesDw.cols, sizesDw.ld,
-                sizesDw.dtype.value, sizesDw.layout.value, at[5], biasType, op, least, adds, stream, after, count, priority,
+                sizesDw.dtype.value, sizesDw.layout.value, at[5], biasType, opW.value, compute.value, accumulate ? 1 : 0, stream, after, count, priority,
                 flags, queue, tag, options, deadline, label));
   }
 }

@@ -9,7 +9,7 @@ import java.util.regex.Pattern;
 final class Names {
   /** A struct, perhaps one of an array, and the path to a field: {@code descs[2]->b.rows}, {@code submit->plan->parts}. */
   private static final Pattern FIELD =
-      Pattern.compile("\\b(descs\\[(\\d+)\\]|desc|submit|options)((?:->[a-z_]+(?:\\[\\d+\\])?)+)(?:\\.([a-z_]+))?");
+      Pattern.compile("\\b(descs\\[(\\d+)\\]|desc|submit|options)((?:->[a-z_0-9]+(?:\\[\\d+\\])?)+)(?:\\.([a-z_]+))?");
   private static final Pattern WORD = Pattern.compile("\\b(?:descs|desc|dst_pitch|src_pitch|dst|src|op_w)\\b");
   private static final Pattern AFTER_UNDERSCORE = Pattern.compile("_([a-z])");
 

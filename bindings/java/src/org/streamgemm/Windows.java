@@ -118,11 +118,6 @@ public final class Windows {
     return size == 0 || room < 0 ? 0 : room / stride + 1;
   }
 
-  Windows copy() {
-    Windows made = new Windows(kernelH, kernelW).stride(strideH, strideW).dilation(dilationH, dilationW).layout(layout);
-    return made.padding(padTop, padLeft, padBottom, padRight);
-  }
-
   static long requireRange(String name, long value, long least) {
     if (value < least || value >= 1L << 29)
       throw new StreamGemmException.InvalidArgument(name + " is " + value + "; it must be from " + least + " to 2^29 - 1");
