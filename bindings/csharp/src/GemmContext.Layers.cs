@@ -189,7 +189,7 @@ namespace StreamGemm {
       if (result.ReadOnly) throw new ArgumentException(name + " is read-only memory", name);
     }
 
-    static void RequireContiguous(in Matrix values, long rows, long cols, DType type, string name) {
+    internal static void RequireContiguous(in Matrix values, long rows, long cols, DType type, string name) {
       if (values.DType == 0) return;
       bool byRows = values.Layout == Layout.RowMajor || rows == 1 || cols == 1;
       if (values.Rows != rows || values.Cols != cols || !byRows || values.Span != rows * cols || (type != 0 && values.DType != type))

@@ -11,7 +11,7 @@ namespace StreamGemm {
     static readonly Regex word = new Regex(@"\b(?:descs|desc|dst_pitch|src_pitch|dst|src|op_w)\b", RegexOptions.CultureInvariant);
     // Fields that are parameters; the others are properties of the options.
     static readonly Regex parameter = new Regex(
-      @"^(([abcxywqkvo]|gamma|beta|scales)(\[\d+\])?|zero_points|block_size|d[xywqkv]|d_o|dbias|matrix|windows|w_[ih]h)$", RegexOptions.CultureInvariant);
+      @"^(([abcxywqkvo]|gamma|beta|scales)(\[\d+\])?|zero_points|block_size|d[xywqkv]|d_o|dbias|matrix|windows|table|indices|w_[ih]h)$", RegexOptions.CultureInvariant);
     static readonly Regex gradient = new Regex("^d(hn|cn|h0|c0|w_[ih]h|bias_[ih]h)$", RegexOptions.CultureInvariant);
     // Fields of an sg_plan_options, which is SubmitOptions.Plan wherever a call takes one.
     static readonly Regex plan = new Regex("^(Split|Parts|Streams|Tile[MNK]|Place[ABC])$", RegexOptions.CultureInvariant);
@@ -30,7 +30,7 @@ namespace StreamGemm {
       if (gemm && parameter.IsMatch(path)) {
         name = grouped ? item + Pascal(path) : char.ToLowerInvariant(path[0]) + Pascal(path).Substring(1);
       } else {
-        name = Pascal(path == "bias_shape" ? "bias" : path);
+        name = Pascal(path == "bias_shape" ? "bias" : path == "flags" && gemm ? "gather_flags" : path);
         name = (grouped ? item + "Options." : gradient.IsMatch(path) ? "gradients." : plan.IsMatch(name) ? "options.Plan." : "options.") + name;
       }
       string component = found.Groups[4].Value;

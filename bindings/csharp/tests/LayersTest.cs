@@ -81,6 +81,34 @@ static class LayersTest {
     Expect.Throws<ArgumentException>(() => { context.DequantizeAsync(Quantization.I4, 3, x, scales, none, y); }, "blockSize is 3");
   }
 
+  static Indices OnTheDevice(int[,] words, IndexType type = IndexType.I32) {
+    Matrix made = context.AllocateDevice(4 * words.Length).Matrix(1, words.Length, DType.I32);
+    context.Copy(words, made);
+    return Indices.Of(made, type);
+  }
+
+  public static async Task RowsOfATable() {
+    Matrix table = Place(new double[,] { { 1, 2 }, { 3, 4 }, { 5, 6 } }), y = Place(new double[4, 2]);
+    await context.GatherAsync(table, OnTheDevice(new[,] { { 2, 0, 3, -1 } }), y);
+    Holds(new double[,] { { 5, 6 }, { 1, 2 }, { 0, 0 }, { 0, 0 } }, y, "by 32 bits");
+    Indices wide = OnTheDevice(new[,] { { 0, 1, 1, 0, -3, -1, 2, 0 } }, IndexType.I64);
+    context.Gather(table, wide, y, new GatherOptions { GatherFlags = GatherFlags.FromEnd | GatherFlags.Nan });
+    var first = new double[1, 2];
+    context.Copy(y.Block(0, 0, 1, 2), first);
+    Expect.True(double.IsNaN(first[0, 0]) && double.IsNaN(first[0, 1]), "2^32 is out of range");
+    Holds(new double[,] { { 3, 4 }, { 1, 2 }, { 5, 6 } }, y.Block(1, 0, 3, 2), "by 64 bits");
+    OnDevice.Refused("y is 4 x 2 F64, ld 2, RowMajor; 3 indices", () => { context.GatherAsync(table, new[] { 0, 1, 2 }, y); });
+    OnDevice.Refused("memory is 3 x 2", () => Indices.Of(table));
+    OnDevice.Refused("an index of 64 bits has two", () => Indices.Of(Matrix.Shape(1, 3, DType.I32), IndexType.I64));
+    Matrix whole = context.AllocateDevice(8).Matrix(1, 2, DType.I32);
+    Expect.Throws<NotSupportedException>(() => context.Gather(whole, OnTheDevice(new[,] { { 0 } }), whole, new GatherOptions { GatherFlags = GatherFlags.Nan }), "options.GatherFlags is 2");
+    OnDevice.Fails(soon => context.GatherAsync(table, OnTheDevice(new[,] { { 0, 0, 0, 0 } }), y, new GatherOptions { Deadline = soon }));
+    if (Harness.Device == "cpu") {
+      await context.GatherAsync(table, new long[] { 0, 1, 2, 0 }, y);
+      Holds(new double[,] { { 1, 2 }, { 3, 4 }, { 5, 6 }, { 1, 2 } }, y, "by an array");
+    }
+  }
+
   public static async Task ArraysArePinned() {
     var values = new double[,] { { -1, 2 } };
     if (Harness.Device != "cpu") {

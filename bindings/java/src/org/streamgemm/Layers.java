@@ -505,4 +505,32 @@ public final class Layers {
   public Matrix recurrentReserve(Sequence y) {
     return context.deviceMatrix(Recurrent.reserveType(y), y.memory.rows, Recurrent.reserveWidth(y));
   }
+
+  /**
+   * Rows of a table by their numbers: row i of Y is row indices[i] of the table, of any type. The row of an index out of range
+   * becomes 0, or NaN.
+   *
+   * @param table row major; only read
+   * @param indices as many as Y has rows; only read
+   * @param y the result, row major, with the table's columns
+   * @param submit order and priority
+   * @param flags whether indices below 0 count from the table's end, and whether rows become NaN
+   * @return a future of Y
+   */
+  public Job<Matrix> gatherAsync(Matrix table, Indices indices, Matrix y, Submit submit, GatherFlag... flags) {
+    return indices.gather(table, y, flags).submit(context, submit);
+  }
+
+  /**
+   * Rows of a table by their numbers, as those of {@link #gatherAsync}. Blocks until Y is complete.
+   *
+   * @param table row major; only read
+   * @param indices as many as Y has rows; only read
+   * @param y the result, row major, with the table's columns
+   * @param flags whether indices below 0 count from the table's end, and whether rows become NaN
+   * @return Y
+   */
+  public Matrix gather(Matrix table, Indices indices, Matrix y, GatherFlag... flags) {
+    return indices.gather(table, y, flags).run(context);
+  }
 }

@@ -94,6 +94,32 @@ public class LayersTest extends DeviceTest {
         () -> context.layers().dequantizeAsync(Quantization.I4, 2, x, scales, context.deviceMatrix(DType.I8, 1, 4), y, DEFAULTS));
   }
 
+  private Indices onDevice(Indices indices) {
+    Matrix made = context.deviceMatrix(DType.I32, 1, indices.memory().cols());
+    context.copyAsync(made, indices.memory()).join();
+    return Indices.of(made, indices.count() == made.cols() ? IndexType.I32 : IndexType.I64);
+  }
+
+  @Test
+  public void rowsOfATable() {
+    Layers layers = context.layers();
+    Matrix table = place(3, 2, 1, 2, 3, 4, 5, 6);
+    Matrix y = poisoned(4, 2);
+    assertSame(y, layers.gatherAsync(table, onDevice(Indices.of(2, 0, 3, -1)), y, DEFAULTS).join());
+    assertArrayEquals(new double[] {5, 6, 1, 2, 0, 0, 0, 0}, fetch(y), 0);
+    assertSame(y, layers.gather(table, onDevice(Indices.of(1L << 32, 1, -3, 2)), y, GatherFlag.FROM_END, GatherFlag.NAN));
+    assertArrayEquals(new double[] {Double.NaN, Double.NaN, 3, 4, 1, 2, 5, 6}, fetch(y), 0);
+    refused("y is f64 4 x 2 by rows, ld 2, on the device; 3 indices", () -> layers.gather(table, Indices.of(1, 2, 3), y));
+    refused("memory is f64 3 x 2", () -> Indices.of(table, IndexType.I32));
+    refused("an index of 64 bits has two", () -> Indices.of(context.deviceMatrix(DType.I32, 1, 3), IndexType.I64));
+    refused("table is 3 x 2; with y of 1 x 3", () -> layers.gather(table, onDevice(Indices.of(1)), poisoned(1, 3)));
+    fails(submit -> layers.gatherAsync(table, onDevice(Indices.of(0, 0, 0, 0)), y, submit));
+    if (device.equals("cpu")) {
+      layers.gather(table, Indices.of(0, 1, 2, 0), y);
+      assertArrayEquals(new double[] {1, 2, 3, 4, 5, 6, 1, 2}, fetch(y), 0);
+    }
+  }
+
   @Test
   public void arraysAreCopied() {
     double[] values = {-1, 2};
