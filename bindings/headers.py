@@ -16,7 +16,8 @@ enum or handle comes to every language by itself:
 - a function that takes an sg_..._callback is for C alone,
   and so is the former name of a function (@deprecated)              %ignore
 - a struct with a member of type sg_..._function is for C alone, and
-  so are the functions that take it                                  %ignore
+  so are the functions that take it and the members that point to it  %ignore
+- so is a member `char *`, a text to be filled                        %ignore
 - an array of addresses in a struct, `void *const *somethings`, is
   read one by one                                                    SG_ADDRESS_ARRAY(sg_x, somethings, something)
 - a comment that says "Never blocks." means it                       SG_QUICK(f), else SG_BLOCKS(f)
@@ -50,16 +51,28 @@ def in_order(texts):
     return done
 
 
-def rules_of(text):
+STRUCTS = r"typedef struct \w+ \{\s*size_t struct_size;(.*?)\} (\w+);"
+
+
+def for_c_alone(text):
+    """Its structs with a function."""
+    found = re.findall(STRUCTS, code_of(text), flags=re.S)
+    return {name for body, name in found if re.search(r"\bsg_\w+_function\b", body)}
+
+
+def rules_of(text, for_c):
     code = code_of(text)
     for handle in re.findall(r"typedef struct (\w+) \1;", code):
         yield f"SG_HANDLE({handle})"
-    for_c = set()
-    for body, name in re.findall(r"typedef struct \w+ \{\s*size_t struct_size;(.*?)\} (\w+);", code, flags=re.S):
-        if re.search(r"\bsg_\w+_function\b", body):
-            for_c.add(name)
+    for body, name in re.findall(STRUCTS, code, flags=re.S):
+        if name in for_c:
             yield f"%ignore {name};"
             continue
+        for struct, member in re.findall(r"\bconst (sg_\w+) \*(\w+);", body):
+            if struct in for_c:
+                yield f"%ignore {name}::{member};"
+        for text_to_fill in re.findall(r"^\s*char \*(\w+);", body, flags=re.M):
+            yield f"%ignore {name}::{text_to_fill};"
         for array in re.findall(r"\bvoid \*const \*(\w+s);", body):
             yield f"SG_ADDRESS_ARRAY({name}, {array}, {array.removesuffix('s')})"
         for entry, array in re.findall(r"\b(sg_\w+) (\w+)\[\w+\];", body):
@@ -83,7 +96,8 @@ def main():
     output, *headers = map(pathlib.Path, sys.argv[1:])
     texts = {h.name: h.read_text() for h in headers if h.name not in NOT_FOR_SWIG}
     order = in_order(texts)
-    lines = [rule for name in order for rule in rules_of(texts[name])]
+    for_c = set().union(*map(for_c_alone, texts.values()))
+    lines = [rule for name in order for rule in rules_of(texts[name], for_c)]
     lines += [f'%include "streamgemm/{name}"' for name in order]
     output.write_text("\n".join(lines) + "\n")
 

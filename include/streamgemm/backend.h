@@ -80,7 +80,8 @@ typedef enum sg_backend_command_kind {
   SG_BACKEND_ATTENTION = 16,  /**< sg_backend_attention. */
   SG_BACKEND_CELL = 17,       /**< sg_backend_cell. */
   SG_BACKEND_CELL_BACKWARD = 18,   /**< sg_backend_cell_backward. */
-  SG_BACKEND_SOFTMAX_BACKWARD = 19 /**< sg_backend_softmax_backward. */
+  SG_BACKEND_SOFTMAX_BACKWARD = 19, /**< sg_backend_softmax_backward. */
+  SG_BACKEND_CUSTOM = 20            /**< sg_backend_custom. */
 } sg_backend_command_kind;
 
 /** The beginning of every command. */
@@ -458,6 +459,21 @@ typedef struct sg_backend_softmax_backward {
   void *dx;                  /**< The result. */
   int64_t dx_row;            /**< From row to row of dX. */
 } sg_backend_softmax_backward;
+
+/** A function of the application's. Never a node of a graph. */
+typedef struct sg_backend_custom {
+  sg_backend_command header; /**< SG_BACKEND_CUSTOM. */
+  /** Enqueues the work on a native stream, whose device is current; or does it, if that is NULL. `operands`: the addresses at
+   *  which it accesses the memory. On failure a reason, possibly an empty one, is written to `message`
+   *  (SG_BACKEND_MESSAGE_SIZE bytes). */
+  sg_status (*run)(const void *what, void *native_stream, void *const *operands, int32_t operand_count, char *message);
+  const void *what;      /**< Passed to `run`; valid until the command has completed. */
+  void *operands[4];     /**< The addresses of the operands: of the device's memory, or pinned. */
+  uint64_t bytes[4];     /**< Of each. */
+  int32_t operand_count; /**< From 1 to 4. */
+  int32_t compute_units; /**< Multiprocessors that it occupies; 0: all; -1: none. */
+  double seconds;        /**< Expected time; 0: unknown. */
+} sg_backend_custom;
 
 /** The memory space of an address. */
 typedef struct sg_backend_space {

@@ -28,7 +28,7 @@ typedef enum sg_status {
   SG_STATUS_BUSY = -6,              /**< The state of the object does not allow it now (too late to cancel, still in use). */
   SG_STATUS_CANCELLED = -7,         /**< The job was cancelled; or the queue is closed and empty. */
   SG_STATUS_DEADLOCK = -8,          /**< The wait could never end: a callback waits for its own job. */
-  SG_STATUS_BACKEND_FAILURE = -9,   /**< The device or its library failed; the message carries its text. */
+  SG_STATUS_BACKEND_FAILURE = -9,   /**< The device, its library or the function of a custom operation failed; the message carries its text. */
   SG_STATUS_DEPENDENCY_FAILED = -10,/**< A predecessor failed: the job did not run, or its output is invalid. */
   SG_STATUS_SHUTDOWN = -11,         /**< The process is exiting; new work is refused. */
   SG_STATUS_INTERNAL = -12,         /**< A defect of the library. Please report it with its message. */

@@ -11,6 +11,7 @@
 #include <streamgemm/context.h>
 #include <streamgemm/conv.h>
 #include <streamgemm/convert.h>
+#include <streamgemm/custom.h>
 #include <streamgemm/event.h>
 #include <streamgemm/gather.h>
 #include <streamgemm/gemm.h>

@@ -43,6 +43,7 @@ const char *described(sg_operation operation) noexcept {
     case SG_OPERATION_RECURRENT: return "a recurrent layer";
     case SG_OPERATION_RECURRENT_BACKWARD: return "the gradients of a recurrent layer";
     case SG_OPERATION_ATTENTION_BACKWARD: return "the gradients of an attention";
+    case SG_OPERATION_CUSTOM: return "a custom operation";
   }
   return nullptr;
 }
@@ -132,6 +133,8 @@ void update(ref<graph> in, std::int32_t index, const submission &was, const sg_o
     case SG_OPERATION_ATTENTION_BACKWARD:
       return with(desc.attention_backward, sg_attention_backward_desc(SG_ATTENTION_BACKWARD_DESC_INIT),
                   "desc->attention_backward", submit_attention_backward);
+    case SG_OPERATION_CUSTOM:
+      return with(desc.custom, sg_custom_desc(SG_CUSTOM_DESC_INIT), "desc->custom", submit_custom);
     case SG_OPERATION_CONVERT:
       return with(desc.convert, sg_convert_desc(SG_CONVERT_DESC_INIT), "desc->convert", submit_convert);
     case SG_OPERATION_GATHER:

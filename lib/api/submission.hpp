@@ -151,6 +151,9 @@ void submit_convert(context &on, const sg_convert_desc &desc, const char *name, 
 // Submits a gather. `name`: as above.
 void submit_gather(context &on, const sg_gather_desc &desc, const char *name, checked_submit &order, sg_job **out_job);
 
+// Submits a custom operation. `name`: as above.
+void submit_custom(context &on, const sg_custom_desc &desc, const char *name, checked_submit &order, sg_job **out_job);
+
 // Submits operations of conv.h. `name`: as above.
 void submit_conv2d(context &on, const sg_conv2d_desc &desc, const char *name, checked_submit &order, sg_job **out_job);
 void submit_conv2d_backward(context &on, const sg_conv2d_backward_desc &desc, const char *name, checked_submit &order,

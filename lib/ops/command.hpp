@@ -15,6 +15,7 @@
 #include "ops/conv.hpp"
 #include "ops/convert.hpp"
 #include "ops/copy.hpp"
+#include "ops/custom.hpp"
 #include "ops/dequantize.hpp"
 #include "ops/elementwise.hpp"
 #include "ops/gather.hpp"
@@ -60,7 +61,7 @@ constexpr bool on_device(lane where) noexcept { return where.kind != lane_kind::
 using payload = std::variant<ops::copy_in, ops::copy_out, ops::pack, ops::unpack, ops::gemm, ops::reduce, ops::axpby,
                              ops::elementwise, ops::softmax, ops::norm, ops::dequantize, ops::rotary, ops::convert,
                              ops::gather, ops::im2col, ops::col2im, ops::conv, ops::attention, ops::cell,
-                             ops::cell_backward, ops::softmax_backward>;
+                             ops::cell_backward, ops::softmax_backward, ops::custom>;
 inline constexpr std::size_t operation_count = std::variant_size_v<payload>;
 
 struct command {

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdlib>
 #include <fstream>
 #include <future>
@@ -286,6 +287,70 @@ TEST_F(cuda, memory_of_the_callers) {
   ASSERT_CUDA(cudaHostRegister(registered.data(), 3 * bytes, cudaHostRegisterDefault));
   expect_gemm(registered.data(), registered.data() + n * n, registered.data() + 2 * n * n);
   EXPECT_CUDA(cudaHostUnregister(registered.data()));
+}
+
+// A custom operation's copy on its native stream, between two GEMMs, a long one of them; its device is current.
+struct native_copy {
+  std::atomic<int> calls{0}, wrong{0};
+  sg_status result = SG_STATUS_OK;
+  static sg_status run(const sg_custom_call *call, void *user) {
+    auto &own = *static_cast<native_copy *>(user);
+    int current = -1;
+    if (cudaGetDevice(&current) != cudaSuccess || current != 0 || !call->native_stream) ++own.wrong;
+    ++own.calls;
+    const auto in = static_cast<cudaStream_t>(call->native_stream);
+    if (cudaMemcpyAsync(call->operands[1], call->operands[0], bytes, cudaMemcpyDeviceToDevice, in) != cudaSuccess)
+      return SG_STATUS_BACKEND_FAILURE;
+    return own.result;
+  }
+};
+
+TEST_F(cuda, a_custom_operation_enqueues_on_a_native_stream) {
+  native_copy copy;
+  const device_matrix two, ones, middle, moved, out;
+  ASSERT_CUDA(cudaMemcpy(two.data, two_.data(), bytes, cudaMemcpyHostToDevice));
+  const matrix filled = all(1);
+  ASSERT_CUDA(cudaMemcpy(ones.data, filled.data(), bytes, cudaMemcpyHostToDevice));
+  const sg_custom_operand operands[] = {{middle.data, bytes, SG_ACCESS_READ, 0},
+                                        {moved.data, bytes, SG_ACCESS_WRITE, 0}};
+  sg_custom_desc desc = SG_CUSTOM_DESC_INIT;
+  desc.function = native_copy::run;
+  desc.user = &copy;
+  desc.operands = operands;
+  desc.operand_count = 2;
+  owned<sg_graph, sg_graph_release> recorded;
+  ASSERT_OK(sg_graph_create(context_, recorded.out()));
+  sg_submit record = SG_SUBMIT_INIT;
+  record.graph = recorded;
+  constexpr int rounds = 50;
+  for (sg_submit *submit : {static_cast<sg_submit *>(nullptr), &record}) {
+    matrix seen = all(-1);
+    for (int round = 0; round < (submit ? 1 : rounds); ++round) {
+      const sg_gemm_desc first = make_gemm(two.data, ones.data, middle.data, n, n, n);
+      const sg_gemm_desc second = make_gemm(two.data, moved.data, out.data, n, n, n);
+      ASSERT_OK(sg_gemm_async(context_, &first, submit, nullptr));
+      ASSERT_OK(sg_custom_async(context_, &desc, submit, nullptr));
+      ASSERT_OK(sg_gemm_async(context_, &second, submit, nullptr));
+      if (submit) continue;
+      ASSERT_OK(sg_copy(context_, seen.data(), out.data, bytes, nullptr));
+      ASSERT_EQ(all(4), seen);
+    }
+    if (!submit) continue;
+    ASSERT_CUDA(cudaMemset(out.data, 0, bytes));
+    for (int i = 0; i < 3; ++i) {
+      job done;
+      ASSERT_OK(sg_graph_run_async(recorded, nullptr, done.out()));
+      ASSERT_OK(sg_job_wait(done, SG_FOREVER));
+    }
+    ASSERT_CUDA(cudaMemcpy(seen.data(), out.data, bytes, cudaMemcpyDeviceToHost));
+    EXPECT_EQ(all(4), seen);
+  }
+  EXPECT_EQ(rounds + 3, copy.calls);
+  copy.result = SG_STATUS_OUT_OF_MEMORY;
+  EXPECT_STATUS(SG_STATUS_OUT_OF_MEMORY, sg_custom(context_, &desc, nullptr));
+  copy.result = SG_STATUS_OK;
+  EXPECT_OK(sg_custom(context_, &desc, nullptr));
+  EXPECT_EQ(0, copy.wrong);
 }
 
 // Memory from a pool, whose pointers the driver describes differently.

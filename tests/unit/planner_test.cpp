@@ -123,6 +123,21 @@ TEST(planner, chosen_is_never_slower_than_forced) {
     }
 }
 
+// A row times a matrix has few operations; memory is its bound, and a core has its share of that.
+TEST(planner, cores_share_what_memory_bounds) {
+  problem_form f;
+  f.m = 1, f.n = 50000, f.k = 600;  // 120 MB
+  for (int count : {2, 6}) {
+    const schedule s = plan(make(f), cores(count));
+    EXPECT_EQ(s.lanes[int(lane_kind::compute)], count);
+    EXPECT_LE(s.predicted_seconds, 1.1 * s.bound_seconds);
+  }
+  f.n = 10000;  // 24 MB: three parts
+  EXPECT_EQ(plan(make(f), cores(6)).lanes[int(lane_kind::compute)], 3);
+  f.n = 6000;
+  EXPECT_EQ(plan(make(f), cores(6)).lanes[int(lane_kind::compute)], 1);
+}
+
 TEST(planner, streaming_beats_the_forced_alternatives) {
   for (auto f : {pinned(2048, 2048, 2048), pinned(5000, 700, 900), pinned(300, 300, 20000)})
     for (sg_op op : {SG_OP_N, SG_OP_T})

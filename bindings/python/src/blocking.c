@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A blocking GEMM that a signal can interrupt. A GEMM that completes before a user could press a key is one call;
- * others are submitted and waited for in slices. A signal's exception cancels the job, and is raised when the job has
- * completed, because until then it uses the operands. */
+/* A blocking GEMM, or linear layer, that a signal can interrupt. One that completes before a user could press a key is
+ * one call; others are submitted and waited for in slices. A signal's exception cancels the job, and is raised when the
+ * job has completed, because until then it uses the operands. */
 #include "submission.h"
 
 enum { SLICE_NS = 20 * 1000 * 1000 };
@@ -45,18 +45,17 @@ static void cancel(PyObject *job, sg_job *handle) {
 }
 
 /* Completes within a few milliseconds: nothing is in flight before it, and it is small. */
-static bool is_soon_over(const sg_gemm_desc *d, const sg_submit *submit) {
-  const double k = (double)(d->op_a == SG_OP_N ? d->a.cols : d->a.rows);
-  return (double)d->c.rows * (double)d->c.cols * (k + 8) * (double)d->batch < 16e6 && !submit->stream &&
+static bool is_soon_over(const blocking_call *c, const sg_submit *submit) {
+  return (double)c->rows * (double)c->cols * ((double)c->depth + 8) * (double)c->batch < 16e6 && !submit->stream &&
          submit->after_count == 0 && waiting == 0 && none_in_flight();
 }
 
-bool run_blocking(call *in, const sg_gemm_desc *d, const sg_submit *submit) {
+bool run_blocking(call *in, const blocking_call *c, const sg_submit *submit) {
   sg_context *const on = (sg_context *)(uintptr_t)in->to.handle;
   sg_status status;
-  if (is_soon_over(d, submit)) {
+  if (is_soon_over(c, submit)) {
     Py_BEGIN_ALLOW_THREADS
-    status = sg_gemm(on, d, submit);
+    status = c->run(on, c->desc, submit);
     Py_END_ALLOW_THREADS
   } else {
     sg_submit waited_for = *submit;
@@ -65,7 +64,7 @@ bool run_blocking(call *in, const sg_gemm_desc *d, const sg_submit *submit) {
     sweep_abandoned();
     ++waiting;
     Py_BEGIN_ALLOW_THREADS
-    status = sg_gemm_async(on, d, &waited_for, &handle);
+    status = c->start(on, c->desc, &waited_for, &handle);
     Py_END_ALLOW_THREADS
     job_submitted(in->job, handle, NULL);
     const bool ended = status != SG_STATUS_OK || wait_in_slices(handle, &status);

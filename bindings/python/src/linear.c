@@ -75,21 +75,32 @@ static sg_status run_linear(sg_context *on, const void *desc, const sg_submit *s
   return sg_linear_async(on, desc, submit, out);
 }
 
+static sg_status run_linear_to_its_end(sg_context *on, const void *desc, const sg_submit *submit) {
+  return sg_linear(on, desc, submit);
+}
+
+static PyObject *wait_for_linear(call *in, const order_arguments *order, const sg_linear_desc *d, PyObject *result) {
+  const blocking_call c = {d, run_linear_to_its_end, run_linear, d->y.rows, d->y.cols, d->x.cols, 1};
+  sg_submit submit;
+  return fill_order(in, order, &submit) && run_blocking(in, &c, &submit) ? Py_NewRef(result) : NULL;
+}
+
 /* submit_linear(type or graph, target, x, w, bias, out, op_w, activation, compute, stream, after, priority, untracked,
- * options, timeout, label): a Job whose result is out. */
+ * options, timeout, label, waits): a Job whose result is out, or if it waits, which no recording does, out. */
 PyObject *submit_linear(PyObject *self, PyObject *args) {
   PyObject *type, *to, *made = NULL, *result = NULL;
   linear_arguments g;
   order_arguments og = {0};
   call in = {.in_order = true};
   sg_linear_desc desc;
+  int waits;
   (void)self;
-  if (!PyArg_ParseTuple(args, "OOOOOOOOOOOOOOOO", &type, &to, &g.x, &g.w, &g.bias, &g.out, &g.op_w, &g.activation,
+  if (!PyArg_ParseTuple(args, "OOOOOOOOOOOOOOOOp", &type, &to, &g.x, &g.w, &g.bias, &g.out, &g.op_w, &g.activation,
                         &g.compute, &og.stream, &og.after, &og.priority, &og.untracked, &og.options, &og.timeout,
-                        &og.label))
+                        &og.label, &waits))
     return NULL;
   if (target_of(to, &in.to) && begin_operation(&in, type, &og) && fill_linear(&in, &desc, &result, &g))
-    made = submit_operation(&in, &og, run_linear, &desc, result);
+    made = waits ? wait_for_linear(&in, &og, &desc, result) : submit_operation(&in, &og, run_linear, &desc, result);
   call_done(&in);
   Py_CLEAR(result);
   return made;

@@ -11,6 +11,7 @@
  *   completions.c  completions, as they come through the queue
  *   operand.c, bias.c, result.c, gemm.c   the arguments of a GEMM as an sg_gemm_desc
  *   submit.c, blocking.c, group.c, copy.c, graph.c, pipeline.c   submissions: asynchronous, blocking, recorded
+ *   custom.c    functions in Python as operations, called on the library's threads
  *   layers.c, linear.c, attention.c, recurrent.c, convert.c, conv.c   other operations, submitted or recorded
  *   hooks.c     Python objects registered at import; errors
  */
@@ -143,12 +144,16 @@ bool none_in_flight(void);                                /* of the posted jobs 
 PyObject *drain(PyObject *self, PyObject *queue);
 PyObject *set_queue(PyObject *self, PyObject *handle);
 
-/* submit.c, group.c, copy.c, layers.c, pipeline.c; methods of the module */
+/* submit.c, group.c, copy.c, layers.c, pipeline.c, custom.c, ...; methods of the module */
 PyObject *submit_gemm(PyObject *self, PyObject *const *args, Py_ssize_t count);
 PyObject *submit_group(PyObject *self, PyObject *args);
 PyObject *submit_copy(PyObject *self, PyObject *args);
 PyObject *submit_layer(PyObject *self, PyObject *args);
 PyObject *push_batch(PyObject *self, PyObject *args);
+PyObject *add_function_stage(PyObject *self, PyObject *args);
+PyObject *submit_custom(PyObject *self, PyObject *args);
+PyObject *end_calls(PyObject *self, PyObject *unused);
+PyObject *forget_calls(PyObject *self, PyObject *unused);
 PyObject *submit_linear(PyObject *self, PyObject *args);
 PyObject *submit_attention(PyObject *self, PyObject *args);
 PyObject *submit_attention_backward(PyObject *self, PyObject *args);

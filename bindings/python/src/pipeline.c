@@ -71,3 +71,48 @@ PyObject *push_batch(PyObject *self, PyObject *args) {
   Py_XDECREF(result);
   return made;
 }
+
+/* `user`: a callable of a graph's handle and a batch, that records and returns a status. The thread is one of Python's
+ * that pushes or prepares. */
+static sg_status record_in_python(const sg_stage *stage, void *user) {
+  const PyGILState_STATE state = PyGILState_Ensure();
+  sg_status status = SG_STATUS_INTERNAL;
+  PyObject *returned = PyObject_CallFunction((PyObject *)user, "KL", (unsigned long long)(uintptr_t)stage->graph,
+                                             (long long)stage->batch);
+  if (returned) status = (sg_status)PyLong_AsLong(returned);
+  if (PyErr_Occurred()) PyErr_WriteUnraisable((PyObject *)user);
+  Py_XDECREF(returned);
+  PyGILState_Release(state);
+  return status;
+}
+
+/* add_function_stage(pipeline, callable, name, output_bytes, workspace_bytes, weights, weight_count, place), where
+ * weights is as in sg_flat_pipeline_add_stage: (input, output, workspace, [weights], index). */
+PyObject *add_function_stage(PyObject *self, PyObject *args) {
+  unsigned long long pipeline, output_bytes, workspace_bytes, weights;
+  PyObject *function;
+  int place;
+  sg_stage_desc desc = SG_STAGE_DESC_INIT;
+  sg_stage stage = SG_STAGE_INIT;
+  (void)self;
+  if (!PyArg_ParseTuple(args, "KOzKKKii", &pipeline, &function, &desc.name, &output_bytes, &workspace_bytes, &weights,
+                        &desc.weight_count, &place))
+    return NULL;
+  desc.output_bytes = output_bytes;
+  desc.workspace_bytes = workspace_bytes;
+  desc.weights = (const sg_weight *)(uintptr_t)weights;
+  desc.place = (sg_weights_place)place;
+  desc.function = record_in_python;
+  desc.user = function;
+  const sg_status status = sg_pipeline_add_stage((sg_pipeline *)(uintptr_t)pipeline, &desc, &stage);
+  if (status != SG_STATUS_OK) return raise_status(status, sg_last_error_message());
+  PyObject *addresses = PyList_New(0);
+  for (int32_t i = 0; addresses && i < desc.weight_count; ++i) {
+    PyObject *address = PyLong_FromVoidPtr(stage.weights[i]);
+    if (!address || PyList_Append(addresses, address) != 0) Py_CLEAR(addresses);
+    Py_XDECREF(address);
+  }
+  if (!addresses) return NULL;
+  return Py_BuildValue("KKKNi", (unsigned long long)(uintptr_t)stage.input, (unsigned long long)(uintptr_t)stage.output,
+                       (unsigned long long)(uintptr_t)stage.workspace, addresses, (int)stage.index);
+}

@@ -157,7 +157,15 @@ PyObject *submit_operation(call *in, const order_arguments *order, operation_fun
                            PyObject *result);
 
 /* blocking.c */
+/* A GEMM, or an operation that is one: rows x cols of results, each a sum of `depth` products. */
+typedef struct blocking_call {
+  const void *desc;
+  sg_status (*run)(sg_context *on, const void *desc, const sg_submit *submit);
+  operation_function start;
+  int64_t rows, cols, depth, batch;
+} blocking_call;
+
 /* Runs it until it completes; false: an exception, its own or that of a signal, which has cancelled it. */
-bool run_blocking(call *in, const sg_gemm_desc *d, const sg_submit *submit);
+bool run_blocking(call *in, const blocking_call *c, const sg_submit *submit);
 
 #endif

@@ -142,11 +142,25 @@ static PyObject *run_async(call *in, run_mode mode, const gemm_request *p, sg_su
   return posted(in, submit, status, handle, p->result);
 }
 
+static sg_status run_gemm_to_its_end(sg_context *on, const void *desc, const sg_submit *submit) {
+  return sg_gemm(on, desc, submit);
+}
+
+static sg_status start_gemm(sg_context *on, const void *desc, const sg_submit *submit, sg_job **out) {
+  return sg_gemm_async(on, desc, submit, out);
+}
+
+static bool wait_for(call *in, const sg_gemm_desc *d, const sg_submit *submit) {
+  const blocking_call c = {
+      d, run_gemm_to_its_end, start_gemm, d->c.rows, d->c.cols, d->op_a == SG_OP_N ? d->a.cols : d->a.rows, d->batch};
+  return run_blocking(in, &c, submit);
+}
+
 static PyObject *run_gemm(call *in, run_mode mode, gemm_request *p, const gemm_arguments *g,
                           const order_arguments *og) {
   sg_submit submit;
   if (!fill_gemm(in, p, g) || !fill_order(in, og, &submit)) return NULL;
-  if (mode == BLOCKING) return p->empty || run_blocking(in, &p->desc, &submit) ? Py_NewRef(p->result) : NULL;
+  if (mode == BLOCKING) return p->empty || wait_for(in, &p->desc, &submit) ? Py_NewRef(p->result) : NULL;
   if (!ready_to_post()) return NULL;
   return p->empty ? posted(in, &submit, SG_STATUS_OK, NULL, p->result) : run_async(in, mode, p, &submit);
 }

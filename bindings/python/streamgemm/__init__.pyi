@@ -568,6 +568,11 @@ class Graph(_Handle):
         mask_offset: int = ..., scale: float | None = ..., workspace: int = ..., compute: _Compute = ...,
         stream: Stream | None = ..., priority: int = ..., untracked: bool = ..., label: str | None = ...,
     ) -> Any: ...
+    def custom(
+        self, function: Callable[..., object], *, reads: Sequence[_Source] = ..., writes: Sequence[_Source] = ...,
+        updates: Sequence[_Source] = ..., seconds: float = ..., compute_units: int = ..., stream: Stream | None = ...,
+        priority: int = ..., untracked: bool = ..., label: str | None = ...,
+    ) -> Any: ...
     def convert(
         self, a: _Source, out: _Source | None = ..., *, dtype: str | None = ..., op_a: _Op = ...,
         stream: Stream | None = ..., priority: int = ..., untracked: bool = ..., label: str | None = ...,
@@ -653,10 +658,17 @@ class Pipeline(_Handle):
         weight_buffers: int = ..., batches_in_flight: int = ...,
         when_full: WhenFull | Literal["block", "refuse"] = ...,
     ) -> None: ...
+    @overload
+    def stage(
+        self, shape: Sequence[int], dtype: str | None = ..., *, weights: Sequence[_Array] = ..., workspace: int = ...,
+        place: WeightsPlace | Literal["auto", "resident", "streamed"] = ..., name: str | None = ..., function: None = ...,
+    ) -> Stage: ...
+    @overload
     def stage(
         self, shape: Sequence[int], dtype: str | None = ..., *, weights: Sequence[_Array] = ..., workspace: int = ...,
         place: WeightsPlace | Literal["auto", "resident", "streamed"] = ..., name: str | None = ...,
-    ) -> Stage: ...
+        function: Callable[[Stage, int], object],
+    ) -> None: ...
     @property
     def info(self) -> PipelineInfo: ...
     def describe(self) -> str: ...
@@ -720,7 +732,7 @@ class Context(_Handle):
     def __init__(
         self, device: str | None = ..., *, compute_lanes: int = ..., staging_threads: int = ...,
         memory_limit: int = ..., commands_in_flight: int = ..., job_limit: int = ...,
-        when_full: WhenFull | Literal["block", "refuse"] = ..., check_hazards: bool = ..., tune: bool = ...,
+        when_full: WhenFull | Literal["block", "refuse"] = ..., check_hazards: bool = ..., no_coalescing: bool = ..., tune: bool = ...,
     ) -> None: ...
     @property
     def device(self) -> DeviceInfo: ...
@@ -1087,6 +1099,16 @@ class Context(_Handle):
         head_size: int = ..., rotated_size: int = ..., position: int = ..., theta: float = ...,
         pairs: RotaryPairs | str = ..., inverse: bool = ..., stream: Stream | None = ..., after: Sequence[Job[Any]] = ...,
         priority: int = ..., untracked: bool = ..., timeout: float | None = ..., label: str | None = ...,
+    ) -> Any: ...
+    def custom_async(
+        self, function: Callable[..., object], *, reads: Sequence[_Source] = ..., writes: Sequence[_Source] = ...,
+        updates: Sequence[_Source] = ..., seconds: float = ..., compute_units: int = ..., stream: Stream | None = ...,
+        after: Sequence[Job[Any]] = ..., priority: int = ..., untracked: bool = ..., timeout: float | None = ..., label: str | None = ...,
+    ) -> Job[Any]: ...
+    def custom(
+        self, function: Callable[..., object], *, reads: Sequence[_Source] = ..., writes: Sequence[_Source] = ...,
+        updates: Sequence[_Source] = ..., seconds: float = ..., compute_units: int = ..., stream: Stream | None = ...,
+        after: Sequence[Job[Any]] = ..., priority: int = ..., untracked: bool = ..., timeout: float | None = ..., label: str | None = ...,
     ) -> Any: ...
     def convert_async(
         self, a: _Source, out: _Source | None = ..., *, dtype: str | None = ..., op_a: _Op = ...,

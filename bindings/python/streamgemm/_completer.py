@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The one thread of the process that completes jobs. It sleeps in the library until some have completed; no library
-thread ever runs Python."""
+"""The one thread of the process that completes jobs. It sleeps in the library until some have completed. Threads of the
+library run Python only in the functions of custom operations."""
 
 import atexit
 import os
@@ -68,8 +68,10 @@ def _run(queue):
 
 @atexit.register
 def _stop():
-    """At interpreter exit the thread stops first. Jobs in flight keep their memory until the process exits."""
+    """At interpreter exit the functions of custom operations end, and then the thread. Jobs in flight keep their memory until the
+    process exits."""
     global _thread, _queue, _ending
+    _raw.end_calls()
     with _lock:
         _ending = True
         _raw.set_queue(0)
@@ -88,6 +90,7 @@ def _after_fork():
     _thread = None
     _queue = 0
     _raw.set_queue(0)
+    _raw.forget_calls()
 
 
 os.register_at_fork(after_in_child=_after_fork)

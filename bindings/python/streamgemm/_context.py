@@ -7,6 +7,7 @@ from . import _raw
 from ._attention import AttentionMethods
 from ._conv import ConvMethods
 from ._convert import ConvertMethods
+from ._custom import CustomMethods
 from ._enums import MemoryKind, WhenFull, integer, set_field, value_of
 from ._graph import Graph
 from ._handles import Handle
@@ -23,17 +24,24 @@ from ._streams import Event, Stream, address_of
 from ._trace import Trace
 
 _numbers = itertools.count(1)
-_FLAGS = {"check_hazards": _raw.SG_CONTEXT_CHECK_HAZARDS, "tune": _raw.SG_CONTEXT_TUNE}
+_FLAGS = {
+    "check_hazards": _raw.SG_CONTEXT_CHECK_HAZARDS,
+    "no_coalescing": _raw.SG_CONTEXT_NO_COALESCING,
+    "tune": _raw.SG_CONTEXT_TUNE,
+}
 
 
-class Context(Handle, GemmMethods, LayerMethods, LinearMethods, AttentionMethods, RecurrentMethods, ConvertMethods, ConvMethods):
+class Context(
+    Handle, GemmMethods, LayerMethods, LinearMethods, AttentionMethods, RecurrentMethods, ConvertMethods, ConvMethods,
+    CustomMethods,
+):  # fmt: skip
     """A device with its streams, memory and jobs. Any thread may use it."""
 
     def __init__(self, device=None, **options):
         """Opens a device.
 
-        device: "auto", "cpu", "cuda:0", "sim:h200", ... options: check_hazards proves each schedule free of races; tune times
-        the device's kernels for each new shape; memory_limit, job_limit, when_full ("block", "refuse"), compute_lanes,
+        device: "auto", "cpu", "cuda:0", "sim:h200", ... options: check_hazards proves each schedule free of races;
+        no_coalescing never batches small GEMMs; tune times the device's kernels for each new shape; memory_limit, job_limit, when_full ("block", "refuse"), compute_lanes,
         staging_threads and commands_in_flight are the fields of sg_context_options.
         """
         struct = _raw.sg_context_options()

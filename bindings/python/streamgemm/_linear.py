@@ -25,7 +25,7 @@ class LinearMethods:
         """
         return _raw.submit_linear(
             Job, self._target or self._open_target(), x, w, bias, out, op_w, activation, compute, stream, after,
-            priority, untracked, options, timeout, label,
+            priority, untracked, options, timeout, label, False,
         )
 
     def linear(
@@ -37,10 +37,10 @@ class LinearMethods:
         x, w, bias, out, op_w, activation, compute, stream, after, priority, untracked, timeout, label, options: as for
         linear_async.
         """
-        return finished(self.linear_async(
-            x, w, bias, out, op_w=op_w, activation=activation, compute=compute, stream=stream, after=after,
-            priority=priority, untracked=untracked, timeout=timeout, label=label, options=options,
-        ))
+        return _raw.submit_linear(
+            Job, self._target or self._open_target(), x, w, bias, out, op_w, activation, compute, stream, after,
+            priority, untracked, options, timeout, label, True,
+        )
 
     def linear_backward_async(
         self, dy, x=None, w=None, *, dx=None, dw=None, dbias=None, op_w="N", accumulate=False, compute="exact",

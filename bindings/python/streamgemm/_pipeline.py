@@ -2,11 +2,13 @@
 """Pipelines: batches that pass through stages."""
 
 import ctypes
+import threading
+import weakref
 from typing import NamedTuple
 
 from . import _arrays, _raw
 from ._enums import MemoryKind, WeightsPlace, WhenFull, integer, set_field, value_of
-from ._errors import InvalidArgument
+from ._errors import Error, InvalidArgument
 from ._graph import Graph
 from ._handles import Handle
 from ._job import Job, finished
@@ -41,8 +43,23 @@ def _form(shape, dtype, name):
     return _Form(shape, dtype)
 
 
+class _Filled(NamedTuple):
+    """What the library says of a stage."""
+
+    graph: int
+    input: int
+    output: int
+    workspace: int
+    weights: list
+    index: int
+
+    def weight(self, i):
+        return self.weights[i]
+
+
 class Stage(Graph):
-    """A stage of a Pipeline; by Pipeline.stage. Its methods record operations on its operands, until the pipeline is prepared.
+    """A stage of a Pipeline; by Pipeline.stage. Its methods record operations on its operands, until the pipeline is prepared;
+    in the function of a stage, until that returns.
 
     input, output: arrays of each batch, as a Matrix without memory of its own. weights: a Matrix for each array of weights.
     """
@@ -79,6 +96,49 @@ class Stage(Graph):
         return form.at(address, self._pipeline._context, self._pipeline, offset)
 
 
+class _Recorder:
+    """The function of a stage, called for each batch with a Stage to record into."""
+
+    def __init__(self, pipeline, function, *forms):
+        self._pipeline = weakref.ref(pipeline)
+        self._function = function
+        self._forms = forms  # of the input, of the output, the weights, the workspace's bytes
+        self.addresses = None  # known when the stage is added
+
+    def __call__(self, graph, batch):
+        pipeline = self._pipeline()
+        stage = Stage(pipeline, _Filled(graph, *self.addresses), *self._forms)
+        try:
+            self._function(stage, batch)
+        except BaseException as error:
+            pipeline._calls.error = error
+            return _raw.SG_STATUS_BACKEND_FAILURE
+        finally:
+            pipeline._calls.kept.append(stage._kept)
+            stage.close()
+        return _raw.SG_STATUS_OK
+
+
+class _Calls(threading.local):
+    """The calls of functions within one call of a pipeline's method, on its thread."""
+
+    def __init__(self):
+        self.error = None
+        self.kept = []
+
+    def during(self, run):
+        """Calls run(kept): what the functions record is added to `kept`. Raises what a function has raised."""
+        self.error, self.kept = None, []
+        try:
+            return run(self.kept)
+        except Error:
+            if self.error is not None:
+                raise self.error from None
+            raise
+        finally:
+            self.error, self.kept = None, []
+
+
 class Pipeline(Handle):
     """Batches that pass through stages, beside their transfers and those of streamed weights; by Context.pipeline.
 
@@ -95,6 +155,7 @@ class Pipeline(Handle):
         self._context = context
         self._forms = [_form(shape, dtype, "shape")]
         self._kept = []
+        self._calls = _Calls()
         struct = _raw.sg_pipeline_options()
         known = [field for field in fields_of(_raw.sg_pipeline_options) if field != "input_bytes"]
         for name, value in options.items():
@@ -104,12 +165,13 @@ class Pipeline(Handle):
         struct.input_bytes = self._forms[0].nbytes
         self._own(_raw.sg_pipeline_create(context._open(), struct), _raw.sg_pipeline_release)
 
-    def stage(self, shape, dtype=None, *, weights=(), workspace=0, place="auto", name=None):
-        """Adds the next stage: a Stage, whose operations are recorded by its methods.
+    def stage(self, shape, dtype=None, *, weights=(), workspace=0, place="auto", name=None, function=None):
+        """Adds the next stage: a Stage, whose operations are recorded by its methods; or None with a function.
 
         shape, dtype: of its output; dtype None: as its input. weights: arrays, which are unchanged until the pipeline is closed
         and its batches have completed. workspace: bytes. place: "auto", "resident" or "streamed" weights. name: in messages
-        and labels.
+        and labels. function: called as function(stage, batch) for each batch, on the thread that pushes it, to record the
+        operations of this batch; with the batch -1 when the pipeline is prepared: what is recorded then is only planned.
         """
         form = _form(shape, self._forms[-1].dtype if dtype is None else dtype, "shape")
         arrays = tuple(_arrays.look(each, f"weights[{i}]") for i, each in enumerate(weights))
@@ -119,9 +181,11 @@ class Pipeline(Handle):
             if first != each.address:
                 raise InvalidArgument(f"weights[{i}] runs backwards")
             pairs[2 * i], pairs[2 * i + 1] = first, last - first
+        workspace = integer(workspace, "workspace", 0, (1 << 61) - 1)
+        if function is not None:
+            return self._function_stage(function, form, arrays, pairs, workspace, place, name)
         text = ctypes.create_string_buffer(name.encode()) if name is not None else None
         filled = _raw.sg_stage()
-        workspace = integer(workspace, "workspace", 0, (1 << 61) - 1)
         _raw.sg_flat_pipeline_add_stage(
             self._open(), ctypes.addressof(text) if text else 0, form.nbytes, workspace,
             ctypes.addressof(pairs) if arrays else 0, len(arrays), value_of(WeightsPlace, place, "place"), filled,
@@ -131,14 +195,35 @@ class Pipeline(Handle):
         self._kept.append((arrays, made._kept))
         return made
 
+    def _function_stage(self, function, form, arrays, pairs, workspace, place, name):
+        if not callable(function):
+            raise TypeError(f"function is {function!r}, which cannot be called")
+        recorder = _Recorder(self, function, self._forms[-1], form, arrays, workspace)
+        recorder.addresses = _raw.add_function_stage(
+            self._open(), recorder, name, form.nbytes, workspace, ctypes.addressof(pairs) if arrays else 0, len(arrays),
+            value_of(WeightsPlace, place, "place"),
+        )  # fmt: skip
+        self._forms.append(form)
+        self._kept.append((arrays, recorder))
+
+    def _prepare(self, run):
+        """What functions record for no batch is planned again for free memory: it stays."""
+
+        def keep(kept):
+            self._kept.append(kept)
+            return run()
+
+        return self._calls.during(keep)
+
     @property
     def info(self):
         """What was chosen and predicted, a PipelineInfo; prepares the pipeline."""
-        return PipelineInfo._read(_raw.sg_pipeline_prepare, self._open())
+        return self._prepare(lambda: PipelineInfo._read(_raw.sg_pipeline_prepare, self._open()))
 
     def describe(self):
         """The prepared pipeline as text: memory, predicted times, and what limits it."""
-        _raw.sg_pipeline_prepare(self._open(), _raw.sg_pipeline_info())  # other threads run meanwhile
+        # Other threads run meanwhile.
+        self._prepare(lambda: _raw.sg_pipeline_prepare(self._open(), _raw.sg_pipeline_info()))
         return _raw.pipeline_text(self._open())
 
     def push_async(self, x, out=None, *, stream=None, after=(), priority=0, untracked=False, timeout=None, label=None):
@@ -148,9 +233,10 @@ class Pipeline(Handle):
         None makes a new one. stream, after, priority, untracked, timeout, label: as for Context.gemm_async.
         """
         forms = tuple(Matrix.placeholder(form.shape, form.dtype) for form in (self._forms[0], self._forms[-1]))
-        return _raw.push_batch(
-            Job, self._open(), self._target, forms, self._kept, x, out, stream, after, priority, untracked, timeout, label,
-        )  # fmt: skip
+        return self._calls.during(lambda kept: _raw.push_batch(
+            Job, self._open(), self._target, forms, (self._kept, kept), x, out, stream, after, priority, untracked, timeout,
+            label,
+        ))  # fmt: skip
 
     def push(self, x, out=None, *, stream=None, after=(), priority=0, untracked=False, timeout=None, label=None):
         """Pushes a batch, waits, and returns its result. x, out, stream, after, priority, untracked, timeout, label: as for

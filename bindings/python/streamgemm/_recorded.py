@@ -4,6 +4,7 @@
 from . import _raw
 from ._conv import col2im_arguments, im2col_arguments, size_arguments, window_arguments
 from ._convert import gather_arguments
+from ._custom import custom_arguments
 from ._enums import Function, Mask, Op, Quantization, RotaryPairs, integer, value_of
 from ._layers import CAUSAL_SOFTMAX, ELEMENTWISE, LAYER_NORM, RMS_NORM, SOFTMAX
 from ._recurrent import backward_arguments, gru_arguments, lstm_arguments
@@ -91,7 +92,7 @@ class RecordedMethods:
         untracked, label, options: as for Context.linear_async."""
         return self._record(
             _raw.submit_linear, x, w, bias, out, op_w, activation, compute, stream, _NOTHING, priority, untracked, options,
-            None, label,
+            None, label, False,
         )
 
     def linear_backward(
@@ -200,6 +201,17 @@ class RecordedMethods:
         return self._record(
             _raw.submit_gather, *gather_arguments(table, indices, out, index_type, from_end, nan), stream, _NOTHING, priority,
             untracked, None, label,
+        )
+
+    def custom(
+        self, function, *, reads=_NOTHING, writes=_NOTHING, updates=_NOTHING, seconds=0.0, compute_units=0, stream=None,
+        priority=0, untracked=False, label=None,
+    ):
+        """Records a function as an operation; returns what it writes. function, reads, writes, updates, seconds, compute_units,
+        stream, priority, untracked, label: as for Context.custom_async."""
+        return self._record(
+            _raw.submit_custom, *custom_arguments(function, reads, writes, updates, seconds, compute_units), stream, _NOTHING,
+            priority, untracked, None, label,
         )
 
     def _record_recurrent(self, arguments, stream, priority, untracked, label):

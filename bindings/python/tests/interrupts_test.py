@@ -41,6 +41,7 @@ class Interrupts(DeviceTest):
             "gemm": lambda: context.gemm(gate.matrix, one, stream=context.stream()),
             "matmul": lambda: context.matmul(gate.matrix, one, after=[context.gemm_async(one, one)]),
             "gemm_grouped": lambda: context.gemm_grouped([(gate.matrix, one), (one, one)]),
+            "linear": lambda: context.linear(gate.matrix, one, stream=context.stream()),
             "copy": lambda: context.copy(np.empty((1, 1)), gate.matrix),
             "plan.run": lambda: plan.run(gate.matrix, one),
             "graph.run": graph.run,

@@ -33,6 +33,16 @@ class Linear(unittest.TestCase):
             self.assertIs(out, self.context.linear(x, w, None, out))
             self.near(x @ w, out)
 
+    def test_blocking_calls_of_any_size(self):
+        for rows, inputs, outputs in [(1, 0, 3), (0, 4, 3), (2, 4, 3), (1, 700, 3000), (300, 301, 302)]:
+            x, w, bias = self.array(rows, inputs), self.array(inputs, outputs), self.array(outputs)
+            self.near(x @ w + bias, self.context.linear(x, w, bias), 1e-11)
+        before = self.context.linear_async(x, w, bias)
+        self.near((x @ w + bias) @ w.T, self.context.linear(before, w, op_w="T", timeout=300), 1e-11)
+        long = self.array(1500, 1500)
+        with self.assertRaises(sg.DeadlineExceeded):
+            self.context.linear(self.context.gemm_async(long, long), long, timeout=0)
+
     def test_gradients(self):
         for shape in [(6,), (200, 6), (2, 3, 6)]:
             x, w, dy = self.array(*shape), self.array(6, 4), self.array(*shape[:-1], 4)

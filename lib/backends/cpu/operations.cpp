@@ -7,6 +7,7 @@
 #include "cell.hpp"
 #include "convert.hpp"
 #include "elementwise.hpp"
+#include "failure.hpp"
 #include "gather.hpp"
 #include "gemm.hpp"
 #include "layers.hpp"
@@ -139,6 +140,11 @@ sg_status conv(const sg_backend_command &what, workspace &space) noexcept {
 #endif
 }
 
+sg_status custom(const sg_backend_command &what, workspace &) noexcept {
+  const auto &x = as<sg_backend_custom>(what);
+  return x.run(x.what, nullptr, x.operands, x.operand_count, failure_text());
+}
+
 // By kind.
 constexpr operation operations[] = {
     {},
@@ -161,6 +167,7 @@ constexpr operation operations[] = {
     {sizeof(sg_backend_cell), supports_cell<sg_backend_cell>, cell},
     {sizeof(sg_backend_cell_backward), supports_cell<sg_backend_cell_backward>, cell_backward},
     {sizeof(sg_backend_softmax_backward), supports_softmax_backward, softmax_backward},
+    {sizeof(sg_backend_custom), always, custom},
 };
 
 constexpr bool fit() noexcept {

@@ -52,9 +52,15 @@ constexpr bool suits_small(const gemm_args &p) noexcept {
   return p.op_a == SG_OP_N && p.m <= largest_c && p.n <= largest_c && p.m * p.n <= largest_c;
 }
 
+// A matrix times a vector has a routine of its own in BLAS. One core of the EPYC, other programs beside it, us, our
+// small kernel or oneDNN to CBLAS (no record is kept): row-major W x 256^2 in cache: 19.5 to 4.3 | 4096^2: 6402 to 2725
+// | W^T x 4096^2: 10304 to 2416 | x W 4096^2: 6160 to 2440.
+constexpr bool is_matrix_vector(const gemm_args &p) noexcept { return p.m == 1 || p.n == 1; }
+
 sg_status run_best_f32(const gemm_args &p, workspace &space) noexcept {
   static const kernel small = small_kernel(SG_DTYPE_F32, SG_DTYPE_F32);
   static const kernel blas = of_cblas(SG_DTYPE_F32, SG_DTYPE_F32), dnn = of_onednn(SG_DTYPE_F32, SG_DTYPE_F32);
+  if (blas && is_matrix_vector(p)) return blas.run(p, space);
   if (small && suits_small(p)) return small.run(p, space);
   return (!dnn || (blas && suits_cblas(p)) ? blas : dnn).run(p, space);
 }

@@ -246,6 +246,7 @@ void stream::run_front(workspace &space) noexcept {
   sg_status alone = SG_STATUS_OK;
   space.stopped = owner_.stopped();
   space.command = what.done.fn != nullptr ? &what.done : nullptr;
+  failure_text()[0] = '\0';
   result.status = owner_.draining()    ? SG_STATUS_SHUTDOWN
                   : space.is_stopped() ? SG_STATUS_CANCELLED  // stopped while queued behind another command
                                        : execute(what, space, alone);
@@ -256,7 +257,8 @@ void stream::run_front(workspace &space) noexcept {
   queue_.pop();
   progress_->advance();
   if (done.fn == nullptr) return;
-  result.message = text_of(result.status != SG_STATUS_OK ? result.status : alone);
+  const bool is_told = result.status != SG_STATUS_OK && failure_text()[0] != '\0';
+  result.message = is_told ? failure_text() : text_of(result.status != SG_STATUS_OK ? result.status : alone);
   result.end_ns = now_ns();
   done.fn(done.user, &result);
 }

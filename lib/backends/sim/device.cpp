@@ -182,7 +182,8 @@ void sg_backend_stream::other(const sg_backend_command &command, sg_backend_done
   const operation *const what = operation_of(command.kind);
   if (!what) throw failure(SG_STATUS_UNSUPPORTED, "there is no command of kind %d", int{command.kind});
   if (!what->supports(command)) throw failure(SG_STATUS_UNSUPPORTED, "there is no %s of this type", what->name);
-  launch(what->name, device_.seconds_of(command), 0, what->work(*device_.memory_, command), done);
+  const std::int32_t units = command.kind == SG_BACKEND_CUSTOM ? as<sg_backend_custom>(command).compute_units : 0;
+  launch(what->name, device_.seconds_of(command), units, what->work(*device_.memory_, command), done);
 }
 
 void sg_backend_stream::enqueue(const sg_backend_command &command, sg_backend_done done) {

@@ -81,7 +81,7 @@ struct sg_backend_stream {
   struct located_gemm;
   located_gemm located(const sg_backend_gemm &gemm) const;
   void other(const sg_backend_command &command, sg_backend_done done);
-  // `units`: occupied multiprocessors; 0: all.
+  // `units`: occupied multiprocessors; 0: all; negative: none.
   void launch(const char *what, double seconds, std::int32_t units, std::function<void()> work, sg_backend_done done);
 
   sg_backend_device &device_;

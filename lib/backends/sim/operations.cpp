@@ -5,6 +5,7 @@
 #include "axpby.hpp"
 #include "cell.hpp"
 #include "convert.hpp"
+#include "custom.hpp"
 #include "gather.hpp"
 #include "layers.hpp"
 #include "rotary.hpp"
@@ -85,6 +86,7 @@ const operation *operation_of(sg_backend_command_kind kind) noexcept {
   static constexpr operation softmax_backward{"softmax's gradient", supports_softmax_backward,
                                               work_as<sg_backend_softmax_backward>};
   static constexpr operation attention{"attention", supports_attention, work_as<sg_backend_attention>};
+  static constexpr operation custom{"custom operation", always, work_as<sg_backend_custom>};
   static constexpr operation im2col{"im2col", supports_im2col, work_as<sg_backend_im2col>};
   static constexpr operation col2im{"col2im", supports_col2im, work_as<sg_backend_col2im>};
   switch (kind) {
@@ -99,6 +101,7 @@ const operation *operation_of(sg_backend_command_kind kind) noexcept {
     case SG_BACKEND_GATHER: return &gather;
     case SG_BACKEND_IM2COL: return &im2col;
     case SG_BACKEND_COL2IM: return &col2im;
+    case SG_BACKEND_CUSTOM: return &custom;
     case SG_BACKEND_CELL: return &cell;
     case SG_BACKEND_CELL_BACKWARD: return &cell_backward;
     case SG_BACKEND_SOFTMAX_BACKWARD: return &softmax_backward;

@@ -54,9 +54,9 @@ class timeline {
   // Schedules a copy: it takes `alone_ns` if its direction has the link to itself at its start, else `both_ways_ns`.
   span schedule_copy(direction way, std::int64_t ready, std::int64_t alone_ns, std::int64_t both_ways_ns);
 
-  // Schedules work on some of the chip's units; 0: on all.
+  // Schedules work on some of the chip's units; 0: on all; negative: on none.
   span schedule_compute(std::int64_t ready, std::int64_t duration_ns, std::int32_t units = 0) {
-    return chip_.occupy(ready, duration_ns, units);
+    return units < 0 ? span{ready, ready + duration_ns} : chip_.occupy(ready, duration_ns, units);
   }
 
  private:

@@ -16,8 +16,9 @@ namespace {
 
 // A core's command delays the process's exit and the commands queued behind it, so it is kept short.
 constexpr double longest_core_command = 0.25;
-// A smaller part is not worth occupying another core, which other jobs could use: GEMMs from about 512^3 are split.
-constexpr double least_part_flops = 1.2e8;
+// A smaller part is not worth occupying another core, which other jobs could use: GEMMs from about 512^3 are split, and
+// those that are bound by memory, such as a matrix times a vector, from 16 MB: of either a core does a part in 0.5 ms.
+constexpr double least_part_flops = 1.2e8, least_part_bytes = 8e6;
 // On streams that share a chip a split must promise at least this gain. Smaller predicted gains do not come true: on an
 // H200, GEMMs split over 2 to 16 streams took 0 to 12% longer than unsplit ones, because cuBLAS itself uses idle
 // multiprocessors, and unsplit GEMMs follow each other without the host.
@@ -160,12 +161,18 @@ class resident_search {
       best_.offer(build_direct(p_));
     else
       offer_short_commands(cost);
-    const std::int64_t worthwhile = p_.no_multiply ? 1 : std::int64_t(std::min(1e9, p_.flops() / least_part_flops));
+    const double work = std::max(p_.flops() / least_part_flops, bytes_of_operands() / least_part_bytes);
+    const std::int64_t worthwhile = p_.no_multiply ? 1 : std::int64_t(std::min(1e9, work));
     const std::int64_t parts = std::min<std::int64_t>(terms_.lanes, worthwhile);
     if (parts < 2 || cost.seconds / double(parts) > longest_core_command) return;
     if (possible(split_kind::batch, parts)) offer(split_kind::batch, parts);
     offer_squarest(parts, 1);
     any_kind_that_fits(parts);
+  }
+
+  double bytes_of_operands() const {
+    return double(problem::bytes(p_.a, p_.batch)) + double(problem::bytes(p_.b, p_.batch)) +
+           double(problem::bytes(p_.c, p_.batch));
   }
 
   // This number of parts, of a batch or of equal blocks of C with minimal edges; fewer if blocks would become too

@@ -7,6 +7,7 @@
 
 #include "base/error.hpp"
 #include "base/log.hpp"
+#include "ops/custom.hpp"
 #include "run/objects/graph_nodes.hpp"
 #include "run/program/batching.hpp"
 
@@ -184,6 +185,10 @@ namespace {
 const char *reason_against(const std::vector<submission> &works, const sg::device &on) noexcept {
   if (!on.ops().graph_create) return "the device has no graphs";
   if (works.size() > most_works_of_device) return "there are too many for a graph of the device";
+  const auto calls = [](const submission &work) {
+    return work.program && work.program->schedule->commands.front().is<ops::custom>();
+  };
+  if (std::any_of(works.begin(), works.end(), calls)) return "some are custom operations";
   const auto fits = [](const submission &work) {
     if (work.kind == work_kind::marker) return true;
     // Small GEMMs of one program are faster as the few calls of a replay.

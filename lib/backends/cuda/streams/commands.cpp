@@ -80,7 +80,8 @@ bool supports(const device &on, const sg_backend_command &what) noexcept {
   switch (what.kind) {
     case SG_BACKEND_MARKER:
     case SG_BACKEND_COPY:
-    case SG_BACKEND_GATHER: return true;
+    case SG_BACKEND_GATHER:
+    case SG_BACKEND_CUSTOM: return true;
     case SG_BACKEND_REDUCE: return supports_reduce(as<sg_backend_reduce>(what));
     case SG_BACKEND_AXPBY: return is_accumulated(as<sg_backend_axpby>(what).type);
     case SG_BACKEND_ELEMENTWISE: return is_layer_type(as<sg_backend_elementwise>(what).type);
@@ -136,6 +137,10 @@ sg_status run_command(stream &in, const sg_backend_command &what) noexcept {
     case SG_BACKEND_COL2IM:
       return in.owner().check(launch_col2im(as<sg_backend_col2im>(what), in.native()), "starting a col2im");
     case SG_BACKEND_CONV: break;
+    case SG_BACKEND_CUSTOM: {
+      const auto &x = as<sg_backend_custom>(what);
+      return x.run(x.what, in.native(), x.operands, x.operand_count, failure_text());
+    }
     case SG_BACKEND_CELL:
       return in.owner().check(launch_cell(as<sg_backend_cell>(what), in.native()), "starting a recurrent cell");
     case SG_BACKEND_CELL_BACKWARD:

@@ -129,7 +129,8 @@ typedef struct sg_attention_backward_desc {
 /**
  * Submits the gradients of an attention as one job and returns at once. If it fails or is cancelled, parts of the results may
  * have been written.
- * @param context,submit,out_job As in sg_attention_async.
+ * @param context The context that runs it.
+ * @param submit,out_job As in sg_attention_async.
  * @param desc The operands; read during the call only. The caller owns the memory; job.h states its lifetime.
  * @return As sg_attention_async. Results without elements succeed, and so does a call without results.
  * Never blocks on work in flight, unless the context has a job limit. Any thread. Since 0.2.

@@ -23,6 +23,7 @@
 #include <streamgemm/axpby.h>
 #include <streamgemm/conv.h>
 #include <streamgemm/convert.h>
+#include <streamgemm/custom.h>
 #include <streamgemm/gather.h>
 #include <streamgemm/gemm.h>
 #include <streamgemm/job.h>
@@ -54,7 +55,8 @@ typedef enum sg_operation {
   SG_OPERATION_COL2IM = 16,          /**< sg_col2im_async. */
   SG_OPERATION_RECURRENT = 17,       /**< sg_recurrent_async. */
   SG_OPERATION_RECURRENT_BACKWARD = 18, /**< sg_recurrent_backward_async. */
-  SG_OPERATION_ATTENTION_BACKWARD = 19  /**< sg_attention_backward_async. */
+  SG_OPERATION_ATTENTION_BACKWARD = 19, /**< sg_attention_backward_async. */
+  SG_OPERATION_CUSTOM = 20              /**< sg_custom_async. */
 } sg_operation;
 
 /** A copy: the arguments of sg_copy_2d_async. sg_copy_async has height 1; its pitches are not used.
@@ -98,13 +100,14 @@ typedef struct sg_operation_desc {
   const sg_recurrent_desc *recurrent;             /**< SG_OPERATION_RECURRENT. */
   const sg_recurrent_backward_desc *recurrent_backward; /**< SG_OPERATION_RECURRENT_BACKWARD. */
   const sg_attention_backward_desc *attention_backward; /**< SG_OPERATION_ATTENTION_BACKWARD. */
+  const sg_custom_desc *custom;                         /**< SG_OPERATION_CUSTOM. */
 } sg_operation_desc;
 
 /** Initial value of an sg_operation_desc: a marker. */
 #define SG_OPERATION_DESC_INIT                                                                                     \
   {                                                                                                                \
     sizeof(sg_operation_desc), SG_OPERATION_MARKER, 1, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, \
-        NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL                                                       \
+        NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL                                                 \
   }
 
 /**

@@ -157,7 +157,8 @@ SG_API sg_status sg_recurrent(sg_context *context, const sg_recurrent_desc *desc
 
 /**
  * Submits the gradients of a recurrent layer as one job and returns at once.
- * @param context,submit,out_job As in sg_recurrent_async.
+ * @param context The context that runs it.
+ * @param submit,out_job As in sg_recurrent_async.
  * @param desc The operands; read during the call only. The caller owns the memory; job.h states its lifetime.
  * @return As sg_recurrent_async; also SG_STATUS_UNSUPPORTED for SG_CELL_GRU_RESET_BEFORE. A call without results
  * succeeds. Never blocks on work in flight, unless the context has a job limit. Any thread. Since 0.2.

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Custom operations: functions in Python, called on the library's threads. */
+#include <stdatomic.h>
+#include <string.h>
+#include <time.h>
+
+#include "submission.h"
+
+/* Calls that threads of the library are in, and whether the interpreter exits: then none may enter it. */
+static atomic_int calls_running;
+static atomic_bool is_ending;
+
+static void tell(const sg_custom_call *call, const char *text) {
+  snprintf(call->message, (size_t)call->message_size, "%s", text);
+}
+
+/* The exception as a text for the job's message. */
+static sg_status tell_exception(const sg_custom_call *call) {
+  const bool out_of_memory = PyErr_ExceptionMatches(PyExc_MemoryError);
+  PyObject *type, *value, *traceback;
+  PyErr_Fetch(&type, &value, &traceback);
+  PyErr_NormalizeException(&type, &value, &traceback);
+  PyObject *text = PyUnicode_FromFormat("%s: %S", ((PyTypeObject *)type)->tp_name, value ? value : Py_None);
+  const char *encoded = text ? PyUnicode_AsUTF8(text) : NULL;
+  tell(call, encoded ? encoded : "an exception without a text");
+  PyErr_Clear();
+  Py_XDECREF(text);
+  Py_XDECREF(type);
+  Py_XDECREF(value);
+  Py_XDECREF(traceback);
+  return out_of_memory ? SG_STATUS_OUT_OF_MEMORY : SG_STATUS_BACKEND_FAILURE;
+}
+
+/* `user`: a callable of the native stream and the addresses. */
+static sg_status call_python(const sg_custom_call *call, void *user) {
+  sg_status status = SG_STATUS_OK;
+  atomic_fetch_add(&calls_running, 1);
+  if (atomic_load(&is_ending)) {
+    tell(call, "the interpreter is exiting");
+    status = SG_STATUS_SHUTDOWN;
+  } else {
+    const PyGILState_STATE state = PyGILState_Ensure();
+    PyObject *addresses = PyTuple_New(call->operand_count);
+    for (int32_t i = 0; addresses && i < call->operand_count; ++i) {
+      PyObject *address = PyLong_FromVoidPtr(call->operands[i]);
+      if (address)
+        PyTuple_SET_ITEM(addresses, i, address);
+      else
+        Py_CLEAR(addresses);
+    }
+    PyObject *returned = addresses
+                             ? PyObject_CallFunction((PyObject *)user, "KO",
+                                                     (unsigned long long)(uintptr_t)call->native_stream, addresses)
+                             : NULL;
+    if (!returned) status = tell_exception(call);
+    Py_XDECREF(returned);
+    Py_XDECREF(addresses);
+    PyGILState_Release(state);
+  }
+  atomic_fetch_sub(&calls_running, 1);
+  return status;
+}
+
+/* end_calls(): at interpreter exit; waits for the functions that run. Later ones fail their jobs. */
+PyObject *end_calls(PyObject *self, PyObject *unused) {
+  (void)self, (void)unused;
+  atomic_store(&is_ending, true);
+  Py_BEGIN_ALLOW_THREADS
+  while (atomic_load(&calls_running) > 0) nanosleep(&(struct timespec){0, 200000}, NULL);
+  Py_END_ALLOW_THREADS
+  Py_RETURN_NONE;
+}
+
+/* In a child of fork, which has none of the threads. */
+PyObject *forget_calls(PyObject *self, PyObject *unused) {
+  (void)self, (void)unused;
+  atomic_store(&calls_running, 0);
+  Py_RETURN_NONE;
+}
+
+/* (shape, strides, dtype, readonly, CUDA device or -1), from which the function's operand is made. */
+static PyObject *form_of(const view *v) {
+  PyObject *shape = shape_text(v), *strides = strides_text(v);
+  PyObject *form = shape && strides ? Py_BuildValue("(OOsii)", shape, strides, sg_dtype_name(v->dtype), v->readonly,
+                                                    v->place == ON_CUDA ? v->device_id : -1)
+                                    : NULL;
+  Py_XDECREF(shape);
+  Py_XDECREF(strides);
+  return form;
+}
+
+/* Reads the operand's range of bytes: from its first element to the end of its last. */
+static bool fill_range(const view *v, const char *name, sg_access access, sg_custom_operand *to) {
+  uint64_t bytes = sg_dtype_size(v->dtype);
+  for (int i = 0; i < v->ndim; ++i) {
+    if (v->shape[i] == 0) return raise_argument("%s is empty", name);
+    if (v->shape[i] > 1 && v->strides[i] < 0) return raise_argument("%s runs backwards", name);
+    if (v->shape[i] > 1) bytes += (uint64_t)(v->shape[i] - 1) * (uint64_t)v->strides[i];
+  }
+  *to = (sg_custom_operand){v->data, bytes, access, 0};
+  return true;
+}
+
+/* Operands in the order of the function's parameters; forms becomes a list of theirs, and result what is written: an
+ * array, or a tuple of several. */
+static bool fill_operands(call *in, PyObject *given, sg_custom_operand *operands, PyObject *forms, PyObject **result) {
+  PyObject *written = PyList_New(0);
+  bool ready = written != NULL;
+  for (Py_ssize_t i = 0; ready && i < PyTuple_GET_SIZE(given); ++i) {
+    PyObject *array;
+    const char *name;
+    int access;
+    view v;
+    ready = PyArg_ParseTuple(PyTuple_GET_ITEM(given, i), "Ois", &array, &access, &name) &&
+            (array = settled(in, array, name)) && see_array(in, array, name, access != SG_ACCESS_READ, &v) &&
+            fill_range(&v, name, (sg_access)access, &operands[i]);
+    PyObject *form = ready ? form_of(&v) : NULL;
+    ready = form && PyList_Append(forms, form) == 0;
+    Py_XDECREF(form);
+    if (ready && access != SG_ACCESS_READ) ready = PyList_Append(written, array) == 0;
+  }
+  if (ready && PyList_GET_SIZE(written) == 1)
+    *result = Py_NewRef(PyList_GET_ITEM(written, 0));
+  else if (ready)
+    *result = PyList_AsTuple(written);
+  Py_XDECREF(written);
+  return *result != NULL;
+}
+
+static sg_status run_custom(sg_context *on, const void *desc, const sg_submit *submit, sg_job **out) {
+  return sg_custom_async(on, desc, submit, out);
+}
+
+/* submit_custom(type or graph, target, bind, ((array, access, name), ...), seconds, compute_units, stream, after,
+ * priority, untracked, timeout, label): a Job whose result is what is written. bind(forms) makes the callable that is
+ * called with the native stream and the addresses. */
+PyObject *submit_custom(PyObject *self, PyObject *args) {
+  PyObject *type, *to, *bind, *given, *made = NULL, *result = NULL, *bound = NULL;
+  order_arguments order = {0};
+  call in = {.in_order = true};
+  sg_custom_desc desc = SG_CUSTOM_DESC_INIT;
+  sg_custom_operand operands[SG_MAX_CUSTOM_OPERANDS];
+  (void)self;
+  if (!PyArg_ParseTuple(args, "OOOO!diOOOOOO", &type, &to, &bind, &PyTuple_Type, &given, &desc.seconds,
+                        &desc.compute_units, &order.stream, &order.after, &order.priority, &order.untracked,
+                        &order.timeout, &order.label))
+    return NULL;
+  const Py_ssize_t count = PyTuple_GET_SIZE(given);
+  if (count < 1 || count > SG_MAX_CUSTOM_OPERANDS) {
+    raise_argument("there are %zd operands; a custom operation has from 1 to %d", count, SG_MAX_CUSTOM_OPERANDS);
+    return NULL;
+  }
+  PyObject *forms = PyList_New(0);
+  if (forms && target_of(to, &in.to) && begin_operation(&in, type, &order) &&
+      fill_operands(&in, given, operands, forms, &result) && (bound = PyObject_CallOneArg(bind, forms))) {
+    hold *const kept_function = job_hold(in.job);
+    if (kept_function) {
+      kept_function->owner = Py_NewRef(bound);
+      desc.function = call_python;
+      desc.user = bound;
+      desc.operands = operands;
+      desc.operand_count = (int32_t)count;
+      made = submit_operation(&in, &order, run_custom, &desc, result);
+    }
+  }
+  call_done(&in);
+  Py_XDECREF(forms);
+  Py_XDECREF(bound);
+  Py_XDECREF(result);
+  return made;
+}
