@@ -2,6 +2,7 @@
 /*
  * Flat forms of the layers: linear.h, attention.h, conv.h, recurrent.h, layers.h, convert.h and gather.h. As in flat.h,
  * whose macros these use: an operand is an address with its sizes or strides, 0 where it is left out.
+ * With a graph the submission is recorded in it and makes no job; without one, 0, it is submitted.
  */
 #ifndef STREAMGEMM_BINDINGS_FLAT_LAYERS_H
 #define STREAMGEMM_BINDINGS_FLAT_LAYERS_H
@@ -96,11 +97,12 @@ static inline sg_windows sg_flat_windows(SG_FLAT_WINDOWS) {
 #endif /* SWIG */
 
 /* sg_elementwise_async. b is 0 with functions of one operand. */
-static inline sg_status sg_flat_elementwise_async(sg_context *context, SG_FLAT_MATRIX(a), SG_FLAT_MATRIX(b),
-                                                  SG_FLAT_MATRIX(c), int32_t function, SG_FLAT_SUBMIT,
-                                                  sg_job **out_job) {
-  const sg_submit submit = sg_flat_submit(SG_FLAT_SUBMIT_NAMES);
+static inline sg_status sg_flat_elementwise_async(sg_context *context, sg_graph *graph, SG_FLAT_MATRIX(a),
+                                                  SG_FLAT_MATRIX(b), SG_FLAT_MATRIX(c), int32_t function,
+                                                  SG_FLAT_SUBMIT, sg_job **out_job) {
+  sg_submit submit = sg_flat_submit(SG_FLAT_SUBMIT_NAMES);
   sg_elementwise_desc desc = SG_ELEMENTWISE_DESC_INIT;
+  submit.graph = graph;
   desc.a = sg_flat_matrix(SG_FLAT_MATRIX_NAMES(a));
   desc.b = sg_flat_matrix(SG_FLAT_MATRIX_NAMES(b));
   desc.c = sg_flat_matrix(SG_FLAT_MATRIX_NAMES(c));
@@ -109,11 +111,12 @@ static inline sg_status sg_flat_elementwise_async(sg_context *context, SG_FLAT_M
 }
 
 /* sg_softmax_async. */
-static inline sg_status sg_flat_softmax_async(sg_context *context, SG_FLAT_MATRIX(x), SG_FLAT_MATRIX(y), int32_t mask,
-                                              int64_t mask_offset, int64_t mask_rows, SG_FLAT_SUBMIT,
-                                              sg_job **out_job) {
-  const sg_submit submit = sg_flat_submit(SG_FLAT_SUBMIT_NAMES);
+static inline sg_status sg_flat_softmax_async(sg_context *context, sg_graph *graph, SG_FLAT_MATRIX(x),
+                                              SG_FLAT_MATRIX(y), int32_t mask, int64_t mask_offset, int64_t mask_rows,
+                                              SG_FLAT_SUBMIT, sg_job **out_job) {
+  sg_submit submit = sg_flat_submit(SG_FLAT_SUBMIT_NAMES);
   sg_softmax_desc desc = SG_SOFTMAX_DESC_INIT;
+  submit.graph = graph;
   desc.x = sg_flat_matrix(SG_FLAT_MATRIX_NAMES(x));
   desc.y = sg_flat_matrix(SG_FLAT_MATRIX_NAMES(y));
   desc.mask = (sg_mask)mask;
@@ -123,11 +126,12 @@ static inline sg_status sg_flat_softmax_async(sg_context *context, SG_FLAT_MATRI
 }
 
 /* sg_norm_async. gamma and beta are addresses, or 0. */
-static inline sg_status sg_flat_norm_async(sg_context *context, SG_FLAT_MATRIX(x), SG_FLAT_MATRIX(y), int64_t gamma,
-                                           int64_t beta, double epsilon, int32_t kind, SG_FLAT_SUBMIT,
+static inline sg_status sg_flat_norm_async(sg_context *context, sg_graph *graph, SG_FLAT_MATRIX(x), SG_FLAT_MATRIX(y),
+                                           int64_t gamma, int64_t beta, double epsilon, int32_t kind, SG_FLAT_SUBMIT,
                                            sg_job **out_job) {
-  const sg_submit submit = sg_flat_submit(SG_FLAT_SUBMIT_NAMES);
+  sg_submit submit = sg_flat_submit(SG_FLAT_SUBMIT_NAMES);
   sg_norm_desc desc = SG_NORM_DESC_INIT;
+  submit.graph = graph;
   desc.x = sg_flat_matrix(SG_FLAT_MATRIX_NAMES(x));
   desc.y = sg_flat_matrix(SG_FLAT_MATRIX_NAMES(y));
   desc.gamma = sg_flat_at(gamma);
@@ -138,13 +142,14 @@ static inline sg_status sg_flat_norm_async(sg_context *context, SG_FLAT_MATRIX(x
 }
 
 /* sg_rotary_async. cos and sin are 0 without tables. */
-static inline sg_status sg_flat_rotary_async(sg_context *context, SG_FLAT_MATRIX(x), SG_FLAT_MATRIX(y),
+static inline sg_status sg_flat_rotary_async(sg_context *context, sg_graph *graph, SG_FLAT_MATRIX(x), SG_FLAT_MATRIX(y),
                                              SG_FLAT_MATRIX(cos), SG_FLAT_MATRIX(sin), int64_t head_size,
                                              int64_t rotated_size, int64_t first_position, int64_t sequence_length,
                                              double theta, int32_t pairs, int32_t inverse, SG_FLAT_SUBMIT,
                                              sg_job **out_job) {
-  const sg_submit submit = sg_flat_submit(SG_FLAT_SUBMIT_NAMES);
+  sg_submit submit = sg_flat_submit(SG_FLAT_SUBMIT_NAMES);
   sg_rotary_desc desc = SG_ROTARY_DESC_INIT;
+  submit.graph = graph;
   desc.x = sg_flat_matrix(SG_FLAT_MATRIX_NAMES(x));
   desc.y = sg_flat_matrix(SG_FLAT_MATRIX_NAMES(y));
   desc.cos = sg_flat_matrix(SG_FLAT_MATRIX_NAMES(cos));
@@ -160,11 +165,13 @@ static inline sg_status sg_flat_rotary_async(sg_context *context, SG_FLAT_MATRIX
 }
 
 /* sg_dequantize_async. zero_points is 0 without them. */
-static inline sg_status sg_flat_dequantize_async(sg_context *context, SG_FLAT_MATRIX(x), SG_FLAT_MATRIX(scales),
-                                                 SG_FLAT_MATRIX(zero_points), SG_FLAT_MATRIX(y), int64_t block_size,
-                                                 int32_t quantization, SG_FLAT_SUBMIT, sg_job **out_job) {
-  const sg_submit submit = sg_flat_submit(SG_FLAT_SUBMIT_NAMES);
+static inline sg_status sg_flat_dequantize_async(sg_context *context, sg_graph *graph, SG_FLAT_MATRIX(x),
+                                                 SG_FLAT_MATRIX(scales), SG_FLAT_MATRIX(zero_points), SG_FLAT_MATRIX(y),
+                                                 int64_t block_size, int32_t quantization, SG_FLAT_SUBMIT,
+                                                 sg_job **out_job) {
+  sg_submit submit = sg_flat_submit(SG_FLAT_SUBMIT_NAMES);
   sg_dequantize_desc desc = SG_DEQUANTIZE_DESC_INIT;
+  submit.graph = graph;
   desc.x = sg_flat_matrix(SG_FLAT_MATRIX_NAMES(x));
   desc.scales = sg_flat_matrix(SG_FLAT_MATRIX_NAMES(scales));
   desc.zero_points = sg_flat_matrix(SG_FLAT_MATRIX_NAMES(zero_points));
@@ -175,10 +182,11 @@ static inline sg_status sg_flat_dequantize_async(sg_context *context, SG_FLAT_MA
 }
 
 /* sg_convert_async. */
-static inline sg_status sg_flat_convert_async(sg_context *context, SG_FLAT_MATRIX(a), SG_FLAT_MATRIX(c), int32_t op_a,
-                                              SG_FLAT_SUBMIT, sg_job **out_job) {
-  const sg_submit submit = sg_flat_submit(SG_FLAT_SUBMIT_NAMES);
+static inline sg_status sg_flat_convert_async(sg_context *context, sg_graph *graph, SG_FLAT_MATRIX(a),
+                                              SG_FLAT_MATRIX(c), int32_t op_a, SG_FLAT_SUBMIT, sg_job **out_job) {
+  sg_submit submit = sg_flat_submit(SG_FLAT_SUBMIT_NAMES);
   sg_convert_desc desc = SG_CONVERT_DESC_INIT;
+  submit.graph = graph;
   desc.a = sg_flat_matrix(SG_FLAT_MATRIX_NAMES(a));
   desc.c = sg_flat_matrix(SG_FLAT_MATRIX_NAMES(c));
   desc.op_a = (sg_op)op_a;
@@ -186,11 +194,12 @@ static inline sg_status sg_flat_convert_async(sg_context *context, SG_FLAT_MATRI
 }
 
 /* sg_gather_async. */
-static inline sg_status sg_flat_gather_async(sg_context *context, SG_FLAT_MATRIX(table), SG_FLAT_MATRIX(y),
-                                             int64_t indices, int32_t index_type, int32_t gather_flags, SG_FLAT_SUBMIT,
-                                             sg_job **out_job) {
-  const sg_submit submit = sg_flat_submit(SG_FLAT_SUBMIT_NAMES);
+static inline sg_status sg_flat_gather_async(sg_context *context, sg_graph *graph, SG_FLAT_MATRIX(table),
+                                             SG_FLAT_MATRIX(y), int64_t indices, int32_t index_type,
+                                             int32_t gather_flags, SG_FLAT_SUBMIT, sg_job **out_job) {
+  sg_submit submit = sg_flat_submit(SG_FLAT_SUBMIT_NAMES);
   sg_gather_desc desc = SG_GATHER_DESC_INIT;
+  submit.graph = graph;
   desc.table = sg_flat_matrix(SG_FLAT_MATRIX_NAMES(table));
   desc.y = sg_flat_matrix(SG_FLAT_MATRIX_NAMES(y));
   desc.indices = sg_flat_at(indices);
@@ -200,11 +209,12 @@ static inline sg_status sg_flat_gather_async(sg_context *context, SG_FLAT_MATRIX
 }
 
 /* sg_linear_async. */
-static inline sg_status sg_flat_linear_async(sg_context *context, SG_FLAT_MATRIX(x), SG_FLAT_MATRIX(w),
+static inline sg_status sg_flat_linear_async(sg_context *context, sg_graph *graph, SG_FLAT_MATRIX(x), SG_FLAT_MATRIX(w),
                                              SG_FLAT_MATRIX(y), int64_t bias, int32_t op_w, int32_t activation,
                                              int32_t compute, SG_FLAT_SUBMIT, sg_job **out_job) {
-  const sg_submit submit = sg_flat_submit(SG_FLAT_SUBMIT_NAMES);
+  sg_submit submit = sg_flat_submit(SG_FLAT_SUBMIT_NAMES);
   sg_linear_desc desc = SG_LINEAR_DESC_INIT;
+  submit.graph = graph;
   desc.x = sg_flat_matrix(SG_FLAT_MATRIX_NAMES(x));
   desc.w = sg_flat_matrix(SG_FLAT_MATRIX_NAMES(w));
   desc.y = sg_flat_matrix(SG_FLAT_MATRIX_NAMES(y));
@@ -216,12 +226,14 @@ static inline sg_status sg_flat_linear_async(sg_context *context, SG_FLAT_MATRIX
 }
 
 /* sg_linear_backward_async. */
-static inline sg_status sg_flat_linear_backward_async(sg_context *context, SG_FLAT_MATRIX(dy), SG_FLAT_MATRIX(x),
-                                                      SG_FLAT_MATRIX(w), SG_FLAT_MATRIX(dx), SG_FLAT_MATRIX(dw),
-                                                      int64_t dbias, int32_t dbias_dtype, int32_t op_w, int32_t compute,
-                                                      int32_t accumulate, SG_FLAT_SUBMIT, sg_job **out_job) {
-  const sg_submit submit = sg_flat_submit(SG_FLAT_SUBMIT_NAMES);
+static inline sg_status sg_flat_linear_backward_async(sg_context *context, sg_graph *graph, SG_FLAT_MATRIX(dy),
+                                                      SG_FLAT_MATRIX(x), SG_FLAT_MATRIX(w), SG_FLAT_MATRIX(dx),
+                                                      SG_FLAT_MATRIX(dw), int64_t dbias, int32_t dbias_dtype,
+                                                      int32_t op_w, int32_t compute, int32_t accumulate, SG_FLAT_SUBMIT,
+                                                      sg_job **out_job) {
+  sg_submit submit = sg_flat_submit(SG_FLAT_SUBMIT_NAMES);
   sg_linear_backward_desc desc = SG_LINEAR_BACKWARD_DESC_INIT;
+  submit.graph = graph;
   desc.dy = sg_flat_matrix(SG_FLAT_MATRIX_NAMES(dy));
   desc.x = sg_flat_matrix(SG_FLAT_MATRIX_NAMES(x));
   desc.w = sg_flat_matrix(SG_FLAT_MATRIX_NAMES(w));
@@ -236,11 +248,12 @@ static inline sg_status sg_flat_linear_backward_async(sg_context *context, SG_FL
 }
 
 /* sg_attention_async. */
-static inline sg_status sg_flat_attention_async(sg_context *context, SG_FLAT_HEADS(q), SG_FLAT_HEADS(k),
-                                                SG_FLAT_HEADS(v), SG_FLAT_HEADS(o), SG_FLAT_ATTENTION, SG_FLAT_SUBMIT,
-                                                sg_job **out_job) {
-  const sg_submit submit = sg_flat_submit(SG_FLAT_SUBMIT_NAMES);
+static inline sg_status sg_flat_attention_async(sg_context *context, sg_graph *graph, SG_FLAT_HEADS(q),
+                                                SG_FLAT_HEADS(k), SG_FLAT_HEADS(v), SG_FLAT_HEADS(o), SG_FLAT_ATTENTION,
+                                                SG_FLAT_SUBMIT, sg_job **out_job) {
+  sg_submit submit = sg_flat_submit(SG_FLAT_SUBMIT_NAMES);
   sg_attention_desc desc = SG_ATTENTION_DESC_INIT;
+  submit.graph = graph;
   desc.q = sg_flat_heads(SG_FLAT_HEADS_NAMES(q));
   desc.k = sg_flat_heads(SG_FLAT_HEADS_NAMES(k));
   desc.v = sg_flat_heads(SG_FLAT_HEADS_NAMES(v));
@@ -250,12 +263,13 @@ static inline sg_status sg_flat_attention_async(sg_context *context, SG_FLAT_HEA
 }
 
 /* sg_attention_backward_async. */
-static inline sg_status sg_flat_attention_backward_async(sg_context *context, SG_FLAT_HEADS(q), SG_FLAT_HEADS(k),
-                                                         SG_FLAT_HEADS(v), SG_FLAT_HEADS(d_o), SG_FLAT_HEADS(dq),
-                                                         SG_FLAT_HEADS(dk), SG_FLAT_HEADS(dv), SG_FLAT_ATTENTION,
-                                                         SG_FLAT_SUBMIT, sg_job **out_job) {
-  const sg_submit submit = sg_flat_submit(SG_FLAT_SUBMIT_NAMES);
+static inline sg_status sg_flat_attention_backward_async(sg_context *context, sg_graph *graph, SG_FLAT_HEADS(q),
+                                                         SG_FLAT_HEADS(k), SG_FLAT_HEADS(v), SG_FLAT_HEADS(d_o),
+                                                         SG_FLAT_HEADS(dq), SG_FLAT_HEADS(dk), SG_FLAT_HEADS(dv),
+                                                         SG_FLAT_ATTENTION, SG_FLAT_SUBMIT, sg_job **out_job) {
+  sg_submit submit = sg_flat_submit(SG_FLAT_SUBMIT_NAMES);
   sg_attention_backward_desc desc = SG_ATTENTION_BACKWARD_DESC_INIT;
+  submit.graph = graph;
   desc.q = sg_flat_heads(SG_FLAT_HEADS_NAMES(q));
   desc.k = sg_flat_heads(SG_FLAT_HEADS_NAMES(k));
   desc.v = sg_flat_heads(SG_FLAT_HEADS_NAMES(v));
@@ -268,11 +282,13 @@ static inline sg_status sg_flat_attention_backward_async(sg_context *context, SG
 }
 
 /* sg_im2col_async. */
-static inline sg_status sg_flat_im2col_async(sg_context *context, SG_FLAT_IMAGES(x), SG_FLAT_MATRIX(matrix),
-                                             SG_FLAT_SIZES, int64_t first_channel, int64_t used_channels,
-                                             int32_t image_layout, int32_t columns, SG_FLAT_SUBMIT, sg_job **out_job) {
-  const sg_submit submit = sg_flat_submit(SG_FLAT_SUBMIT_NAMES);
+static inline sg_status sg_flat_im2col_async(sg_context *context, sg_graph *graph, SG_FLAT_IMAGES(x),
+                                             SG_FLAT_MATRIX(matrix), SG_FLAT_SIZES, int64_t first_channel,
+                                             int64_t used_channels, int32_t image_layout, int32_t columns,
+                                             SG_FLAT_SUBMIT, sg_job **out_job) {
+  sg_submit submit = sg_flat_submit(SG_FLAT_SUBMIT_NAMES);
   sg_im2col_desc desc = SG_IM2COL_DESC_INIT;
+  submit.graph = graph;
   desc.x = sg_flat_images(SG_FLAT_IMAGES_NAMES(x));
   desc.matrix = sg_flat_matrix(SG_FLAT_MATRIX_NAMES(matrix));
   SG_FLAT_SET_SIZES(desc);
@@ -284,12 +300,13 @@ static inline sg_status sg_flat_im2col_async(sg_context *context, SG_FLAT_IMAGES
 }
 
 /* sg_col2im_async. */
-static inline sg_status sg_flat_col2im_async(sg_context *context, SG_FLAT_MATRIX(matrix), SG_FLAT_IMAGES(x),
-                                             SG_FLAT_SIZES, int64_t first_channel, int64_t used_channels,
-                                             int32_t image_layout, int32_t columns, int32_t accumulate, SG_FLAT_SUBMIT,
-                                             sg_job **out_job) {
-  const sg_submit submit = sg_flat_submit(SG_FLAT_SUBMIT_NAMES);
+static inline sg_status sg_flat_col2im_async(sg_context *context, sg_graph *graph, SG_FLAT_MATRIX(matrix),
+                                             SG_FLAT_IMAGES(x), SG_FLAT_SIZES, int64_t first_channel,
+                                             int64_t used_channels, int32_t image_layout, int32_t columns,
+                                             int32_t accumulate, SG_FLAT_SUBMIT, sg_job **out_job) {
+  sg_submit submit = sg_flat_submit(SG_FLAT_SUBMIT_NAMES);
   sg_col2im_desc desc = SG_COL2IM_DESC_INIT;
+  submit.graph = graph;
   desc.matrix = sg_flat_matrix(SG_FLAT_MATRIX_NAMES(matrix));
   desc.x = sg_flat_images(SG_FLAT_IMAGES_NAMES(x));
   SG_FLAT_SET_SIZES(desc);
@@ -302,13 +319,14 @@ static inline sg_status sg_flat_col2im_async(sg_context *context, SG_FLAT_MATRIX
 }
 
 /* sg_conv2d_async. */
-static inline sg_status sg_flat_conv2d_async(sg_context *context, SG_FLAT_IMAGES(x), SG_FLAT_IMAGES(y), int64_t w,
-                                             int64_t bias, SG_FLAT_SIZES, int64_t out_channels, int64_t groups,
-                                             int64_t workspace, int32_t image_layout, int32_t filter_layout,
-                                             int32_t dtype, int32_t activation, int32_t compute, SG_FLAT_SUBMIT,
-                                             sg_job **out_job) {
-  const sg_submit submit = sg_flat_submit(SG_FLAT_SUBMIT_NAMES);
+static inline sg_status sg_flat_conv2d_async(sg_context *context, sg_graph *graph, SG_FLAT_IMAGES(x), SG_FLAT_IMAGES(y),
+                                             int64_t w, int64_t bias, SG_FLAT_SIZES, int64_t out_channels,
+                                             int64_t groups, int64_t workspace, int32_t image_layout,
+                                             int32_t filter_layout, int32_t dtype, int32_t activation, int32_t compute,
+                                             SG_FLAT_SUBMIT, sg_job **out_job) {
+  sg_submit submit = sg_flat_submit(SG_FLAT_SUBMIT_NAMES);
   sg_conv2d_desc desc = SG_CONV2D_DESC_INIT;
+  submit.graph = graph;
   desc.x = sg_flat_images(SG_FLAT_IMAGES_NAMES(x));
   desc.y = sg_flat_images(SG_FLAT_IMAGES_NAMES(y));
   desc.w = sg_flat_at(w);
@@ -326,14 +344,16 @@ static inline sg_status sg_flat_conv2d_async(sg_context *context, SG_FLAT_IMAGES
 }
 
 /* sg_conv2d_backward_async. */
-static inline sg_status sg_flat_conv2d_backward_async(sg_context *context, SG_FLAT_IMAGES(dy), SG_FLAT_IMAGES(x),
-                                                      int64_t w, SG_FLAT_IMAGES(dx), int64_t dw, int64_t dbias,
-                                                      SG_FLAT_SIZES, int64_t out_channels, int64_t groups,
-                                                      int64_t workspace, int32_t image_layout, int32_t filter_layout,
-                                                      int32_t dtype, int32_t gradient_dtype, int32_t compute,
-                                                      int32_t accumulate, SG_FLAT_SUBMIT, sg_job **out_job) {
-  const sg_submit submit = sg_flat_submit(SG_FLAT_SUBMIT_NAMES);
+static inline sg_status sg_flat_conv2d_backward_async(sg_context *context, sg_graph *graph, SG_FLAT_IMAGES(dy),
+                                                      SG_FLAT_IMAGES(x), int64_t w, SG_FLAT_IMAGES(dx), int64_t dw,
+                                                      int64_t dbias, SG_FLAT_SIZES, int64_t out_channels,
+                                                      int64_t groups, int64_t workspace, int32_t image_layout,
+                                                      int32_t filter_layout, int32_t dtype, int32_t gradient_dtype,
+                                                      int32_t compute, int32_t accumulate, SG_FLAT_SUBMIT,
+                                                      sg_job **out_job) {
+  sg_submit submit = sg_flat_submit(SG_FLAT_SUBMIT_NAMES);
   sg_conv2d_backward_desc desc = SG_CONV2D_BACKWARD_DESC_INIT;
+  submit.graph = graph;
   desc.dy = sg_flat_images(SG_FLAT_IMAGES_NAMES(dy));
   desc.x = sg_flat_images(SG_FLAT_IMAGES_NAMES(x));
   desc.w = sg_flat_at(w);
@@ -365,13 +385,14 @@ static inline sg_status sg_flat_recurrent_reserve_size(int64_t steps, int64_t ba
 }
 
 /* sg_recurrent_async. */
-static inline sg_status sg_flat_recurrent_async(sg_context *context, SG_FLAT_RECURRENT, SG_FLAT_SEQUENCE(x),
-                                                SG_FLAT_SEQUENCE(y), int64_t w_ih, int64_t w_hh, int64_t bias_ih,
-                                                int64_t bias_hh, int64_t h0, int64_t c0, int64_t hn, int64_t cn,
-                                                int64_t state_stride, int64_t reserve, int32_t dtype, int32_t compute,
-                                                int32_t reverse, SG_FLAT_SUBMIT, sg_job **out_job) {
-  const sg_submit submit = sg_flat_submit(SG_FLAT_SUBMIT_NAMES);
+static inline sg_status sg_flat_recurrent_async(sg_context *context, sg_graph *graph, SG_FLAT_RECURRENT,
+                                                SG_FLAT_SEQUENCE(x), SG_FLAT_SEQUENCE(y), int64_t w_ih, int64_t w_hh,
+                                                int64_t bias_ih, int64_t bias_hh, int64_t h0, int64_t c0, int64_t hn,
+                                                int64_t cn, int64_t state_stride, int64_t reserve, int32_t dtype,
+                                                int32_t compute, int32_t reverse, SG_FLAT_SUBMIT, sg_job **out_job) {
+  sg_submit submit = sg_flat_submit(SG_FLAT_SUBMIT_NAMES);
   sg_recurrent_desc desc = SG_RECURRENT_DESC_INIT;
+  submit.graph = graph;
   SG_FLAT_SET_RECURRENT(desc);
   desc.x = sg_flat_sequence(SG_FLAT_SEQUENCE_NAMES(x));
   desc.y = sg_flat_sequence(SG_FLAT_SEQUENCE_NAMES(y));
@@ -393,12 +414,14 @@ static inline sg_status sg_flat_recurrent_async(sg_context *context, SG_FLAT_REC
 
 /* sg_recurrent_backward_async. */
 static inline sg_status sg_flat_recurrent_backward_async(
-    sg_context *context, SG_FLAT_RECURRENT, SG_FLAT_SEQUENCE(x), SG_FLAT_SEQUENCE(y), int64_t w_ih, int64_t w_hh,
-    int64_t h0, int64_t reserve, SG_FLAT_SEQUENCE(dy), int64_t dhn, int64_t dcn, SG_FLAT_SEQUENCE(dx), int64_t dw_ih,
-    int64_t dw_hh, int64_t dbias_ih, int64_t dbias_hh, int64_t dh0, int64_t dc0, int64_t state_stride, int32_t dtype,
-    int32_t gradient_dtype, int32_t compute, int32_t reverse, int32_t accumulate, SG_FLAT_SUBMIT, sg_job **out_job) {
-  const sg_submit submit = sg_flat_submit(SG_FLAT_SUBMIT_NAMES);
+    sg_context *context, sg_graph *graph, SG_FLAT_RECURRENT, SG_FLAT_SEQUENCE(x), SG_FLAT_SEQUENCE(y), int64_t w_ih,
+    int64_t w_hh, int64_t h0, int64_t reserve, SG_FLAT_SEQUENCE(dy), int64_t dhn, int64_t dcn, SG_FLAT_SEQUENCE(dx),
+    int64_t dw_ih, int64_t dw_hh, int64_t dbias_ih, int64_t dbias_hh, int64_t dh0, int64_t dc0, int64_t state_stride,
+    int32_t dtype, int32_t gradient_dtype, int32_t compute, int32_t reverse, int32_t accumulate, SG_FLAT_SUBMIT,
+    sg_job **out_job) {
+  sg_submit submit = sg_flat_submit(SG_FLAT_SUBMIT_NAMES);
   sg_recurrent_backward_desc desc = SG_RECURRENT_BACKWARD_DESC_INIT;
+  submit.graph = graph;
   SG_FLAT_SET_RECURRENT(desc);
   desc.x = sg_flat_sequence(SG_FLAT_SEQUENCE_NAMES(x));
   desc.y = sg_flat_sequence(SG_FLAT_SEQUENCE_NAMES(y));

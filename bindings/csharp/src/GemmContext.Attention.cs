@@ -58,13 +58,13 @@ namespace StreamGemm {
                                   Heads dv = default(Heads), AttentionOptions options = null) =>
       LayerAndWait(options, AttentionBackwardCall(q, k, v, dO, dq, dk, dv, options ?? new AttentionOptions()));
 
-    LayerCall AttentionCall(Heads q, Heads k, Heads v, Heads to, AttentionOptions how) {
+    internal static LayerCall AttentionCall(Heads q, Heads k, Heads v, Heads to, AttentionOptions how) {
       CheckHeads(q, k, v);
       RequireLike(to, "o", q.DType, q.Batch, q.Count, q.Tokens, v.Width);
       RequireWritable(to.Memory, "o");
       return (pins, o) => {
         long atQ = q.PinIn(pins), atK = k.PinIn(pins), atV = v.PinIn(pins), atO = to.PinIn(pins);
-        return RawPINVOKE.sg_flat_attention_async(handle.Token,
+        return RawPINVOKE.sg_flat_attention_async(o.Context, o.Graph,
           atQ, q.BatchStride, q.HeadStride, q.TokenStride, atK, k.BatchStride, k.HeadStride, k.TokenStride,
           atV, v.BatchStride, v.HeadStride, v.TokenStride, atO, to.BatchStride, to.HeadStride, to.TokenStride,
           (int)q.DType, (int)how.Mask, how.MaskOffset, q.Batch, q.Count, k.Count, q.Tokens, k.Tokens, q.Width, v.Width, how.Scale,
@@ -73,7 +73,7 @@ namespace StreamGemm {
       };
     }
 
-    LayerCall AttentionBackwardCall(Heads q, Heads k, Heads v, Heads dO, Heads dq, Heads dk, Heads dv, AttentionOptions how) {
+    internal static LayerCall AttentionBackwardCall(Heads q, Heads k, Heads v, Heads dO, Heads dq, Heads dk, Heads dv, AttentionOptions how) {
       CheckHeads(q, k, v);
       RequireLike(dO, "dO", q.DType, q.Batch, q.Count, q.Tokens, v.Width);
       if (dq.DType != 0) RequireLike(dq, "dq", q.DType, q.Batch, q.Count, q.Tokens, q.Width);
@@ -85,7 +85,7 @@ namespace StreamGemm {
       return (pins, o) => {
         long atQ = q.PinIn(pins), atK = k.PinIn(pins), atV = v.PinIn(pins), atDo = dO.PinIn(pins);
         long atDq = dq.PinIn(pins), atDk = dk.PinIn(pins), atDv = dv.PinIn(pins);
-        return RawPINVOKE.sg_flat_attention_backward_async(handle.Token,
+        return RawPINVOKE.sg_flat_attention_backward_async(o.Context, o.Graph,
           atQ, q.BatchStride, q.HeadStride, q.TokenStride, atK, k.BatchStride, k.HeadStride, k.TokenStride,
           atV, v.BatchStride, v.HeadStride, v.TokenStride, atDo, dO.BatchStride, dO.HeadStride, dO.TokenStride,
           atDq, dq.BatchStride, dq.HeadStride, dq.TokenStride, atDk, dk.BatchStride, dk.HeadStride, dk.TokenStride,

@@ -100,14 +100,14 @@ namespace StreamGemm {
     public void Col2Im(in Matrix matrix, in Images x, Windows windows, bool accumulate = false, SubmitOptions options = null) =>
       LayerAndWait(options, Col2ImCall(matrix, x, Windows.Checked(windows), accumulate));
 
-    LayerCall Conv2dCall(Images x, Matrix w, Images y, Windows s, Conv2dOptions how) {
+    internal static LayerCall Conv2dCall(Images x, Matrix w, Images y, Windows s, Conv2dOptions how) {
       RequireSizes(x, "x", y, "y", s, how.Groups);
       RequireContiguous(w, y.Channels, FilterSize(x, s, how), x.DType, "w");
       RequireContiguous(how.Bias, 1, y.Channels, x.DType, "options.Bias");
       RequireWritable(y.Memory, "y");
       return (pins, o) => {
         long atX = pins.Take(x.Memory), atY = pins.Take(y.Memory), atW = pins.Take(w), atBias = pins.Take(how.Bias);
-        return RawPINVOKE.sg_flat_conv2d_async(handle.Token, atX, x.Memory.Ld, atY, y.Memory.Ld, atW, atBias,
+        return RawPINVOKE.sg_flat_conv2d_async(o.Context, o.Graph, atX, x.Memory.Ld, atY, y.Memory.Ld, atW, atBias,
           x.Count, x.Channels, x.Height, x.Width,
           s.KernelH, s.KernelW, s.StrideH, s.StrideW, s.DilationH, s.DilationW, s.PadTop, s.PadLeft, s.PadBottom, s.PadRight,
           y.Channels, how.Groups, how.Workspace, (int)x.Layout, (int)s.Layout, (int)x.DType, (int)how.Activation, (int)how.Compute,
@@ -115,7 +115,7 @@ namespace StreamGemm {
       };
     }
 
-    LayerCall Conv2dBackwardCall(Images dy, Windows s, Images x, Matrix w, Images dx, Matrix dw, Matrix dbias, Conv2dOptions how) {
+    internal static LayerCall Conv2dBackwardCall(Images dy, Windows s, Images x, Matrix w, Images dx, Matrix dw, Matrix dbias, Conv2dOptions how) {
       RequireFor("dx", dx.Memory, "w", w);
       RequireFor("dw", dw, "x", x.Memory);
       if (dw.DType == 0) x = default(Images);
@@ -136,7 +136,7 @@ namespace StreamGemm {
       return (pins, o) => {
         long atDy = pins.Take(dy.Memory), atX = pins.Take(x.Memory), atW = pins.Take(w), atDx = pins.Take(dx.Memory);
         long atDw = pins.Take(dw), atDbias = pins.Take(dbias);
-        return RawPINVOKE.sg_flat_conv2d_backward_async(handle.Token, atDy, dy.Memory.Ld, atX, x.Memory.Ld, atW, atDx, dx.Memory.Ld,
+        return RawPINVOKE.sg_flat_conv2d_backward_async(o.Context, o.Graph, atDy, dy.Memory.Ld, atX, x.Memory.Ld, atW, atDx, dx.Memory.Ld,
           atDw, atDbias, dy.Count, of.Channels, alone ? dy.Height : of.Height, alone ? dy.Width : of.Width,
           s.KernelH, s.KernelW, s.StrideH, s.StrideW, s.DilationH, s.DilationW, s.PadTop, s.PadLeft, s.PadBottom, s.PadRight,
           dy.Channels, alone ? 1 : how.Groups, how.Workspace, (int)dy.Layout, (int)s.Layout, (int)dy.DType, (int)gradient, (int)how.Compute,
@@ -145,12 +145,12 @@ namespace StreamGemm {
       };
     }
 
-    LayerCall Im2ColCall(Images x, Matrix matrix, Windows s) {
+    internal static LayerCall Im2ColCall(Images x, Matrix matrix, Windows s) {
       RequireType(matrix, x);
       RequireWritable(matrix, "matrix");
       return (pins, o) => {
         long atX = pins.Take(x.Memory), atMatrix = pins.Take(matrix);
-        return RawPINVOKE.sg_flat_im2col_async(handle.Token, atX, x.Memory.Ld,
+        return RawPINVOKE.sg_flat_im2col_async(o.Context, o.Graph, atX, x.Memory.Ld,
           atMatrix, matrix.Rows, matrix.Cols, matrix.Ld, (int)matrix.DType, (int)matrix.Layout, x.Count, x.Channels, x.Height, x.Width,
           s.KernelH, s.KernelW, s.StrideH, s.StrideW, s.DilationH, s.DilationW, s.PadTop, s.PadLeft, s.PadBottom, s.PadRight,
           x.FirstChannel, x.UsedChannels, (int)x.Layout, (int)s.Layout,
@@ -158,12 +158,12 @@ namespace StreamGemm {
       };
     }
 
-    LayerCall Col2ImCall(Matrix matrix, Images x, Windows s, bool accumulate) {
+    internal static LayerCall Col2ImCall(Matrix matrix, Images x, Windows s, bool accumulate) {
       RequireType(matrix, x);
       RequireWritable(x.Memory, "x");
       return (pins, o) => {
         long atMatrix = pins.Take(matrix), atX = pins.Take(x.Memory);
-        return RawPINVOKE.sg_flat_col2im_async(handle.Token,
+        return RawPINVOKE.sg_flat_col2im_async(o.Context, o.Graph,
           atMatrix, matrix.Rows, matrix.Cols, matrix.Ld, (int)matrix.DType, (int)matrix.Layout, atX, x.Memory.Ld,
           x.Count, x.Channels, x.Height, x.Width,
           s.KernelH, s.KernelW, s.StrideH, s.StrideW, s.DilationH, s.DilationW, s.PadTop, s.PadLeft, s.PadBottom, s.PadRight,

@@ -26,12 +26,12 @@ namespace StreamGemm {
     public void Gather(in Matrix table, in Indices indices, in Matrix y, GatherOptions options = null) =>
       LayerAndWait(options, GatherCall(table, indices, y, options ?? new GatherOptions()));
 
-    LayerCall GatherCall(Matrix table, Indices indices, Matrix y, GatherOptions how) {
+    internal static LayerCall GatherCall(Matrix table, Indices indices, Matrix y, GatherOptions how) {
       RequireWritable(y, "y");
       if (y.Rows != indices.Count) throw new ArgumentException("y is " + y + "; " + indices.Count + " indices are given", "y");
       return (pins, o) => {
         long atTable = pins.Take(table), atIndices = pins.Take(indices.Memory), atY = pins.Take(y);
-        return RawPINVOKE.sg_flat_gather_async(handle.Token,
+        return RawPINVOKE.sg_flat_gather_async(o.Context, o.Graph,
           atTable, table.Rows, table.Cols, table.Ld, (int)table.DType, (int)table.Layout,
           atY, y.Rows, y.Cols, y.Ld, (int)y.DType, (int)y.Layout, atIndices, (int)indices.Type, (int)how.GatherFlags,
           o.Stream, o.After, o.AfterCount, o.Priority, o.Flags, o.Queue, o.Tag, o.Plan, o.Deadline, o.Label, o.Job);

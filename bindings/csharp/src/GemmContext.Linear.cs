@@ -52,19 +52,19 @@ namespace StreamGemm {
                                Matrix dw = default(Matrix), Matrix dbias = default(Matrix), LinearOptions options = null) =>
       LayerAndWait(options, LinearBackwardCall(dy, x, w, dx, dw, dbias, options ?? new LinearOptions()));
 
-    LayerCall LinearCall(Matrix x, Matrix w, Matrix y, LinearOptions how) {
+    internal static LayerCall LinearCall(Matrix x, Matrix w, Matrix y, LinearOptions how) {
       RequireWritable(y, "y");
       RequireContiguous(how.Bias, 1, y.Cols, y.DType, "options.Bias");
       return (pins, o) => {
         long atX = pins.Take(x), atW = pins.Take(w), atY = pins.Take(y), atBias = pins.Take(how.Bias);
-        return RawPINVOKE.sg_flat_linear_async(handle.Token,
+        return RawPINVOKE.sg_flat_linear_async(o.Context, o.Graph,
           atX, x.Rows, x.Cols, x.Ld, (int)x.DType, (int)x.Layout, atW, w.Rows, w.Cols, w.Ld, (int)w.DType, (int)w.Layout,
           atY, y.Rows, y.Cols, y.Ld, (int)y.DType, (int)y.Layout, atBias, (int)how.OpW, (int)how.Activation, (int)how.Compute,
           o.Stream, o.After, o.AfterCount, o.Priority, o.Flags, o.Queue, o.Tag, o.Plan, o.Deadline, o.Label, o.Job);
       };
     }
 
-    LayerCall LinearBackwardCall(Matrix dy, Matrix x, Matrix w, Matrix dx, Matrix dw, Matrix dbias, LinearOptions how) {
+    internal static LayerCall LinearBackwardCall(Matrix dy, Matrix x, Matrix w, Matrix dx, Matrix dw, Matrix dbias, LinearOptions how) {
       RequireFor("dx", dx, "w", w);
       RequireFor("dw", dw, "x", x);
       RequireWritable(dx, "dx");
@@ -76,7 +76,7 @@ namespace StreamGemm {
       return (pins, o) => {
         long atDy = pins.Take(dy), atX = pins.Take(x), atW = pins.Take(w), atDx = pins.Take(dx), atDw = pins.Take(dw);
         long atDbias = pins.Take(dbias);
-        return RawPINVOKE.sg_flat_linear_backward_async(handle.Token,
+        return RawPINVOKE.sg_flat_linear_backward_async(o.Context, o.Graph,
           atDy, dy.Rows, dy.Cols, dy.Ld, (int)dy.DType, (int)dy.Layout, atX, x.Rows, x.Cols, x.Ld, (int)x.DType, (int)x.Layout,
           atW, w.Rows, w.Cols, w.Ld, (int)w.DType, (int)w.Layout, atDx, dx.Rows, dx.Cols, dx.Ld, (int)dx.DType, (int)dx.Layout,
           atDw, dw.Rows, dw.Cols, dw.Ld, (int)dw.DType, (int)dw.Layout, atDbias, (int)dbias.DType, (int)how.OpW, (int)how.Compute,

@@ -61,7 +61,7 @@ namespace StreamGemm {
       return AllocateDevice(Math.Max(1, y.Memory.Rows * width * Element.Size(type))).Matrix(y.Memory.Rows, width, type);
     }
 
-    LayerCall RecurrentCall(Sequence x, Matrix wIh, Matrix wHh, Sequence y, RecurrentOptions how) {
+    internal static LayerCall RecurrentCall(Sequence x, Matrix wIh, Matrix wHh, Sequence y, RecurrentOptions how) {
       CheckRecurrent(x, wIh, wHh, y, how);
       RequireContiguous(how.BiasIh, 1, how.Gates * y.Values, x.DType, "options.BiasIh");
       RequireContiguous(how.BiasHh, 1, how.Gates * y.Values, x.DType, "options.BiasHh");
@@ -78,14 +78,14 @@ namespace StreamGemm {
         long atX = pins.Take(x.Memory), atY = pins.Take(y.Memory), atWih = pins.Take(wIh), atWhh = pins.Take(wHh);
         long atBiasIh = pins.Take(how.BiasIh), atBiasHh = pins.Take(how.BiasHh), atH0 = pins.Take(how.H0), atC0 = pins.Take(how.C0);
         long atHn = pins.Take(how.Hn), atCn = pins.Take(how.Cn), atReserve = pins.Take(how.Reserve);
-        return RawPINVOKE.sg_flat_recurrent_async(handle.Token, (int)how.Cell, (int)how.GateOrder, x.Steps, x.Batch, x.Values, y.Values,
+        return RawPINVOKE.sg_flat_recurrent_async(o.Context, o.Graph, (int)how.Cell, (int)how.GateOrder, x.Steps, x.Batch, x.Values, y.Values,
           atX, x.StepStride, x.BatchStride, atY, y.StepStride, y.BatchStride, atWih, atWhh, atBiasIh, atBiasHh,
           atH0, atC0, atHn, atCn, stride, atReserve, (int)x.DType, (int)how.Compute, how.Reverse ? 1 : 0,
           o.Stream, o.After, o.AfterCount, o.Priority, o.Flags, o.Queue, o.Tag, o.Plan, o.Deadline, o.Label, o.Job);
       };
     }
 
-    LayerCall RecurrentBackwardCall(Sequence x, Matrix wIh, Matrix wHh, Sequence y, RecurrentGradients g, RecurrentOptions how) {
+    internal static LayerCall RecurrentBackwardCall(Sequence x, Matrix wIh, Matrix wHh, Sequence y, RecurrentGradients g, RecurrentOptions how) {
       if (g == null) throw new ArgumentNullException("gradients");
       if (how == null) throw new ArgumentNullException("options");
       CheckRecurrent(x, wIh, wHh, y, how);
@@ -117,7 +117,7 @@ namespace StreamGemm {
         long atDy = pins.Take(g.Dy.Memory), atDhn = pins.Take(g.Dhn), atDcn = pins.Take(g.Dcn), atDx = pins.Take(g.Dx.Memory);
         long atDwIh = pins.Take(g.DwIh), atDwHh = pins.Take(g.DwHh), atDbiasIh = pins.Take(g.DbiasIh), atDbiasHh = pins.Take(g.DbiasHh);
         long atDh0 = pins.Take(g.Dh0), atDc0 = pins.Take(g.Dc0);
-        return RawPINVOKE.sg_flat_recurrent_backward_async(handle.Token, (int)how.Cell, (int)how.GateOrder, x.Steps, x.Batch, x.Values,
+        return RawPINVOKE.sg_flat_recurrent_backward_async(o.Context, o.Graph, (int)how.Cell, (int)how.GateOrder, x.Steps, x.Batch, x.Values,
           y.Values, atX, x.StepStride, x.BatchStride, atY, y.StepStride, y.BatchStride, atWih, atWhh, atH0, atReserve,
           atDy, g.Dy.StepStride, g.Dy.BatchStride, atDhn, atDcn, atDx, g.Dx.StepStride, g.Dx.BatchStride,
           atDwIh, atDwHh, atDbiasIh, atDbiasHh, atDh0, atDc0, stride, (int)x.DType, (int)type, (int)how.Compute, how.Reverse ? 1 : 0,

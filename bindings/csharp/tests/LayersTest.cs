@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 using System;
+using System.Collections.Generic;
 using System.Threading;
 using System.Threading.Tasks;
 using StreamGemm;
@@ -79,6 +80,67 @@ static class LayersTest {
     Expect.Throws<ArgumentException>(() => { context.DequantizeAsync(Quantization.I4, 2, x, y, none, y); }, "scales is 1 x 4");
     Expect.Throws<ArgumentException>(() => { context.DequantizeAsync(Quantization.I4, 2, x, scales, context.AllocateDevice(1).Matrix(1, 1, DType.I8), y); }, "zeroPoints is 1 x 1");
     Expect.Throws<ArgumentException>(() => { context.DequantizeAsync(Quantization.I4, 3, x, scales, none, y); }, "blockSize is 3");
+  }
+
+  static Heads HeadsOf(Matrix m) => Heads.InRows(m, 1);
+  static Images ImagesOf(Matrix m) => Images.Nchw(m, 1, 1, 2);  // two of 1 x 2 pixels
+  static Sequence StepsOf(Matrix m) => Sequence.ByStep(m);
+
+  public static async Task AllAreRecorded() {
+    Matrix x = Place(OnDevice.Numbers(2, 2)), w = Place(OnDevice.Numbers(2, 2)), filter = Place(new double[,] { { 3 } });
+    Matrix wIh = Place(OnDevice.Numbers(6, 2)), wHh = Place(OnDevice.Numbers(6, 2)), between = OnDevice.Poisoned(2, 2);
+    Indices indices = OnTheDevice(new[,] { { 1, 0 } });
+    var gru = new RecurrentOptions { Cell = Cell.Gru, Reserve = context.AllocateReserve(StepsOf(x)) };
+    Windows pixel = new Windows(1, 1), row = new Windows(1, 2);
+    GemmGraph graph = context.CreateGraph();
+    var names = new List<string>();
+    var expected = new List<double[,]>();
+    var later = new List<Matrix>();
+    Action<string, Action<Matrix>, Action<Matrix>> add = (name, run, record) => {
+      Matrix now = OnDevice.Poisoned(2, 2), then = OnDevice.Poisoned(2, 2);
+      var values = new double[2, 2];
+      run(now);
+      record(then);
+      context.Copy(now, values);
+      names.Add(name);
+      expected.Add(values);
+      later.Add(then);
+    };
+    add("multiply", y => context.Elementwise(Function.Multiply, x, w, y), y => graph.RecordElementwise(Function.Multiply, x, w, y));
+    add("softmax", y => context.Softmax(x, y), y => graph.RecordSoftmax(x, y));
+    add("layer norm", y => context.LayerNorm(x, none, none, y), y => graph.RecordLayerNorm(x, none, none, y));
+    add("RMS norm", y => context.RmsNorm(x, none, y), y => graph.RecordRmsNorm(x, none, y));
+    add("rotary", y => context.Rotary(x, y), y => graph.RecordRotary(x, y));
+    add("transposition", y => context.Convert(x, Op.T, y), y => graph.RecordConvert(x, Op.T, y));
+    add("gather", y => context.Gather(x, indices, y), y => graph.RecordGather(x, indices, y));
+    add("linear", y => context.Linear(x, w, y), y => graph.RecordLinear(x, w, y));
+    add("linear backward", y => context.LinearBackward(x, w: w, dx: y), y => graph.RecordLinearBackward(x, w: w, dx: y));
+    add("attention", y => context.Attention(HeadsOf(x), HeadsOf(w), HeadsOf(x), HeadsOf(y)),
+        y => graph.RecordAttention(HeadsOf(x), HeadsOf(w), HeadsOf(x), HeadsOf(y)));
+    add("attention backward", y => context.AttentionBackward(HeadsOf(x), HeadsOf(w), HeadsOf(x), HeadsOf(w), dk: HeadsOf(y)),
+        y => graph.RecordAttentionBackward(HeadsOf(x), HeadsOf(w), HeadsOf(x), HeadsOf(w), dk: HeadsOf(y)));
+    add("convolution", y => context.Conv2d(ImagesOf(x), filter, ImagesOf(y), pixel), y => graph.RecordConv2d(ImagesOf(x), filter, ImagesOf(y), pixel));
+    add("convolution backward", y => context.Conv2dBackward(ImagesOf(x), pixel, w: filter, dx: ImagesOf(y)),
+        y => graph.RecordConv2dBackward(ImagesOf(x), pixel, w: filter, dx: ImagesOf(y)));
+    add("windows", y => context.Im2Col(ImagesOf(x), y, row), y => graph.RecordIm2Col(ImagesOf(x), y, row));
+    add("sums of windows", y => context.Col2Im(x, ImagesOf(y), row), y => graph.RecordCol2Im(x, ImagesOf(y), row));
+    add("GRU", y => context.Recurrent(StepsOf(x), wIh, wHh, StepsOf(y), gru), y => graph.RecordRecurrent(StepsOf(x), wIh, wHh, StepsOf(y), gru));
+    add("GRU backward", y => {
+      context.Recurrent(StepsOf(x), wIh, wHh, StepsOf(between), gru);
+      context.RecurrentBackward(StepsOf(x), wIh, wHh, StepsOf(between), new RecurrentGradients { Dy = StepsOf(w), Dx = StepsOf(y) }, gru);
+    }, y => {
+      graph.RecordRecurrent(StepsOf(x), wIh, wHh, StepsOf(between), gru);
+      graph.RecordRecurrentBackward(StepsOf(x), wIh, wHh, StepsOf(between), new RecurrentGradients { Dy = StepsOf(w), Dx = StepsOf(y) }, gru);
+    });
+    Memory.Collect();
+    Expect.Equal(names.Count + 1, graph.Count, "submissions");
+    await graph.RunAsync();
+    for (int i = 0; i < names.Count; ++i) Holds(expected[i], later[i], names[i]);
+    using (GemmGraph other = context.CreateGraph()) {
+      OnDevice.Refused("x is 2 x 2", () => other.RecordSoftmax(x, OnDevice.Poisoned(1, 1)));
+      Expect.Equal(0, other.Count, "after a refused call");
+    }
+    graph.Dispose();
   }
 
   static Indices OnTheDevice(int[,] words, IndexType type = IndexType.I32) {

@@ -69,8 +69,8 @@ public final class Attention {
     requireGroups(q, k);
     return new LayerCall<>(o).reads("q", q.memory).reads("k", k.memory).reads("v", v.memory)
         .writes("o", o.memory, o.isPart())
-        .calls((on, at, stream, after, count, priority, flags, queue, tag, options, deadline, label)
-            -> Native.sg_flat_attention_async(on, q.in(at[0]), q.batchStride, q.headStride, q.tokenStride, k.in(at[1]),
+        .calls((on, graph, at, stream, after, count, priority, flags, queue, tag, options, deadline, label)
+            -> Native.sg_flat_attention_async(on, graph, q.in(at[0]), q.batchStride, q.headStride, q.tokenStride, k.in(at[1]),
                 k.batchStride, k.headStride, k.tokenStride, v.in(at[2]), v.batchStride, v.headStride, v.tokenStride,
                 o.in(at[3]), o.batchStride, o.headStride, o.tokenStride, q.memory.dtype.value, mask.value,
                 maskOffset, q.batch, q.heads, k.heads, q.tokens, k.tokens, q.width, v.width, scale, workspace,
@@ -92,8 +92,8 @@ public final class Attention {
     return new LayerCall<Void>(null).reads("q", q.memory).reads("k", k.memory).reads("v", v.memory)
         .reads("dO", dO.memory).writes("dq", memory(givenDq), dq.isPart()).writes("dk", memory(givenDk), dk.isPart())
         .writes("dv", memory(givenDv), dv.isPart())
-        .calls((on, at, stream, after, count, priority, flags, queue, tag, options, deadline, label)
-            -> Native.sg_flat_attention_backward_async(on, q.in(at[0]), q.batchStride, q.headStride, q.tokenStride,
+        .calls((on, graph, at, stream, after, count, priority, flags, queue, tag, options, deadline, label)
+            -> Native.sg_flat_attention_backward_async(on, graph, q.in(at[0]), q.batchStride, q.headStride, q.tokenStride,
                 k.in(at[1]), k.batchStride, k.headStride, k.tokenStride, v.in(at[2]), v.batchStride, v.headStride,
                 v.tokenStride, dO.in(at[3]), dO.batchStride, dO.headStride, dO.tokenStride, dq.in(at[4]), dq.batchStride,
                 dq.headStride, dq.tokenStride, dk.in(at[5]), dk.batchStride, dk.headStride, dk.tokenStride, dv.in(at[6]),

@@ -97,8 +97,8 @@ public final class Conv2d {
     LayerCall.requireContiguous("w", w, y.channels, filterSize(x), type);
     LayerCall.requireContiguous("bias", bias, 1, y.channels, type);
     return new LayerCall<>(y).reads("x", x.memory).reads("w", w).reads("bias", bias).writes("y", y.memory)
-        .calls((on, at, stream, after, count, priority, flags, queue, tag, options, deadline, label)
-            -> Native.sg_flat_conv2d_async(on, at[0], x.memory.ld, at[3], y.memory.ld, at[1], at[2], x.memory.rows,
+        .calls((on, graph, at, stream, after, count, priority, flags, queue, tag, options, deadline, label)
+            -> Native.sg_flat_conv2d_async(on, graph, at[0], x.memory.ld, at[3], y.memory.ld, at[1], at[2], x.memory.rows,
                 x.channels, x.height, x.width, s.kernelH, s.kernelW, s.strideH, s.strideW, s.dilationH, s.dilationW,
                 s.padTop, s.padLeft, s.padBottom, s.padRight, y.channels, groups, workspace, x.layout.value,
                 s.layout.value, type.value, activation.value, compute.value, stream, after, count, priority, flags,
@@ -129,8 +129,8 @@ public final class Conv2d {
     return new LayerCall<Void>(null).reads("dy", dy.memory).reads("x", dw == null ? null : x.memory)
         .reads("w", dx == null ? null : w).writes("dx", dx == null ? null : dx.memory)
         .writes("dw", dw, accumulate).writes("dbias", dbias, accumulate)
-        .calls((on, at, stream, after, count, priority, flags, queue, tag, options, deadline, label)
-            -> Native.sg_flat_conv2d_backward_async(on, at[0], dy.memory.ld, at[1], strideX, at[2], at[3], strideDx, at[4],
+        .calls((on, graph, at, stream, after, count, priority, flags, queue, tag, options, deadline, label)
+            -> Native.sg_flat_conv2d_backward_async(on, graph, at[0], dy.memory.ld, at[1], strideX, at[2], at[3], strideDx, at[4],
                 at[5], dy.memory.rows, channels, height, width, s.kernelH, s.kernelW, s.strideH, s.strideW, s.dilationH,
                 s.dilationW, s.padTop, s.padLeft, s.padBottom, s.padRight, dy.channels, group, workspace,
                 dy.layout.value, s.layout.value, type.value, gradientType.value, compute.value, accumulate ? 1 : 0,
@@ -155,8 +155,8 @@ public final class Conv2d {
   static LayerCall<Matrix> im2col(Images x, Matrix matrix, Windows s) {
     requireType("matrix", matrix, x);
     return new LayerCall<>(matrix).reads("x", x.memory).writes("matrix", matrix)
-        .calls((on, at, stream, after, count, priority, flags, queue, tag, options, deadline, label)
-            -> Native.sg_flat_im2col_async(on, at[0], x.memory.ld, at[1], matrix.rows, matrix.cols, matrix.ld,
+        .calls((on, graph, at, stream, after, count, priority, flags, queue, tag, options, deadline, label)
+            -> Native.sg_flat_im2col_async(on, graph, at[0], x.memory.ld, at[1], matrix.rows, matrix.cols, matrix.ld,
                 matrix.dtype.value, matrix.layout.value, x.memory.rows, x.channels, x.height, x.width, s.kernelH, s.kernelW,
                 s.strideH, s.strideW, s.dilationH, s.dilationW, s.padTop, s.padLeft, s.padBottom, s.padRight, x.firstChannel,
                 x.usedChannels, x.layout.value, s.layout.value, stream, after, count, priority, flags, queue, tag, options,
@@ -167,8 +167,8 @@ public final class Conv2d {
   static LayerCall<Images> col2im(Matrix matrix, Images x, Windows s, boolean accumulate) {
     requireType("matrix", matrix, x);
     return new LayerCall<>(x).reads("matrix", matrix).writes("x", x.memory, accumulate || x.isPart())
-        .calls((on, at, stream, after, count, priority, flags, queue, tag, options, deadline, label)
-            -> Native.sg_flat_col2im_async(on, at[0], matrix.rows, matrix.cols, matrix.ld, matrix.dtype.value,
+        .calls((on, graph, at, stream, after, count, priority, flags, queue, tag, options, deadline, label)
+            -> Native.sg_flat_col2im_async(on, graph, at[0], matrix.rows, matrix.cols, matrix.ld, matrix.dtype.value,
                 matrix.layout.value, at[1], x.memory.ld, x.memory.rows, x.channels, x.height, x.width, s.kernelH, s.kernelW,
                 s.strideH, s.strideW, s.dilationH, s.dilationW, s.padTop, s.padLeft, s.padBottom, s.padRight, x.firstChannel,
                 x.usedChannels, x.layout.value, s.layout.value, accumulate ? 1 : 0, stream, after, count, priority, flags,

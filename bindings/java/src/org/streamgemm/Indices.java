@@ -79,8 +79,8 @@ public final class Indices {
     for (GatherFlag each : flags) bits |= each.value;
     int given = bits;
     return new LayerCall<>(y).reads("table", table).reads("indices", memory).writes("y", y)
-        .calls((on, at, stream, after, count, priority, submitFlags, queue, tag, options, deadline, label)
-            -> Native.sg_flat_gather_async(on, at[0], table.rows, table.cols, table.ld, table.dtype.value,
+        .calls((on, graph, at, stream, after, count, priority, submitFlags, queue, tag, options, deadline, label)
+            -> Native.sg_flat_gather_async(on, graph, at[0], table.rows, table.cols, table.ld, table.dtype.value,
                 table.layout.value, at[2], y.rows, y.cols, y.ld, y.dtype.value, y.layout.value, at[1], type.value, given,
                 stream, after, count, priority, submitFlags, queue, tag, options, deadline, label));
   }

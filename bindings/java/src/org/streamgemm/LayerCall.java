@@ -19,9 +19,12 @@ final class LayerCall<T> {
   /** Sizes of an operand that is left out. */
   static final Matrix NONE = Matrix.shape(DType.F32, 0, 0);
 
-  /** A call with the operands' addresses, in the order in which they were named; 0 of one that is left out. */
+  /**
+   * A call with the operands' addresses, in the order in which they were named; 0 of one that is left out. With a graph, it
+   * records; 0: it submits.
+   */
   interface Call {
-    long submit(long context, long[] at, long stream, long after, int afterCount, int priority, int flags, long queue,
+    long submit(long context, long graph, long[] at, long stream, long after, int afterCount, int priority, int flags, long queue,
         long tag, long options, long deadline, long label);
   }
 
@@ -77,7 +80,7 @@ final class LayerCall<T> {
     Operands prepared = prepared(context);
     return context.launch(result, prepared, submit,
         (stream, after, count, priority, flags, queue, tag, options, deadline, label)
-            -> call.submit(on, addresses(prepared), stream, after, count, priority, flags, queue, tag, options, deadline, label));
+            -> call.submit(on, 0, addresses(prepared), stream, after, count, priority, flags, queue, tag, options, deadline, label));
   }
 
   /** Submits the operation and waits for it. */
@@ -89,7 +92,7 @@ final class LayerCall<T> {
     try {
       job = DEFAULTS.apply(
           (stream, after, count, priority, flags, queue, tag, options, deadline, label)
-              -> call.submit(on, addresses(prepared), stream, after, count, priority, SubmitFlag.WILL_WAIT.value, queue,
+              -> call.submit(on, 0, addresses(prepared), stream, after, count, priority, SubmitFlag.WILL_WAIT.value, queue,
                   tag, options, deadline, label),
           0, 0);
       Native.sg_job_wait(job, RawConstants.SG_FOREVER);
@@ -103,9 +106,21 @@ final class LayerCall<T> {
     }
   }
 
+  /** Records the operation, whose operands stay where they are. */
+  T record(Graph graph, Submit submit) {
+    graph.record(matrices(), submit, (on, to, stream, after, count, priority, flags, queue, tag, options, deadline, label) -> {
+      long[] at = operands.stream().mapToLong(o -> o.matrix == null ? 0 : o.matrix.address).toArray();
+      return call.submit(on, to, at, stream, after, count, priority, flags, queue, tag, options, deadline, label);
+    });
+    return result;
+  }
+
   private Operands prepared(Context context) {
-    return context.operands(
-        operands.stream().map(o -> o.matrix).filter(Objects::nonNull).collect(Collectors.toList()));
+    return context.operands(matrices());
+  }
+
+  private List<Matrix> matrices() {
+    return operands.stream().map(o -> o.matrix).filter(Objects::nonNull).collect(Collectors.toList());
   }
 
   private long[] addresses(Operands prepared) {

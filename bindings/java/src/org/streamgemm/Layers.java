@@ -4,17 +4,37 @@ package org.streamgemm;
 import org.streamgemm.internal.Native;
 
 /**
- * The layers of deep networks and the operations between their GEMMs, as jobs of a context: see {@link Context#layers}. Types are F64,
- * F32, F16 and BF16, the same for all operands if not said otherwise. On a device with memory of its own, operands are in device memory
- * if not said otherwise. The result of an operation of elements or rows may be the operand itself, by the same {@link Matrix}.
+ * The layers of deep networks and the operations between their GEMMs, as jobs of a context ({@link Context#layers}) or recorded
+ * in a graph ({@link Graph#layers()}). The methods without {@code Async} block in a context, and record in a graph, where they
+ * return at once. Types are F64, F32, F16 and BF16, the same for all operands if not said otherwise. On a device with memory of
+ * its own, operands are in device memory if not said otherwise. The result of an operation of elements or rows may be the operand
+ * itself, by the same {@link Matrix}.
  */
 public final class Layers {
   private static final Submit DEFAULTS = new Submit();
 
   private final Context context;
+  /** Records; null: submits. */
+  private final Graph graph;
+  private final Submit recorded;
 
   Layers(Context context) {
+    this(context, null, DEFAULTS);
+  }
+
+  Layers(Context context, Graph graph, Submit recorded) {
     this.context = context;
+    this.graph = graph;
+    this.recorded = recorded;
+  }
+
+  private <T> Job<T> submit(LayerCall<T> call, Submit submit) {
+    if (graph != null) throw new StreamGemmException.InvalidArgument("a graph records by the method without Async");
+    return call.submit(context, submit);
+  }
+
+  private <T> T run(LayerCall<T> call) {
+    return graph == null ? call.run(context) : call.record(graph, recorded);
   }
 
   /**
@@ -41,17 +61,34 @@ public final class Layers {
    * @return a future of C
    */
   public Job<Matrix> elementwiseAsync(Function function, Matrix a, Matrix b, Matrix c, Submit submit) {
+    return submit(elementwiseCall(function, a, b, c), submit);
+  }
+
+  /**
+   * C = function(A), or function(A, B), element by element. With a gradient A is that of the function's result, and B is the
+   * function's operand. Blocks until C is complete.
+   *
+   * @param function the function
+   * @param a only read
+   * @param b only read; null with functions of one operand
+   * @param c the result, which may be A or B
+   * @return C
+   */
+  public Matrix elementwise(Function function, Matrix a, Matrix b, Matrix c) {
+    return run(elementwiseCall(function, a, b, c));
+  }
+
+  private static LayerCall<Matrix> elementwiseCall(Function function, Matrix a, Matrix b, Matrix c) {
     boolean two = function.value >= Function.ADD.value;
     if (two != (b != null))
       throw new StreamGemmException.InvalidArgument("b is " + b + "; " + function + " has " + (two ? "two operands" : "one operand"));
     Matrix second = LayerCall.sizes(b);
     return new LayerCall<>(c).reads("a", a).reads("b", b).writes("c", c)
-        .calls((on, at, stream, after, count, priority, flags, queue, tag, options, deadline, label)
-            -> Native.sg_flat_elementwise_async(on, at[0], a.rows, a.cols, a.ld, a.dtype.value, a.layout.value, at[1],
+        .calls((on, graph, at, stream, after, count, priority, flags, queue, tag, options, deadline, label)
+            -> Native.sg_flat_elementwise_async(on, graph, at[0], a.rows, a.cols, a.ld, a.dtype.value, a.layout.value, at[1],
                 second.rows, second.cols, second.ld, second.dtype.value, second.layout.value, at[2], c.rows, c.cols, c.ld,
                 c.dtype.value, c.layout.value, function.value, stream, after, count, priority, flags, queue, tag, options,
-                deadline, label))
-        .submit(context, submit);
+                deadline, label));
   }
 
   /**
@@ -91,12 +128,29 @@ public final class Layers {
    * @return a future of Y
    */
   public Job<Matrix> softmaxAsync(Matrix x, Matrix y, Mask mask, long maskOffset, long maskRows, Submit submit) {
+    return submit(softmaxCall(x, y, mask, maskOffset, maskRows), submit);
+  }
+
+  /**
+   * The softmax of each row of a stack of matrices, with a mask that counts the rows anew in each. Blocks until Y is complete.
+   *
+   * @param x only read
+   * @param y the result, which may be X
+   * @param mask as for one matrix
+   * @param maskOffset 0 without a mask
+   * @param maskRows rows of each matrix, a divisor of X's; 0: there is one
+   * @return Y
+   */
+  public Matrix softmax(Matrix x, Matrix y, Mask mask, long maskOffset, long maskRows) {
+    return run(softmaxCall(x, y, mask, maskOffset, maskRows));
+  }
+
+  private static LayerCall<Matrix> softmaxCall(Matrix x, Matrix y, Mask mask, long maskOffset, long maskRows) {
     return new LayerCall<>(y).reads("x", x).writes("y", y)
-        .calls((on, at, stream, after, count, priority, flags, queue, tag, options, deadline, label)
-            -> Native.sg_flat_softmax_async(on, at[0], x.rows, x.cols, x.ld, x.dtype.value, x.layout.value, at[1], y.rows,
+        .calls((on, graph, at, stream, after, count, priority, flags, queue, tag, options, deadline, label)
+            -> Native.sg_flat_softmax_async(on, graph, at[0], x.rows, x.cols, x.ld, x.dtype.value, x.layout.value, at[1], y.rows,
                 y.cols, y.ld, y.dtype.value, y.layout.value, mask.value, maskOffset, maskRows, stream, after, count,
-                priority, flags, queue, tag, options, deadline, label))
-        .submit(context, submit);
+                priority, flags, queue, tag, options, deadline, label));
   }
 
   /**
@@ -111,7 +165,21 @@ public final class Layers {
    * @return a future of Y
    */
   public Job<Matrix> layerNormAsync(Matrix x, Matrix gamma, Matrix beta, Matrix y, double epsilon, Submit submit) {
-    return normAsync(NormKind.LAYER, x, gamma, beta, y, epsilon, submit);
+    return submit(normCall(NormKind.LAYER, x, gamma, beta, y, epsilon), submit);
+  }
+
+  /**
+   * The layer norm of each row: (x - mean) / sqrt(variance + epsilon) * gamma + beta. Blocks until Y is complete.
+   *
+   * @param x only read
+   * @param gamma a row with a value for each column of X, of X's type; null: ones
+   * @param beta likewise; null: zeros
+   * @param y the result, which may be X
+   * @param epsilon not negative
+   * @return Y
+   */
+  public Matrix layerNorm(Matrix x, Matrix gamma, Matrix beta, Matrix y, double epsilon) {
+    return run(normCall(NormKind.LAYER, x, gamma, beta, y, epsilon));
   }
 
   /**
@@ -125,18 +193,30 @@ public final class Layers {
    * @return a future of Y
    */
   public Job<Matrix> rmsNormAsync(Matrix x, Matrix gamma, Matrix y, double epsilon, Submit submit) {
-    return normAsync(NormKind.RMS, x, gamma, null, y, epsilon, submit);
+    return submit(normCall(NormKind.RMS, x, gamma, null, y, epsilon), submit);
   }
 
-  private Job<Matrix> normAsync(NormKind kind, Matrix x, Matrix gamma, Matrix beta, Matrix y, double epsilon, Submit submit) {
+  /**
+   * The RMS norm of each row: x / sqrt(mean of x^2 + epsilon) * gamma. Blocks until Y is complete.
+   *
+   * @param x only read
+   * @param gamma a row with a value for each column of X, of X's type; null: ones
+   * @param y the result, which may be X
+   * @param epsilon not negative
+   * @return Y
+   */
+  public Matrix rmsNorm(Matrix x, Matrix gamma, Matrix y, double epsilon) {
+    return run(normCall(NormKind.RMS, x, gamma, null, y, epsilon));
+  }
+
+  private static LayerCall<Matrix> normCall(NormKind kind, Matrix x, Matrix gamma, Matrix beta, Matrix y, double epsilon) {
     LayerCall.requireContiguous("gamma", gamma, 1, x.cols, x.dtype);
     LayerCall.requireContiguous("beta", beta, 1, x.cols, x.dtype);
     return new LayerCall<>(y).reads("x", x).reads("gamma", gamma).reads("beta", beta).writes("y", y)
-        .calls((on, at, stream, after, count, priority, flags, queue, tag, options, deadline, label)
-            -> Native.sg_flat_norm_async(on, at[0], x.rows, x.cols, x.ld, x.dtype.value, x.layout.value, at[3], y.rows, y.cols,
+        .calls((on, graph, at, stream, after, count, priority, flags, queue, tag, options, deadline, label)
+            -> Native.sg_flat_norm_async(on, graph, at[0], x.rows, x.cols, x.ld, x.dtype.value, x.layout.value, at[3], y.rows, y.cols,
                 y.ld, y.dtype.value, y.layout.value, at[1], at[2], epsilon, kind.value, stream, after, count, priority,
-                flags, queue, tag, options, deadline, label))
-        .submit(context, submit);
+                flags, queue, tag, options, deadline, label));
   }
 
   /**
@@ -149,12 +229,27 @@ public final class Layers {
    * @return a future of C
    */
   public Job<Matrix> convertAsync(Matrix a, Op opA, Matrix c, Submit submit) {
+    return submit(convertCall(a, opA, c), submit);
+  }
+
+  /**
+   * C = op(A), cast to C's type with one rounding. The layouts may differ. Blocks until C is complete.
+   *
+   * @param a only read
+   * @param opA N, or T: the transpose
+   * @param c the result; may be A if no element moves
+   * @return C
+   */
+  public Matrix convert(Matrix a, Op opA, Matrix c) {
+    return run(convertCall(a, opA, c));
+  }
+
+  private static LayerCall<Matrix> convertCall(Matrix a, Op opA, Matrix c) {
     return new LayerCall<>(c).reads("a", a).writes("c", c)
-        .calls((on, at, stream, after, count, priority, flags, queue, tag, options, deadline, label)
-            -> Native.sg_flat_convert_async(on, at[0], a.rows, a.cols, a.ld, a.dtype.value, a.layout.value, at[1], c.rows,
+        .calls((on, graph, at, stream, after, count, priority, flags, queue, tag, options, deadline, label)
+            -> Native.sg_flat_convert_async(on, graph, at[0], a.rows, a.cols, a.ld, a.dtype.value, a.layout.value, at[1], c.rows,
                 c.cols, c.ld, c.dtype.value, c.layout.value, opA.value, stream, after, count, priority, flags, queue, tag,
-                options, deadline, label))
-        .submit(context, submit);
+                options, deadline, label));
   }
 
   /**
@@ -171,14 +266,34 @@ public final class Layers {
    */
   public Job<Matrix> dequantizeAsync(Quantization quantization, long blockSize, Matrix x, Matrix scales, Matrix zeroPoints,
       Matrix y, Submit submit) {
+    return submit(dequantizeCall(quantization, blockSize, x, scales, zeroPoints, y), submit);
+  }
+
+  /**
+   * Y = (X - zero points) * scales, by blocks of a row. All matrices are row major. Blocks until Y is complete.
+   *
+   * @param quantization how values are stored
+   * @param blockSize consecutive values of a row that share a scale
+   * @param x the quantized values, of I8: of I4 two in a byte, the first in the low four bits; only read
+   * @param scales one for each block, of F32, F16 or BF16; only read
+   * @param zeroPoints likewise, of I8; null: zeros
+   * @param y the result, of F32, F16 or BF16
+   * @return Y
+   */
+  public Matrix dequantize(Quantization quantization, long blockSize, Matrix x, Matrix scales, Matrix zeroPoints,
+      Matrix y) {
+    return run(dequantizeCall(quantization, blockSize, x, scales, zeroPoints, y));
+  }
+
+  private static LayerCall<Matrix> dequantizeCall(Quantization quantization, long blockSize, Matrix x, Matrix scales, Matrix zeroPoints,
+      Matrix y) {
     Matrix zeros = LayerCall.sizes(zeroPoints);
     return new LayerCall<>(y).reads("x", x).reads("scales", scales).reads("zeroPoints", zeroPoints).writes("y", y)
-        .calls((on, at, stream, after, count, priority, flags, queue, tag, options, deadline, label)
-            -> Native.sg_flat_dequantize_async(on, at[0], x.rows, x.cols, x.ld, x.dtype.value, x.layout.value, at[1],
+        .calls((on, graph, at, stream, after, count, priority, flags, queue, tag, options, deadline, label)
+            -> Native.sg_flat_dequantize_async(on, graph, at[0], x.rows, x.cols, x.ld, x.dtype.value, x.layout.value, at[1],
                 scales.rows, scales.cols, scales.ld, scales.dtype.value, scales.layout.value, at[2], zeros.rows, zeros.cols,
                 zeros.ld, zeros.dtype.value, zeros.layout.value, at[3], y.rows, y.cols, y.ld, y.dtype.value, y.layout.value,
-                blockSize, quantization.value, stream, after, count, priority, flags, queue, tag, options, deadline, label))
-        .submit(context, submit);
+                blockSize, quantization.value, stream, after, count, priority, flags, queue, tag, options, deadline, label));
   }
 
   /**
@@ -191,16 +306,31 @@ public final class Layers {
    * @return a future of Y
    */
   public Job<Matrix> rotaryAsync(Matrix x, Matrix y, Rotary how, Submit submit) {
+    return submit(rotaryCall(x, y, how), submit);
+  }
+
+  /**
+   * The rotary embedding of each row: pairs of elements of each head are rotated by the row's position. Blocks until Y is complete.
+   *
+   * @param x tokens by rows, row major; only read
+   * @param y the result, which may be X
+   * @param how heads, positions and angles
+   * @return Y
+   */
+  public Matrix rotary(Matrix x, Matrix y, Rotary how) {
+    return run(rotaryCall(x, y, how));
+  }
+
+  private static LayerCall<Matrix> rotaryCall(Matrix x, Matrix y, Rotary how) {
     Matrix cos = LayerCall.sizes(how.cos);
     Matrix sin = LayerCall.sizes(how.sin);
     return new LayerCall<>(y).reads("x", x).reads("cos", how.cos).reads("sin", how.sin).writes("y", y)
-        .calls((on, at, stream, after, count, priority, flags, queue, tag, options, deadline, label)
-            -> Native.sg_flat_rotary_async(on, at[0], x.rows, x.cols, x.ld, x.dtype.value, x.layout.value, at[3], y.rows,
+        .calls((on, graph, at, stream, after, count, priority, flags, queue, tag, options, deadline, label)
+            -> Native.sg_flat_rotary_async(on, graph, at[0], x.rows, x.cols, x.ld, x.dtype.value, x.layout.value, at[3], y.rows,
                 y.cols, y.ld, y.dtype.value, y.layout.value, at[1], cos.rows, cos.cols, cos.ld, cos.dtype.value,
                 cos.layout.value, at[2], sin.rows, sin.cols, sin.ld, sin.dtype.value, sin.layout.value, how.headSize,
                 how.rotatedSize, how.firstPosition, how.sequenceLength, how.theta, how.pairs.value, how.inverse ? 1 : 0, stream, after,
-                count, priority, flags, queue, tag, options, deadline, label))
-        .submit(context, submit);
+                count, priority, flags, queue, tag, options, deadline, label));
   }
 
   /**
@@ -214,7 +344,7 @@ public final class Layers {
    * @return a future of Y
    */
   public Job<Matrix> linearAsync(Matrix x, Matrix w, Matrix y, Linear layer, Submit submit) {
-    return layer.forward(x, w, y).submit(context, submit);
+    return submit(layer.forward(x, w, y), submit);
   }
 
   /**
@@ -227,7 +357,7 @@ public final class Layers {
    * @return Y
    */
   public Matrix linear(Matrix x, Matrix w, Matrix y, Linear layer) {
-    return layer.forward(x, w, y).run(context);
+    return run(layer.forward(x, w, y));
   }
 
   /**
@@ -246,7 +376,7 @@ public final class Layers {
    */
   public Job<Void> linearBackwardAsync(
       Matrix dy, Matrix x, Matrix w, Matrix dx, Matrix dw, Matrix dbias, Linear layer, Submit submit) {
-    return layer.backward(dy, x, w, dx, dw, dbias).submit(context, submit);
+    return submit(layer.backward(dy, x, w, dx, dw, dbias), submit);
   }
 
   /**
@@ -261,7 +391,7 @@ public final class Layers {
    * @param layer of which opW, the arithmetic and {@link Linear#accumulate} apply
    */
   public void linearBackward(Matrix dy, Matrix x, Matrix w, Matrix dx, Matrix dw, Matrix dbias, Linear layer) {
-    layer.backward(dy, x, w, dx, dw, dbias).run(context);
+    run(layer.backward(dy, x, w, dx, dw, dbias));
   }
 
   /**
@@ -277,7 +407,7 @@ public final class Layers {
    * @return a future of O
    */
   public Job<Heads> attentionAsync(Heads q, Heads k, Heads v, Heads o, Attention how, Submit submit) {
-    return how.forward(q, k, v, o).submit(context, submit);
+    return submit(how.forward(q, k, v, o), submit);
   }
 
   /**
@@ -291,7 +421,7 @@ public final class Layers {
    * @return O
    */
   public Heads attention(Heads q, Heads k, Heads v, Heads o, Attention how) {
-    return how.forward(q, k, v, o).run(context);
+    return run(how.forward(q, k, v, o));
   }
 
   /**
@@ -310,7 +440,7 @@ public final class Layers {
    */
   public Job<Void> attentionBackwardAsync(
       Heads q, Heads k, Heads v, Heads dO, Heads dq, Heads dk, Heads dv, Attention how, Submit submit) {
-    return how.backward(q, k, v, dO, dq, dk, dv).submit(context, submit);
+    return submit(how.backward(q, k, v, dO, dq, dk, dv), submit);
   }
 
   /**
@@ -326,7 +456,7 @@ public final class Layers {
    * @param how as given to the attention
    */
   public void attentionBackward(Heads q, Heads k, Heads v, Heads dO, Heads dq, Heads dk, Heads dv, Attention how) {
-    how.backward(q, k, v, dO, dq, dk, dv).run(context);
+    run(how.backward(q, k, v, dO, dq, dk, dv));
   }
 
   /**
@@ -341,7 +471,7 @@ public final class Layers {
    * @return a future of Y
    */
   public Job<Images> conv2dAsync(Images x, Matrix w, Images y, Conv2d how, Submit submit) {
-    return how.forward(x, w, y).submit(context, submit);
+    return submit(how.forward(x, w, y), submit);
   }
 
   /**
@@ -354,7 +484,7 @@ public final class Layers {
    * @return Y
    */
   public Images conv2d(Images x, Matrix w, Images y, Conv2d how) {
-    return how.forward(x, w, y).run(context);
+    return run(how.forward(x, w, y));
   }
 
   /**
@@ -373,7 +503,7 @@ public final class Layers {
    */
   public Job<Void> conv2dBackwardAsync(
       Images dy, Images x, Matrix w, Images dx, Matrix dw, Matrix dbias, Conv2d how, Submit submit) {
-    return how.backward(dy, x, w, dx, dw, dbias).submit(context, submit);
+    return submit(how.backward(dy, x, w, dx, dw, dbias), submit);
   }
 
   /**
@@ -388,7 +518,7 @@ public final class Layers {
    * @param how as given to the convolution; its bias and activation are not used
    */
   public void conv2dBackward(Images dy, Images x, Matrix w, Images dx, Matrix dw, Matrix dbias, Conv2d how) {
-    how.backward(dy, x, w, dx, dw, dbias).run(context);
+    run(how.backward(dy, x, w, dx, dw, dbias));
   }
 
   /**
@@ -401,7 +531,7 @@ public final class Layers {
    * @return a future of the matrix
    */
   public Job<Matrix> im2colAsync(Images x, Matrix matrix, Windows windows, Submit submit) {
-    return Conv2d.im2col(x, matrix, windows).submit(context, submit);
+    return submit(Conv2d.im2col(x, matrix, windows), submit);
   }
 
   /**
@@ -413,7 +543,7 @@ public final class Layers {
    * @return the matrix
    */
   public Matrix im2col(Images x, Matrix matrix, Windows windows) {
-    return Conv2d.im2col(x, matrix, windows).run(context);
+    return run(Conv2d.im2col(x, matrix, windows));
   }
 
   /**
@@ -428,7 +558,7 @@ public final class Layers {
    * @return a future of the images
    */
   public Job<Images> col2imAsync(Matrix matrix, Images x, Windows windows, boolean accumulate, Submit submit) {
-    return Conv2d.col2im(matrix, x, windows, accumulate).submit(context, submit);
+    return submit(Conv2d.col2im(matrix, x, windows, accumulate), submit);
   }
 
   /**
@@ -441,7 +571,7 @@ public final class Layers {
    * @return the images
    */
   public Images col2im(Matrix matrix, Images x, Windows windows, boolean accumulate) {
-    return Conv2d.col2im(matrix, x, windows, accumulate).run(context);
+    return run(Conv2d.col2im(matrix, x, windows, accumulate));
   }
 
   /**
@@ -454,7 +584,7 @@ public final class Layers {
    * @return a future of Y
    */
   public Job<Sequence> recurrentAsync(Sequence x, Sequence y, Recurrent layer, Submit submit) {
-    return layer.forward(x, y).submit(context, submit);
+    return submit(layer.forward(x, y), submit);
   }
 
   /**
@@ -466,7 +596,7 @@ public final class Layers {
    * @return Y
    */
   public Sequence recurrent(Sequence x, Sequence y, Recurrent layer) {
-    return layer.forward(x, y).run(context);
+    return run(layer.forward(x, y));
   }
 
   /**
@@ -481,7 +611,7 @@ public final class Layers {
    */
   public Job<Void> recurrentBackwardAsync(
       Sequence x, Sequence y, Recurrent layer, RecurrentGradients gradients, Submit submit) {
-    return layer.backward(x, y, gradients).submit(context, submit);
+    return submit(layer.backward(x, y, gradients), submit);
   }
 
   /**
@@ -493,7 +623,7 @@ public final class Layers {
    * @param gradients those of the results, and the results
    */
   public void recurrentBackward(Sequence x, Sequence y, Recurrent layer, RecurrentGradients gradients) {
-    layer.backward(x, y, gradients).run(context);
+    run(layer.backward(x, y, gradients));
   }
 
   /**
@@ -518,7 +648,7 @@ public final class Layers {
    * @return a future of Y
    */
   public Job<Matrix> gatherAsync(Matrix table, Indices indices, Matrix y, Submit submit, GatherFlag... flags) {
-    return indices.gather(table, y, flags).submit(context, submit);
+    return submit(indices.gather(table, y, flags), submit);
   }
 
   /**
@@ -531,6 +661,6 @@ public final class Layers {
    * @return Y
    */
   public Matrix gather(Matrix table, Indices indices, Matrix y, GatherFlag... flags) {
-    return indices.gather(table, y, flags).run(context);
+    return run(indices.gather(table, y, flags));
   }
 }

@@ -73,8 +73,8 @@ public final class Linear {
   LayerCall<Matrix> forward(Matrix x, Matrix w, Matrix y) {
     LayerCall.requireContiguous("bias", bias, 1, y.cols, y.dtype);
     return new LayerCall<>(y).reads("x", x).reads("w", w).reads("bias", bias).writes("y", y)
-        .calls((on, at, stream, after, count, priority, flags, queue, tag, options, deadline, label)
-            -> Native.sg_flat_linear_async(on, at[0], x.rows, x.cols, x.ld, x.dtype.value, x.layout.value, at[1], w.rows,
+        .calls((on, graph, at, stream, after, count, priority, flags, queue, tag, options, deadline, label)
+            -> Native.sg_flat_linear_async(on, graph, at[0], x.rows, x.cols, x.ld, x.dtype.value, x.layout.value, at[1], w.rows,
                 w.cols, w.ld, w.dtype.value, w.layout.value, at[3], y.rows, y.cols, y.ld, y.dtype.value, y.layout.value,
                 at[2], opW.value, activation.value, compute.value, stream, after, count, priority, flags, queue, tag, options, deadline, label));
   }
@@ -92,8 +92,8 @@ public final class Linear {
     int biasType = LayerCall.sizes(dbias).dtype.value;
     return new LayerCall<Void>(null).reads("dy", dy).reads("x", forDw).reads("w", forDx).writes("dx", dx)
         .writes("dw", dw, accumulate).writes("dbias", dbias, accumulate)
-        .calls((on, at, stream, after, count, priority, flags, queue, tag, options, deadline, label)
-            -> Native.sg_flat_linear_backward_async(on, at[0], dy.rows, dy.cols, dy.ld, dy.dtype.value, dy.layout.value,
+        .calls((on, graph, at, stream, after, count, priority, flags, queue, tag, options, deadline, label)
+            -> Native.sg_flat_linear_backward_async(on, graph, at[0], dy.rows, dy.cols, dy.ld, dy.dtype.value, dy.layout.value,
                 at[1], sizesX.rows, sizesX.cols, sizesX.ld, sizesX.dtype.value, sizesX.layout.value, at[2], sizesW.rows,
                 sizesW.cols, sizesW.ld, sizesW.dtype.value, sizesW.layout.value, at[3], sizesDx.rows, sizesDx.cols,
                 sizesDx.ld, sizesDx.dtype.value, sizesDx.layout.value, at[4], sizesDw.rows, sizesDw.cols, sizesDw.ld,

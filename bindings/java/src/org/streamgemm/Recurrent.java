@@ -165,8 +165,8 @@ public final class Recurrent {
     return new LayerCall<>(y).reads("x", x.memory).writes("y", y.memory).reads("wIh", wIh).reads("wHh", wHh)
         .reads("biasIh", biasIh).reads("biasHh", biasHh).reads("h0", h0).reads("c0", c0).writes("hn", hn).writes("cn", cn)
         .writes("reserve", reserve)
-        .calls((on, at, stream, after, count, priority, flags, queue, tag, options, deadline, label)
-            -> Native.sg_flat_recurrent_async(on, cell.value, gateOrder.value, x.steps, x.batch, x.values(), y.values(), at[0],
+        .calls((on, graph, at, stream, after, count, priority, flags, queue, tag, options, deadline, label)
+            -> Native.sg_flat_recurrent_async(on, graph, cell.value, gateOrder.value, x.steps, x.batch, x.values(), y.values(), at[0],
                 x.stepStride, x.batchStride, at[1], y.stepStride, y.batchStride, at[2], at[3], at[4], at[5], at[6], at[7],
                 at[8], at[9], stateStride, at[10], type.value, compute.value, reverse ? 1 : 0, stream, after, count, priority, flags,
                 queue, tag, options, deadline, label));
@@ -195,8 +195,8 @@ public final class Recurrent {
         .writes("dx", g.dx == null ? null : g.dx.memory).writes("dwIh", g.dwIh, g.accumulate)
         .writes("dwHh", g.dwHh, g.accumulate).writes("dbiasIh", g.dbiasIh, g.accumulate)
         .writes("dbiasHh", g.dbiasHh, g.accumulate).writes("dh0", g.dh0).writes("dc0", g.dc0)
-        .calls((on, at, stream, after, count, priority, flags, queue, tag, options, deadline, label)
-            -> Native.sg_flat_recurrent_backward_async(on, cell.value, gateOrder.value, x.steps, x.batch, x.values(), y.values(),
+        .calls((on, graph, at, stream, after, count, priority, flags, queue, tag, options, deadline, label)
+            -> Native.sg_flat_recurrent_backward_async(on, graph, cell.value, gateOrder.value, x.steps, x.batch, x.values(), y.values(),
                 at[0], x.stepStride, x.batchStride, at[1], y.stepStride, y.batchStride, at[2], at[3], at[4], at[5], at[6],
                 dy.stepStride, dy.batchStride, at[7], at[8], at[9], dx.stepStride, dx.batchStride, at[10], at[11], at[12],
                 at[13], at[14], at[15], stateStride, type.value, gradientType.value, compute.value, reverse ? 1 : 0, g.accumulate ? 1 : 0,

@@ -94,6 +94,74 @@ public class LayersTest extends DeviceTest {
         () -> context.layers().dequantizeAsync(Quantization.I4, 2, x, scales, context.deviceMatrix(DType.I8, 1, 4), y, DEFAULTS));
   }
 
+  /** An operation with a result of 2 x 2. */
+  private interface Operation {
+    void on(Layers layers, Matrix to);
+  }
+
+  private static Heads heads(Matrix m) {
+    return Heads.inRows(m, 1, 1);
+  }
+
+  /** Two images of 1 x 2 pixels. */
+  private static Images images(Matrix m) {
+    return Images.nchw(m, 1, 1, 2);
+  }
+
+  private static Sequence steps(Matrix m) {
+    return Sequence.byStep(m, 1);
+  }
+
+  @Test
+  public void allAreRecorded() {
+    Matrix x = place(2, 2, numbers(4));
+    Matrix w = place(2, 2, numbers(4));
+    Matrix filter = place(1, 1, 3);
+    Matrix between = poisoned(2, 2);
+    Indices indices = onDevice(Indices.of(1, 0));
+    Recurrent layer = new Recurrent(Cell.GRU, place(6, 2, numbers(12)), place(6, 2, numbers(12)));
+    layer.reserve(context.layers().recurrentReserve(steps(x)));
+    Conv2d conv = new Conv2d(new Windows(1, 1));
+    Attention how = new Attention();
+    Operation[] all = {
+        (l, y) -> l.elementwise(Function.MULTIPLY, x, w, y),
+        (l, y) -> l.softmax(x, y, Mask.CAUSAL, 0, 0),
+        (l, y) -> l.layerNorm(x, null, null, y, 1e-5),
+        (l, y) -> l.rmsNorm(x, null, y, 1e-5),
+        (l, y) -> l.rotary(x, y, new Rotary()),
+        (l, y) -> l.convert(x, Op.T, y),
+        (l, y) -> l.gather(x, indices, y),
+        (l, y) -> l.linear(x, w, y, new Linear()),
+        (l, y) -> l.linearBackward(x, null, w, y, null, null, new Linear()),
+        (l, y) -> l.attention(heads(x), heads(w), heads(x), heads(y), how),
+        (l, y) -> l.attentionBackward(heads(x), heads(w), heads(x), heads(w), heads(y), null, null, how),
+        (l, y) -> l.conv2d(images(x), filter, images(y), conv),
+        (l, y) -> l.conv2dBackward(images(x), null, filter, images(y), null, null, conv),
+        (l, y) -> l.im2col(images(x), y, new Windows(1, 2)),
+        (l, y) -> l.col2im(x, images(y), new Windows(1, 2), false),
+        (l, y) -> l.recurrent(steps(x), steps(y), layer),
+        (l, y) -> {
+          l.recurrent(steps(x), steps(between), layer);
+          l.recurrentBackward(steps(x), steps(between), layer, new RecurrentGradients().dy(steps(w)).dx(steps(y)));
+        }};
+    Matrix[] now = new Matrix[all.length];
+    Matrix[] later = new Matrix[all.length];
+    try (Graph graph = context.graph()) {
+      for (int i = 0; i < all.length; ++i) {
+        all[i].on(context.layers(), now[i] = poisoned(2, 2));
+        all[i].on(graph.layers(new Submit().priority(1)), later[i] = poisoned(2, 2));
+        assertTrue(Double.isNaN(fetch(later[i])[0]));
+      }
+      graph.runAsync().join();
+      for (int i = 0; i < all.length; ++i) assertArrayEquals("operation " + i, fetch(now[i]), fetch(later[i]), 1e-13);
+      refused("a graph records by the method without Async", () -> graph.layers().softmaxAsync(x, between));
+    }
+    try (Graph graph = context.graph()) {
+      refused("use a direct buffer", () -> graph.layers().convert(x, Op.N, Matrix.of(new double[4], 2, 2)));
+      refused("x is 2 x 2", () -> graph.layers().softmax(x, poisoned(1, 1), Mask.NONE, 0, 0));
+    }
+  }
+
   private Indices onDevice(Indices indices) {
     Matrix made = context.deviceMatrix(DType.I32, 1, indices.memory().cols());
     context.copyAsync(made, indices.memory()).join();
