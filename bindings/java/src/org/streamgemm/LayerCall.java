@@ -5,10 +5,7 @@ import static java.lang.ref.Reference.reachabilityFence;
 
 import java.util.ArrayList;
 import java.util.Arrays;
-import java.util.IdentityHashMap;
 import java.util.List;
-import java.util.Objects;
-import java.util.stream.Collectors;
 import org.streamgemm.internal.Native;
 import org.streamgemm.internal.RawConstants;
 
@@ -109,7 +106,8 @@ final class LayerCall<T> {
   /** Records the operation, whose operands stay where they are. */
   T record(Graph graph, Submit submit) {
     graph.record(matrices(), submit, (on, to, stream, after, count, priority, flags, queue, tag, options, deadline, label) -> {
-      long[] at = operands.stream().mapToLong(o -> o.matrix == null ? 0 : o.matrix.address).toArray();
+      long[] at = new long[operands.size()];
+      for (int i = 0; i < at.length; ++i) at[i] = operands.get(i).matrix == null ? 0 : operands.get(i).matrix.address;
       return call.submit(on, to, at, stream, after, count, priority, flags, queue, tag, options, deadline, label);
     });
     return result;
@@ -120,20 +118,37 @@ final class LayerCall<T> {
   }
 
   private List<Matrix> matrices() {
-    return operands.stream().map(o -> o.matrix).filter(Objects::nonNull).collect(Collectors.toList());
+    List<Matrix> given = new ArrayList<>(operands.size());
+    for (Operand o : operands)
+      if (o.matrix != null) given.add(o.matrix);
+    return given;
   }
 
   private long[] addresses(Operands prepared) {
-    IdentityHashMap<Matrix, Long> known = new IdentityHashMap<>();
-    return operands.stream()
-        .mapToLong(o -> o.matrix == null ? 0 : known.computeIfAbsent(o.matrix, m -> address(prepared, m, o.name)))
-        .toArray();
+    long[] at = new long[operands.size()];
+    for (int i = 0; i < at.length; ++i) {
+      Operand o = operands.get(i);
+      int first = firstOf(o.matrix);
+      if (o.matrix != null) at[i] = first < i ? at[first] : address(prepared, o);
+    }
+    return at;
   }
 
-  private long address(Operands prepared, Matrix m, String name) {
-    boolean read = operands.stream().anyMatch(o -> o.matrix == m && o.read);
-    boolean written = operands.stream().anyMatch(o -> o.matrix == m && o.written);
-    return written ? prepared.writes(m, 1, 0, read, name) : prepared.reads(m, 1, 0, name);
+  private int firstOf(Matrix m) {
+    int at = 0;
+    while (operands.get(at).matrix != m) ++at;
+    return at;
+  }
+
+  /** Of an operand that may occur again, to be read or written. */
+  private long address(Operands prepared, Operand first) {
+    boolean read = false;
+    boolean written = false;
+    for (Operand o : operands) {
+      read |= o.matrix == first.matrix && o.read;
+      written |= o.matrix == first.matrix && o.written;
+    }
+    return written ? prepared.writes(first.matrix, 1, 0, read, first.name) : prepared.reads(first.matrix, 1, 0, first.name);
   }
 
   /** The sizes of an operand that may be left out. */

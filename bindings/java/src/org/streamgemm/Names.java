@@ -30,7 +30,6 @@ final class Names {
     StringBuilder name = new StringBuilder();
     if (found.group(2) != null) name.append("products.get(").append(found.group(2)).append(").");
     else if (!gemm) name.append(struct).append('.');
-    if (path.equals("windows")) return name.append(camel(component)).toString();
     name.append(camel(path));
     if (component == null || component.equals("data") || component.equals("re")) return name.toString();
     if (component.equals("im")) return name.append("Im").toString();
