@@ -102,6 +102,15 @@ static class Conv2dTest {
     OnDevice.Holds(dx, alone, "dX alone");
   }
 
+  public static void GradientsOfF32ForF16() {
+    double[,] from = OnDevice.Integers(Count, Channels * Pixels), gradient = OnDevice.Integers(Count, Out * OutPixels), expected = new double[Out, Filter];
+    Terms(Out, Groups, false, false, (n, atY, atX, o, f) => expected[o, f] += gradient[n, atY] * from[n, atX]);
+    Matrix toW = OnDevice.Cast(OnDevice.Poisoned(Out, Filter), DType.F32);
+    context.Conv2dBackward(OfY(OnDevice.Cast(OnDevice.Place(gradient), DType.F16)), Shape(), x: OfX(OnDevice.Cast(OnDevice.Place(from), DType.F16)), dw: toW,
+                           options: new Conv2dOptions { Groups = Groups });
+    OnDevice.Holds(expected, OnDevice.Cast(toW, DType.F64), "dW");
+  }
+
   public static async Task MatricesOfWindows() {
     int rows = Count * OutPixels, columns = Channels * KernelH * KernelW;
     double[,] matrix = new double[rows, columns], sums = new double[Count, Channels * Pixels];

@@ -66,6 +66,14 @@ static class LinearTest {
     OnDevice.Holds(dbias, toBias, "dbias alone");
   }
 
+  public static void GradientsOfF32ForF16() {
+    double[,] from = OnDevice.Integers(Rows, In), gradient = OnDevice.Integers(Rows, Out);
+    Matrix toW = OnDevice.Cast(OnDevice.Poisoned(In, Out), DType.F32), toBias = OnDevice.Cast(OnDevice.Poisoned(1, Out), DType.F16);
+    context.LinearBackward(OnDevice.Cast(OnDevice.Place(gradient), DType.F16), OnDevice.Cast(OnDevice.Place(from), DType.F16), dw: toW, dbias: toBias);
+    OnDevice.Holds(OnDevice.Product(OnDevice.Transposed(from), gradient), OnDevice.Cast(toW, DType.F64), "dW");
+    OnDevice.Holds(OnDevice.Product(OnDevice.Made(1, Rows, (i, j) => 1), gradient), OnDevice.Cast(toBias, DType.F64), "dbias");
+  }
+
   public static void WrongCallsNameTheArgument() {
     Matrix inputs = OnDevice.Place(x), weights = OnDevice.Place(w), y = OnDevice.Poisoned(Rows, Out);
     OnDevice.Refused("w is 4 x 3; with this x, y and options.OpW", () => { context.LinearAsync(inputs, weights, y, new LinearOptions { OpW = Op.T }); });

@@ -38,6 +38,16 @@ static class OnDevice {
     return sum;
   });
 
+  /// <summary>A copy in another type.</summary>
+  internal static Matrix Cast(Matrix from, DType dtype) {
+    Matrix made = Context.AllocateDevice(8 * from.Rows * from.Cols).Matrix(from.Rows, from.Cols, dtype);
+    Context.Convert(from, Op.N, made);
+    return made;
+  }
+
+  /// <summary>Values that every type holds exactly, and small sums of their products, too.</summary>
+  internal static double[,] Integers(int rows, int cols) => Made(rows, cols, (i, j) => (i * cols + j) * 5 % 7 - 3);
+
   internal static void Holds(double[,] expected, Matrix got, string what) {
     var values = new double[expected.GetLength(0), expected.GetLength(1)];
     Context.Copy(got, values);

@@ -144,6 +144,19 @@ public class Conv2dTest extends DeviceTest {
   }
 
   @Test
+  public void gradientsOfF32ForF16() {
+    double[] from = integers(x.length);
+    double[] gradient = integers(dy.length);
+    double[] expected = new double[w.length];
+    terms(OUT, GROUPS, false, false, (atY, atX, atW) -> expected[atW] += gradient[atY] * from[atX]);
+    Matrix toW = cast(poisoned(OUT, FILTER), DType.F32);
+    Conv2d how = new Conv2d(windows()).groups(GROUPS);
+    context.layers().conv2dBackward(ofY(cast(place(COUNT, OUT * OUT_H * OUT_W, gradient), DType.F16), false),
+        ofX(cast(place(COUNT, CHANNELS * HEIGHT * WIDTH, from), DType.F16), false), null, null, toW, null, how);
+    holds(expected, cast(toW, DType.F64));
+  }
+
+  @Test
   public void matricesOfWindows() {
     int rows = COUNT * OUT_H * OUT_W;
     int columns = CHANNELS * KH * KW;

@@ -68,6 +68,19 @@ public abstract class DeviceTest {
     return random.doubles(count, -1, 1).toArray();
   }
 
+  /** A copy in another type. */
+  final Matrix cast(Matrix from, DType dtype) {
+    Matrix made = context.deviceMatrix(dtype, from.rows(), from.cols());
+    return context.layers().convert(from, Op.N, made);
+  }
+
+  /** Values that every type holds exactly, and small sums of their products, too. */
+  static double[] integers(int count) {
+    double[] made = new double[count];
+    for (int i = 0; i < count; ++i) made[i] = i * 5 % 7 - 3;
+    return made;
+  }
+
   final void holds(double[] expected, Matrix found) {
     assertArrayEquals(expected, fetch(found), 1e-12);
   }

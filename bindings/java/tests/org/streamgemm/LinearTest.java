@@ -115,6 +115,20 @@ public class LinearTest extends DeviceTest {
   }
 
   @Test
+  public void gradientsOfF32ForF16() {
+    double[] from = integers(ROWS * IN);
+    double[] gradient = integers(ROWS * OUT);
+    Matrix toW = cast(poisoned(IN, OUT), DType.F32);
+    Matrix toBias = cast(place(1, OUT, 1, 2, 3), DType.F16);
+    context.layers().linearBackward(
+        cast(place(ROWS, OUT, gradient), DType.F16), cast(place(ROWS, IN, from), DType.F16), null, null, toW, toBias, new Linear());
+    holds(product(from, true, gradient, false, IN, OUT, ROWS), cast(toW, DType.F64));
+    double[] sums = new double[OUT];
+    for (int i = 0; i < gradient.length; ++i) sums[i % OUT] += gradient[i];
+    holds(sums, cast(toBias, DType.F64));
+  }
+
+  @Test
   public void wrongCallsNameTheArgument() {
     Matrix inputs = place(ROWS, IN, x);
     Matrix weights = place(IN, OUT, w);

@@ -219,6 +219,26 @@ public class RecurrentTest extends DeviceTest {
   }
 
   @Test
+  public void gradientsOfF32ForF16() {
+    makeWeights(Cell.GRU);
+    Sequence from = Sequence.byStep(cast(inputs().memory(), DType.F16), BATCH);
+    Sequence to = Sequence.byStep(cast(poisoned(STEPS * BATCH, HIDDEN), DType.F16), BATCH);
+    Matrix reserve = context.layers().recurrentReserve(to);
+    assertEquals(DType.F32, reserve.dtype());
+    Recurrent layer = new Recurrent(Cell.GRU, cast(place(3 * HIDDEN, IN, wIh), DType.F16), cast(place(3 * HIDDEN, HIDDEN, wHh), DType.F16))
+        .biases(cast(place(1, 3 * HIDDEN, biasIh), DType.F16), cast(place(1, 3 * HIDDEN, biasHh), DType.F16))
+        .start(cast(place(BATCH, HIDDEN, h0), DType.F16), null).reserve(reserve);
+    context.layers().recurrent(from, to, layer);
+    Matrix dwIh = context.deviceMatrix(DType.F32, 3 * HIDDEN, IN);
+    RecurrentGradients gradients = new RecurrentGradients().weights(dwIh, null)
+        .dy(Sequence.byStep(cast(place(STEPS * BATCH, HIDDEN, dy), DType.F16), BATCH))
+        .end(cast(place(BATCH, HIDDEN, dhn), DType.F16), null);
+    context.layers().recurrentBackward(from, to, layer, gradients);
+    assertArrayEquals(differences(Cell.GRU, wIh), fetch(cast(dwIh, DType.F64)), 2e-2);
+    refused("dbiasIh is f64 1 x 6", () -> context.layers().recurrentBackward(from, to, layer, gradients.biases(poisoned(1, 6), null)));
+  }
+
+  @Test
   public void arraysAreCopied() {
     makeWeights(Cell.GRU);
     double[] states = new double[STEPS * STATE];
