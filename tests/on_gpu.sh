@@ -18,27 +18,30 @@ run() { # its name, and the command
   status=$?
   passed=$(grep -c '^\[       OK' "$log")
   echo "$name: exit $status, $passed passed, $(grep -c '^\[  SKIPPED \] .*ms)' "$log") skipped"
-  case $name in process_test* | random_test*) passed=1 ;; esac # they count none
+  case $name in process_test* | random_*) passed=1 ;; esac # they count none
   [ $status = 0 ] && [ "$passed" -gt 0 ] && return
   failed=1
   case $name in
-    random_test*) cat "$log" ;; # the seed and a program
+    random_*) cat "$log" ;; # the seed and a program
     *) grep -E '^\[  FAILED|Failure|=========' "$log" | head -20 ;;
   esac
 }
 
 run conformance "$(program conformance)"
-for topic in attention attention_backward axpby bad_gemm bad_input blocking callback conv convert copy deadline dispatch downcast epilogue failure fair_share gather im2col \
+for topic in attention attention_backward axpby bad_gemm bad_input blocking callback conv convert copy custom deadline dispatch downcast epilogue failure fair_share gather im2col \
   gemm_grouped gemm_plans gemm_rules gemm_types graph graph_update interleaved job label layers linear metrics order overlap partition pipeline \
   plan queue recurrent \
   repeat staging stream textbook trace; do
   run $topic "$(program api_tests)" $topic
 done
 run interop "$(program interop_test)"
-for mode in exit_beside_a_large_gemm exit_beside_threads_in_calls return_without_releasing exit_behind_release; do
+for mode in exit_beside_a_large_gemm exit_beside_a_pipeline exit_beside_threads_in_calls return_without_releasing exit_behind_release; do
   for seed in 1 2 3; do run "process_test $mode $seed" "$(program process_test)" $mode "$device" $seed; done
 done
 run "random_test for $random_seconds s" "$(program random_test)" --device "$device" --seconds "$random_seconds"
+for kind in layers pipelines; do
+  run "random_${kind}_test for 10 s" "$(program random_${kind}_test)" --device "$device" --seconds 10
+done
 
 # The library's own kernels: reductions, epilogues, splits, pointers, layers, recurrent cells, conversions of f8 and i8, narrow copies.
 own='*reduc*:*f8*:*i8*:*gemm_group*:*short_compute*:*every_direction_and_pitch*:*layers*:*convert*:*rotary*:*gather*:*windows*:*cells*:*softmax_backward*'

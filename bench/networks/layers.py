@@ -279,6 +279,22 @@ def lstm(context, record, options, link, rate):
         "PyTorch": repeated(by_torch, 2),
         "PyTorch, CUDA graph": cuda_graph(by_torch, 2),
     }, options.rounds, 2, bound_seconds=flops / rate)  # fmt: skip
+    hosted, result = x.cpu().pin_memory(), torch.empty_like(x, device="cpu").pin_memory()
+
+    def record_from_host(g, s):
+        g.copy(x, hosted)
+        submit(g, g.lstm)
+        return g.copy(result, outs[-1])
+
+    def host_by_torch():
+        result.copy_(net(x.copy_(hosted, non_blocking=True))[0], non_blocking=True)
+
+    record.measure(f"LSTM {layers} x {width}, {steps} steps, batch {batch} bf16, pinned", {
+        "streamgemm": recorded(context, record_from_host, 1),
+        "PyTorch": host_by_torch,
+        "PyTorch, CUDA graph": cuda_graph(host_by_torch, 1),
+    }, options.rounds, 1, bound_seconds=flops / rate)  # fmt: skip
+    near(result, net(x)[0], "LSTM, pinned")
 
 
 CASES = {"linear": linear_forward, "linear_backward": linear_backward, "attention": attention, "conv": convolution, "lstm": lstm}

@@ -69,6 +69,17 @@ static const float *next_batch(loader *l, int number) {
   return l->of->slots[number % SLOTS];
 }
 
+/* Batches are complete in their order. */
+static void give_back(sg_job *job, sg_status status, void *user) {
+  loader *const l = user;
+  (void)job;
+  check(status, "a batch");
+  pthread_mutex_lock(&l->lock);
+  ++l->freed;
+  pthread_cond_broadcast(&l->changed);
+  pthread_mutex_unlock(&l->lock);
+}
+
 static void set_free(loader *l, int batches) {
   pthread_mutex_lock(&l->lock);
   l->freed = batches;
@@ -111,23 +122,20 @@ static void training(void *user) {
 
 static void by_pipeline(void *user) {
   state *const s = user;
-  sg_job *jobs[BATCHES];
+  sg_job *job;
   loader l;
   int i;
   start_over(s);
   start_loader(&l, s);
   for (i = 0; i < BATCHES; ++i) {
-    if (i >= SLOTS) { /* its batch is complete, so it has been read */
-      check(sg_job_wait(jobs[i - SLOTS], SG_FOREVER), "sg_job_wait");
-      set_free(&l, i - SLOTS + 1);
-    }
-    check(sg_pipeline_push_async(s->pipeline, next_batch(&l, i), s->errors + i * ROWS * OUT, NULL, &jobs[i]),
+    check(sg_pipeline_push_async(s->pipeline, next_batch(&l, i), s->errors + i * ROWS * OUT, NULL, &job),
           "sg_pipeline_push_async");
+    check(sg_job_on_complete(job, give_back, &l), "sg_job_on_complete");
+    sg_job_release(job);
   }
-  for (i = 0; i < BATCHES; ++i) {
-    if (i >= BATCHES - SLOTS) check(sg_job_wait(jobs[i], SG_FOREVER), "sg_job_wait");
-    sg_job_release(jobs[i]);
-  }
+  pthread_mutex_lock(&l.lock);
+  while (l.freed < BATCHES) pthread_cond_wait(&l.changed, &l.lock);
+  pthread_mutex_unlock(&l.lock);
   end_loader(&l);
   copy(&s->p, s->seen[0], s->w, IN * OUT, NULL);
 }

@@ -131,6 +131,71 @@ static void exit_behind_release(void) {
   exit(0);
 }
 
+/* A pipeline of a function that takes some time, if the device's functions compute on the host, and a layer with
+ * streamed weights. Batches are pushed until the process ends. */
+static sg_status slow_copy(const sg_custom_call *call, void *user) {
+  if (call->native_stream) return SG_STATUS_OK;
+  pause_us(200);
+  memcpy(call->operands[1], call->operands[0], *(const size_t *)user);
+  return SG_STATUS_OK;
+}
+static sg_pipeline *busy_pipeline(sg_context *context, int64_t n) {
+  static size_t bytes;
+  sg_pipeline_options options = SG_PIPELINE_OPTIONS_INIT;
+  sg_pipeline *pipeline;
+  double *const w = matrix(n, 1);
+  const sg_weight weight = {w, (uint64_t)(n * n) * sizeof *w};
+  int i;
+  bytes = weight.bytes;
+  options.input_bytes = bytes;
+  REQUIRE_OK(sg_pipeline_create(context, &options, &pipeline));
+  for (i = 0; i < 2; ++i) {
+    sg_stage_desc desc = SG_STAGE_DESC_INIT;
+    sg_stage stage = SG_STAGE_INIT;
+    sg_submit record = SG_SUBMIT_INIT;
+    sg_custom_operand operands[2];
+    sg_custom_desc custom = SG_CUSTOM_DESC_INIT;
+    desc.output_bytes = bytes;
+    if (i == 1) {
+      desc.weights = &weight;
+      desc.weight_count = 1;
+      desc.place = SG_WEIGHTS_STREAMED;
+    }
+    REQUIRE_OK(sg_pipeline_add_stage(pipeline, &desc, &stage));
+    record.graph = stage.graph;
+    if (i == 1) {
+      const sg_gemm_desc gemm = make_gemm((double *)stage.input, stage.weights[0], stage.output, n);
+      REQUIRE_OK(sg_gemm_async(context, &gemm, &record, NULL));
+      continue;
+    }
+    memset(operands, 0, sizeof operands);
+    operands[0].data = (void *)stage.input;
+    operands[1].data = stage.output;
+    operands[0].bytes = operands[1].bytes = bytes;
+    operands[0].access = SG_ACCESS_READ;
+    operands[1].access = SG_ACCESS_WRITE;
+    custom.function = slow_copy;
+    custom.user = &bytes;
+    custom.operands = operands;
+    custom.operand_count = 2;
+    REQUIRE_OK(sg_custom_async(context, &custom, &record, NULL));
+  }
+  return pipeline;
+}
+static void *push_on(void *user) {
+  const int64_t n = 64;
+  double *const x = matrix(n, 1), *const y = matrix(n, 0);
+  while (sg_pipeline_push_async(user, x, y, NULL, NULL) == SG_STATUS_OK) continue;
+  return NULL;
+}
+static void exit_beside_a_pipeline(void) {
+  pthread_t pusher;
+  sg_pipeline *const pipeline = busy_pipeline(open_device(device), 64);
+  CHECK(pthread_create(&pusher, NULL, push_on, pipeline) == 0);
+  pause_us(seed * 7919 % 30000);
+  exit(0);
+}
+
 static sg_context *kept = NULL;
 static void submit_while_exiting(void) {
   /* Runs after the library's own handler or before it: the status is then SHUTDOWN or OK, and nothing hangs. */
@@ -277,6 +342,48 @@ static void in_the_child(sg_context *context, sg_stream *stream, sg_queue *queue
   CHECK_STATUS(SG_STATUS_INVALID_HANDLE, sg_context_release(context)); /* also while a live context exists */
   CHECK_STATUS(SG_STATUS_OK, sg_context_release(own));
   exit(check_result());
+}
+
+/* The child refuses the pipeline, and has one of its own; the parent's batches are complete and right. */
+static void check_batch(sg_pipeline *pipeline) {
+  const int64_t n = 64;
+  double *const x = matrix(n, 2), *const y = matrix(n, 0);
+  CHECK_STATUS(SG_STATUS_OK, sg_pipeline_push(pipeline, x, y, NULL));
+  CHECK(y[0] == 2 * n && y[n * n - 1] == 2 * n);
+  free(x);
+  free(y);
+}
+static void fork_beside_a_pipeline(void) {
+  enum { BATCHES = 12 };
+  const int64_t n = 64;
+  sg_context *const context = open_device(device);
+  sg_pipeline *const pipeline = busy_pipeline(context, n);
+  double *const x = matrix(n, 1), *results[BATCHES];
+  sg_job *jobs[BATCHES];
+  int i;
+  check_batch(pipeline);
+  for (i = 0; i < BATCHES; ++i) {
+    results[i] = matrix(n, 0);
+    CHECK_STATUS(SG_STATUS_OK, sg_pipeline_push_async(pipeline, x, results[i], NULL, &jobs[i]));
+    if (i % 4 == 2) {
+      int status = 0;
+      pid_t child;
+      pause_us(seed * 31 % 3000);
+      child = fork();
+      if (child == 0) {
+        CHECK_STATUS(SG_STATUS_INVALID_HANDLE, sg_pipeline_push_async(pipeline, x, results[i], NULL, NULL));
+        check_batch(busy_pipeline(open_device(strncmp(device, "cuda", 4) == 0 ? "cpu" : device), n));
+        _exit(check_result());
+      }
+      CHECK(waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    }
+  }
+  for (i = 0; i < BATCHES; ++i) {
+    CHECK_STATUS(SG_STATUS_OK, sg_job_wait(jobs[i], SG_FOREVER));
+    CHECK(results[i][0] == n && results[i][n * n - 1] == n);
+  }
+  CHECK_STATUS(SG_STATUS_OK, sg_pipeline_release(pipeline));
+  CHECK_STATUS(SG_STATUS_OK, sg_context_release(context));
 }
 
 static void fork_beside_work(void) {
@@ -578,6 +685,8 @@ static const struct {
 } modes[] = {
     {"exit_beside_a_large_gemm", exit_beside_a_large_gemm},
     {"exit_beside_many_small_ones", exit_beside_many_small_ones},
+    {"exit_beside_a_pipeline", exit_beside_a_pipeline},
+    {"fork_beside_a_pipeline", fork_beside_a_pipeline},
     {"quick_exit_beside_work", quick_exit_beside_work},
     {"return_without_releasing", return_without_releasing},
     {"exit_behind_release", exit_behind_release},

@@ -81,15 +81,16 @@ class ByNumpy:
     def gather(self, table, rows, out):
         out[...] = table[rows].reshape(out.shape)
 
-    def gemm(self, a, b, c, *, alpha, beta):
-        c[...] = alpha * (a @ b) + beta * c
+    def axpby(self, a, c, *, alpha=1.0, beta=1.0):
+        c[...] = alpha * a + beta * c
 
     def softmax(self, x, out):
         e = np.exp(x - x.max(axis=1, keepdims=True))
         out[...] = e / e.sum(axis=1, keepdims=True)
 
     def elementwise(self, function, x, b, out):
-        out[...] = {"add": x + b, "multiply": x * b, "relu_gradient": x * (b > 0)}[function]
+        assert function == "relu_gradient"
+        out[...] = x * (b > 0)
 
     def linear(self, x, w, bias, out, *, activation):
         out[...] = x @ w + bias
@@ -143,7 +144,6 @@ class Training:
         for layer, shape, start in zip(layers, shapes[::2], starts[::2]):  # biases are zeros at first
             view(first, shape, start)[...] = draw.normal(0, np.sqrt(2 / layer.inputs), shape)
         self.parameters, self.velocity = memory.place(first), memory.place(np.zeros_like(first))
-        self.momentum = memory.place(np.full_like(first, MOMENTUM))
         parts = [[view(each, *at) for at in zip(shapes, starts)] for each in (self.parameters, self.velocity)]
         self.weights, self.updates = (list(zip(each[::2], each[1::2])) for each in parts)
         self.images, self.one_hot = memory.place(images), memory.place(np.eye(10, dtype=np.float32)[labels])
@@ -151,7 +151,7 @@ class Training:
         new = lambda *shape: memory.place(np.zeros(shape, np.float32))  # noqa: E731
         self.x = [new(BATCH, 28, 28, 1), *(new(BATCH, *layer.output) for layer in layers)]
         self.dx = [None, *(new(BATCH, *layer.output) for layer in layers)]
-        self.probabilities, self.identity = new(BATCH, 10), memory.place(np.eye(10, dtype=np.float32))
+        self.probabilities = new(BATCH, 10)
 
     def forward(self, ops):
         for layer, weights, x, y in zip(self.layers, self.weights, self.x, self.x[1:]):
@@ -164,14 +164,14 @@ class Training:
         ops.gather(self.images, self.rows, view(self.x[0], (BATCH, 784)))
         ops.gather(self.one_hot, self.rows, self.dx[-1])
         self.forward(ops)
-        ops.gemm(self.probabilities, self.identity, self.dx[-1], alpha=-rate / BATCH, beta=rate / BATCH)
-        ops.elementwise("multiply", self.velocity, self.momentum, self.velocity)
+        ops.axpby(self.probabilities, self.dx[-1], alpha=-rate / BATCH, beta=rate / BATCH)
+        ops.axpby(self.velocity, self.velocity, alpha=0.0, beta=MOMENTUM)
         for i in reversed(range(len(self.layers))):
             y, dy = self.x[i + 1], self.dx[i + 1]
             if i + 1 < len(self.layers):
                 ops.elementwise("relu_gradient", dy, y, dy)
             self.layers[i].backward(ops, dy, self.x[i], self.weights[i][0], self.dx[i], *self.updates[i])
-        ops.elementwise("add", self.parameters, self.velocity, self.parameters)
+        ops.axpby(self.velocity, self.parameters)
 
 
 def loss_of(probabilities, labels):

@@ -222,6 +222,7 @@ static PyMethodDef functions[] = {
     {"submit_group", submit_group, METH_VARARGS, NULL},
     {"submit_copy", submit_copy, METH_VARARGS, NULL},
     {"submit_layer", submit_layer, METH_VARARGS, NULL},
+    {"submit_axpby", submit_axpby, METH_VARARGS, NULL},
     {"push_batch", push_batch, METH_VARARGS, NULL},
     {"add_function_stage", add_function_stage, METH_VARARGS, NULL},
     {"submit_custom", submit_custom, METH_VARARGS, NULL},

@@ -218,3 +218,30 @@ PyObject *submit_rotary(PyObject *self, PyObject *args) {
   Py_CLEAR(result);
   return made;
 }
+
+static sg_status run_axpby(sg_context *on, const void *desc, const sg_submit *submit, sg_job **out) {
+  return sg_axpby_async(on, desc, submit, out);
+}
+
+/* submit_axpby(type or graph, target, a, c, alpha, beta, activation, stream, after, priority, untracked, timeout,
+ * label): a Job whose result is c. */
+PyObject *submit_axpby(PyObject *self, PyObject *args) {
+  PyObject *type, *to, *a_given, *c_given, *alpha, *beta, *activation, *made = NULL;
+  order_arguments order = {0};
+  call in = {.in_order = true};
+  sg_axpby_desc d = SG_AXPBY_DESC_INIT;
+  view a, c;
+  (void)self;
+  if (!PyArg_ParseTuple(args, "OOOOOOOOOOOOO", &type, &to, &a_given, &c_given, &alpha, &beta, &activation,
+                        &order.stream, &order.after, &order.priority, &order.untracked, &order.timeout, &order.label))
+    return NULL;
+  const int of_activation = activation == Py_None ? 0 : enum_of(activation, hook.activations, "activation");
+  d.activation = (sg_activation)of_activation;
+  if (of_activation >= 0 && target_of(to, &in.to) && begin_operation(&in, type, &order) &&
+      scalar_of(alpha, "alpha", &d.alpha) && scalar_of(beta, "beta", &d.beta) &&
+      see_rows(&in, a_given, "a", false, &a, &d.a) && see_rows(&in, c_given, "c", true, &c, &d.c) &&
+      same_shape(&a, "a", &c, "c"))
+    made = submit_operation(&in, &order, run_axpby, &d, settled(&in, c_given, "c"));
+  call_done(&in);
+  return made;
+}

@@ -149,6 +149,7 @@ PyObject *submit_gemm(PyObject *self, PyObject *const *args, Py_ssize_t count);
 PyObject *submit_group(PyObject *self, PyObject *args);
 PyObject *submit_copy(PyObject *self, PyObject *args);
 PyObject *submit_layer(PyObject *self, PyObject *args);
+PyObject *submit_axpby(PyObject *self, PyObject *args);
 PyObject *push_batch(PyObject *self, PyObject *args);
 PyObject *add_function_stage(PyObject *self, PyObject *args);
 PyObject *submit_custom(PyObject *self, PyObject *args);

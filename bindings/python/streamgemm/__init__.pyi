@@ -568,6 +568,10 @@ class Graph(_Handle):
         mask_offset: int = ..., scale: float | None = ..., workspace: int = ..., compute: _Compute = ...,
         stream: Stream | None = ..., priority: int = ..., untracked: bool = ..., label: str | None = ...,
     ) -> Any: ...
+    def axpby(
+        self, a: _Source, c: _Source, *, alpha: complex = ..., beta: complex = ..., activation: _Activation | None = ...,
+        stream: Stream | None = ..., priority: int = ..., untracked: bool = ..., label: str | None = ...,
+    ) -> Any: ...
     def custom(
         self, function: Callable[..., object], *, reads: Sequence[_Source] = ..., writes: Sequence[_Source] = ...,
         updates: Sequence[_Source] = ..., seconds: float = ..., compute_units: int = ..., stream: Stream | None = ...,
@@ -1099,6 +1103,16 @@ class Context(_Handle):
         head_size: int = ..., rotated_size: int = ..., position: int = ..., theta: float = ...,
         pairs: RotaryPairs | str = ..., inverse: bool = ..., stream: Stream | None = ..., after: Sequence[Job[Any]] = ...,
         priority: int = ..., untracked: bool = ..., timeout: float | None = ..., label: str | None = ...,
+    ) -> Any: ...
+    def axpby_async(
+        self, a: _Source, c: _Source, *, alpha: complex = ..., beta: complex = ..., activation: _Activation | None = ...,
+        stream: Stream | None = ..., after: Sequence[Job[Any]] = ..., priority: int = ..., untracked: bool = ...,
+        timeout: float | None = ..., label: str | None = ...,
+    ) -> Job[Any]: ...
+    def axpby(
+        self, a: _Source, c: _Source, *, alpha: complex = ..., beta: complex = ..., activation: _Activation | None = ...,
+        stream: Stream | None = ..., after: Sequence[Job[Any]] = ..., priority: int = ..., untracked: bool = ...,
+        timeout: float | None = ..., label: str | None = ...,
     ) -> Any: ...
     def custom_async(
         self, function: Callable[..., object], *, reads: Sequence[_Source] = ..., writes: Sequence[_Source] = ...,

@@ -50,6 +50,34 @@ class LayerMethods:
             label=label,
         ))
 
+    def axpby_async(
+        self, a, c, *, alpha=1.0, beta=1.0, activation=None, stream=None, after=_NOTHING, priority=0, untracked=False,
+        timeout=None, label=None,
+    ):
+        """Submits c = activation(alpha * a + beta * c), a scale-and-add, and returns its Job at once.
+
+        a, c: arrays of one shape and type, or Jobs; c is written. In device memory, unless the device is the cpu.
+        alpha, beta: numbers; 0 does not read the array. activation: None, "relu" or "gelu".
+        stream, after, priority, untracked, timeout, label: as for gemm_async.
+        """
+        return _raw.submit_axpby(
+            Job, self._target or self._open_target(), a, c, alpha, beta, activation, stream, after, priority, untracked,
+            timeout, label,
+        )
+
+    def axpby(
+        self, a, c, *, alpha=1.0, beta=1.0, activation=None, stream=None, after=_NOTHING, priority=0, untracked=False,
+        timeout=None, label=None,
+    ):
+        """Computes c = activation(alpha * a + beta * c), waits, and returns c.
+
+        a, c, alpha, beta, activation, stream, after, priority, untracked, timeout, label: as for axpby_async.
+        """
+        return finished(self.axpby_async(
+            a, c, alpha=alpha, beta=beta, activation=activation, stream=stream, after=after, priority=priority,
+            untracked=untracked, timeout=timeout, label=label,
+        ))
+
     def softmax_async(
         self, x, out=None, *, mask=None, mask_offset=0, stream=None, after=_NOTHING, priority=0, untracked=False,
         timeout=None, label=None,

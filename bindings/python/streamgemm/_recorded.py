@@ -36,6 +36,15 @@ class RecordedMethods:
             ELEMENTWISE, x, b, None, out, 0.0, value_of(Function, function, "function"), stream, priority, untracked, label,
         )
 
+    def axpby(
+        self, a, c, *, alpha=1.0, beta=1.0, activation=None, stream=None, priority=0, untracked=False, label=None,
+    ):
+        """Records c = activation(alpha * a + beta * c); returns c. a, c, alpha, beta, activation, stream, priority, untracked, label:
+        as for Context.axpby_async."""
+        return self._record(
+            _raw.submit_axpby, a, c, alpha, beta, activation, stream, _NOTHING, priority, untracked, None, label,
+        )
+
     def softmax(self, x, out=None, *, mask=None, mask_offset=0, stream=None, priority=0, untracked=False, label=None):
         """Records the softmax of each row of x; returns out. x, out, mask, mask_offset, stream, priority, untracked, label: as for
         Context.softmax_async."""

@@ -53,6 +53,30 @@ class Layers(unittest.TestCase):
         found = self.fetch(result, like)
         np.testing.assert_allclose(found.astype(np.float64), wanted, rtol=TOLERANCES[like.dtype.type], atol=TOLERANCES[like.dtype.type])
 
+    def test_axpby(self):
+        for a in self.arrays():
+            c = (self.random.standard_normal(a.shape) * 3).astype(a.dtype)
+            for alpha, beta, activation in ((1, 1, None), (-0.5, 2, None), (0, 3, "relu"), (2, 0, "gelu")):
+                wanted = alpha * a.astype(np.float64) + beta * c.astype(np.float64)
+                if activation:
+                    wanted = FUNCTIONS[activation](wanted)
+                placed = self.place(c.copy())
+                self.assertIs(placed, self.context.axpby(self.place(a), placed, alpha=alpha, beta=beta, activation=activation))
+                self.check(wanted, placed, a)
+        graph = self.context.graph()
+        x, y = self.place(np.ones((2, 3))), self.place(np.zeros((2, 3)))
+        self.assertIs(y, graph.axpby(x, y, alpha=2.0))
+        for _ in range(3):
+            graph.run()
+        self.check(np.full((2, 3), 6.0), y, np.zeros((2, 3)))
+        job = self.context.axpby_async(x, self.context.axpby_async(x, y))
+        self.assertIs(y, job.result(300))
+        self.check(np.full((2, 3), 8.0), y, np.zeros((2, 3)))
+        with self.assertRaisesRegex(sg.InvalidArgument, r"a has shape \(2, 3\) and c has shape \(3, 2\); they must be equal"):
+            self.context.axpby(x, self.place(np.zeros((3, 2))))
+        with self.assertRaises(TypeError):
+            self.context.axpby(x, y, alpha="2")
+
     def arrays(self):
         for dtype in TOLERANCES:
             for shape in [(5,), (1, 1), (3, 7), (4, 3, 8), (600, 300)]:

@@ -6,7 +6,7 @@ import numpy as np
 from pattern import Chain, on_device, open_context, train
 
 ROWS, PIXELS, OUT = 64, 512, 32
-WIDTH = PIXELS + OUT  # a row is a sample and its targets with the other sign
+WIDTH = PIXELS + OUT  # a row is a sample and its targets
 
 
 def augment_samples(native_stream, samples, augmented):
@@ -44,7 +44,7 @@ def main():
     chain.compare("augmentation")
     x = chain.inputs[0].copy()
     augment_samples(0, x.copy(), x)
-    np.testing.assert_allclose(x[:, :PIXELS] @ start + x[:, PIXELS:], chain.outputs[0][0], atol=1e-3)
+    np.testing.assert_allclose(x[:, :PIXELS] @ start - x[:, PIXELS:], chain.outputs[0][0], atol=1e-3)
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ import numpy as np
 from pattern import Chain, on_device, open_context, placed, train
 
 ROWS, IN, FEATURES, OUT = 128, 512, 256, 64
-BATCH = IN + OUT  # a row is a sample and its targets with the other sign
+BATCH = IN + OUT  # a row is a sample and its targets
 ENCODED = 2 * FEATURES + OUT  # features, the targets, and what the first layer leaves
 
 
@@ -34,7 +34,7 @@ def main():
     chain = Chain(context, (ROWS, BATCH), stages, lambda: context.copy(decoder, zero))
     for x in chain.inputs:
         x[:, :IN] = random.uniform(-1, 1, (ROWS, IN))
-        x[:, IN:] = -1
+        x[:, IN:] = 1
     chain.compare("frozen encoder")
     assert np.square(chain.outputs[0][-1]).mean() < 0.5 * np.square(chain.outputs[0][0]).mean(), "it has learned"
 

@@ -9,7 +9,7 @@ import numpy as np
 from pattern import ARITHMETIC, COPIES_IN, Submit, agree, by_hand, compare, on_device, on_host, open_context, train
 
 ROWS, IN, OUT, BATCHES, SLOTS, RATE = 128, 1024, 64, 32, 6, 2e-3
-BATCH = ROWS * (IN + OUT)  # the samples, then their targets with the other sign
+BATCH = ROWS * (IN + OUT)  # the samples, then their targets
 
 
 class Loader:
@@ -27,7 +27,7 @@ class Loader:
             slot = self._free.get()
             x, t = slot[: ROWS * IN].reshape(ROWS, IN), slot[ROWS * IN :].reshape(ROWS, OUT)
             x[...] = np.random.default_rng(number).uniform(-1, 1, x.shape)
-            t[...] = -2 * x[:, :OUT]  # of sparse weights: x's first columns, doubled
+            t[...] = 2 * x[:, :OUT]  # of sparse weights: x's first columns, doubled
             self.made.put(slot)
 
     def give_back(self, slot):

@@ -47,10 +47,10 @@ def by_hand(context, stream):
     return Submit(context, stream=stream, untracked=True)
 
 
-def train(on, x, minus_t, w, error, rate):
-    """A step of the linear model x w towards the targets t, which are given with the other sign: w -= rate x^T (x w - t)."""
+def train(on, x, t, w, error, rate):
+    """A step of the linear model x w towards the targets t: w -= rate x^T (x w - t)."""
     on.gemm(x, w, error)
-    on.elementwise("add", error, minus_t, error)
+    on.axpby(t, error, alpha=-1.0)
     on.gemm(x, error, w, op_a="T", alpha=-rate, beta=1.0)
 
 
