@@ -118,9 +118,10 @@ SG_INTEGER64(size_t, ulong)
 /* Submissions. The address of the options and the place for the job's handle (0: none wanted) are plain numbers. */
 %apply void *SG_ADDRESS { const sg_plan_options *options, sg_job **out_job };
 %{
-#include "flat.h"
+#include "flat_layers.h"
 %}
 %include "flat.h"
+%include "flat_layers.h"
 
 /* Recording in a graph, and its runs. */
 %inline %{

@@ -7,7 +7,7 @@
  */
 %module(jniclassname="Native") Raw
 %{
-#include "flat.h"
+#include "flat_layers.h"
 %}
 
 %include "enumsimple.swg"
@@ -140,3 +140,4 @@ JNIEXPORT jbyteArray JNICALL Java_org_streamgemm_internal_Native_text(JNIEnv *je
 
 %include "streamgemm.i"
 %include "flat.h"
+%include "flat_layers.h"

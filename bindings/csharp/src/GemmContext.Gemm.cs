@@ -140,9 +140,9 @@ namespace StreamGemm {
       for (int i = 0; i < count; ++i) {
         Check(a[i], b[i], c[i], GemmOptions.Default);
         if (i == 0) CheckBias(c[0], o, count);
-        addresses[i] = pending.PinMore(3 * count, i, a[i]);
-        addresses[count + i] = pending.PinMore(3 * count, count + i, b[i]);
-        addresses[2 * count + i] = pending.PinMore(3 * count, 2 * count + i, c[i]);
+        addresses[i] = pending.More.Take(a[i]);
+        addresses[count + i] = pending.More.Take(b[i]);
+        addresses[2 * count + i] = pending.More.Take(c[i]);
       }
       fixed (long* first = addresses) {
         Native.Addresses at = default(Native.Addresses);
@@ -186,10 +186,10 @@ namespace StreamGemm {
           GemmItem item = items[i];
           GemmOptions o = Check(item.A, item.B, item.C, item.Options);
           Native.Addresses at = default(Native.Addresses);
-          at.A = pending.PinMore(4 * count, 4 * i, item.A);
-          at.B = pending.PinMore(4 * count, 4 * i + 1, item.B);
-          at.C = pending.PinMore(4 * count, 4 * i + 2, item.C);
-          at.Bias = pending.PinMore(4 * count, 4 * i + 3, o.Bias);
+          at.A = pending.More.Take(item.A);
+          at.B = pending.More.Take(item.B);
+          at.C = pending.More.Take(item.C);
+          at.Bias = pending.More.Take(o.Bias);
           Native.SetItem(group, i, item.A, item.B, item.C, at, o);
         }
         int status = Native.Group(handle.Token, group, count, options, completions.Queue, pending.Tag, job);

@@ -11,7 +11,7 @@ namespace StreamGemm {
   /// streams, and by overlapping operands. Runs of one graph are sequential. Recorded operands stay pinned and alive as
   /// long as the graph has them, or a run with them is in flight.
   /// </summary>
-  public sealed unsafe class GemmGraph : IDisposable {
+  public sealed unsafe partial class GemmGraph : IDisposable {
     static readonly Func<long, int> release = RawPINVOKE.sg_graph_release;
 
     readonly GemmContext context;

@@ -73,6 +73,13 @@ namespace StreamGemm {
                         Layout.RowMajor);
     }
 
+    /// <summary>A four-dimensional array, row major: its first dimension is the rows, the others together are the columns.</summary>
+    public static Matrix Of<T>(T[,,,] array, DType dtype = 0) where T : struct {
+      if (array == null) throw new ArgumentNullException("array");
+      long cols = array.GetLongLength(1) * array.GetLongLength(2) * array.GetLongLength(3);
+      return new Matrix(array, 0, 0, array.LongLength, false, array.GetLongLength(0), cols, 0, Element<T>.Check(dtype), Layout.RowMajor);
+    }
+
     /// <summary>Elements of a Memory: of an array, of a <see cref="PinnedMemory{T}"/>, of any MemoryManager.</summary>
     public static Matrix Of<T>(Memory<T> memory, long rows, long cols, long ld = 0, Layout layout = Layout.RowMajor, DType dtype = 0)
       where T : struct {
@@ -158,6 +165,9 @@ namespace StreamGemm {
 
     /// <summary>The number of those rows or columns.</summary>
     internal long Outer => Layout == Layout.RowMajor ? Rows : Cols;
+
+    /// <summary>Elements from the first to the last.</summary>
+    internal long Span => Footprint(Inner, Outer, Ld);
 
     /// <summary>Throws unless `batch` items, `stride` elements apart, fit into the matrix's memory.</summary>
     internal void CheckBatch(long batch, long stride, string name) {

@@ -115,20 +115,20 @@ namespace StreamGemm {
 
     /// <summary>The arguments of every submission, while its options are pinned.</summary>
     internal struct Order {
-      internal long Stream, After, Plan, Deadline, Label, Job;
+      internal long Context, Graph, Stream, After, Queue, Tag, Plan, Deadline, Label, Job;
       internal int AfterCount, Priority, Flags;
     }
 
     internal delegate int InOrderCall(Order order);
 
     /// <summary>Makes a call that submits, with the arguments of its order.</summary>
-    internal static int InOrder(SubmitOptions o, long* job, InOrderCall call) {
+    internal static int InOrder(SubmitOptions o, long context, long queue, long tag, long* job, InOrderCall call) {
       long[] tokens = o.AfterTokens();
       fixed (long* after = tokens)
       fixed (byte* label = o.LabelText) {
         int status = call(new Order {
-          Stream = o.StreamToken, After = (long)after, AfterCount = tokens == null ? 0 : tokens.Length, Priority = o.Priority,
-          Flags = (int)o.Flags, Plan = 0, Deadline = o.DeadlineNanoseconds, Label = (long)label, Job = (long)job
+          Context = context, Stream = o.StreamToken, After = (long)after, AfterCount = tokens == null ? 0 : tokens.Length, Priority = o.Priority,
+          Flags = (int)o.Flags, Queue = queue, Tag = tag, Plan = o.PlanAddress, Deadline = o.DeadlineNanoseconds, Label = (long)label, Job = (long)job
         });
         GC.KeepAlive(o);
         return status;

@@ -15,7 +15,7 @@ namespace StreamGemm {
     internal readonly long Tag;
     long job;  // 0 before the submission; its handle, which is a reference of this object's; Ended
     Pin a, b, c, bias;
-    Pin[] more;
+    Pins more;
     Recorded[] shared;
     CancellationTokenRegistration registration;
 
@@ -30,14 +30,8 @@ namespace StreamGemm {
     internal long PinC(in Matrix matrix) => c.Take(matrix);
     internal long PinBias(in Matrix matrix) => bias.Take(matrix);
 
-    /// <summary>Pins matrices beyond those of one GEMM.</summary>
-    /// <param name="count">Their total number.</param>
-    /// <param name="index">The index of this one.</param>
-    /// <param name="matrix">The matrix.</param>
-    internal long PinMore(int count, int index, in Matrix matrix) {
-      if (more == null) more = new Pin[count];
-      return more[index].Take(matrix);
-    }
+    /// <summary>Pins of matrices beyond those of one GEMM.</summary>
+    internal Pins More => more ?? (more = new Pins());
 
     /// <summary>Holds the operands of a graph's children.</summary>
     internal void Hold(Recorded[] children) {
@@ -109,7 +103,7 @@ namespace StreamGemm {
       b.Release();
       c.Release();
       bias.Release();
-      for (int i = 0; more != null && i < more.Length; ++i) more[i].Release();
+      more?.Release();
       for (int i = 0; shared != null && i < shared.Length; ++i) shared[i].Release();
     }
 

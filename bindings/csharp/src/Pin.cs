@@ -34,4 +34,21 @@ namespace StreamGemm {
       owner = null;
     }
   }
+
+  /// <summary>Pins of several matrices.</summary>
+  internal sealed class Pins {
+    Pin[] all = new Pin[8];
+    int count;
+
+    /// <summary>Pins the memory of a matrix.</summary>
+    /// <returns>The address of its first element; 0 for one that is left out.</returns>
+    internal long Take(in Matrix matrix) {
+      if (count == all.Length) Array.Resize(ref all, 2 * count);
+      return all[count++].Take(matrix);
+    }
+
+    internal void Release() {
+      for (int i = 0; i < count; ++i) all[i].Release();
+    }
+  }
 }

@@ -8,6 +8,7 @@ namespace StreamGemm {
     internal readonly Matrix A, B, C;  // of a copy: A is the source, C the destination
     internal readonly Native.Addresses At;
     Pin pinA, pinB, pinC, pinBias;
+    readonly Pins more;
     int holders = 1;  // the graph, and each run in flight
 
     internal Recorded(in Matrix a, in Matrix b, in Matrix c, in Matrix bias) {
@@ -28,6 +29,11 @@ namespace StreamGemm {
       At.C = pinC.Take(destination);
     }
 
+    /// <summary>Of a layer.</summary>
+    internal Recorded(Pins pins) {
+      more = pins;
+    }
+
     internal void Hold() {
       Interlocked.Increment(ref holders);
     }
@@ -41,6 +47,7 @@ namespace StreamGemm {
       pinB.Release();
       pinC.Release();
       pinBias.Release();
+      more?.Release();
     }
 
     /// <summary>For a dropped graph, when none of its runs is in flight.</summary>

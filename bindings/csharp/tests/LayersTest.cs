@@ -1,29 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 using System;
+using System.Collections.Generic;
 using System.Threading;
 using System.Threading.Tasks;
 using StreamGemm;
 
 /// <summary>The operations of layers.h, in the device's memory.</summary>
 static class LayersTest {
-  static readonly GemmContext context = new GemmContext(Harness.Device);
+  static readonly GemmContext context = OnDevice.Context;
   static readonly Matrix none = default(Matrix);
 
-  static Matrix Place(double[,] values) {
-    DeviceBuffer buffer = context.AllocateDevice(values.Length * 8);
-    Matrix made = buffer.Matrix(values.GetLength(0), values.GetLength(1), DType.F64);
-    context.Copy(values, made);
-    return made;
-  }
+  static Matrix Place(double[,] values) => OnDevice.Place(values);
 
-  static void Holds(double[,] expected, Matrix got, string what) {
-    var values = new double[expected.GetLength(0), expected.GetLength(1)];
-    context.Copy(got, values);
-    for (int i = 0; i < values.GetLength(0); ++i)
-      for (int j = 0; j < values.GetLength(1); ++j)
-        if (!(Math.Abs(values[i, j] - expected[i, j]) <= 1e-13))
-          throw new Exception(what + ": " + values[i, j] + " instead of " + expected[i, j] + " at " + i + ", " + j);
-  }
+  static void Holds(double[,] expected, Matrix got, string what) => OnDevice.Holds(expected, got, what);
 
   public static async Task FunctionsOfElements() {
     Matrix a = Place(new double[,] { { -1, 2 }, { -3, 4 } }), c = Place(new double[2, 2]);
@@ -39,6 +28,8 @@ static class LayersTest {
     Matrix x = Place(new double[,] { { 0, Math.Log(3) }, { 5, 5 } }), y = Place(new double[2, 2]);
     await context.SoftmaxAsync(x, y);
     Holds(new double[,] { { 0.25, 0.75 }, { 0.5, 0.5 } }, y, "softmax");
+    await context.SoftmaxAsync(x, y, new SoftmaxOptions { Mask = Mask.Causal, MaskRows = 1 });
+    Holds(new double[,] { { 1, 0 }, { 1, 0 } }, y, "a stack of two rows");
     await context.SoftmaxAsync(x, x, new SoftmaxOptions { Mask = Mask.Causal });
     Holds(new double[,] { { 1, 0 }, { 0.5, 0.5 } }, x, "causal, in place");
   }
@@ -89,6 +80,95 @@ static class LayersTest {
     Expect.Throws<ArgumentException>(() => { context.DequantizeAsync(Quantization.I4, 2, x, y, none, y); }, "scales is 1 x 4");
     Expect.Throws<ArgumentException>(() => { context.DequantizeAsync(Quantization.I4, 2, x, scales, context.AllocateDevice(1).Matrix(1, 1, DType.I8), y); }, "zeroPoints is 1 x 1");
     Expect.Throws<ArgumentException>(() => { context.DequantizeAsync(Quantization.I4, 3, x, scales, none, y); }, "blockSize is 3");
+  }
+
+  static Heads HeadsOf(Matrix m) => Heads.InRows(m, 1);
+  static Images ImagesOf(Matrix m) => Images.Nchw(m, 1, 1, 2);  // two of 1 x 2 pixels
+  static Sequence StepsOf(Matrix m) => Sequence.ByStep(m);
+
+  public static async Task AllAreRecorded() {
+    Matrix x = Place(OnDevice.Numbers(2, 2)), w = Place(OnDevice.Numbers(2, 2)), filter = Place(new double[,] { { 3 } });
+    Matrix wIh = Place(OnDevice.Numbers(6, 2)), wHh = Place(OnDevice.Numbers(6, 2)), between = OnDevice.Poisoned(2, 2);
+    Indices indices = OnTheDevice(new[,] { { 1, 0 } });
+    var gru = new RecurrentOptions { Cell = Cell.Gru, Reserve = context.AllocateReserve(StepsOf(x)) };
+    Windows pixel = new Windows(1, 1), row = new Windows(1, 2);
+    GemmGraph graph = context.CreateGraph();
+    var names = new List<string>();
+    var expected = new List<double[,]>();
+    var later = new List<Matrix>();
+    Action<string, Action<Matrix>, Action<Matrix>> add = (name, run, record) => {
+      Matrix now = OnDevice.Poisoned(2, 2), then = OnDevice.Poisoned(2, 2);
+      var values = new double[2, 2];
+      run(now);
+      record(then);
+      context.Copy(now, values);
+      names.Add(name);
+      expected.Add(values);
+      later.Add(then);
+    };
+    add("multiply", y => context.Elementwise(Function.Multiply, x, w, y), y => graph.RecordElementwise(Function.Multiply, x, w, y));
+    add("softmax", y => context.Softmax(x, y), y => graph.RecordSoftmax(x, y));
+    add("layer norm", y => context.LayerNorm(x, none, none, y), y => graph.RecordLayerNorm(x, none, none, y));
+    add("RMS norm", y => context.RmsNorm(x, none, y), y => graph.RecordRmsNorm(x, none, y));
+    add("rotary", y => context.Rotary(x, y), y => graph.RecordRotary(x, y));
+    add("transposition", y => context.Convert(x, Op.T, y), y => graph.RecordConvert(x, Op.T, y));
+    add("gather", y => context.Gather(x, indices, y), y => graph.RecordGather(x, indices, y));
+    add("linear", y => context.Linear(x, w, y), y => graph.RecordLinear(x, w, y));
+    add("linear backward", y => context.LinearBackward(x, w: w, dx: y), y => graph.RecordLinearBackward(x, w: w, dx: y));
+    add("attention", y => context.Attention(HeadsOf(x), HeadsOf(w), HeadsOf(x), HeadsOf(y)),
+        y => graph.RecordAttention(HeadsOf(x), HeadsOf(w), HeadsOf(x), HeadsOf(y)));
+    add("attention backward", y => context.AttentionBackward(HeadsOf(x), HeadsOf(w), HeadsOf(x), HeadsOf(w), dk: HeadsOf(y)),
+        y => graph.RecordAttentionBackward(HeadsOf(x), HeadsOf(w), HeadsOf(x), HeadsOf(w), dk: HeadsOf(y)));
+    add("convolution", y => context.Conv2d(ImagesOf(x), filter, ImagesOf(y), pixel), y => graph.RecordConv2d(ImagesOf(x), filter, ImagesOf(y), pixel));
+    add("convolution backward", y => context.Conv2dBackward(ImagesOf(x), pixel, w: filter, dx: ImagesOf(y)),
+        y => graph.RecordConv2dBackward(ImagesOf(x), pixel, w: filter, dx: ImagesOf(y)));
+    add("windows", y => context.Im2Col(ImagesOf(x), y, row), y => graph.RecordIm2Col(ImagesOf(x), y, row));
+    add("sums of windows", y => context.Col2Im(x, ImagesOf(y), row), y => graph.RecordCol2Im(x, ImagesOf(y), row));
+    add("GRU", y => context.Recurrent(StepsOf(x), wIh, wHh, StepsOf(y), gru), y => graph.RecordRecurrent(StepsOf(x), wIh, wHh, StepsOf(y), gru));
+    add("GRU backward", y => {
+      context.Recurrent(StepsOf(x), wIh, wHh, StepsOf(between), gru);
+      context.RecurrentBackward(StepsOf(x), wIh, wHh, StepsOf(between), new RecurrentGradients { Dy = StepsOf(w), Dx = StepsOf(y) }, gru);
+    }, y => {
+      graph.RecordRecurrent(StepsOf(x), wIh, wHh, StepsOf(between), gru);
+      graph.RecordRecurrentBackward(StepsOf(x), wIh, wHh, StepsOf(between), new RecurrentGradients { Dy = StepsOf(w), Dx = StepsOf(y) }, gru);
+    });
+    Memory.Collect();
+    Expect.Equal(names.Count + 1, graph.Count, "submissions");
+    await graph.RunAsync();
+    for (int i = 0; i < names.Count; ++i) Holds(expected[i], later[i], names[i]);
+    using (GemmGraph other = context.CreateGraph()) {
+      OnDevice.Refused("x is 2 x 2", () => other.RecordSoftmax(x, OnDevice.Poisoned(1, 1)));
+      Expect.Equal(0, other.Count, "after a refused call");
+    }
+    graph.Dispose();
+  }
+
+  static Indices OnTheDevice(int[,] words, IndexType type = IndexType.I32) {
+    Matrix made = context.AllocateDevice(4 * words.Length).Matrix(1, words.Length, DType.I32);
+    context.Copy(words, made);
+    return Indices.Of(made, type);
+  }
+
+  public static async Task RowsOfATable() {
+    Matrix table = Place(new double[,] { { 1, 2 }, { 3, 4 }, { 5, 6 } }), y = Place(new double[4, 2]);
+    await context.GatherAsync(table, OnTheDevice(new[,] { { 2, 0, 3, -1 } }), y);
+    Holds(new double[,] { { 5, 6 }, { 1, 2 }, { 0, 0 }, { 0, 0 } }, y, "by 32 bits");
+    Indices wide = OnTheDevice(new[,] { { 0, 1, 1, 0, -3, -1, 2, 0 } }, IndexType.I64);
+    context.Gather(table, wide, y, new GatherOptions { GatherFlags = GatherFlags.FromEnd | GatherFlags.Nan });
+    var first = new double[1, 2];
+    context.Copy(y.Block(0, 0, 1, 2), first);
+    Expect.True(double.IsNaN(first[0, 0]) && double.IsNaN(first[0, 1]), "2^32 is out of range");
+    Holds(new double[,] { { 3, 4 }, { 1, 2 }, { 5, 6 } }, y.Block(1, 0, 3, 2), "by 64 bits");
+    OnDevice.Refused("y is 4 x 2 F64, ld 2, RowMajor; 3 indices", () => { context.GatherAsync(table, new[] { 0, 1, 2 }, y); });
+    OnDevice.Refused("memory is 3 x 2", () => Indices.Of(table));
+    OnDevice.Refused("an index of 64 bits has two", () => Indices.Of(Matrix.Shape(1, 3, DType.I32), IndexType.I64));
+    Matrix whole = context.AllocateDevice(8).Matrix(1, 2, DType.I32);
+    Expect.Throws<NotSupportedException>(() => context.Gather(whole, OnTheDevice(new[,] { { 0 } }), whole, new GatherOptions { GatherFlags = GatherFlags.Nan }), "options.GatherFlags is 2");
+    OnDevice.Fails(soon => context.GatherAsync(table, OnTheDevice(new[,] { { 0, 0, 0, 0 } }), y, new GatherOptions { Deadline = soon }));
+    if (Harness.Device == "cpu") {
+      await context.GatherAsync(table, new long[] { 0, 1, 2, 0 }, y);
+      Holds(new double[,] { { 1, 2 }, { 3, 4 }, { 5, 6 }, { 1, 2 } }, y, "by an array");
+    }
   }
 
   public static async Task ArraysArePinned() {

@@ -43,6 +43,20 @@ static class PipelinesTest {
       }
   }
 
+  public static async Task LayersInAStage() {
+    float[,] w = Numbers.Floats(random, n, n), x = Numbers.Floats(random, n, n), found = new float[n, n];
+    using (GemmPipeline pipeline = context.CreatePipeline(new PipelineOptions { InputBytes = bytes })) {
+      GemmStage stage = pipeline.AddStage(bytes, new Matrix[] { w }, workspace: bytes);
+      stage.Graph.RecordLinear(stage.Input(n, n), stage.Weight(0, n, n), stage.Workspace(0, n, n));
+      stage.Graph.RecordElementwise(Function.Relu, stage.Workspace(0, n, n), default(Matrix), stage.Output(n, n));
+      await pipeline.PushAsync(x, found);
+    }
+    float[,] expected = Numbers.Multiply(x, w);
+    for (int i = 0; i < n; ++i)
+      for (int j = 0; j < n; ++j) expected[i, j] = Math.Max(0, expected[i, j]);
+    Numbers.Same(expected, found, "a linear layer and its activation");
+  }
+
   public static Task WrongUseIsRefused() {
     float[,] w = Numbers.Floats(random, n, n);
     using (GemmPipeline pipeline = TwoStages(w, w, WeightsPlace.Auto)) {

@@ -236,6 +236,7 @@ static PyMethodDef functions[] = {
     {"submit_conv2d", submit_conv2d, METH_VARARGS, NULL},
     {"submit_conv2d_backward", submit_conv2d_backward, METH_VARARGS, NULL},
     {"submit_rotary", submit_rotary, METH_VARARGS, NULL},
+    {"submit_windows", submit_windows, METH_VARARGS, NULL},
     {"submit_convert", submit_convert, METH_VARARGS, NULL},
     {"submit_gather", submit_gather, METH_VARARGS, NULL},
     {"submit_dequantize", submit_dequantize, METH_VARARGS, NULL},

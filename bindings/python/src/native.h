@@ -162,6 +162,7 @@ PyObject *submit_recurrent(PyObject *self, PyObject *args);
 PyObject *submit_linear_backward(PyObject *self, PyObject *args);
 PyObject *submit_conv2d(PyObject *self, PyObject *args);
 PyObject *submit_conv2d_backward(PyObject *self, PyObject *args);
+PyObject *submit_windows(PyObject *self, PyObject *args);
 PyObject *submit_rotary(PyObject *self, PyObject *args);
 PyObject *submit_dequantize(PyObject *self, PyObject *args);
 PyObject *submit_gather(PyObject *self, PyObject *args);

@@ -550,6 +550,19 @@ class Graph(_Handle):
         stream: Stream | None = ..., priority: int = ..., untracked: bool = ..., label: str | None = ...,
         options: PlanOptions | None = ...,
     ) -> tuple[Any, Any, Any]: ...
+    def im2col(
+        self, x: _Source, kernel: int | Sequence[int], out: _Source | None = ..., *,
+        stride: int | Sequence[int] = ..., padding: int | Sequence[int] = ..., dilation: int | Sequence[int] = ...,
+        channels: Sequence[int] | None = ..., layout: ImageLayout | str = ..., filter_layout: FilterLayout | str = ...,
+        stream: Stream | None = ..., priority: int = ..., untracked: bool = ..., label: str | None = ...,
+    ) -> Any: ...
+    def col2im(
+        self, matrix: _Source, kernel: int | Sequence[int], out: _Source | None = ..., *, shape: Sequence[int] | None = ...,
+        stride: int | Sequence[int] = ..., padding: int | Sequence[int] = ..., dilation: int | Sequence[int] = ...,
+        channels: Sequence[int] | None = ..., layout: ImageLayout | str = ..., filter_layout: FilterLayout | str = ...,
+        accumulate: bool = ...,
+        stream: Stream | None = ..., priority: int = ..., untracked: bool = ..., label: str | None = ...,
+    ) -> Any: ...
     def attention(
         self, q: _Source, k: _Source, v: _Source, out: _Source | None = ..., *, mask: Mask | str | None = ...,
         mask_offset: int = ..., scale: float | None = ..., workspace: int = ..., compute: _Compute = ...,
@@ -923,6 +936,36 @@ class Context(_Handle):
         stream: Stream | None = ..., after: Sequence[Job[Any]] = ..., priority: int = ..., untracked: bool = ...,
         timeout: float | None = ..., label: str | None = ..., options: PlanOptions | None = ...,
     ) -> tuple[Any, Any, Any]: ...
+    def im2col_async(
+        self, x: _Source, kernel: int | Sequence[int], out: _Source | None = ..., *,
+        stride: int | Sequence[int] = ..., padding: int | Sequence[int] = ..., dilation: int | Sequence[int] = ...,
+        channels: Sequence[int] | None = ..., layout: ImageLayout | str = ..., filter_layout: FilterLayout | str = ...,
+        stream: Stream | None = ..., after: Sequence[Job[Any]] = ..., priority: int = ..., untracked: bool = ...,
+        timeout: float | None = ..., label: str | None = ...,
+    ) -> Job[Any]: ...
+    def im2col(
+        self, x: _Source, kernel: int | Sequence[int], out: _Source | None = ..., *,
+        stride: int | Sequence[int] = ..., padding: int | Sequence[int] = ..., dilation: int | Sequence[int] = ...,
+        channels: Sequence[int] | None = ..., layout: ImageLayout | str = ..., filter_layout: FilterLayout | str = ...,
+        stream: Stream | None = ..., after: Sequence[Job[Any]] = ..., priority: int = ..., untracked: bool = ...,
+        timeout: float | None = ..., label: str | None = ...,
+    ) -> Any: ...
+    def col2im_async(
+        self, matrix: _Source, kernel: int | Sequence[int], out: _Source | None = ..., *, shape: Sequence[int] | None = ...,
+        stride: int | Sequence[int] = ..., padding: int | Sequence[int] = ..., dilation: int | Sequence[int] = ...,
+        channels: Sequence[int] | None = ..., layout: ImageLayout | str = ..., filter_layout: FilterLayout | str = ...,
+        accumulate: bool = ...,
+        stream: Stream | None = ..., after: Sequence[Job[Any]] = ..., priority: int = ..., untracked: bool = ...,
+        timeout: float | None = ..., label: str | None = ...,
+    ) -> Job[Any]: ...
+    def col2im(
+        self, matrix: _Source, kernel: int | Sequence[int], out: _Source | None = ..., *, shape: Sequence[int] | None = ...,
+        stride: int | Sequence[int] = ..., padding: int | Sequence[int] = ..., dilation: int | Sequence[int] = ...,
+        channels: Sequence[int] | None = ..., layout: ImageLayout | str = ..., filter_layout: FilterLayout | str = ...,
+        accumulate: bool = ...,
+        stream: Stream | None = ..., after: Sequence[Job[Any]] = ..., priority: int = ..., untracked: bool = ...,
+        timeout: float | None = ..., label: str | None = ...,
+    ) -> Any: ...
     def attention_async(
         self, q: _Source, k: _Source, v: _Source, out: _Source | None = ..., *, mask: Mask | str | None = ...,
         mask_offset: int = ..., scale: float | None = ..., workspace: int = ..., compute: _Compute = ...,

@@ -8,14 +8,15 @@ from ._job import Job, finished
 
 _NOTHING = ()
 _MOST = (1 << 63) - 1
+_SIZE = 1 << 29  # sizes are less
 
 
-def _integers(given, name, counts):
+def _integers(given, name, counts, low=-_SIZE, high=_SIZE):
     """A tuple of integers; one number stands for two equal ones."""
     values = tuple(given) if hasattr(given, "__iter__") else (given, given)
     if len(values) not in counts:
         raise InvalidArgument(f"{name} has {len(values)} numbers; it must have {' or '.join(map(str, counts))}")
-    return tuple(integer(value, name, -_MOST, _MOST) for value in values)
+    return tuple(integer(value, name, low, high) for value in values)
 
 
 def window_arguments(stride, padding, dilation, groups, layout, filter_layout):
@@ -31,6 +32,22 @@ def window_arguments(stride, padding, dilation, groups, layout, filter_layout):
 def size_arguments(size):
     """The height and width of x; -1: they follow from the arrays."""
     return (-1, -1) if size is None else _integers(size, "size", (2,))
+
+
+def im2col_arguments(x, kernel, out, stride, padding, dilation, channels, layout, filter_layout):
+    return False, x, out, None, *_kernel_arguments(kernel, stride, padding, dilation, channels, layout, filter_layout), False
+
+
+def col2im_arguments(matrix, kernel, out, shape, stride, padding, dilation, channels, layout, filter_layout, accumulate):
+    shape = None if shape is None else _integers(shape, "shape", (4,), 0, _MOST)
+    options = _kernel_arguments(kernel, stride, padding, dilation, channels, layout, filter_layout)
+    return True, matrix, out, shape, *options, accumulate
+
+
+def _kernel_arguments(kernel, stride, padding, dilation, channels, layout, filter_layout):
+    windows, _, layout, columns = window_arguments(stride, padding, dilation, 1, layout, filter_layout)
+    channels = (0, 0) if channels is None else _integers(channels, "channels", (2,), 0)
+    return _integers(kernel, "kernel", (2,), 1), windows, layout, columns, channels
 
 
 # fmt: off
@@ -119,5 +136,82 @@ class ConvMethods:
             dy, x, w, dx=dx, dw=dw, dbias=dbias, size=size, stride=stride, padding=padding, dilation=dilation, groups=groups,
             layout=layout, filter_layout=filter_layout, accumulate=accumulate, workspace=workspace, compute=compute,
             stream=stream, after=after, priority=priority, untracked=untracked, timeout=timeout, label=label, options=options,
+        ))
+
+    def im2col_async(
+        self, x, kernel, out=None, *, stride=1, padding=0, dilation=1, channels=None, layout="nchw", filter_layout="oihw",
+        stream=None, after=_NOTHING, priority=0, untracked=False, timeout=None, label=None,
+    ):
+        """Submits the matrix of the windows of images, and returns its Job at once.
+
+        x: images, an array of four dimensions of any element type in the order of layout, or a Job. The elements of an image are
+            contiguous. In device memory, unless the device is the cpu.
+        kernel: rows and columns of a window, or one number for both.
+        out: the matrix that is written, with a row for each window of each image and a column for each pixel of a window in each
+            channel; None makes a new one.
+        stride, padding, dilation, layout: as for conv2d_async.
+        channels: the first channel and the number of channels that the matrix has; None: all.
+        filter_layout: the order of the columns: "oihw", channel by channel, or "ohwi", pixel by pixel.
+        stream, after, priority, untracked, timeout, label: as for gemm_async.
+        """
+        return _raw.submit_windows(
+            Job, self._target or self._open_target(),
+            *im2col_arguments(x, kernel, out, stride, padding, dilation, channels, layout, filter_layout), stream, after,
+            priority, untracked, timeout, label,
+        )
+
+    def im2col(
+        self, x, kernel, out=None, *, stride=1, padding=0, dilation=1, channels=None, layout="nchw", filter_layout="oihw",
+        stream=None, after=_NOTHING, priority=0, untracked=False, timeout=None, label=None,
+    ):
+        """Computes the matrix of the windows of images, waits, and returns out.
+
+        x, kernel, out, stride, padding, dilation, channels, layout, filter_layout, stream, after, priority, untracked, timeout,
+        label: as for im2col_async.
+        """
+        return finished(self.im2col_async(
+            x, kernel, out, stride=stride, padding=padding, dilation=dilation, channels=channels, layout=layout,
+            filter_layout=filter_layout, stream=stream, after=after, priority=priority, untracked=untracked, timeout=timeout,
+            label=label,
+        ))
+
+    def col2im_async(
+        self, matrix, kernel, out=None, *, shape=None, stride=1, padding=0, dilation=1, channels=None, layout="nchw",
+        filter_layout="oihw", accumulate=False, stream=None, after=_NOTHING, priority=0, untracked=False, timeout=None,
+        label=None,
+    ):
+        """Submits the sums of windows, and returns its Job at once: each element of the images becomes the sum of the elements of
+        the matrix that im2col takes from it, which is the gradient of im2col.
+
+        matrix: as im2col makes it, or a Job: f64, f32, f16 or bf16. In device memory, unless the device is the cpu.
+        kernel, stride, padding, dilation, layout, filter_layout: as given to im2col_async.
+        out: the images that are written; None makes new ones.
+        shape: of new images, four numbers in the order of layout.
+        channels: as given to im2col_async; of other channels nothing is written, and out must be given.
+        accumulate: adds to out, which must be given then.
+        stream, after, priority, untracked, timeout, label: as for gemm_async.
+        """
+        return _raw.submit_windows(
+            Job, self._target or self._open_target(),
+            *col2im_arguments(
+                matrix, kernel, out, shape, stride, padding, dilation, channels, layout, filter_layout, accumulate
+            ),
+            stream, after, priority, untracked, timeout, label,
+        )
+
+    def col2im(
+        self, matrix, kernel, out=None, *, shape=None, stride=1, padding=0, dilation=1, channels=None, layout="nchw",
+        filter_layout="oihw", accumulate=False, stream=None, after=_NOTHING, priority=0, untracked=False, timeout=None,
+        label=None,
+    ):
+        """Computes the sums of windows, waits, and returns out.
+
+        matrix, kernel, out, shape, stride, padding, dilation, channels, layout, filter_layout, accumulate, stream, after, priority,
+        untracked, timeout, label: as for col2im_async.
+        """
+        return finished(self.col2im_async(
+            matrix, kernel, out, shape=shape, stride=stride, padding=padding, dilation=dilation, channels=channels,
+            layout=layout, filter_layout=filter_layout, accumulate=accumulate, stream=stream, after=after, priority=priority,
+            untracked=untracked, timeout=timeout, label=label,
         ))
 # fmt: on

@@ -2,7 +2,7 @@
 """The operations between GEMMs, recorded into a graph. Each public function lists all of its parameters."""
 
 from . import _raw
-from ._conv import size_arguments, window_arguments
+from ._conv import col2im_arguments, im2col_arguments, size_arguments, window_arguments
 from ._convert import gather_arguments
 from ._custom import custom_arguments
 from ._enums import Function, Mask, Op, Quantization, RotaryPairs, integer, value_of
@@ -140,6 +140,32 @@ class RecordedMethods:
             *window_arguments(stride, padding, dilation, groups, layout, filter_layout), accumulate,
             integer(workspace, "workspace", 0, (1 << 63) - 1), compute, stream, _NOTHING, priority, untracked, options, None,
             label,
+        )
+
+    def im2col(
+        self, x, kernel, out=None, *, stride=1, padding=0, dilation=1, channels=None, layout="nchw", filter_layout="oihw",
+        stream=None, priority=0, untracked=False, label=None,
+    ):
+        """Records the matrix of the windows of images; returns out. x, kernel, out, stride, padding, dilation, channels, layout,
+        filter_layout, stream, priority, untracked, label: as for Context.im2col_async."""
+        return self._record(
+            _raw.submit_windows,
+            *im2col_arguments(x, kernel, out, stride, padding, dilation, channels, layout, filter_layout), stream, _NOTHING,
+            priority, untracked, None, label,
+        )
+
+    def col2im(
+        self, matrix, kernel, out=None, *, shape=None, stride=1, padding=0, dilation=1, channels=None, layout="nchw",
+        filter_layout="oihw", accumulate=False, stream=None, priority=0, untracked=False, label=None,
+    ):
+        """Records the sums of windows; returns out. matrix, kernel, out, shape, stride, padding, dilation, channels, layout,
+        filter_layout, accumulate, stream, priority, untracked, label: as for Context.col2im_async."""
+        return self._record(
+            _raw.submit_windows,
+            *col2im_arguments(
+                matrix, kernel, out, shape, stride, padding, dilation, channels, layout, filter_layout, accumulate
+            ),
+            stream, _NOTHING, priority, untracked, None, label,
         )
 
     def attention(

@@ -6,7 +6,7 @@ import unittest
 
 import numpy as np
 import streamgemm as sg
-from support import DeviceTest
+from support import DEVICE, DeviceTest
 
 
 def reference(x, w, stride=(1, 1), pads=(0, 0, 0, 0), dilation=(1, 1), groups=1):
@@ -109,6 +109,80 @@ class Conv(DeviceTest):
         np.testing.assert_allclose(out, wanted)
         np.testing.assert_allclose(dbias, wanted.sum(axis=(0, 2, 3)))
         self.assertEqual((middle.shape, v.shape), (dx.shape, dw.shape))
+
+    def place(self, array):
+        """A copy in the device's memory."""
+        made = self.context.buffer(array.nbytes).matrix(array.shape, "f64")
+        self.context.copy(made, array)
+        return made
+
+    def fetch(self, placed, shape):
+        made = np.empty(shape)
+        self.context.copy(made, placed)
+        return made
+
+    def test_matrices_of_windows(self):
+        x, w = self.array(2, 4, 7, 6), self.array(3, 4, 3, 2)
+        form = {"stride": (2, 1), "padding": (1, 0, 2, 1), "dilation": (1, 2)}
+        wanted = reference(x, w, (2, 1), (1, 0, 2, 1), (1, 2))
+        shape = (np.prod(wanted[:, 0].shape), 24)
+        for last, inner in itertools.product((False, True), (False, True)):
+            with self.subTest(last=last, inner=inner):
+                images = np.ascontiguousarray(x.transpose(0, 2, 3, 1)) if last else x
+                filters = w.transpose(0, 2, 3, 1) if inner else w
+                options = {**form, "layout": "nhwc" if last else "nchw", "filter_layout": "ohwi" if inner else "oihw"}
+                out = self.place(np.full(shape, np.nan))
+                self.assertIs(out, self.context.im2col(self.place(images), (3, 2), out, **options))
+                matrix = self.fetch(out, shape)
+                y = (matrix @ filters.reshape(3, -1).T).reshape(2, *wanted.shape[2:], 3).transpose(0, 3, 1, 2)
+                np.testing.assert_allclose(y, wanted, atol=1e-12)
+                sums, counts = self.place(np.full_like(images, np.nan)), self.place(np.full_like(images, np.nan))
+                self.context.col2im(out, (3, 2), sums, **options)
+                self.context.col2im(self.place(np.ones(shape)), (3, 2), counts, **options)
+                counts = self.fetch(counts, images.shape)
+                self.assertEqual(matrix.size, counts.sum() + (matrix == 0).sum())  # the others are in the padding
+                np.testing.assert_allclose(self.fetch(sums, images.shape), counts * images)
+                self.assertIs(sums, self.context.col2im(out, (3, 2), sums, accumulate=True, **options))
+                np.testing.assert_allclose(self.fetch(sums, images.shape), 2 * counts * images)
+        part = self.place(np.full(x.shape, 9.0))
+        two = self.context.im2col_async(self.place(x), 1, self.place(np.zeros((84, 2))), channels=(1, 2))
+        self.context.col2im(two, 1, part, channels=(1, 2))
+        part = self.fetch(part, x.shape)
+        np.testing.assert_array_equal(part[:, 1:3], x[:, 1:3])
+        self.assertTrue((part[:, [0, 3]] == 9).all())
+
+    @unittest.skipIf(DEVICE != "cpu", "new arrays are in host memory")
+    def test_new_matrices_of_windows(self):
+        x, ints = self.array(2, 4, 7, 6), np.arange(336, dtype=np.int32).reshape(2, 4, 7, 6)
+        np.testing.assert_array_equal(self.context.im2col(ints, 1), ints.transpose(0, 2, 3, 1).reshape(-1, 4))
+        sums = self.context.col2im(self.context.im2col_async(x, (7, 6)), (7, 6), shape=x.shape)
+        np.testing.assert_array_equal(sums, x)  # one window for each image
+        graph = self.context.graph()
+        recorded = graph.col2im(graph.im2col(x, 3, padding=1), 3, shape=x.shape, padding=1)
+        graph.run_async().wait()
+        np.testing.assert_allclose(recorded[:, :, 1:-1, 1:-1], 9 * x[:, :, 1:-1, 1:-1])
+
+    def test_wrong_matrices_of_windows(self):
+        x, matrix = self.array(1, 4, 6, 6), self.array(16, 36)
+        bad = [
+            ("x has 3 dimensions", lambda: self.context.im2col(x[0], 3)),
+            ("kernel is 0", lambda: self.context.im2col(x, 0)),
+            (r"out has shape \(16, 35\); it must be \(16, 36\)", lambda: self.context.im2col(x, 3, np.empty((16, 35)))),
+            ("out is f32 and x is f64", lambda: self.context.im2col(x, 3, np.empty((16, 36), np.float32))),
+            (r"channels is \(3, 2\) and x has 4 channels", lambda: self.context.im2col(x, 3, channels=(3, 2))),
+            ("stride_h is 0", lambda: self.context.im2col(x, 3, stride=0)),
+            ("stride is 1152921504606846976", lambda: self.context.im2col(x, 3, stride=1 << 60)),
+            ("shape is None", lambda: self.context.col2im(matrix, 3)),
+            ("shape has 3 numbers", lambda: self.context.col2im(matrix, 3, shape=(4, 6, 6))),
+            (r"matrix has shape \(16, 36\)", lambda: self.context.col2im(matrix, 3, shape=(1, 4, 7, 6))),
+            ("it must be given", lambda: self.context.col2im(matrix, 3, shape=x.shape, accumulate=True)),
+            ("of a range of channels", lambda: self.context.col2im(matrix[:, :9], 3, shape=x.shape, channels=(0, 1))),
+            ("out is f32 and matrix is f64", lambda: self.context.col2im(matrix, 3, x.astype(np.float32))),
+            ("dtype|host memory", lambda: self.context.col2im(np.ones((16, 36), np.int32), 3, shape=x.shape)),
+        ]
+        for part, call in bad:
+            with self.subTest(part=part), self.assertRaisesRegex((sg.InvalidArgument, sg.Unsupported, ValueError), part):
+                call()
 
     def test_wrong_arguments(self):
         x, w = self.array(1, 4, 6, 6), self.array(8, 4, 3, 3)

@@ -129,6 +129,39 @@ public final class Graph extends NativeObject {
                 options, deadline, label));
   }
 
+  /**
+   * What records the layers of deep networks.
+   *
+   * @return methods that record; those without {@code Async}, each of which returns its result at once
+   */
+  public Layers layers() {
+    return layers(DEFAULTS);
+  }
+
+  /**
+   * What records the layers of deep networks.
+   *
+   * @param submit stream and priority of each
+   * @return methods that record; those without {@code Async}, each of which returns its result at once
+   */
+  public Layers layers(Submit submit) {
+    return new Layers(context, this, submit);
+  }
+
+  /** A call that records into a graph of a context. */
+  interface Recording {
+    long submit(long context, long graph, long stream, long after, int afterCount, int priority, int flags, long queue,
+        long tag, long options, long deadline, long label);
+  }
+
+  /** Records a layer. */
+  synchronized void record(List<Matrix> used, Submit submit, Recording call) {
+    for (Matrix m : used) refuseArray(m);
+    record(used, submit,
+        (stream, after, count, priority, flags, queue, tag, options, deadline, label)
+            -> call.submit(context.handle(), handle(), stream, after, count, priority, flags, queue, tag, options, deadline, label));
+  }
+
   private int record(List<Matrix> used, Submit submit, Submit.Call call) {
     long[] references = Held.take(used);
     int index;

@@ -335,6 +335,11 @@ public final class Matrix {
     return owner instanceof DeviceBuffer ? (DeviceBuffer) owner : null;
   }
 
+  /** Bytes of an element. */
+  long elementSize() {
+    return Native.sg_dtype_size(dtype.value);
+  }
+
   /** Elements of a contiguous run: of a row, or of a column. */
   long inner() {
     return layout == Layout.ROW_MAJOR ? cols : rows;

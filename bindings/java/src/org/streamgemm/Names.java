@@ -9,8 +9,8 @@ import java.util.regex.Pattern;
 final class Names {
   /** A struct, perhaps one of an array, and the path to a field: {@code descs[2]->b.rows}, {@code submit->plan->parts}. */
   private static final Pattern FIELD =
-      Pattern.compile("\\b(descs\\[(\\d+)\\]|desc|submit|options)((?:->[a-z_]+(?:\\[\\d+\\])?)+)(?:\\.([a-z]+))?");
-  private static final Pattern WORD = Pattern.compile("\\b(?:descs|desc|dst_pitch|src_pitch|dst|src)\\b");
+      Pattern.compile("\\b(descs\\[(\\d+)\\]|desc|submit|options)((?:->[a-z_0-9]+(?:\\[\\d+\\])?)+)(?:\\.([a-z_]+))?");
+  private static final Pattern WORD = Pattern.compile("\\b(?:descs|desc|dst_pitch|src_pitch|dst|src|op_w)\\b");
   private static final Pattern AFTER_UNDERSCORE = Pattern.compile("_([a-z])");
 
   private Names() {}
@@ -30,10 +30,14 @@ final class Names {
     StringBuilder name = new StringBuilder();
     if (found.group(2) != null) name.append("products.get(").append(found.group(2)).append(").");
     else if (!gemm) name.append(struct).append('.');
-    name.append(AFTER_UNDERSCORE.matcher(path).replaceAll(letter -> letter.group(1).toUpperCase()));
+    name.append(camel(path));
     if (component == null || component.equals("data") || component.equals("re")) return name.toString();
     if (component.equals("im")) return name.append("Im").toString();
-    return name.append('.').append(component).append(gemm ? "()" : "").toString();
+    return name.append('.').append(camel(component)).append(gemm ? "()" : "").toString();
+  }
+
+  private static String camel(String name) {
+    return AFTER_UNDERSCORE.matcher(name).replaceAll(letter -> letter.group(1).toUpperCase());
   }
 
   private static String word(String name) {
@@ -46,6 +50,8 @@ final class Names {
         return "to";
       case "src":
         return "from";
+      case "op_w":
+        return "opW";
       case "dst_pitch":
         return "to.ld()";
       default:

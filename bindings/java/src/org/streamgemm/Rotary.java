@@ -16,11 +16,6 @@ public final class Rotary {
   /** One head, all of it rotated, in halves, by theta 10000 from position 0. */
   public Rotary() {}
 
-  Rotary copy() {
-    Rotary made = new Rotary().tables(cos, sin).headSize(headSize).rotatedSize(rotatedSize).firstPosition(firstPosition);
-    return made.sequenceLength(sequenceLength).theta(theta).pairs(pairs).inverse(inverse);
-  }
-
   /**
    * Rotates by tables, with a row for each position and a column for each pair.
    *

@@ -6,51 +6,10 @@ import static org.junit.Assert.assertSame;
 import static org.junit.Assert.assertThrows;
 import static org.junit.Assert.assertTrue;
 
-import java.util.Arrays;
-import java.util.Collection;
-import org.junit.After;
-import org.junit.Before;
 import org.junit.Test;
-import org.junit.runner.RunWith;
-import org.junit.runners.Parameterized;
 
-/** The operations of layers.h, on both kinds of device. */
-@RunWith(Parameterized.class)
-public class LayersTest {
-  private static final Submit DEFAULTS = new Submit();
-
-  @Parameterized.Parameters(name = "{0}")
-  public static Collection<Object[]> devices() {
-    return Arrays.asList(new Object[][] {{"cpu"}, {"sim:h200"}});
-  }
-
-  @Parameterized.Parameter public String device;
-
-  private Context context;
-
-  @Before
-  public void open() {
-    context = Context.open(device);
-  }
-
-  @After
-  public void close() {
-    context.close();
-  }
-
-  /** Values in the device's memory. */
-  private Matrix place(long rows, long cols, double... values) {
-    Matrix made = context.deviceMatrix(DType.F64, rows, cols);
-    context.copyAsync(made, Matrix.of(values, rows, cols)).join();
-    return made;
-  }
-
-  private double[] fetch(Matrix from) {
-    double[] values = new double[(int) (from.rows() * from.cols())];
-    context.copyAsync(Matrix.of(values, from.rows(), from.cols()), from).join();
-    return values;
-  }
-
+/** The operations of layers.h, convert.h and gather.h, on both kinds of device. */
+public class LayersTest extends DeviceTest {
   @Test
   public void functionsOfElements() {
     Matrix a = place(2, 2, -1, 2, -3, 4);
@@ -69,6 +28,8 @@ public class LayersTest {
     Matrix y = place(2, 2, 9, 9, 9, 9);
     context.layers().softmaxAsync(x, y).join();
     assertArrayEquals(new double[] {0.25, 0.75, 0.5, 0.5}, fetch(y), 1e-14);
+    context.layers().softmaxAsync(x, y, Mask.CAUSAL, 0, 1, DEFAULTS).join(); // a stack of two rows
+    assertArrayEquals(new double[] {1, 0, 1, 0}, fetch(y), 0);
     context.layers().softmaxAsync(x, x, Mask.CAUSAL, 0, DEFAULTS).join();
     assertArrayEquals(new double[] {1, 0, 0.5, 0.5}, fetch(x), 1e-14);
   }
@@ -133,6 +94,100 @@ public class LayersTest {
         () -> context.layers().dequantizeAsync(Quantization.I4, 2, x, scales, context.deviceMatrix(DType.I8, 1, 4), y, DEFAULTS));
   }
 
+  /** An operation with a result of 2 x 2. */
+  private interface Operation {
+    void on(Layers layers, Matrix to);
+  }
+
+  private static Heads heads(Matrix m) {
+    return Heads.inRows(m, 1, 1);
+  }
+
+  /** Two images of 1 x 2 pixels. */
+  private static Images images(Matrix m) {
+    return Images.nchw(m, 1, 1, 2);
+  }
+
+  private static Sequence steps(Matrix m) {
+    return Sequence.byStep(m, 1);
+  }
+
+  @Test
+  public void allAreRecorded() {
+    Matrix x = place(2, 2, numbers(4));
+    Matrix w = place(2, 2, numbers(4));
+    Matrix filter = place(1, 1, 3);
+    Matrix between = poisoned(2, 2);
+    Indices indices = onDevice(Indices.of(1, 0));
+    Recurrent layer = new Recurrent(Cell.GRU, place(6, 2, numbers(12)), place(6, 2, numbers(12)));
+    layer.reserve(context.layers().recurrentReserve(steps(x)));
+    Conv2d conv = new Conv2d(new Windows(1, 1));
+    Attention how = new Attention();
+    Operation[] all = {
+        (l, y) -> l.elementwise(Function.MULTIPLY, x, w, y),
+        (l, y) -> l.softmax(x, y, Mask.CAUSAL, 0, 0),
+        (l, y) -> l.layerNorm(x, null, null, y, 1e-5),
+        (l, y) -> l.rmsNorm(x, null, y, 1e-5),
+        (l, y) -> l.rotary(x, y, new Rotary()),
+        (l, y) -> l.convert(x, Op.T, y),
+        (l, y) -> l.gather(x, indices, y),
+        (l, y) -> l.linear(x, w, y, new Linear()),
+        (l, y) -> l.linearBackward(x, null, w, y, null, null, new Linear()),
+        (l, y) -> l.attention(heads(x), heads(w), heads(x), heads(y), how),
+        (l, y) -> l.attentionBackward(heads(x), heads(w), heads(x), heads(w), heads(y), null, null, how),
+        (l, y) -> l.conv2d(images(x), filter, images(y), conv),
+        (l, y) -> l.conv2dBackward(images(x), null, filter, images(y), null, null, conv),
+        (l, y) -> l.im2col(images(x), y, new Windows(1, 2)),
+        (l, y) -> l.col2im(x, images(y), new Windows(1, 2), false),
+        (l, y) -> l.recurrent(steps(x), steps(y), layer),
+        (l, y) -> {
+          l.recurrent(steps(x), steps(between), layer);
+          l.recurrentBackward(steps(x), steps(between), layer, new RecurrentGradients().dy(steps(w)).dx(steps(y)));
+        }};
+    Matrix[] now = new Matrix[all.length];
+    Matrix[] later = new Matrix[all.length];
+    try (Graph graph = context.graph()) {
+      for (int i = 0; i < all.length; ++i) {
+        all[i].on(context.layers(), now[i] = poisoned(2, 2));
+        all[i].on(graph.layers(new Submit().priority(1)), later[i] = poisoned(2, 2));
+        assertTrue(Double.isNaN(fetch(later[i])[0]));
+      }
+      graph.runAsync().join();
+      for (int i = 0; i < all.length; ++i) assertArrayEquals("operation " + i, fetch(now[i]), fetch(later[i]), 1e-13);
+      refused("a graph records by the method without Async", () -> graph.layers().softmaxAsync(x, between));
+    }
+    try (Graph graph = context.graph()) {
+      refused("use a direct buffer", () -> graph.layers().convert(x, Op.N, Matrix.of(new double[4], 2, 2)));
+      refused("x is 2 x 2", () -> graph.layers().softmax(x, poisoned(1, 1), Mask.NONE, 0, 0));
+    }
+  }
+
+  private Indices onDevice(Indices indices) {
+    Matrix made = context.deviceMatrix(DType.I32, 1, indices.memory().cols());
+    context.copyAsync(made, indices.memory()).join();
+    return Indices.of(made, indices.count() == made.cols() ? IndexType.I32 : IndexType.I64);
+  }
+
+  @Test
+  public void rowsOfATable() {
+    Layers layers = context.layers();
+    Matrix table = place(3, 2, 1, 2, 3, 4, 5, 6);
+    Matrix y = poisoned(4, 2);
+    assertSame(y, layers.gatherAsync(table, onDevice(Indices.of(2, 0, 3, -1)), y, DEFAULTS).join());
+    assertArrayEquals(new double[] {5, 6, 1, 2, 0, 0, 0, 0}, fetch(y), 0);
+    assertSame(y, layers.gather(table, onDevice(Indices.of(1L << 32, 1, -3, 2)), y, GatherFlag.FROM_END, GatherFlag.NAN));
+    assertArrayEquals(new double[] {Double.NaN, Double.NaN, 3, 4, 1, 2, 5, 6}, fetch(y), 0);
+    refused("y is f64 4 x 2 by rows, ld 2, on the device; 3 indices", () -> layers.gather(table, Indices.of(1, 2, 3), y));
+    refused("memory is f64 3 x 2", () -> Indices.of(table, IndexType.I32));
+    refused("an index of 64 bits has two", () -> Indices.of(context.deviceMatrix(DType.I32, 1, 3), IndexType.I64));
+    refused("table is 3 x 2; with y of 1 x 3", () -> layers.gather(table, onDevice(Indices.of(1)), poisoned(1, 3)));
+    fails(submit -> layers.gatherAsync(table, onDevice(Indices.of(0, 0, 0, 0)), y, submit));
+    if (device.equals("cpu")) {
+      layers.gather(table, Indices.of(0, 1, 2, 0), y);
+      assertArrayEquals(new double[] {1, 2, 3, 4, 5, 6, 1, 2}, fetch(y), 0);
+    }
+  }
+
   @Test
   public void arraysAreCopied() {
     double[] values = {-1, 2};
@@ -145,11 +200,6 @@ public class LayersTest {
           StreamGemmException.Unsupported.class, () -> context.layers().elementwiseAsync(Function.RELU, x, x));
       assertTrue(refused.getMessage(), refused.getMessage().contains("a is in host memory"));
     }
-  }
-
-  private void refused(String part, org.junit.function.ThrowingRunnable call) {
-    StreamGemmException.InvalidArgument error = assertThrows(StreamGemmException.InvalidArgument.class, call);
-    assertTrue(error.getMessage(), error.getMessage().contains(part));
   }
 
   @Test

@@ -53,6 +53,8 @@ public class NamesTest {
         {"items of desc->c_array overlap", "items of c overlap"},
         {"descs[12]->stride_c is 1", "products.get(12).strideC is 1"},
         {"desc->a.data is 0x1", "a is 0x1"},
+        {"desc->q.token_stride is 2", "q.tokenStride() is 2"},
+        {"desc->d_o is 0x1; with this x and op_w", "dO is 0x1; with this x and opW"},
         {"desc->alpha.re is 0.5", "alpha is 0.5"},
         {"desc->beta.im is 1e300", "betaIm is 1e300"},
         {"the size of desc->bias", "the size of bias"},

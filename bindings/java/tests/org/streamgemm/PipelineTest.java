@@ -71,6 +71,23 @@ public class PipelineTest {
   }
 
   @Test(timeout = Support.LIMIT)
+  public void layersInAStage() {
+    try (Context context = Context.open(device); Pipeline pipeline = context.pipeline(new PipelineOptions().inputBytes(BYTES))) {
+      Pipeline.Stage stage = pipeline.stage("layer", BYTES, BYTES, WeightsPlace.AUTO, Matrix.of(Support.direct(w), N, N));
+      Layers layers = stage.graph().layers();
+      Matrix between = layers.linear(stage.input(DType.F32, N, N), stage.weight(0, DType.F32, N, N),
+          stage.workspace(0, DType.F32, N, N), new Linear());
+      layers.elementwise(Function.RELU, between, null, stage.output(DType.F32, N, N));
+      float[] x = Support.integers(N * N, 5);
+      float[] found = new float[N * N];
+      pipeline.pushAsync(Matrix.of(x, N, N), Matrix.of(found, N, N)).join();
+      float[] expected = Support.multiply(x, w, N, N, N);
+      for (int i = 0; i < expected.length; ++i) expected[i] = Math.max(0, expected[i]);
+      assertArrayEquals(expected, found, 0);
+    }
+  }
+
+  @Test(timeout = Support.LIMIT)
   public void wrongUseIsRefused() {
     try (Context context = Context.open(device); Pipeline pipeline = twoStages(context, WeightsPlace.AUTO)) {
       Matrix whole = Matrix.of(new float[N * N], N, N);
