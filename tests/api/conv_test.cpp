@@ -350,6 +350,17 @@ TEST_P(conv, of_images_larger_than_the_workspace) {
       }
 }
 
+// Such images look alike in both orders; their results do not.
+TEST_P(conv, of_images_of_one_element) {
+  for (const sg_image_layout layout : {SG_IMAGE_NCHW, SG_IMAGE_NHWC})
+    for (const sg_dtype type : real_types) {
+      conv_shape s;
+      s.images = 8, s.out_channels = 3, s.layout = layout;
+      s.windows = {3, 3, 1, 1, 1, 1, 2, 2, 2, 2};
+      forward(s, type, true, SG_ACTIVATION_RELU);
+    }
+}
+
 // Each run of the graph reads the images anew.
 TEST_P(conv, of_every_type_in_a_graph) {
   all_on_device_ = true;
