@@ -111,28 +111,28 @@ static void rank_by_hand(rank *r) {
 }
 
 /* A thread for each rank, as NCCL wants it. */
-typedef struct turn {
+typedef struct rank_thread {
   rank *r;
   void (*run)(rank *r);
   pthread_t thread;
-} turn;
+} rank_thread;
 
-static void *take_turn(void *user) {
-  turn *const t = user;
+static void *run_rank(void *user) {
+  rank_thread *const t = user;
   t->run(t->r);
   check(sg_context_synchronize(t->r->p.context), "sg_context_synchronize");
   return NULL;
 }
 
 static void on_all(void (*run)(rank *r)) {
-  turn turns[MAX_RANKS];
+  rank_thread threads[MAX_RANKS];
   int i;
   for (i = 0; i < rank_count; ++i) {
-    turns[i].r = &ranks[i];
-    turns[i].run = run;
-    expect(pthread_create(&turns[i].thread, NULL, take_turn, &turns[i]) == 0, "pthread_create");
+    threads[i].r = &ranks[i];
+    threads[i].run = run;
+    expect(pthread_create(&threads[i].thread, NULL, run_rank, &threads[i]) == 0, "pthread_create");
   }
-  for (i = 0; i < rank_count; ++i) pthread_join(turns[i].thread, NULL);
+  for (i = 0; i < rank_count; ++i) pthread_join(threads[i].thread, NULL);
 }
 
 static void backward(void *state) { (void)state, on_all(rank_backward); }

@@ -70,7 +70,7 @@ static const float *next_batch(loader *l, int number) {
 }
 
 /* Batches are complete in their order. */
-static void give_back(sg_job *job, sg_status status, void *user) {
+static void release_slot(sg_job *job, sg_status status, void *user) {
   loader *const l = user;
   (void)job;
   check(status, "a batch");
@@ -130,7 +130,7 @@ static void by_pipeline(void *user) {
   for (i = 0; i < BATCHES; ++i) {
     check(sg_pipeline_push_async(s->pipeline, next_batch(&l, i), s->errors + i * ROWS * OUT, NULL, &job),
           "sg_pipeline_push_async");
-    check(sg_job_on_complete(job, give_back, &l), "sg_job_on_complete");
+    check(sg_job_on_complete(job, release_slot, &l), "sg_job_on_complete");
     sg_job_release(job);
   }
   pthread_mutex_lock(&l.lock);

@@ -10,19 +10,19 @@
 static atomic_int calls_running;
 static atomic_bool is_ending;
 
-static void tell(const sg_custom_call *call, const char *text) {
+static void set_message(const sg_custom_call *call, const char *text) {
   snprintf(call->message, (size_t)call->message_size, "%s", text);
 }
 
 /* The exception as a text for the job's message. */
-static sg_status tell_exception(const sg_custom_call *call) {
+static sg_status set_exception_message(const sg_custom_call *call) {
   const bool out_of_memory = PyErr_ExceptionMatches(PyExc_MemoryError);
   PyObject *type, *value, *traceback;
   PyErr_Fetch(&type, &value, &traceback);
   PyErr_NormalizeException(&type, &value, &traceback);
   PyObject *text = PyUnicode_FromFormat("%s: %S", ((PyTypeObject *)type)->tp_name, value ? value : Py_None);
   const char *encoded = text ? PyUnicode_AsUTF8(text) : NULL;
-  tell(call, encoded ? encoded : "an exception without a text");
+  set_message(call, encoded ? encoded : "an exception without a text");
   PyErr_Clear();
   Py_XDECREF(text);
   Py_XDECREF(type);
@@ -36,7 +36,7 @@ static sg_status call_python(const sg_custom_call *call, void *user) {
   sg_status status = SG_STATUS_OK;
   atomic_fetch_add(&calls_running, 1);
   if (atomic_load(&is_ending)) {
-    tell(call, "the interpreter is exiting");
+    set_message(call, "the interpreter is exiting");
     status = SG_STATUS_SHUTDOWN;
   } else {
     const PyGILState_STATE state = PyGILState_Ensure();
@@ -52,7 +52,7 @@ static sg_status call_python(const sg_custom_call *call, void *user) {
                              ? PyObject_CallFunction((PyObject *)user, "KO",
                                                      (unsigned long long)(uintptr_t)call->native_stream, addresses)
                              : NULL;
-    if (!returned) status = tell_exception(call);
+    if (!returned) status = set_exception_message(call);
     Py_XDECREF(returned);
     Py_XDECREF(addresses);
     PyGILState_Release(state);

@@ -257,8 +257,8 @@ void stream::run_front(workspace &space) noexcept {
   queue_.pop();
   progress_->advance();
   if (done.fn == nullptr) return;
-  const bool is_told = result.status != SG_STATUS_OK && failure_text()[0] != '\0';
-  result.message = is_told ? failure_text() : text_of(result.status != SG_STATUS_OK ? result.status : alone);
+  const bool has_text = result.status != SG_STATUS_OK && failure_text()[0] != '\0';
+  result.message = has_text ? failure_text() : text_of(result.status != SG_STATUS_OK ? result.status : alone);
   result.end_ns = now_ns();
   done.fn(done.user, &result);
 }

@@ -13,7 +13,7 @@ BATCH = ROWS * (IN + OUT)  # the samples, then their targets
 
 
 class Loader:
-    """Batches in slots, in order; a slot that the consumer has given back is filled again."""
+    """Batches in slots, in order; a slot that the consumer has released is filled again."""
 
     def __init__(self, slots):
         self._free, self.made = queue.SimpleQueue(), queue.SimpleQueue()
@@ -30,7 +30,7 @@ class Loader:
             t[...] = 2 * x[:, :OUT]  # of sparse weights: x's first columns, doubled
             self.made.put(slot)
 
-    def give_back(self, slot):
+    def release(self, slot):
         self._free.put(slot)
 
     def __iter__(self):
@@ -58,7 +58,7 @@ def main():
     def loading():
         loader = Loader(slots)
         for i, slot in enumerate(loader):
-            context.copy_async(buffers[i % 2], slot).add_done_callback(lambda job, slot=slot: loader.give_back(slot))
+            context.copy_async(buffers[i % 2], slot).add_done_callback(lambda job, slot=slot: loader.release(slot))
 
     def training():
         context.copy_async(w, zero)
@@ -69,7 +69,7 @@ def main():
         context.copy(w, zero)
         loader = Loader(slots)
         for i, slot in enumerate(loader):
-            pipeline.push_async(slot, errors[i]).add_done_callback(lambda job, slot=slot: loader.give_back(slot))
+            pipeline.push_async(slot, errors[i]).add_done_callback(lambda job, slot=slot: loader.release(slot))
         context.copy(seen[0], w)
 
     def with_streams():
@@ -82,7 +82,7 @@ def main():
             if i >= 2:
                 copies.wait_event(is_free[b])
             copied = by_hand(context, copies).copy(buffers[b], slot)
-            copied.add_done_callback(lambda job, slot=slot: loader.give_back(slot))
+            copied.add_done_callback(lambda job, slot=slot: loader.release(slot))
             arrived[b].record(copies)
             computing.wait_event(arrived[b])
             step(by_hand(context, computing), buffers[b], w, error)
