@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Flat forms of the layers: linear.h, attention.h, conv.h, recurrent.h, layers.h, convert.h and gather.h. As in flat.h,
- * whose macros these use: an operand is an address with its sizes or strides, 0 where it is left out.
- * With a graph the submission is recorded in it and makes no job; without one, 0, it is submitted.
+ * Flat forms of the layers: linear.h, attention.h, conv.h, recurrent.h, layers.h, axpby.h, convert.h and gather.h. As
+ * in flat.h, whose macros these use: an operand is an address with its sizes or strides, 0 where it is left out. With a
+ * graph the submission is recorded in it and makes no job; without one, 0, it is submitted.
  */
 #ifndef STREAMGEMM_BINDINGS_FLAT_LAYERS_H
 #define STREAMGEMM_BINDINGS_FLAT_LAYERS_H
@@ -108,6 +108,23 @@ static inline sg_status sg_flat_elementwise_async(sg_context *context, sg_graph 
   desc.c = sg_flat_matrix(SG_FLAT_MATRIX_NAMES(c));
   desc.function = (sg_function)function;
   return sg_elementwise_async(context, &desc, &submit, out_job);
+}
+
+/* sg_axpby_async. */
+static inline sg_status sg_flat_axpby_async(sg_context *context, sg_graph *graph, SG_FLAT_MATRIX(a), SG_FLAT_MATRIX(c),
+                                            double alpha, double alpha_im, double beta, double beta_im,
+                                            int32_t activation, SG_FLAT_SUBMIT, sg_job **out_job) {
+  sg_submit submit = sg_flat_submit(SG_FLAT_SUBMIT_NAMES);
+  sg_axpby_desc desc = SG_AXPBY_DESC_INIT;
+  submit.graph = graph;
+  desc.a = sg_flat_matrix(SG_FLAT_MATRIX_NAMES(a));
+  desc.c = sg_flat_matrix(SG_FLAT_MATRIX_NAMES(c));
+  desc.alpha.re = alpha;
+  desc.alpha.im = alpha_im;
+  desc.beta.re = beta;
+  desc.beta.im = beta_im;
+  desc.activation = (sg_activation)activation;
+  return sg_axpby_async(context, &desc, &submit, out_job);
 }
 
 /* sg_softmax_async. */

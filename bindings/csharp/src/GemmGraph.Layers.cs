@@ -70,6 +70,11 @@ namespace StreamGemm {
     public int RecordElementwise(Function function, in Matrix a, in Matrix b, in Matrix c, SubmitOptions options = null) =>
       RecordLayer(options, GemmContext.ElementwiseCall(function, a, b, c));
 
+    /// <summary>Records <see cref="GemmContext.Axpby"/> instead of running it.</summary>
+    /// <returns>Its index.</returns>
+    public int RecordAxpby(in Matrix a, in Matrix c, AxpbyOptions options = null) =>
+      RecordLayer(options, GemmContext.AxpbyCall(a, c, options ?? new AxpbyOptions()));
+
     /// <summary>Records <see cref="GemmContext.Softmax"/> instead of running it.</summary>
     /// <returns>Its index.</returns>
     public int RecordSoftmax(in Matrix x, in Matrix y, SoftmaxOptions options = null) =>
