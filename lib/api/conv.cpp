@@ -134,7 +134,10 @@ class conv_operands {
   // Whether the device has a command of its own for it.
   void look_for_conv(const sg_conv2d_desc &d) {
     auto wanted = backend_command<sg_backend_conv>();
-    wanted.of = lower_images(form_.of, {});
+    wanted.of = lower_images(form_.of, {0, 0, 1, 0, x_elements(), x_elements(), images()});
+    wanted.y_image = y_elements();
+    wanted.bias = d.bias;
+    wanted.out_channels = static_cast<std::int32_t>(d.out_channels);
     wanted.type = d.dtype;
     wanted.activation = d.activation;
     form_.by_device = on_.on().supports(wanted.header);

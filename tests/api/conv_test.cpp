@@ -35,9 +35,11 @@ class elements {
         where_(where),
         type_(type),
         copy_(std::size_t(std::max<std::int64_t>(1, count)) * sg_dtype_size(type)) {
-    if (where == place::device) {
-      EXPECT_OK(sg_buffer_create(on, copy_.size(), buffer_.out()));
+    if (where == place::device) {  // some begin at an address that suits no vector
+      const std::size_t before = count % 2 != 0 ? sg_dtype_size(type) : 0;
+      EXPECT_OK(sg_buffer_create(on, before + copy_.size(), buffer_.out()));
       EXPECT_OK(sg_buffer_data(buffer_, &data_));
+      data_ = static_cast<unsigned char *>(data_) + before;
     } else if (where == place::pinned) {
       EXPECT_OK(sg_host_alloc(on, copy_.size(), &data_));
     } else {
@@ -346,6 +348,50 @@ TEST_P(conv, of_images_larger_than_the_workspace) {
         forward(s, SG_DTYPE_BF16, true, SG_ACTIVATION_GELU, 20000);
         backward(s, SG_DTYPE_BF16, SG_DTYPE_F32, 7, false, 20000);
       }
+}
+
+// Such images look alike in both orders; their results do not.
+TEST_P(conv, of_images_of_one_element) {
+  for (const sg_image_layout layout : {SG_IMAGE_NCHW, SG_IMAGE_NHWC})
+    for (const sg_dtype type : real_types) {
+      conv_shape s;
+      s.images = 8, s.out_channels = 3, s.layout = layout;
+      s.windows = {3, 3, 1, 1, 1, 1, 2, 2, 2, 2};
+      forward(s, type, true, SG_ACTIVATION_RELU);
+    }
+}
+
+// Each run of the graph reads the images anew.
+TEST_P(conv, of_every_type_in_a_graph) {
+  all_on_device_ = true;
+  for (const sg_dtype type : real_types)
+    for (const std::int64_t kernel : {2, 3}) {
+      const std::int64_t out = 9 - kernel;
+      elements x(context_, place::device, type, 2 * 8 * 64), w(context_, place::device, type, 8 * 8 * kernel * kernel);
+      elements bias(context_, place::device, type, 8), y(context_, place::device, type, 2 * 8 * out * out);
+      for (elements *each : {&x, &w, &bias, &y})
+        for (std::int64_t i = 0; i < each->count(); ++i) each->set(i, 1);
+      for (elements *each : {&w, &bias}) each->write();
+      sg_conv2d_desc desc = SG_CONV2D_DESC_INIT;
+      desc.x.data = x.data(), desc.y.data = y.data(), desc.w = w.data(), desc.bias = bias.data();
+      desc.images = 2, desc.channels = desc.out_channels = 8, desc.height = desc.width = 8, desc.dtype = type;
+      desc.windows.kernel_h = desc.windows.kernel_w = kernel, desc.activation = SG_ACTIVATION_RELU;
+      sg_graph *graph = nullptr;
+      ASSERT_OK(sg_graph_create(context_, &graph));
+      sg_submit record = SG_SUBMIT_INIT;
+      record.graph = graph;
+      ASSERT_OK(sg_conv2d_async(context_, &desc, &record, nullptr));
+      for (const int value : {1, -1, 2}) {
+        for (std::int64_t i = 0; i < x.count(); ++i) x.set(i, value);
+        x.write();
+        ASSERT_OK(sg_graph_run_async(graph, nullptr, nullptr));
+        y.fetch();
+        for (std::int64_t i = 0; i < y.count(); ++i)
+          ASSERT_EQ(value < 0 ? 0 : double(8 * kernel * kernel * value + 1), double(y.at(i)))
+              << int(type) << ", " << kernel;
+      }
+      EXPECT_OK(sg_graph_release(graph));
+    }
 }
 
 // The gradients of a sum of Y times R, against differences of that sum.

@@ -221,6 +221,27 @@ static void streamed(void) {
   OK(sg_context_release(context));
 }
 
+/* Twice windows of 7 x 1 pixels. */
+static void convolved(const char *device) {
+  sg_context *context = open_device(device);
+  sg_conv2d_desc desc = SG_CONV2D_DESC_INIT;
+  float x[64], w[7], y[16];
+  int i;
+  for (i = 0; i < 64; ++i) x[i] = 1;
+  for (i = 0; i < 7; ++i) w[i] = 1;
+  desc.x.data = x;
+  desc.y.data = y;
+  desc.w = w;
+  desc.channels = desc.out_channels = 1;
+  desc.height = desc.width = 8;
+  desc.windows.kernel_h = 7;
+  for (i = 0; i < 2; ++i) {
+    OK(sg_conv2d(context, &desc, NULL));
+    printf("%g\n", y[15]);
+  }
+  OK(sg_context_release(context));
+}
+
 int main(int argc, char **argv) {
   const char *const mode = argc > 1 ? argv[1] : "";
   int i;
@@ -240,6 +261,8 @@ int main(int argc, char **argv) {
     cancelled();
   else if (strcmp(mode, "graph") == 0)
     replayed(argc > 2 ? argv[2] : "cpu");
+  else if (strcmp(mode, "conv") == 0)
+    convolved(argc > 2 ? argv[2] : "cpu");
   else if (strcmp(mode, "batch") == 0)
     batched();
   else if (strcmp(mode, "streamed") == 0)

@@ -90,6 +90,15 @@ class Log(unittest.TestCase):
         self.one(lines, f"info: plugin: backend cuda, {plugin}, table version ", "available")
         self.one(lines, "info: fallback: a graph of 1 submissions is replayed one by one: some are not on the device alone")
 
+    def test_convolutions_that_cudnn_does_not_have(self):
+        plugin = os.environ.get("SG_PLUGIN_PATH", "")
+        if "/emulated/" not in plugin:
+            self.skipTest("SG_PLUGIN_PATH is not the plugin for the emulated GPU")
+        with_cudnn = self.lines("conv", "cuda:0", log="info,fallback", SG_PLUGIN_PATH=plugin)
+        self.assertEqual(1, len(with_cudnn), with_cudnn)
+        self.one(with_cudnn, "info: fallback: cuDNN has no convolution of 1 x 8 x 8 with 1 of 7 x 1, of type ")
+        self.assertEqual([], self.lines("conv", "cuda:0", log="info,fallback", SG_PLUGIN_PATH=plugin, SG_CUDA_CUDNN="0"))
+
     def test_jobs(self):
         lines = self.lines("failing", "q · k", log="error")
         self.assertEqual(1, len(lines), lines)

@@ -212,6 +212,28 @@ TEST(conv, by_the_device_where_it_can) {
   EXPECT_LT(8u, planned(c, layer_kind::conv, cores(8)).commands.size());
 }
 
+// On a GPU, too, unless images in another order than its kernels' cost more than the windows of few channels, or images
+// come from the host.
+TEST(conv, by_a_gpu_unless_gemms_are_faster) {
+  conv_case few = resnet(64, 3, 224, 3), many = resnet(32, 256, 56, 3), single = resnet(32, 256, 56, 1);
+  few.f.out_channels = 64;
+  few.type = many.type = single.type = SG_DTYPE_BF16;
+  const auto is_by_device = [](conv_case c, bool channels_last) {
+    c.f.by_device = true;
+    c.f.of.channels_last = c.f.of.channels_inner = channels_last, c.f.of.positions_are_rows = !channels_last;
+    const schedule s = planned(c, layer_kind::conv, h200());
+    return std::any_of(s.commands.begin(), s.commands.end(), [](const command &x) { return x.is<ops::conv>(); });
+  };
+  EXPECT_FALSE(is_by_device(few, false));
+  EXPECT_TRUE(is_by_device(few, true));
+  EXPECT_TRUE(is_by_device(many, false));
+  EXPECT_TRUE(is_by_device(many, true));
+  EXPECT_FALSE(is_by_device(single, false));
+  EXPECT_FALSE(is_by_device(single, true));
+  many.at_x = many.at_y = SG_MEMORY_PINNED;
+  EXPECT_FALSE(is_by_device(many, true));
+}
+
 // Every core has windows of its own.
 TEST(conv, cores_share_an_image) {
   EXPECT_EQ(8, planned(resnet(1, 64, 56, 3), layer_kind::conv, cores(8)).lanes[int(lane_kind::compute)]);

@@ -201,12 +201,14 @@ void activate(const sg_backend_conv &what) noexcept {
 
 }  // namespace
 
-// A GELU of rounded bf16 would be rounded twice. For dilated windows oneDNN has no fast kernels.
+// A GELU of rounded bf16 would be rounded twice. For dilated windows oneDNN has no fast kernels. Images of one element
+// do not say what the order of Y is.
 bool has_conv(const sg_backend_conv &what) noexcept {
   const sg_backend_windows &w = what.of;
   const bool is_bf16 = what.type == SG_DTYPE_BF16 && what.activation != SG_ACTIVATION_GELU;
   return (what.type == SG_DTYPE_F32 || (is_bf16 && has_isa(dnnl_cpu_isa_avx512_core_bf16))) && w.dilation_h == 1 &&
-         w.dilation_w == 1 && w.pad_top < w.kernel_h && w.pad_left < w.kernel_w;
+         w.dilation_w == 1 && w.pad_top < w.kernel_h && w.pad_left < w.kernel_w &&
+         std::int64_t{w.channels} * w.height * w.width > 1;
 }
 
 sg_status run_conv(const sg_backend_conv &what, workspace &space) noexcept {

@@ -151,6 +151,7 @@ device::~device() {
   if (context_ == nullptr || !now.allowed()) return;
   {
     const current here(context_);
+    convolutions_.release();
     if (clock_event_ != nullptr) cudaEventDestroy(clock_event_);
     if (pool_ != nullptr) cudaMemPoolDestroy(pool_);
     if (memory_stream_ != nullptr) cudaStreamDestroy(memory_stream_);

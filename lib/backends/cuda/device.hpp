@@ -14,6 +14,7 @@
 #include <mutex>
 #include <string>
 
+#include "backends/cuda/conv/convolution.hpp"
 #include "backends/cuda/gemm/choices.hpp"
 
 namespace sg::cuda {
@@ -44,6 +45,7 @@ class device {
   // Turns on the timing of kernels, once for each shape. Call before the first command.
   sg_status tune() noexcept;
   choices *tuned() const noexcept { return tuned_.get(); }  // nullptr: kernels are not timed
+  convolution_cache &convolutions() noexcept { return convolutions_; }
 
   // SG_STATUS_OK, or why commands are refused: the device is lost, or the process exits.
   sg_status usable() noexcept;
@@ -85,6 +87,7 @@ class device {
   std::string model_;
   bool timed_ = true;
   std::unique_ptr<choices> tuned_;
+  convolution_cache convolutions_;
 
   std::atomic<bool> dead_{false}, draining_{false}, times_commands_{false};
   std::atomic<std::int64_t> polled_ns_{0};

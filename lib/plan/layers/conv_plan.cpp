@@ -27,9 +27,11 @@ class conv_search {
   bool offer(std::int64_t parts) {
     const conv_form &f = *terms_.request.conv;
     const bool forward = terms_.request.layer == layer_kind::conv;
-    // NCHW images of single pixels are GEMMs; oneDNN would first bring them to its own order.
-    const bool is_gemm = f.is_direct() && !f.of.channels_last && f.of.groups == 1;
-    if (forward && f.by_device && !is_gemm && f.of.channels > 0 && has_dense_images(problems_[0])) {
+    // Images of single pixels are GEMMs, also on cores in the order NCHW, which oneDNN would first bring to its own.
+    const bool is_gemm = f.is_direct() && f.of.groups == 1 && !(f.of.channels_last && terms_.model.lanes_are_cores);
+    // On a GPU images from the host are cut into many parts, and each would take the host's time of a call.
+    const bool suits_device = f.by_device && (terms_.model.lanes_are_cores || !is_streamed(problems_));
+    if (forward && suits_device && !is_gemm && f.of.channels > 0 && has_dense_images(problems_[0])) {
       schedule made = build_conv(problems_[0], f, {parts, f.workspace, terms_.lanes}, terms_.model, true);
       if (made.device_bytes <= terms_.memory_limit) best_.offer(std::move(made));
     }

@@ -161,6 +161,27 @@ std::vector<gemm_case> cases() {
   return all;
 }
 
+// From host memory, with a bias that cuDNN adds, and one that it does not.
+int convolutions(sg_context *context) {
+  int faults = 0;
+  for (const std::int64_t kernel : {3, 2}) {
+    const std::int64_t out = 7 - kernel;
+    std::vector<float> x(3 * 2 * 36, 1.0f), w(static_cast<std::size_t>(4 * 2 * kernel * kernel), 2.0f), bias(4, 5.0f);
+    std::vector<float> y(static_cast<std::size_t>(3 * 4 * out * out), -1.0f);
+    sg_conv2d_desc d = SG_CONV2D_DESC_INIT;
+    d.x.data = x.data(), d.w = w.data(), d.bias = bias.data(), d.y.data = y.data();
+    d.images = 3, d.channels = 2, d.height = d.width = 6, d.out_channels = 4;
+    d.windows.kernel_h = d.windows.kernel_w = kernel;
+    const sg_status status = sg_conv2d(context, &d, nullptr);
+    if (status != SG_STATUS_OK) {
+      faults += is_fault(std::string(sg_status_name(status)) + ": " + sg_last_error_message());
+      continue;
+    }
+    for (const float each : y) EXPECT_EQ(static_cast<float>(4 * kernel * kernel + 5), each);
+  }
+  return faults;
+}
+
 // All of it. Returns how many children failed; none may have a wrong result.
 int work(sg_context *context) {
   int faults = 0;
@@ -168,6 +189,7 @@ int work(sg_context *context) {
     SCOPED_TRACE(g.text());
     faults += is_fault(run_gemm_case(context, g));
   }
+  faults += convolutions(context);
   small_gemms together(context);
   return faults + together.run();
 }
@@ -247,8 +269,9 @@ TEST_P(emulated_faults, each_in_turn) {
   RecordProperty("survived", survived);
 }
 
-const std::vector<const char *> no_memory = {"out of memory", "resource allocation failed", "cuBLAS has no memory",
-                                             "cuBLAS does not start", "bytes of device memory are wanted"};
+const std::vector<const char *> no_memory = {
+    "out of memory",         "resource allocation failed",        "cuBLAS has no memory",
+    "cuBLAS does not start", "bytes of device memory are wanted", "cuDNN does not start"};
 const std::vector<const char *> no_launch = {"too many resources", "failed to launch", "cuBLAS has no GEMM"};
 const std::vector<const char *> lost = {"illegal memory access", "failed to launch", "cuBLAS does not start",
                                         "cuBLAS has no GEMM", "primary context"};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backends/cuda/streams/commands.hpp"
 
+#include "backends/cuda/conv/convolution.hpp"
 #include "backends/cuda/failure.hpp"
 #include "backends/cuda/gemm/gemm.hpp"
 #include "backends/cuda/kernels/axpby.hpp"
@@ -76,7 +77,7 @@ bool supports_gemm(const sg_backend_gemm &what) noexcept {
 
 }  // namespace
 
-bool supports(const device &on, const sg_backend_command &what) noexcept {
+bool supports(device &on, const sg_backend_command &what) noexcept {
   switch (what.kind) {
     case SG_BACKEND_MARKER:
     case SG_BACKEND_COPY:
@@ -94,7 +95,7 @@ bool supports(const device &on, const sg_backend_command &what) noexcept {
       return is_layer_type(wanted.in_type) && is_layer_type(wanted.out_type);
     }
     case SG_BACKEND_IM2COL: return supports_im2col(as<sg_backend_im2col>(what));
-    case SG_BACKEND_CONV: return false;
+    case SG_BACKEND_CONV: return supports_conv(on, as<sg_backend_conv>(what));
     case SG_BACKEND_COL2IM: return supports_col2im(as<sg_backend_col2im>(what));
     case SG_BACKEND_CELL: return is_layer_type(as<sg_backend_cell>(what).type);
     case SG_BACKEND_CELL_BACKWARD: return is_layer_type(as<sg_backend_cell_backward>(what).type);
@@ -136,7 +137,7 @@ sg_status run_command(stream &in, const sg_backend_command &what) noexcept {
       return in.owner().check(launch_im2col(as<sg_backend_im2col>(what), in.native()), "starting an im2col");
     case SG_BACKEND_COL2IM:
       return in.owner().check(launch_col2im(as<sg_backend_col2im>(what), in.native()), "starting a col2im");
-    case SG_BACKEND_CONV: break;
+    case SG_BACKEND_CONV: return run_conv(in, as<sg_backend_conv>(what));
     case SG_BACKEND_CUSTOM: {
       const auto &x = as<sg_backend_custom>(what);
       return x.run(x.what, in.native(), x.operands, x.operand_count, failure_text());

@@ -31,7 +31,7 @@ class gemm_list {
   std::size_t count_;
 };
 
-bool supports(const device &on, const sg_backend_command &what) noexcept;
+bool supports(device &on, const sg_backend_command &what) noexcept;
 // Enqueues a copy or a kernel, without notification.
 sg_status run_command(stream &in, const sg_backend_command &what) noexcept;
 

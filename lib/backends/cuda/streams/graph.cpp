@@ -68,12 +68,15 @@ sg_status graph::build(const sg_backend_node *nodes, std::int32_t count) {
 sg_status graph::open_branches(const sg_backend_node *nodes, std::int32_t count) {
   std::int32_t sources = 0;
   std::int64_t most_items = 0;
+  bool has_conv = false;
   for (std::int32_t i = 0; i < count; ++i) {
     sources += nodes[i].before_count == 0;
     std::int64_t items = 0;
-    for (std::int32_t c = 0; c < nodes[i].command_count; ++c)
-      if (const sg_backend_command &command = *nodes[i].commands[c]; command.kind == SG_BACKEND_GEMM)
-        items += as<sg_backend_gemm>(command).batch;
+    for (std::int32_t c = 0; c < nodes[i].command_count; ++c) {
+      const sg_backend_command &command = *nodes[i].commands[c];
+      if (command.kind == SG_BACKEND_GEMM) items += as<sg_backend_gemm>(command).batch;
+      has_conv = has_conv || command.kind == SG_BACKEND_CONV;
+    }
     most_items = std::max(most_items, items);
   }
   for (std::int32_t i = 0; i < std::clamp(sources, 1, most_branches); ++i) {
@@ -82,6 +85,9 @@ sg_status graph::open_branches(const sg_backend_node *nodes, std::int32_t count)
     branches_.emplace_back(branch);
     cublasHandle_t handle = nullptr;
     if (const sg_status status = branch->blas_handle(0, handle)) return status;
+    dnn::handle dnn = nullptr;
+    if (has_conv && dnn::load() != nullptr)
+      if (const sg_status status = branch->dnn_handle(dnn)) return status;
     void *pointers = nullptr;
     if (most_items > 1)
       if (const sg_status status = branch->pointer_memory(3 * most_items, &pointers)) return status;

@@ -15,13 +15,20 @@ std::recursive_mutex &lock() noexcept {
   return *only;
 }
 
+void begin() {
+  begun.store(true);
+  const std::lock_guard wait_for_who_frees(lock());
+}
+
 }  // namespace
 
 void process_end::watch() noexcept {
-  static const int installed = std::atexit([] {
-    begun.store(true);
-    const std::lock_guard wait_for_who_frees(lock());
-  });
+  static const int installed = std::atexit(begin);
+  static_cast<void>(installed);
+}
+
+void process_end::watch_again() noexcept {
+  static const int installed = std::atexit(begin);
   static_cast<void>(installed);
 }
 

@@ -11,6 +11,8 @@ class process_end {
  public:
   // Installs the handler, once; CUDA has been initialized before, so its own handlers run later.
   static void watch() noexcept;
+  // After a library that has handlers of its own was loaded: ours runs before them, too.
+  static void watch_again() noexcept;
   static bool has_begun() noexcept;
 
   // Held while a CUDA object is freed: process exit waits for it. `allowed()` is false once exit has begun.

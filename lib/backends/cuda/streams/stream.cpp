@@ -6,6 +6,7 @@
 #include <new>
 #include <utility>
 
+#include "backends/cuda/conv/convolution.hpp"
 #include "backends/cuda/failure.hpp"
 #include "backends/cuda/gemm/blas.hpp"
 #include "backends/cuda/gemm/gemm.hpp"
@@ -142,6 +143,7 @@ stream::~stream() {
   if (owner_.usable() != SG_STATUS_OK) return;  // lost, or the process exits: no CUDA object is freed
   const current here(owner_.context());
   if (blas_ != nullptr) blas().destroy(blas_);
+  if (dnn_ != nullptr) dnn::library().destroy(dnn_);
   release(workspace_);
   release(pointers_);
   for (const pointer_room &room : rooms_) {
@@ -274,6 +276,20 @@ sg_status stream::blas_handle(std::int32_t units, cublasHandle_t &out) noexcept 
     units_ = units;
   }
   out = blas_;
+  return SG_STATUS_OK;
+}
+
+sg_status stream::dnn_handle(dnn::handle &out) noexcept {
+  if (dnn_ == nullptr) {
+    dnn::handle fresh = nullptr;
+    if (const dnn::status status = dnn::library().create(&fresh)) return dnn_failure(status, "cuDNN does not start");
+    if (const dnn::status status = dnn::library().set_stream(fresh, native_)) {
+      dnn::library().destroy(fresh);
+      return dnn_failure(status, "cuDNN does not start");
+    }
+    dnn_ = fresh;
+  }
+  out = dnn_;
   return SG_STATUS_OK;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A GPU stream with its own cuBLAS handle and workspace.
+// A GPU stream with its own handles of cuBLAS and cuDNN, and a workspace.
 #pragma once
 
 #include <cublas_v2.h>
@@ -9,6 +9,7 @@
 #include <memory>
 #include <vector>
 
+#include "backends/cuda/conv/dnn.hpp"
 #include "backends/cuda/device.hpp"
 #include "backends/cuda/gemm/matmul.hpp"
 #include "backends/cuda/streams/commands.hpp"
@@ -40,12 +41,13 @@ class stream {
   void finish() noexcept { completions_.finish(); }  // waits until all commands so far are notified
   void poll() noexcept { completions_.poll(); }      // notifies of completed commands
 
-  // For the GEMM routines, between submit's begin and end.
+  // For the routines of commands, between submit's begin and end.
   device &owner() const noexcept { return owner_; }
   cudaStream_t native() const noexcept { return native_; }
   bool is_captured() const noexcept { return captured_; }
   // `units`: limit of multiprocessors for its calls; 0: all.
   sg_status blas_handle(std::int32_t units, cublasHandle_t &out) noexcept;
+  sg_status dnn_handle(dnn::handle &out) noexcept;
   sg_status take_workspace() noexcept;
   // By cublasLt; CUBLAS_STATUS_NOT_SUPPORTED: it has no such GEMM.
   sg_status run_matmul(const sg_backend_gemm &what, cublasStatus_t &outcome) noexcept;
@@ -99,6 +101,7 @@ class stream {
   bool waits_ = false;      // for another stream, before the next command
   char *reason_ = nullptr;  // the reason that GEMMs of the current group failed alone
   cublasHandle_t blas_ = nullptr;
+  dnn::handle dnn_ = nullptr;
   std::int32_t units_ = 0;  // of blas_
   matmul_cache matmuls_;
   void *workspace_ = nullptr;

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+// The command: which convolutions cuDNN computes as they are promised, and their run in a stream.
+#include <algorithm>
+#include <utility>
+
+#include "backends/cuda/conv/convolution.hpp"
+#include "backends/cuda/device.hpp"
+#include "backends/cuda/failure.hpp"
+#include "backends/cuda/gemm/gemm.hpp"
+#include "backends/cuda/kernels/kernels.hpp"
+#include "backends/cuda/kernels/layers.hpp"
+#include "backends/cuda/streams/current.hpp"
+#include "backends/cuda/streams/stream.hpp"
+
+namespace sg::cuda {
+namespace {
+
+constexpr std::uintptr_t alignment = 16;  // of cuDNN's vectors
+
+// cuDNN pads both sides alike.
+bool is_symmetric(std::int64_t size, std::int64_t pad, std::int64_t dilation, std::int64_t kernel, std::int64_t stride,
+                  std::int64_t out) noexcept {
+  const std::int64_t room = size + 2 * pad - dilation * (kernel - 1) - 1;
+  return room >= 0 && room / stride + 1 == out;
+}
+
+// A GELU of rounded f16 or bf16 would be rounded twice. Images of one element do not say what the order of Y is.
+// cuDNN's numbers are ints.
+bool suits(const sg_backend_conv &c) noexcept {
+  const sg_backend_windows &w = c.of;
+  const bool is_short = c.type == SG_DTYPE_F16 || c.type == SG_DTYPE_BF16;
+  const double elements = double(w.channels) * w.height * w.width, results = double(c.out_channels) * w.out_h * w.out_w;
+  return (c.type == SG_DTYPE_F32 || (is_short && c.activation != SG_ACTIVATION_GELU)) && w.images > 0 && elements > 1 &&
+         results > 0 && std::max(elements, results) * double(w.images) < 0x1p31 &&
+         is_symmetric(w.height, w.pad_top, w.dilation_h, w.kernel_h, w.stride_h, w.out_h) &&
+         is_symmetric(w.width, w.pad_left, w.dilation_w, w.kernel_w, w.stride_w, w.out_w);
+}
+
+// An operand where cuDNN's kernels can read it: where it is, or a copy.
+class placed {
+ public:
+  explicit placed(stream &in) noexcept : in_(in) {}
+  ~placed() {
+    if (own_ != given_) in_.release(own_);
+  }
+  placed(const placed &) = delete;
+  placed &operator=(const placed &) = delete;
+
+  // cuDNN's kernels read whole vectors: of an operand that ends within one, beyond its end.
+  sg_status take(const void *given, std::int64_t bytes, bool reads) noexcept {
+    given_ = own_ = const_cast<void *>(given);
+    bytes_ = static_cast<std::size_t>(bytes);
+    const bool ends_within = reads && bytes_ % alignment != 0;
+    if (given == nullptr || (reinterpret_cast<std::uintptr_t>(given) % alignment == 0 && !ends_within))
+      return SG_STATUS_OK;
+    const sg_status status = take_room(bytes + static_cast<std::int64_t>(alignment));
+    return status == SG_STATUS_OK && reads ? move(own_, given_) : status;
+  }
+  sg_status take_room(std::int64_t bytes) noexcept {
+    void *room = nullptr;
+    const sg_status status = in_.acquire(static_cast<std::uint64_t>(bytes), &room);
+    if (status == SG_STATUS_OK) own_ = room;
+    return status;
+  }
+  sg_status bring_back() noexcept { return own_ == given_ ? SG_STATUS_OK : move(given_, own_); }
+  void *data() const noexcept { return own_; }
+
+ private:
+  sg_status move(void *to, const void *from) noexcept {
+    return in_.owner().check(cudaMemcpyAsync(to, from, bytes_, cudaMemcpyDeviceToDevice, in_.native()),
+                             "copying an operand of a convolution");
+  }
+
+  stream &in_;
+  void *given_ = nullptr, *own_ = nullptr;
+  std::size_t bytes_ = 0;
+};
+
+// Brings filters to the order of the images: OHWI are a matrix of the single pixels of OIHW.
+sg_status reorder_filters(stream &in, const sg_backend_conv &c, void *to) noexcept {
+  const std::int64_t channels = c.of.channels / c.of.groups, taps = std::int64_t{c.of.kernel_h} * c.of.kernel_w;
+  sg_backend_windows w{};
+  w.images = c.out_channels, w.image = channels * taps, w.channel = taps, w.row = c.of.kernel_w, w.pixel = 1;
+  w.positions = c.out_channels * taps, w.position = channels, w.column = 1;
+  w.channels = static_cast<std::int32_t>(channels), w.groups = 1;
+  w.height = w.out_h = c.of.kernel_h, w.width = w.out_w = c.of.kernel_w;
+  w.kernel_h = w.kernel_w = w.stride_h = w.stride_w = w.dilation_h = w.dilation_w = 1;
+  constexpr const char *what = "starting to reorder filters";
+  if (has_channels_last(c.of)) {
+    const sg_backend_im2col take{
+        {sizeof take, SG_BACKEND_IM2COL}, w, c.w, to, static_cast<std::int32_t>(element_size(c.type)), 0};
+    return in.owner().check(launch_im2col(take, in.native()), what);
+  }
+  const sg_backend_col2im put{{sizeof put, SG_BACKEND_COL2IM}, w, c.w, to, c.type, c.type, 0, 0};
+  return in.owner().check(launch_col2im(put, in.native()), what);
+}
+
+// Y = activation(keep * Y + bias).
+sg_status finish(stream &in, const sg_backend_conv &c, double keep, const void *bias,
+                 sg_activation activation) noexcept {
+  const std::int64_t of_image = std::int64_t{c.of.out_h} * c.of.out_w, outputs = c.out_channels;
+  const bool last = has_channels_last(c.of), by_image = bias != nullptr && !last;
+  sg_backend_reduce what{};
+  what.header = {sizeof what, SG_BACKEND_REDUCE};
+  what.part_type = SG_DTYPE_F32;
+  what.out_type = c.type;
+  what.beta.re = keep;
+  what.m = bias == nullptr ? c.y_image : last ? outputs : of_image;
+  what.n = bias == nullptr ? c.of.images : last ? of_image * c.of.images : outputs;
+  what.ldc = what.m;
+  what.bias = bias;
+  what.bias_per_row = last;
+  what.activation = activation;
+  for (std::int64_t image = 0; image < (by_image ? c.of.images : 1); ++image) {
+    what.c = static_cast<char *>(c.y) + image * c.y_image * element_size(c.type);
+    if (const sg_status status =
+            in.owner().check(launch_reduce(what, in.native()), "starting the end of a convolution"))
+      return status;
+  }
+  return SG_STATUS_OK;
+}
+
+// Where cuDNN does not add the bias, Y begins as the bias, so that it is rounded once.
+sg_status run(stream &in, const convolution &shape, const convolution::way &how, void *workspace,
+              const sg_backend_conv &what) noexcept {
+  dnn::handle handle = nullptr;
+  if (const sg_status status = in.dnn_handle(handle)) return status;
+  sg_activation left = what.activation;
+  dnn::status outcome = 0;
+  bool is_fused = shape.fuses(how, what);
+  if (is_fused) {
+    outcome = shape.run_fused(handle, how, workspace, what);
+    is_fused = !dnn::is_unsupported(outcome);
+    if (is_fused && left == SG_ACTIVATION_RELU) left = SG_ACTIVATION_NONE;
+  }
+  if (!is_fused) {
+    if (what.bias != nullptr)
+      if (const sg_status status = finish(in, what, 0, what.bias, SG_ACTIVATION_NONE)) return status;
+    outcome = shape.run(handle, how, workspace, what, what.bias != nullptr ? 1.0f : 0.0f);
+  }
+  if (outcome != 0) return dnn_failure(outcome, "starting a convolution");
+  return left == SG_ACTIVATION_NONE ? SG_STATUS_OK : finish(in, what, 1, nullptr, left);
+}
+
+// With less memory by an algorithm that needs less.
+sg_status run_with_workspace(stream &in, const convolution &shape, const sg_backend_conv &what) noexcept {
+  const auto &ways = shape.ways();
+  for (std::size_t i = 0;; ++i) {
+    const convolution::way &how = ways[i];
+    if (how.workspace == 0) return run(in, shape, how, nullptr, what);
+    void *workspace = nullptr;
+    const sg_status status = in.acquire(how.workspace, &workspace);
+    if (status == SG_STATUS_OUT_OF_MEMORY && i + 1 < ways.size()) continue;
+    if (status != SG_STATUS_OK) return status;
+    const sg_status outcome = run(in, shape, how, workspace, what);
+    in.release(workspace);
+    return outcome;
+  }
+}
+
+}  // namespace
+
+bool supports_conv(device &on, const sg_backend_conv &what) noexcept {
+  if (!suits(what) || dnn::load() == nullptr || on.usable() != SG_STATUS_OK) return false;
+  const current here(on.context());
+  return on.convolutions().find(on, what) != nullptr;
+}
+
+sg_status run_conv(stream &in, const sg_backend_conv &what) noexcept {
+  const bool has_one = suits(what) && dnn::load() != nullptr;
+  const auto shape = has_one ? in.owner().convolutions().find(in.owner(), what) : nullptr;
+  if (shape == nullptr)
+    return fail(SG_STATUS_UNSUPPORTED, "cuDNN has no convolution of %d x %d x %d with %d of %d x %d, of type %d",
+                what.of.channels, what.of.height, what.of.width, what.out_channels, what.of.kernel_h, what.of.kernel_w,
+                int{what.type});
+  const std::int64_t size = element_size(what.type);
+  placed x(in), w(in), bias(in), y(in);
+  const std::int64_t filter = std::int64_t{what.of.channels} / what.of.groups * what.of.kernel_h * what.of.kernel_w;
+  sg_status status = x.take(what.x, what.of.images * what.of.image * size, true);
+  const bool has_two_orders = what.of.kernel_h * what.of.kernel_w > 1 && what.of.channels > what.of.groups;
+  const bool is_reordered = has_two_orders && has_channels_last(what.of) != (what.of.channels_inner != 0);
+  const std::int64_t w_bytes = what.out_channels * filter * size;
+  if (status == SG_STATUS_OK) status = is_reordered ? w.take_room(w_bytes) : w.take(what.w, w_bytes, true);
+  if (status == SG_STATUS_OK && is_reordered) status = reorder_filters(in, what, w.data());
+  if (status == SG_STATUS_OK) status = bias.take(what.bias, what.out_channels * size, true);
+  if (status == SG_STATUS_OK) status = y.take(what.y, what.of.images * what.y_image * size, false);
+  if (status != SG_STATUS_OK) return status;
+  sg_backend_conv here = what;
+  here.x = x.data(), here.w = w.data(), here.bias = bias.data(), here.y = y.data();
+  status = run_with_workspace(in, *shape, here);
+  return status == SG_STATUS_OK ? y.bring_back() : status;
+}
+
+}  // namespace sg::cuda
