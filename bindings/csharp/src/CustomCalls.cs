@@ -41,6 +41,7 @@ namespace StreamGemm {
   internal static unsafe class CustomCalls {
     static readonly object gate = new object();
     static long relay;   // 0 before the first operation
+    static bool started;
     static int waiting;  // threads that wait for a call, or are about to
     [ThreadStatic] static bool running;
 
@@ -50,8 +51,9 @@ namespace StreamGemm {
         if (relay == 0) {
           relay = RawPINVOKE.sg_relay_new();
           if (relay == 0) return 0;
-          AddThread();
         }
+        if (!started) AddThread();
+        started = true;
       }
       return RawPINVOKE.sg_relay_operation_new(relay, key);
     }
@@ -67,7 +69,20 @@ namespace StreamGemm {
 
     static void AddThread() {
       Interlocked.Increment(ref waiting);
-      new Thread(Run) { IsBackground = true, Name = "StreamGemm custom" }.Start();
+      try {
+        new Thread(Run) { IsBackground = true, Name = "StreamGemm custom" }.Start();
+      } catch {
+        Interlocked.Decrement(ref waiting);
+        throw;
+      }
+    }
+
+    static void AddThreadIfPossible() {
+      try {
+        AddThread();
+      } catch (OutOfMemoryException) {
+        // Calls wait for a thread that runs a function.
+      }
     }
 
     static void Run() {
@@ -77,7 +92,7 @@ namespace StreamGemm {
         var status = Status.BackendFailure;
         byte[] message = null;
         try {
-          if (Interlocked.Decrement(ref waiting) == 0) AddThread();
+          if (Interlocked.Decrement(ref waiting) == 0) AddThreadIfPossible();
           running = true;
           Call(call);
           status = Status.Ok;

@@ -74,10 +74,23 @@ final class CustomCalls implements Runnable {
   }
 
   private static void addThread() {
-    WAITING.incrementAndGet();
     Thread made = new Thread(null, new CustomCalls(), "streamgemm-custom");
     made.setDaemon(true);
-    made.start();
+    WAITING.incrementAndGet();
+    try {
+      made.start();
+    } catch (Throwable none) {
+      WAITING.decrementAndGet();
+      throw none;
+    }
+  }
+
+  private static void addThreadIfPossible() {
+    try {
+      addThread();
+    } catch (OutOfMemoryError none) {
+      // Calls wait for a thread that runs a function.
+    }
   }
 
   @Override
@@ -89,7 +102,7 @@ final class CustomCalls implements Runnable {
       Status status = Status.BACKEND_FAILURE;
       ByteBuffer message = null;
       try {
-        if (WAITING.decrementAndGet() == 0) addThread();
+        if (WAITING.decrementAndGet() == 0) addThreadIfPossible();
         run(FUNCTIONS.get(call.getLong(8)).get(), call);
         status = Status.OK;
       } catch (Throwable t) {

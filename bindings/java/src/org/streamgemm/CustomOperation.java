@@ -9,6 +9,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
 import org.streamgemm.internal.Native;
+import org.streamgemm.internal.RawConstants;
 
 /**
  * A function of the application's as an operation, in order with all others: {@link Context#customAsync}, {@link
@@ -30,8 +31,6 @@ public final class CustomOperation {
      */
     void run(CustomCall call) throws Exception;
   }
-
-  private static final int LIMIT = 4; // SG_MAX_CUSTOM_OPERANDS
 
   private final Function function;
   private final List<Matrix> operands = new ArrayList<>();
@@ -110,9 +109,9 @@ public final class CustomOperation {
 
   LayerCall<Void> call() {
     int count = operands.size();
-    if (count < 1 || count > LIMIT)
+    if (count < 1 || count > RawConstants.SG_MAX_CUSTOM_OPERANDS)
       throw new StreamGemmException.InvalidArgument(
-          "there are " + count + " operands; a custom operation has from 1 to " + LIMIT);
+          "there are " + count + " operands; a custom operation has from 1 to " + RawConstants.SG_MAX_CUSTOM_OPERANDS);
     LayerCall<Void> made = new LayerCall<>(null);
     long[] sizes = new long[count];
     int readOnly = 0;
