@@ -119,17 +119,13 @@ def run(context, network, tokens):
     x, sentences = network.embed(tokens)
     width, heads = x.shape[1], network.heads
     context.layer_norm_async(x, *network.first_norm, x, epsilon=network.epsilon)
-    scale = 1 / sqrt(width // heads)
     for (w_qkv, b_qkv), (w_out, b_out), norm_1, (w_up, b_up), (w_down, b_down), norm_2 in network.layers:
         # Outputs are allocated here, so that every job can be submitted before the one before it has run.
         qkv, attended, y = (np.empty((len(x), n), np.float32) for n in (3 * width, width, width))
         context.linear_async(x, w_qkv, b_qkv, qkv, op_w="T")
         for rows in sentences:
             q, k, v = (by_heads(qkv[rows], i * width, width, heads) for i in range(3))
-            scores = np.empty((heads, q.shape[1], q.shape[1]), np.float32)
-            context.gemm_async(q, k, scores, op_b="T", alpha=scale)
-            context.softmax_async(scores, scores)
-            context.gemm_async(scores, v, by_heads(attended[rows], 0, width, heads))
+            context.attention_async(q, k, v, by_heads(attended[rows], 0, width, heads))
         context.linear_async(attended, w_out, b_out, y, op_w="T")
         context.elementwise_async("add", y, x, y)
         context.layer_norm_async(y, *norm_1, y, epsilon=network.epsilon)
