@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Flat forms of the layers: linear.h, attention.h, conv.h, recurrent.h, layers.h, convert.h and gather.h. As in flat.h,
- * whose macros these use: an operand is an address with its sizes or strides, 0 where it is left out.
- * With a graph the submission is recorded in it and makes no job; without one, 0, it is submitted.
+ * Flat forms of the layers: linear.h, attention.h, conv.h, recurrent.h, layers.h, axpby.h, convert.h, gather.h and
+ * custom.h. As in flat.h, whose macros these use: an operand is an address with its sizes or strides, 0 where it is
+ * left out. With a graph the submission is recorded in it and makes no job; without one, 0, it is submitted.
  */
 #ifndef STREAMGEMM_BINDINGS_FLAT_LAYERS_H
 #define STREAMGEMM_BINDINGS_FLAT_LAYERS_H
@@ -108,6 +108,23 @@ static inline sg_status sg_flat_elementwise_async(sg_context *context, sg_graph 
   desc.c = sg_flat_matrix(SG_FLAT_MATRIX_NAMES(c));
   desc.function = (sg_function)function;
   return sg_elementwise_async(context, &desc, &submit, out_job);
+}
+
+/* sg_axpby_async. */
+static inline sg_status sg_flat_axpby_async(sg_context *context, sg_graph *graph, SG_FLAT_MATRIX(a), SG_FLAT_MATRIX(c),
+                                            double alpha, double alpha_im, double beta, double beta_im,
+                                            int32_t activation, SG_FLAT_SUBMIT, sg_job **out_job) {
+  sg_submit submit = sg_flat_submit(SG_FLAT_SUBMIT_NAMES);
+  sg_axpby_desc desc = SG_AXPBY_DESC_INIT;
+  submit.graph = graph;
+  desc.a = sg_flat_matrix(SG_FLAT_MATRIX_NAMES(a));
+  desc.c = sg_flat_matrix(SG_FLAT_MATRIX_NAMES(c));
+  desc.alpha.re = alpha;
+  desc.alpha.im = alpha_im;
+  desc.beta.re = beta;
+  desc.beta.im = beta_im;
+  desc.activation = (sg_activation)activation;
+  return sg_axpby_async(context, &desc, &submit, out_job);
 }
 
 /* sg_softmax_async. */
@@ -446,6 +463,30 @@ static inline sg_status sg_flat_recurrent_backward_async(
   desc.reverse = reverse;
   desc.accumulate = accumulate;
   return sg_recurrent_backward_async(context, &desc, &submit, out_job);
+}
+
+/* sg_custom_async. function: the address of an sg_custom_function, which gets `user`. operands: the address of
+ * operand_count triples of an address, a number of bytes and an sg_access. */
+static inline sg_status sg_flat_custom_async(sg_context *context, sg_graph *graph, int64_t function, int64_t user,
+                                             int64_t operands, int32_t operand_count, int32_t compute_units,
+                                             double seconds, SG_FLAT_SUBMIT, sg_job **out_job) {
+  sg_submit submit = sg_flat_submit(SG_FLAT_SUBMIT_NAMES);
+  sg_custom_desc desc = SG_CUSTOM_DESC_INIT;
+  sg_custom_operand listed[SG_MAX_CUSTOM_OPERANDS] = {{NULL, 0, SG_ACCESS_READ, 0}};
+  const int64_t *triples = (const int64_t *)sg_flat_at(operands);
+  submit.graph = graph;
+  for (int32_t i = 0; i < operand_count && i < SG_MAX_CUSTOM_OPERANDS; ++i, triples += 3) {
+    listed[i].data = sg_flat_at(triples[0]);
+    listed[i].bytes = (uint64_t)triples[1];
+    listed[i].access = (sg_access)triples[2];
+  }
+  desc.function = (sg_custom_function)(intptr_t)function;
+  desc.user = sg_flat_at(user);
+  desc.operands = listed;
+  desc.operand_count = operand_count;
+  desc.compute_units = compute_units;
+  desc.seconds = seconds;
+  return sg_custom_async(context, &desc, &submit, out_job);
 }
 
 #endif /* STREAMGEMM_BINDINGS_FLAT_LAYERS_H */

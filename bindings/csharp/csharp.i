@@ -119,9 +119,11 @@ SG_INTEGER64(size_t, ulong)
 %apply void *SG_ADDRESS { const sg_plan_options *options, sg_job **out_job };
 %{
 #include "flat_layers.h"
+#include "relay.h"
 %}
 %include "flat.h"
 %include "flat_layers.h"
+%include "relay.h"
 
 /* Recording in a graph, and its runs. */
 %inline %{

@@ -8,6 +8,7 @@
 %module(jniclassname="Native") Raw
 %{
 #include "flat_layers.h"
+#include "relay.h"
 %}
 
 %include "enumsimple.swg"
@@ -29,6 +30,9 @@
 
   /** Text that ends with a NUL. */
   public static native byte[] text(long address);
+
+  /** Ends a relay (relay.h) when the process exits. */
+  public static native void endAtExit(long relay);
 %}
 
 %apply long long { int64_t, uint64_t, size_t };
@@ -129,6 +133,19 @@ JNIEXPORT jbyteArray JNICALL Java_org_streamgemm_internal_Native_text(JNIEnv *je
   (void)self;
   return sg_java_bytes(jenv, (const char *)sg_flat_at(address));
 }
+
+/* The VM's one relay. */
+static int64_t sg_java_relay;
+
+static void sg_java_end_relay(void) { sg_relay_end(sg_java_relay, 0); }
+
+/* Handlers run latest first: a library's handler that is registered later waits for calls that the VM's end has stopped. */
+JNIEXPORT void JNICALL Java_org_streamgemm_internal_Native_endAtExit(JNIEnv *jenv, jclass self, jlong relay) {
+  (void)jenv;
+  (void)self;
+  sg_java_relay = relay;
+  atexit(sg_java_end_relay);
+}
 %}
 
 /* Replaced by the flat functions; a completion is read from memory. */
@@ -141,3 +158,4 @@ JNIEXPORT jbyteArray JNICALL Java_org_streamgemm_internal_Native_text(JNIEnv *je
 %include "streamgemm.i"
 %include "flat.h"
 %include "flat_layers.h"
+%include "relay.h"

@@ -91,10 +91,15 @@ namespace StreamGemm {
       }
       foreach (Completions one in open) one.Retire();
       foreach (Completions one in open) one.CancelAll();
+      if (CustomCalls.OnThread) {  // a function exits the process, and its own job cannot be waited for
+        CustomCalls.End();
+        return;
+      }
       foreach (Completions one in open) {
         lock (one.gate)
           while (one.inFlight > 0) Monitor.Wait(one.gate);
       }
+      CustomCalls.End();
     }
 
     /// <summary>Keeps threads that wait for a job in native code from seeing its cancellation at process exit.</summary>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+using System;
 using StreamGemm.Internal;
 
 namespace StreamGemm {
@@ -70,6 +71,11 @@ namespace StreamGemm {
     public int RecordElementwise(Function function, in Matrix a, in Matrix b, in Matrix c, SubmitOptions options = null) =>
       RecordLayer(options, GemmContext.ElementwiseCall(function, a, b, c));
 
+    /// <summary>Records <see cref="GemmContext.Axpby"/> instead of running it.</summary>
+    /// <returns>Its index.</returns>
+    public int RecordAxpby(in Matrix a, in Matrix c, AxpbyOptions options = null) =>
+      RecordLayer(options, GemmContext.AxpbyCall(a, c, options ?? new AxpbyOptions()));
+
     /// <summary>Records <see cref="GemmContext.Softmax"/> instead of running it.</summary>
     /// <returns>Its index.</returns>
     public int RecordSoftmax(in Matrix x, in Matrix y, SoftmaxOptions options = null) =>
@@ -100,6 +106,12 @@ namespace StreamGemm {
     public int RecordDequantize(Quantization quantization, long blockSize, in Matrix x, in Matrix scales, in Matrix zeroPoints,
                                 in Matrix y, SubmitOptions options = null) =>
       RecordLayer(options, GemmContext.DequantizeCall(quantization, blockSize, x, scales, zeroPoints, y));
+
+    /// <summary>Records <see cref="GemmContext.Custom"/> instead of running it: the function is called in each run.</summary>
+    /// <returns>Its index.</returns>
+    public int RecordCustom(Action<CustomCall> function, Matrix[] reads = null, Matrix[] writes = null, Matrix[] updates = null,
+                            CustomOptions options = null) =>
+      RecordLayer(options, GemmContext.CustomOperation(function, reads, writes, updates, options ?? new CustomOptions()));
 
     int RecordLayer(SubmitOptions options, GemmContext.LayerCall call) {
       lock (children) {

@@ -17,11 +17,13 @@ namespace StreamGemm {
     readonly GemmContext context;
     readonly Completions completions;
     readonly Handle handle;
+    readonly GemmPipeline pipeline;  // whose stage it is, and which keeps what is recorded, too; or null
     readonly List<Recorded> children = new List<Recorded>();  // also the lock: the library's list and this one change together
 
-    internal GemmGraph(GemmContext context, Completions completions, long token) {
+    internal GemmGraph(GemmContext context, Completions completions, long token, GemmPipeline pipeline = null) {
       this.context = context;
       this.completions = completions;
+      this.pipeline = pipeline;
       handle = new Handle(token, release, "GemmGraph");
     }
 
@@ -130,6 +132,7 @@ namespace StreamGemm {
         throw error;
       }
       children.Add(child);
+      pipeline?.Keep(child);
       GC.KeepAlive(this);
       return children.Count - 1;
     }
@@ -142,6 +145,7 @@ namespace StreamGemm {
       }
       children[index].Release();
       children[index] = child;
+      pipeline?.Keep(child);
       GC.KeepAlive(this);
     }
 

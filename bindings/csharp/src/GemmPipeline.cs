@@ -18,7 +18,7 @@ namespace StreamGemm {
     readonly Completions completions;
     readonly Handle handle;
     readonly long inputBytes;
-    readonly List<Recorded> weights = new List<Recorded>();  // also the lock
+    readonly List<Recorded> weights = new List<Recorded>();  // and what the stages have recorded; also the lock
     long outputBytes;
 
     internal GemmPipeline(GemmContext context, Completions completions, long token, long inputBytes) {
@@ -66,6 +66,12 @@ namespace StreamGemm {
           throw;
         }
       }
+    }
+
+    /// <summary>Keeps what a stage has recorded.</summary>
+    internal void Keep(Recorded child) {
+      child.Hold();
+      lock (weights) weights.Add(child);
     }
 
     static long BytesOf(in Matrix m) {

@@ -13,7 +13,7 @@ namespace StreamGemm {
     internal GemmStage(GemmPipeline pipeline, GemmContext context, Completions completions, sg_stage filled, int weightCount) {
       this.pipeline = pipeline;
       Raw.sg_graph_retain(filled.graph);
-      Graph = new GemmGraph(context, completions, filled.graph);
+      Graph = new GemmGraph(context, completions, filled.graph, pipeline);
       input = filled.input;
       output = filled.output;
       workspace = filled.workspace;

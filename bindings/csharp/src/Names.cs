@@ -11,7 +11,7 @@ namespace StreamGemm {
     static readonly Regex word = new Regex(@"\b(?:descs|desc|dst_pitch|src_pitch|dst|src|op_w)\b", RegexOptions.CultureInvariant);
     // Fields that are parameters; the others are properties of the options.
     static readonly Regex parameter = new Regex(
-      @"^(([abcxywqkvo]|gamma|beta|scales)(\[\d+\])?|zero_points|block_size|d[xywqkv]|d_o|dbias|matrix|windows|table|indices|w_[ih]h)$", RegexOptions.CultureInvariant);
+      @"^(([abcxywqkvo]|gamma|beta|scales)(\[\d+\])?|zero_points|block_size|d[xywqkv]|d_o|dbias|matrix|windows|table|indices|w_[ih]h|operands\[\d+\])$", RegexOptions.CultureInvariant);
     static readonly Regex gradient = new Regex("^d(hn|cn|h0|c0|w_[ih]h|bias_[ih]h)$", RegexOptions.CultureInvariant);
     // Fields of an sg_plan_options, which is SubmitOptions.Plan wherever a call takes one.
     static readonly Regex plan = new Regex("^(Split|Parts|Streams|Tile[MNK]|Place[ABC])$", RegexOptions.CultureInvariant);

@@ -105,6 +105,8 @@ namespace StreamGemm {
       bias.Release();
       more?.Release();
       for (int i = 0; shared != null && i < shared.Length; ++i) shared[i].Release();
+      more = null;  // this may live longer, as a task or on the completion thread's stack
+      shared = null;
     }
 
     // The job may complete before its handle is known here.

@@ -35,10 +35,11 @@ namespace StreamGemm {
     }
   }
 
-  /// <summary>Pins of several matrices.</summary>
+  /// <summary>Pins of several matrices, and the function of a custom operation.</summary>
   internal sealed class Pins {
     Pin[] all = new Pin[8];
     int count;
+    CustomFunction function;
 
     /// <summary>Pins the memory of a matrix.</summary>
     /// <returns>The address of its first element; 0 for one that is left out.</returns>
@@ -47,7 +48,12 @@ namespace StreamGemm {
       return all[count++].Take(matrix);
     }
 
+    internal void Keep(CustomFunction kept) {
+      function = kept;
+    }
+
     internal void Release() {
+      function?.Release();
       for (int i = 0; i < count; ++i) all[i].Release();
     }
   }

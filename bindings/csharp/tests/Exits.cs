@@ -11,13 +11,14 @@ static class Exits {
   static readonly List<GemmJob> jobs = new List<GemmJob>();
 
   static int Main(string[] args) {
-    if (args[1] == "unload") {  // of a domain, which the process outlives
+    if (args[1].EndsWith("unload")) {  // of a domain, which the process outlives
       AppDomain domain = AppDomain.CreateDomain("second");
-      domain.ExecuteAssembly(typeof(Exits).Assembly.Location, new[] { args[0], "return" });
+      domain.ExecuteAssembly(typeof(Exits).Assembly.Location, new[] { args[0], args[1].Replace("unload", "return") });
       AppDomain.Unload(domain);
       return 0;
     }
     var context = new GemmContext(args[0]);
+    if (args[1].StartsWith("custom-")) return WithFunctions(context, args[1].Substring(7));
     int size = args[0] == "cpu" ? 1500 : 400;
     Task last = null;
     for (int i = 0; i < 40; ++i) {
@@ -39,6 +40,48 @@ static class Exits {
         foreach (Action wait in new Action[] { () => last.Wait(), () => job.Wait(), () => GemmJob.WaitAll(jobs, Timeout.InfiniteTimeSpan),
                                                () => job.Completion.Wait(), context.Synchronize })
           new Thread(() => wait()) { IsBackground = true }.Start();
+        Thread.Sleep(20);
+        return 0;
+    }
+    return 2;
+  }
+
+  // Functions that take a while are in flight, and run.
+  static int WithFunctions(GemmContext context, string way) {
+    var running = new ManualResetEventSlim();
+    for (int i = 0; i < 4; ++i) {
+      var sum = context.AllocatePinned<double>(1);
+      kept.Add(sum);
+      for (int j = 0; j < 200; ++j)
+        context.CustomAsync(call => {
+          running.Set();
+          Thread.Sleep(5);
+          call.Span<double>(0)[0] += new byte[1000].Length;
+        }, updates: new[] { Matrix.Of(sum.Memory, 1, 1) });
+    }
+    Matrix other = Matrix.Of(context.AllocatePinned<double>(1).Memory, 1, 1);
+    running.Wait();
+    Console.WriteLine("in flight");
+    Console.Out.Flush();
+    switch (way) {
+      case "return": return 0;
+      case "exit": Environment.Exit(0); break;
+      case "dispose": context.Dispose(); return 0;
+      case "throw": throw new InvalidOperationException("on purpose");
+      case "inside":
+        context.Custom(call => Environment.Exit(0), updates: new[] { other });
+        break;
+      case "waiting":
+        for (int i = 0; i < 3; ++i)
+          new Thread(() => {
+            for (;;) {
+              try {
+                context.Custom(call => Thread.Sleep(1), updates: new[] { other });
+              } catch (ShutdownException) {
+                return;
+              }
+            }
+          }) { IsBackground = true }.Start();
         Thread.Sleep(20);
         return 0;
     }

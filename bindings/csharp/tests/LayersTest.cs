@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 using System;
 using System.Collections.Generic;
+using System.Numerics;
 using System.Threading;
 using System.Threading.Tasks;
 using StreamGemm;
@@ -22,6 +23,28 @@ static class LayersTest {
     Holds(new double[,] { { -1, 4 }, { -3, 8 } }, c, "add in place");
     await context.ElementwiseAsync(Function.ReluGradient, c, a, c);
     Holds(new double[,] { { 0, 4 }, { 0, 8 } }, c, "gradient");
+  }
+
+  public static async Task ScaleAndAdd() {
+    Matrix a = Place(new double[,] { { 1, -2 }, { 3, -4 } }), c = Place(new double[,] { { 10, 10 }, { 10, 10 } });
+    await context.AxpbyAsync(a, c);
+    Holds(new double[,] { { 11, 8 }, { 13, 6 } }, c, "sum");
+    await context.AxpbyAsync(a, c, new AxpbyOptions { Alpha = -4, Beta = 0.5, Activation = Activation.Relu });
+    Holds(new double[,] { { 1.5, 12 }, { 0, 19 } }, c, "scalars and activation");
+    Matrix unread = OnDevice.Poisoned(2, 2);
+    context.Axpby(a, unread, new AxpbyOptions { Alpha = 2, Beta = 0 });
+    Holds(new double[,] { { 2, -4 }, { 6, -8 } }, unread, "C is not read");
+    context.Axpby(OnDevice.Poisoned(2, 2), unread, new AxpbyOptions { Alpha = 0, Beta = 3 });
+    Holds(new double[,] { { 6, -12 }, { 18, -24 } }, unread, "A is not accessed");
+    var found = new Complex[,] { { new Complex(1, 2) } };
+    Matrix complex = context.AllocateDevice(16).Matrix(1, 1, DType.C128), sum = context.AllocateDevice(16).Matrix(1, 1, DType.C128);
+    context.Copy(found, complex);
+    context.Copy(new Complex[,] { { new Complex(3, 4) } }, sum);
+    context.Axpby(complex, sum, new AxpbyOptions { Alpha = Complex.ImaginaryOne, Beta = 2 });
+    context.Copy(sum, found);
+    Expect.Equal(new Complex(4, 9), found[0, 0], "i (1 + 2i) + 2 (3 + 4i)");
+    OnDevice.Refused("c is 1 x 2", () => { context.AxpbyAsync(a, Place(new double[1, 2])); });
+    Expect.Throws<NotSupportedException>(() => context.Axpby(complex, sum, new AxpbyOptions { Activation = Activation.Relu }), "options.Activation is ");
   }
 
   public static async Task Softmax() {
@@ -107,6 +130,7 @@ static class LayersTest {
       later.Add(then);
     };
     add("multiply", y => context.Elementwise(Function.Multiply, x, w, y), y => graph.RecordElementwise(Function.Multiply, x, w, y));
+    add("scale-and-add", y => context.Axpby(x, y, new AxpbyOptions { Alpha = 3, Beta = 0 }), y => graph.RecordAxpby(x, y, new AxpbyOptions { Alpha = 3, Beta = 0 }));
     add("softmax", y => context.Softmax(x, y), y => graph.RecordSoftmax(x, y));
     add("layer norm", y => context.LayerNorm(x, none, none, y), y => graph.RecordLayerNorm(x, none, none, y));
     add("RMS norm", y => context.RmsNorm(x, none, y), y => graph.RecordRmsNorm(x, none, y));

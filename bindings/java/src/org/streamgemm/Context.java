@@ -81,7 +81,9 @@ public final class Context extends NativeObject {
     long handle = options.with(Native::sg_context_create);
     Completions completions;
     try {
-      completions = new Completions(handle, nameOf(handle));
+      String name = nameOf(handle);
+      CustomCalls.opened(name);
+      completions = new Completions(handle, name);
     } catch (Throwable t) {
       Native.sg_context_release(handle);
       throw t;
@@ -313,6 +315,37 @@ public final class Context extends NativeObject {
     if (to.readOnly) throw new StreamGemmException.InvalidArgument("to is in a read-only buffer");
     if (to.dtype != from.dtype || to.layout != from.layout || to.rows != from.rows || to.cols != from.cols)
       throw new StreamGemmException.InvalidArgument("to is " + to + " and from is " + from);
+  }
+
+  /**
+   * Submits a function of the application's as a job.
+   *
+   * @param operation the function and its operands
+   * @return a future without a result
+   */
+  public Job<Void> customAsync(CustomOperation operation) {
+    return customAsync(operation, DEFAULTS);
+  }
+
+  /**
+   * Submits a function of the application's as a job. It runs after the jobs that write what it accesses, or read what it writes,
+   * and those that follow wait for it likewise. If the job is cancelled before it starts, the function is not called.
+   *
+   * @param operation the function and its operands
+   * @param submit order and priority
+   * @return a future without a result; an exception of the function fails it with {@link StreamGemmException.BackendFailure}
+   */
+  public Job<Void> customAsync(CustomOperation operation, Submit submit) {
+    return operation.call().submit(this, submit);
+  }
+
+  /**
+   * Runs a function of the application's as a job; blocks until it is complete.
+   *
+   * @param operation the function and its operands
+   */
+  public void custom(CustomOperation operation) {
+    operation.call().run(this);
   }
 
   /**

@@ -20,6 +20,8 @@ public final class Graph extends NativeObject {
   private final Held held;
   /** Operands of each recorded submission; replaced, never changed, so that a run in flight keeps its own. */
   private List<List<Matrix>> operands = List.of();
+  /** Functions of recorded custom operations; likewise. */
+  private List<Object> functions = List.of();
 
   /** References to the device memory of recorded operands, by submission. Does not refer to the graph. */
   static final class Held {
@@ -130,6 +132,28 @@ public final class Graph extends NativeObject {
   }
 
   /**
+   * Records a custom operation.
+   *
+   * @param operation its function is called in each run
+   * @return its index
+   */
+  public int recordCustom(CustomOperation operation) {
+    return recordCustom(operation, DEFAULTS);
+  }
+
+  /**
+   * Records a custom operation.
+   *
+   * @param operation its function is called in each run
+   * @param submit its stream and priority
+   * @return its index
+   * @throws StreamGemmException.Busy if the graph has been run
+   */
+  public int recordCustom(CustomOperation operation, Submit submit) {
+    return operation.call().recordAt(this, submit);
+  }
+
+  /**
    * What records the layers of deep networks.
    *
    * @return methods that record; those without {@code Async}, each of which returns its result at once
@@ -154,12 +178,23 @@ public final class Graph extends NativeObject {
         long tag, long options, long deadline, long label);
   }
 
-  /** Records a layer. */
-  synchronized void record(List<Matrix> used, Submit submit, Recording call) {
+  /** Records a layer, or a custom operation, whose function the graph keeps. */
+  synchronized int record(List<Matrix> used, Object function, Submit submit, Recording call) {
     for (Matrix m : used) refuseArray(m);
-    record(used, submit,
+    int index = record(used, submit,
         (stream, after, count, priority, flags, queue, tag, options, deadline, label)
             -> call.submit(context.handle(), handle(), stream, after, count, priority, flags, queue, tag, options, deadline, label));
+    if (function != null) {
+      List<Object> more = new ArrayList<>(functions);
+      more.add(function);
+      functions = more;
+    }
+    return index;
+  }
+
+  /** What a run in flight keeps. */
+  synchronized Object kept() {
+    return List.of(operands, functions);
   }
 
   private int record(List<Matrix> used, Submit submit, Submit.Call call) {
@@ -255,7 +290,7 @@ public final class Graph extends NativeObject {
    */
   public synchronized Job<Void> runAsync(Submit submit) {
     try {
-      return context.launch(null, operands, submit,
+      return context.launch(null, kept(), submit,
           (stream, after, count, priority, flags, queue, tag, options, deadline, label)
               -> Native.sg_flat_graph_run_async(handle(), stream, after, count, priority, flags, queue, tag, options, deadline, label));
     } finally {

@@ -42,6 +42,8 @@ final class LayerCall<T> {
   private final T result;
   private final List<Operand> operands = new ArrayList<>();
   private Call call;
+  /** What the call refers to beside its operands, as long as it may run; or null. */
+  private Object kept;
 
   LayerCall(T result) {
     this.result = result;
@@ -62,6 +64,12 @@ final class LayerCall<T> {
   LayerCall<T> writes(String name, Matrix m, boolean readToo) {
     if (m != null && m.readOnly) throw new StreamGemmException.InvalidArgument(name + " is in a read-only buffer");
     operands.add(new Operand(name, m, readToo, true));
+    return this;
+  }
+
+  /** An object to keep reachable as long as the call may run. */
+  LayerCall<T> keeps(Object object) {
+    kept = object;
     return this;
   }
 
@@ -105,16 +113,21 @@ final class LayerCall<T> {
 
   /** Records the operation, whose operands stay where they are. */
   T record(Graph graph, Submit submit) {
-    graph.record(matrices(), submit, (on, to, stream, after, count, priority, flags, queue, tag, options, deadline, label) -> {
+    recordAt(graph, submit);
+    return result;
+  }
+
+  /** Records the operation; returns its index. */
+  int recordAt(Graph graph, Submit submit) {
+    return graph.record(matrices(), kept, submit, (on, to, stream, after, count, priority, flags, queue, tag, options, deadline, label) -> {
       long[] at = new long[operands.size()];
       for (int i = 0; i < at.length; ++i) at[i] = operands.get(i).matrix == null ? 0 : operands.get(i).matrix.address;
       return call.submit(on, to, at, stream, after, count, priority, flags, queue, tag, options, deadline, label);
     });
-    return result;
   }
 
   private Operands prepared(Context context) {
-    return context.operands(matrices());
+    return context.operands(kept == null ? matrices() : List.of(matrices(), kept));
   }
 
   private List<Matrix> matrices() {

@@ -92,6 +92,32 @@ public final class Layers {
   }
 
   /**
+   * C = activation(alpha * A + beta * C), element by element: a scale-and-add. Of F64, F32, F16, BF16, C64, C128 or I32.
+   *
+   * @param a only read; of C's shape, type and layout
+   * @param c the result
+   * @param how alpha, beta and the activation
+   * @param submit order and priority
+   * @return a future of C
+   */
+  public Job<Matrix> axpbyAsync(Matrix a, Matrix c, Axpby how, Submit submit) {
+    return submit(how.call(a, c), submit);
+  }
+
+  /**
+   * C = activation(alpha * A + beta * C), element by element: a scale-and-add, as that of {@link #axpbyAsync}. Blocks until C is
+   * complete.
+   *
+   * @param a only read; of C's shape, type and layout
+   * @param c the result
+   * @param how alpha, beta and the activation
+   * @return C
+   */
+  public Matrix axpby(Matrix a, Matrix c, Axpby how) {
+    return run(how.call(a, c));
+  }
+
+  /**
    * The softmax of each row.
    *
    * @param x only read

@@ -21,6 +21,8 @@ public final class Pipeline extends NativeObject {
   private final long inputBytes;
   /** Weights, which every batch in flight keeps; replaced, never changed. */
   private volatile List<List<Matrix>> weights = List.of();
+  /** Those of the stages, whose recorded functions every batch in flight keeps; likewise. */
+  private volatile List<Graph> graphs = List.of();
   private volatile long outputBytes;
 
   Pipeline(long handle, long inputBytes, Context context) {
@@ -143,6 +145,9 @@ public final class Pipeline extends NativeObject {
       List<List<Matrix>> more = new ArrayList<>(weights);
       more.add(List.of(given));
       weights = more;
+      List<Graph> others = new ArrayList<>(graphs);
+      others.add(made.graph);
+      graphs = others;
       outputBytes = output;
       return made;
     } finally {
@@ -212,7 +217,7 @@ public final class Pipeline extends NativeObject {
     requireBytes("input", input, inputBytes);
     requireBytes("output", output, outputBytes);
     if (output.readOnly) throw new StreamGemmException.InvalidArgument("output is in a read-only buffer");
-    Operands operands = context.operands(List.of(input, output, weights));
+    Operands operands = context.operands(List.of(input, output, weights, graphs));
     try {
       return context.launch(output, operands, submit,
           (stream, after, count, priority, flags, queue, tag, options, deadline, label) -> {

@@ -23,6 +23,39 @@ public class LayersTest extends DeviceTest {
   }
 
   @Test
+  public void scaleAndAdd() {
+    Matrix a = place(2, 2, 1, -2, 3, -4);
+    Matrix c = place(2, 2, 10, 10, 10, 10);
+    assertSame(c, context.layers().axpbyAsync(a, c, new Axpby(), DEFAULTS).join());
+    assertArrayEquals(new double[] {11, 8, 13, 6}, fetch(c), 0);
+    context.layers().axpbyAsync(a, c, new Axpby().with(-4, 0.5).activation(Activation.RELU), DEFAULTS).join();
+    assertArrayEquals(new double[] {1.5, 12, 0, 19}, fetch(c), 0);
+    Matrix unread = poisoned(2, 2);
+    assertSame(unread, context.layers().axpby(a, unread, new Axpby().with(2, 0)));
+    assertArrayEquals(new double[] {2, -4, 6, -8}, fetch(unread), 0);
+    context.layers().axpby(poisoned(2, 2), unread, new Axpby().with(0, 3)); // A is not accessed
+    assertArrayEquals(new double[] {6, -12, 18, -24}, fetch(unread), 0);
+    Matrix complex = context.deviceMatrix(DType.C128, 1, 1);
+    context.copyAsync(complex, complexOf(1, 2)).join();
+    Matrix sum = context.deviceMatrix(DType.C128, 1, 1);
+    context.copyAsync(sum, complexOf(3, 4)).join();
+    context.layers().axpby(complex, sum, new Axpby().with(0, 1, 2, 0)); // i (1 + 2i) + 2 (3 + 4i)
+    java.nio.ByteBuffer found = java.nio.ByteBuffer.allocateDirect(16).order(java.nio.ByteOrder.nativeOrder());
+    context.copyAsync(Matrix.of(found, DType.C128, 1, 1), sum).join();
+    assertArrayEquals(new double[] {4, 9}, new double[] {found.getDouble(0), found.getDouble(8)}, 0);
+    refused("c is 1 x 2", () -> context.layers().axpbyAsync(a, place(1, 2, 0, 0), new Axpby(), DEFAULTS));
+    Axpby relu = new Axpby().activation(Activation.RELU);
+    StreamGemmException unsupported =
+        assertThrows(StreamGemmException.Unsupported.class, () -> context.layers().axpbyAsync(complex, sum, relu, DEFAULTS));
+    assertTrue(unsupported.getMessage(), unsupported.getMessage().contains("activation is "));
+  }
+
+  private static Matrix complexOf(double re, double im) {
+    java.nio.ByteBuffer values = java.nio.ByteBuffer.allocateDirect(16).order(java.nio.ByteOrder.nativeOrder());
+    return Matrix.of(values.putDouble(re).putDouble(im).flip(), DType.C128, 1, 1);
+  }
+
+  @Test
   public void softmax() {
     Matrix x = place(2, 2, 0, Math.log(3), 5, 5);
     Matrix y = place(2, 2, 9, 9, 9, 9);
@@ -125,6 +158,7 @@ public class LayersTest extends DeviceTest {
     Attention how = new Attention();
     Operation[] all = {
         (l, y) -> l.elementwise(Function.MULTIPLY, x, w, y),
+        (l, y) -> l.axpby(x, y, new Axpby().with(3, 0)),
         (l, y) -> l.softmax(x, y, Mask.CAUSAL, 0, 0),
         (l, y) -> l.layerNorm(x, null, null, y, 1e-5),
         (l, y) -> l.rmsNorm(x, null, y, 1e-5),

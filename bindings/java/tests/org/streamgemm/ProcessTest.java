@@ -10,6 +10,7 @@ import java.io.InputStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.concurrent.CountDownLatch;
 import org.junit.Test;
 
 /** Tests in a VM of their own: exits with work in flight, and the search for the native code. */
@@ -64,6 +65,66 @@ public class ProcessTest {
     for (String device : List.of("cpu", "sim:h200"))
       for (String way : List.of("return", "close", "exit", "halt", "hook", "wait"))
         assertEquals("leaving", Support.inOtherVm(Leave.class, List.of(), way, device).trim());
+  }
+
+  /** Exits with functions in flight, each of which takes a while, in one of several ways. */
+  public static final class LeaveFunctions {
+    public static void main(String[] arguments) throws Exception {
+      Context context = Context.open(arguments[1]);
+      CountDownLatch running = new CountDownLatch(1);
+      for (int i = 0; i < 4; ++i) {
+        Matrix x = context.pinnedMatrix(DType.F64, 1, 1);
+        for (int j = 0; j < 50; ++j)
+          context.customAsync(new CustomOperation(call -> {
+            running.countDown();
+            Thread.sleep(arguments[0].equals("stuck") ? 1_000_000 : 5);
+            call.buffer(0).putDouble(0, new byte[1000].length);
+          }).updates(x));
+      }
+      running.await();
+      System.out.println("leaving");
+      switch (arguments[0]) {
+        case "return":
+        case "stuck":
+          return;
+        case "close":
+          context.close();
+          return;
+        case "exit":
+          System.exit(0);
+          return;
+        case "halt":
+          Runtime.getRuntime().halt(0);
+          return;
+        case "inside":
+          failsWithShutdown(context, call -> System.exit(0));
+          return;
+        case "hook":
+          Runtime.getRuntime().addShutdownHook(new Thread(() -> {
+            failsWithShutdown(context, call -> Thread.sleep(1_000_000));
+          }));
+          System.exit(0);
+          return;
+        default:
+          throw new AssertionError(arguments[0]);
+      }
+    }
+  }
+
+  private static void failsWithShutdown(Context context, CustomOperation.Function function) {
+    try {
+      context.custom(new CustomOperation(function).updates(context.pinnedMatrix(DType.F64, 1, 1)));
+      System.out.println("it did not fail");
+    } catch (StreamGemmException.Shutdown expected) {
+      // The VM exits.
+    }
+  }
+
+  @Test
+  public void exitWithFunctionsInFlight() throws Exception {
+    for (String device : List.of("cpu", "sim:h200"))
+      for (String way : List.of("return", "stuck", "close", "exit", "halt", "inside", "hook"))
+        assertEquals("leaving", Support.inOtherVm(LeaveFunctions.class, List.of(), way, device).trim());
   }
 
   /** Prints the source of the native code. */

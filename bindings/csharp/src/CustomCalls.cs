@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+using System;
+using System.Runtime.CompilerServices;
+using System.Runtime.InteropServices;
+using System.Text;
+using System.Threading;
+using StreamGemm.Internal;
+
+namespace StreamGemm {
+  /// <summary>A function of one submission. Its job, graph or pipeline keeps it until it is released.</summary>
+  internal sealed class CustomFunction {
+    internal readonly Action<CustomCall> Function;
+    internal readonly long[] Sizes;
+    GCHandle key;  // weak: a function may refer to the graph that keeps it
+    long operation;
+
+    internal CustomFunction(Action<CustomCall> function, long[] sizes) {
+      Function = function;
+      Sizes = sizes;
+      key = GCHandle.Alloc(this, GCHandleType.Weak);
+      operation = CustomCalls.Operation((long)GCHandle.ToIntPtr(key));
+      if (operation == 0) {
+        key.Free();
+        throw new OutOfMemoryException("no memory for a custom operation");
+      }
+    }
+
+    /// <summary>What the native function gets.</summary>
+    internal long Operation => operation;
+
+    internal void Release() {
+      long released = Interlocked.Exchange(ref operation, 0);
+      if (released == 0) return;
+      RawPINVOKE.sg_relay_operation_free(released);
+      key.Free();
+    }
+  }
+
+  /// <summary>The background threads that call functions: of the relay (relay.h) to which the library's threads hand their calls.
+  /// One thread more waits for a call than functions run.</summary>
+  internal static unsafe class CustomCalls {
+    static readonly object gate = new object();
+    static long relay;   // 0 before the first operation
+    static bool started;
+    static int waiting;  // threads that wait for a call, or are about to
+    [ThreadStatic] static bool running;
+
+    /// <summary>An operation of the relay, whose calls carry a key; 0: no memory.</summary>
+    internal static long Operation(long key) {
+      lock (gate) {
+        if (relay == 0) {
+          relay = RawPINVOKE.sg_relay_new();
+          if (relay == 0) return 0;
+        }
+        if (!started) AddThread();
+        started = true;
+      }
+      return RawPINVOKE.sg_relay_operation_new(relay, key);
+    }
+
+    /// <summary>Whether the calling thread runs a function.</summary>
+    internal static bool OnThread => running;
+
+    /// <summary>At process exit: later functions fail with <see cref="Status.Shutdown"/>, and those that run are waited for, unless
+    /// one of them exits the process.</summary>
+    internal static void End() {
+      if (relay != 0) RawPINVOKE.sg_relay_end(relay, running ? 0 : 1);
+    }
+
+    static void AddThread() {
+      Interlocked.Increment(ref waiting);
+      try {
+        new Thread(Run) { IsBackground = true, Name = "StreamGemm custom" }.Start();
+      } catch {
+        Interlocked.Decrement(ref waiting);
+        throw;
+      }
+    }
+
+    static void AddThreadIfPossible() {
+      try {
+        AddThread();
+      } catch (OutOfMemoryException) {
+        // Calls wait for a thread that runs a function.
+      }
+    }
+
+    static void Run() {
+      long* call = stackalloc long[8];
+      while (RawPINVOKE.sg_relay_take(relay, (long)call) != 0) {
+        long id = call[0];
+        var status = Status.BackendFailure;
+        byte[] message = null;
+        try {
+          if (Interlocked.Decrement(ref waiting) == 0) AddThreadIfPossible();
+          running = true;
+          Call(call);
+          status = Status.Ok;
+        } catch (Exception error) {
+          if (error is OutOfMemoryException) status = Status.OutOfMemory;
+          message = Encoding.UTF8.GetBytes(error.GetType().FullName + ": " + error.Message + "\0");
+        } finally {
+          running = false;
+          fixed (byte* text = message) RawPINVOKE.sg_relay_done(relay, id, (int)status, (long)text);
+          Interlocked.Increment(ref waiting);
+        }
+      }
+    }
+
+    // Not inlined: the frame of a thread that waits would keep its last function.
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    static void Call(long* call) {
+      var called = (CustomFunction)GCHandle.FromIntPtr((IntPtr)call[1]).Target;
+      var addresses = new long[called.Sizes.Length];
+      for (int i = 0; i < addresses.Length; ++i) addresses[i] = call[4 + i];
+      called.Function(new CustomCall(call[2], addresses, called.Sizes));
+    }
+  }
+}
