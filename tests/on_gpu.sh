@@ -8,6 +8,7 @@ build=$1 device=${2:-cuda:0} random_seconds=${3:-10} failed=0
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 program() { find "$build" -type f -name "$1" ! -path '*/emulated/*' | head -1; }
+export SG_CUDA_CUDNN="${SG_CUDA_CUDNN:-1}"
 export SG_TEST_DEVICE="$device" SG_TEST_DEVICES="$device"
 export SG_PLUGIN_PATH="${SG_PLUGIN_PATH:-$(program libstreamgemm-cuda.so)}"
 

@@ -1,23 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A stream for each request: many requests, each a copy in, two layers and a copy out, of which none waits for another.
- * The library needs no streams for that: jobs follow each other by the memory that they use. */
+/* A stream for each request, and round-robin over a pool: many requests, each a copy in, a layer and a copy out. With
+ * as many slots as requests none waits for another; in a pool they use a few slots one after the other, each a stream
+ * with buffers of its own, so that no event is needed. The library needs no streams for either: jobs follow each other
+ * by the memory that they use. */
 #include "pattern.h"
 
-enum { REQUESTS = 32, ROWS = 128, IN = 512, OUT = 256 };
+enum { REQUESTS = 64, POOL = 8, ROWS = 128, IN = 512, OUT = 128 };
 
 typedef struct state {
   pattern p;
-  float *first, *second; /* weights */
-  float *inputs[REQUESTS], *outputs[2][REQUESTS], *x[REQUESTS], *hidden[REQUESTS], *y[REQUESTS];
+  int slots;
+  float *w, *inputs, *outputs[2];   /* on the host: of all requests, after each way */
+  float *x[REQUESTS], *y[REQUESTS]; /* of the slots */
+  sg_stream *streams[REQUESTS];
 } state;
 
-static void copy_in(state *s, int i, const sg_submit *submit) { copy(&s->p, s->x[i], s->inputs[i], ROWS * IN, submit); }
-static void compute(state *s, int i, const sg_submit *submit) {
-  layer(&s->p, s->x[i], s->first, s->hidden[i], ROWS, IN, IN, submit);
-  layer(&s->p, s->hidden[i], s->second, s->y[i], ROWS, IN, OUT, submit);
+static void copy_in(const state *s, int i, const sg_submit *submit) {
+  copy(&s->p, s->x[i % s->slots], s->inputs + (size_t)i * ROWS * IN, ROWS * IN, submit);
 }
-static void copy_out(state *s, int i, int way, const sg_submit *submit) {
-  copy(&s->p, s->outputs[way][i], s->y[i], ROWS * OUT, submit);
+static void compute(const state *s, int i, const sg_submit *submit) {
+  layer(&s->p, s->x[i % s->slots], s->w, s->y[i % s->slots], ROWS, IN, OUT, submit);
+}
+static void copy_out(const state *s, int i, int way, const sg_submit *submit) {
+  copy(&s->p, s->outputs[way] + (size_t)i * ROWS * OUT, s->y[i % s->slots], ROWS * OUT, submit);
 }
 
 static void copies_in(void *user) {
@@ -43,39 +48,40 @@ static void by_memory(void *user) {
 }
 
 static void by_streams(void *user) {
-  state *const s = user;
+  const state *const s = user;
   int i;
   for (i = 0; i < REQUESTS; ++i) {
-    sg_stream *const own = new_stream(&s->p);
-    const sg_submit on = alone_on(own);
+    const sg_submit on = alone_on(s->streams[i % s->slots]);
     copy_in(s, i, &on);
     compute(s, i, &on);
     copy_out(s, i, 1, &on);
-    sg_stream_release(own); /* what is on it completes */
   }
 }
 
-int main(int argc, char **argv) {
+static void run(state *s, int slots, const char *memory, const char *streams) {
   static const pattern_work parts[] = {
       {"copies in", copies_in, COPIES_IN}, {"layers", layers, ARITHMETIC}, {"copies out", copies_out, COPIES_OUT}};
-  static const pattern_work ways[] = {{"requests, by their memory", by_memory, 0},
-                                      {"requests, a stream each", by_streams, 0}};
+  const pattern_work ways[] = {{memory, by_memory, 0}, {streams, by_streams, 0}};
+  s->slots = slots;
+  pattern_compare(&s->p, s, parts, 3, ways, 2);
+  expect_equal(s->outputs[0], s->outputs[1], REQUESTS * ROWS * OUT, "the same results either way");
+}
+
+int main(int argc, char **argv) {
   static state s;
   int i;
   pattern_open(&s.p, argc, argv);
-  s.first = placed(&s.p, filled_host(&s.p, IN * IN, 1), IN * IN);
-  s.second = placed(&s.p, filled_host(&s.p, IN * OUT, 2), IN * OUT);
+  s.w = placed(&s.p, filled_host(&s.p, IN * OUT, 1), IN * OUT);
+  s.inputs = filled_host(&s.p, REQUESTS * ROWS * IN, 2);
+  for (i = 0; i < 2; ++i) s.outputs[i] = on_host(&s.p, REQUESTS * ROWS * OUT);
   for (i = 0; i < REQUESTS; ++i) {
-    s.inputs[i] = filled_host(&s.p, ROWS * IN, 3u + (unsigned)i);
     s.x[i] = on_device(&s.p, ROWS * IN);
-    s.hidden[i] = on_device(&s.p, ROWS * IN);
     s.y[i] = on_device(&s.p, ROWS * OUT);
-    s.outputs[0][i] = on_host(&s.p, ROWS * OUT);
-    s.outputs[1][i] = on_host(&s.p, ROWS * OUT);
+    s.streams[i] = new_stream(&s.p);
   }
-  pattern_compare(&s.p, &s, parts, 3, ways, 2);
-  for (i = 0; i < REQUESTS; ++i)
-    expect_equal(s.outputs[0][i], s.outputs[1][i], ROWS * OUT, "the same results either way");
+  run(&s, REQUESTS, "requests, by their memory", "requests, a stream each");
+  run(&s, POOL, "pool, by its memory", "pool of streams");
+  for (i = 0; i < REQUESTS; ++i) sg_stream_release(s.streams[i]);
   pattern_close(&s.p);
   return 0;
 }

@@ -96,7 +96,7 @@ class Log(unittest.TestCase):
         plugin = os.environ.get("SG_PLUGIN_PATH", "")
         if "/emulated/" not in plugin:
             self.skipTest("SG_PLUGIN_PATH is not the plugin for the emulated GPU")
-        with_cudnn = self.lines("conv", "cuda:0", log="info,fallback", SG_PLUGIN_PATH=plugin)
+        with_cudnn = self.lines("conv", "cuda:0", log="info,fallback", SG_PLUGIN_PATH=plugin, SG_CUDA_CUDNN="1")
         self.assertEqual(1, len(with_cudnn), with_cudnn)
         self.one(with_cudnn, "info: fallback: cuDNN has no convolution of 1 x 8 x 8 with 1 of 7 x 1, of type ")
         self.assertEqual([], self.lines("conv", "cuda:0", log="info,fallback", SG_PLUGIN_PATH=plugin, SG_CUDA_CUDNN="0"))

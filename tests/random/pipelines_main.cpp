@@ -17,6 +17,7 @@
 #include <thread>
 #include <vector>
 
+#include "arguments.hpp"
 #include "support/owned.hpp"
 
 namespace sg_test {
@@ -379,14 +380,4 @@ int run_all(const char *device, double seconds, std::uint64_t seed) {
 }  // namespace
 }  // namespace sg_test
 
-int main(int count, char **arguments) {
-  const char *device = "cpu";
-  double seconds = 5;
-  auto seed = static_cast<std::uint64_t>(std::chrono::system_clock::now().time_since_epoch().count());
-  for (int i = 1; i + 1 < count; i += 2) {
-    if (std::strcmp(arguments[i], "--device") == 0) device = arguments[i + 1];
-    if (std::strcmp(arguments[i], "--seconds") == 0) seconds = std::atof(arguments[i + 1]);
-    if (std::strcmp(arguments[i], "--seed") == 0) seed = std::strtoull(arguments[i + 1], nullptr, 10);
-  }
-  return sg_test::run_all(device, seconds, seed);
-}
+int main(int count, char **arguments) { return sg_test::run_with_arguments(count, arguments, sg_test::run_all); }

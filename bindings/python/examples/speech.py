@@ -126,7 +126,7 @@ def detect_by_numpy(tensors, windows):
 
 
 def windows_of(signals):
-    """Windows of (streams, samples), each with the last samples of the one before and its own end mirrored."""
+    """The windows of each row of samples. Before a window are the last samples of the one before, behind it its own last ones, mirrored."""
     given = np.pad(signals, ((0, 0), (BEFORE, -signals.shape[1] % WINDOW)))
     seen = np.lib.stride_tricks.sliding_window_view(given, WINDOW + BEFORE, axis=1)[:, ::WINDOW]
     return np.pad(seen, ((0, 0), (0, 0), (0, BEHIND)), mode="reflect")

@@ -186,7 +186,9 @@ const char *reason_against(const std::vector<submission> &works, const sg::devic
   if (!on.ops().graph_create) return "the device has no graphs";
   if (works.size() > most_works_of_device) return "there are too many for a graph of the device";
   const auto calls = [](const submission &work) {
-    return work.program && work.program->schedule->commands.front().is<ops::custom>();
+    const auto is_custom = [](const command &c) { return c.is<ops::custom>(); };
+    return work.program &&
+           std::any_of(work.program->schedule->commands.begin(), work.program->schedule->commands.end(), is_custom);
   };
   if (std::any_of(works.begin(), works.end(), calls)) return "some are custom operations";
   const auto fits = [](const submission &work) {

@@ -13,11 +13,13 @@ namespace {
 
 constexpr std::size_t oldest = 8200;  // the first with convolutions of bf16
 
-// One that the process has already, as with PyTorch, is better than a second one.
-void *open() noexcept {
+// The one that the process has already, as with PyTorch. Another one is loaded only on request: a library of the
+// process that is loaded later and needs cuDNN, perhaps a newer one, would get it by its name.
+void *open(bool may_load) noexcept {
   constexpr const char *names[] = {"libcudnn.so.9", "libcudnn.so.8"};
   for (const char *name : names)
     if (void *found = dlopen(name, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD)) return found;
+  if (!may_load) return nullptr;
   for (const char *name : names)
     if (void *found = dlopen(name, RTLD_NOW | RTLD_LOCAL)) return found;
   return dlopen("/usr/local/cuda/lib64/libcudnn.so.9", RTLD_NOW | RTLD_LOCAL);
@@ -29,13 +31,15 @@ struct loaded {
 
   loaded() noexcept {
     const char *wanted = secure_getenv("SG_CUDA_CUDNN");
-    if (wanted == nullptr || std::strcmp(wanted, "0") != 0) ok = find_all();
+    const auto is_set_to = [wanted](const char *value) { return wanted != nullptr && std::strcmp(wanted, value) == 0; };
+    if (!is_set_to("0")) ok = find_all(is_set_to("1"));
   }
 
-  bool find_all() noexcept {
-    void *const found = open();
+  bool find_all(bool may_load) noexcept {
+    void *const found = open(may_load);
     if (found == nullptr) {
-      log_fallback("cuDNN cannot be loaded, convolutions are GEMMs: %s", dlerror());
+      log_fallback("%s, convolutions are GEMMs",
+                   may_load ? "cuDNN cannot be loaded" : "the process has no cuDNN, and SG_CUDA_CUDNN is not 1");
       return false;
     }
     const auto find = [&]<class Function>(Function &function, const char *name) {

@@ -68,7 +68,7 @@ struct functions {
 constexpr bool is_out_of_memory(status x) noexcept { return x == 2 || x == 4003 || x == 4004; }
 constexpr bool is_unsupported(status x) noexcept { return x == 9 || x / 1000 == 3; }
 
-// nullptr: there is none, or SG_CUDA_CUDNN=0. Any thread; loads once and stays loaded.
+// nullptr: there is none, or SG_CUDA_CUDNN does not allow it. Any thread; looked for once, stays loaded.
 const functions *load() noexcept;
 // The functions after a successful load().
 const functions &library() noexcept;
