@@ -130,8 +130,10 @@ std::optional<fault> placed_gemm::check(int parts) const {
   if (p_.has_bias && !bias_.is_unchanged()) return says("the bias was written to");
   if (!c.gaps_are_unchanged()) return says("bytes between the elements of C have changed");
   if (p_.nothing_to_do()) return c.is_unchanged() ? std::optional<fault>() : says("C was written to");
-  return check_elements(p_, parts, {a().image(), b().image(), c.image(), c.image_before(), bias_.image()});
+  return check_elements(p_, parts, images());
 }
+
+fault placed_gemm::last_element(int parts) const { return random_tests::last_element(p_, parts, images()); }
 
 placed_copy::placed_copy(arena &memory, const copy_case &c) : c_(c) {
   const auto place = [&](side &s, const operand_case &where, std::int64_t pitch) {

@@ -50,12 +50,14 @@ class placed_gemm {
   sg_gemm_desc desc() const;
   void remember();
   std::optional<fault> check(int parts) const;
+  fault last_element(int parts) const;
 
   placed_operand c;
 
  private:
   const placed_operand &a() const { return a_ ? *a_ : own_a_; }
   const placed_operand &b() const { return p_.b_is_a ? a() : own_b_; }
+  gemm_images images() const { return {a().image(), b().image(), c.image(), c.image_before(), bias_.image()}; }
 
   const gemm_case &p_;
   const placed_operand *a_;

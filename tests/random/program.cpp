@@ -5,6 +5,7 @@
 #include <cstdarg>
 #include <cstdio>
 #include <cstring>
+#include <limits>
 #include <map>
 
 #include "data.hpp"
@@ -318,18 +319,34 @@ class writer {
       line("  sg_copy(x, c%d, d_c%d, %lld, 0);", step_, step_, long_long{c.elements * sg_dtype_size(p.out)});
     const bool second = is_complex_type(p.out) && seen_.seen.real() == seen_.wanted.real();
     const auto index = long_long{c.at(seen_.item, seen_.i, seen_.j) * (is_complex_type(p.out) ? 2 : 1) + second};
-    const long double wanted = second ? seen_.wanted.imag() : seen_.wanted.real();
-    if (held_as_bits(p.out))
-      line("  printf(\"0x%%x, want 0x%%x\\n\", c%d[%lld], %s);\n  return c%d[%lld] != %s;", step_, index,
-           value_text(p.out, wanted).c_str(), step_, index, value_text(p.out, wanted).c_str());
-    else if (std::isnan(wanted))
+    const double wanted = static_cast<double>(second ? seen_.wanted.imag() : seen_.wanted.real());
+    if (held_as_bits(p.out)) return verdict_on_bits(p.out, index, wanted);
+    if (std::isnan(wanted))
       line("  printf(\"%%.17g, want NaN\\n\", (double)c%d[%lld]);\n  return c%d[%lld] == c%d[%lld];", step_, index,
            step_, index, step_, index);
     else
       line(
-          "  double seen = c%d[%lld], error = seen - %.17Lg;\n  printf(\"%%.17g, want %.17Lg\\n\", seen);\n"
+          "  double seen = c%d[%lld], error = seen - %.17g;\n  printf(\"%%.17g, want %.17g\\n\", seen);\n"
           "  return !(error <= %.3Lg && error >= -%.3Lg);",
-          step_, index, wanted, wanted, seen_.bound, seen_.bound);
+          step_, index, wanted, wanted, seen_.bound * 1.01L, seen_.bound * 1.01L);  // no less when it is rounded
+  }
+
+  // Numbers of 16 bits compare like their magnitudes as integers.
+  void verdict_on_bits(sg_dtype type, long_long index, long double wanted) {
+    line("  int bits = c%d[%lld], size = bits & 0x7fff, seen = bits == size ? size : -size;", step_, index);
+    if (std::isnan(wanted))
+      return line("  printf(\"0x%%x, want NaN\\n\", bits);\n  return size <= 0x%x;",
+                  magnitude_of(type, std::numeric_limits<long double>::infinity()));
+    const int lowest = magnitude_of(type, wanted - seen_.bound), highest = magnitude_of(type, wanted + seen_.bound);
+    line("  printf(\"%%d, want %d to %d\\n\", seen);\n  return seen < %d || seen > %d;", lowest, highest, lowest,
+         highest);
+  }
+
+  static int magnitude_of(sg_dtype type, long double value) {
+    alignas(16) std::uint8_t bytes[16] = {};
+    store(type, bytes, value);
+    const int size = bytes[0] | (bytes[1] & 0x7f) << 8;
+    return bytes[1] & 0x80 ? -size : size;
   }
 
   const test_case &t_;

@@ -76,7 +76,10 @@ class judge {
     const long double exact = activated(p_.activation, sum);
     bound = 0;
     if (std::isnan(exact)) return std::isnan(seen) || p_.a_from >= 0;
-    if (!(g < precision_.largest / 4)) return true;  // a sum of its parts may overflow
+    if (!(g < precision_.largest / 4)) {  // a sum of its parts may overflow
+      bound = HUGE_VALL;
+      return true;
+    }
     if (g < exact_below_) return seen == rounded(p_.out, exact);
     const bool gelu = p_.activation == SG_ACTIVATION_GELU;
     const long double error = gamma_ * g + error_of_product(p_) * products;
@@ -129,24 +132,39 @@ class checker {
 
   std::optional<fault> all() {
     for (std::int64_t item = 0; item < p_.batch; ++item) {
-      if (reads_) {
-        a_ = dense_of<R>(images_.a, p_.in, p_.op_a, item, p_.m, p_.k, p_.complex());
-        b_ = dense_of<R>(images_.b, p_.in, p_.op_b, item, p_.k, p_.n, p_.complex());
-        largest_ = 0;
-        for (const auto *values : {&a_.re, &a_.im, &b_.re, &b_.im})
-          for (const R x : *values)
-            if (std::isfinite(x)) largest_ = std::max(largest_, static_cast<long double>(std::fabs(x)));
-      }
+      load_item(item);
       for (std::int64_t i = 0; i < p_.m; ++i) {
         sums_of_row(i);
+        fault seen;
         for (std::int64_t j = 0; j < p_.n; ++j)
-          if (auto wrong = element(item, i, j)) return wrong;
+          if (!accepts(item, i, j, seen)) {
+            seen.what = "an element is wrong";
+            return seen;
+          }
       }
     }
     return {};
   }
 
+  fault last_element() {
+    fault seen;
+    load_item(p_.batch - 1);
+    sums_of_row(p_.m - 1);
+    accepts(p_.batch - 1, p_.m - 1, p_.n - 1, seen);
+    return seen;
+  }
+
  private:
+  void load_item(std::int64_t item) {
+    if (!reads_) return;
+    a_ = dense_of<R>(images_.a, p_.in, p_.op_a, item, p_.m, p_.k, p_.complex());
+    b_ = dense_of<R>(images_.b, p_.in, p_.op_b, item, p_.k, p_.n, p_.complex());
+    largest_ = 0;
+    for (const auto *values : {&a_.re, &a_.im, &b_.re, &b_.im})
+      for (const R x : *values)
+        if (std::isfinite(x)) largest_ = std::max(largest_, static_cast<long double>(std::fabs(x)));
+  }
+
   void sums_of_row(std::int64_t i) {
     const auto n = static_cast<std::size_t>(p_.n);
     re_.assign(n, 0);
@@ -178,9 +196,11 @@ class checker {
     return old(images_.bias, item, p_.bias_shape == SG_BIAS_PER_ROW ? i : j, 0);
   }
 
-  std::optional<fault> element(std::int64_t item, std::int64_t i, std::int64_t j) {
+  // Is the element right? `found` receives it, the expected value and the bound.
+  bool accepts(std::int64_t item, std::int64_t i, std::int64_t j, fault &found) {
     const auto at = static_cast<std::size_t>(j);
     const number seen = old(images_.c, item, i, j);
+    found.item = item, found.i = i, found.j = j, found.seen = seen, found.bound = 0;
     if (p_.out == SG_DTYPE_I32) {
       std::uint64_t sum = bits_of(static_cast<long double>(re_[at])) * bits_of(static_cast<long double>(p_.alpha.re));
       if (!p_.beta_zero())
@@ -188,8 +208,8 @@ class checker {
       if (p_.has_bias) sum += bits_of(bias(item, i, j).real());
       std::int32_t wanted = wrapped(sum);
       if (p_.activation == SG_ACTIVATION_RELU) wanted = std::max(wanted, 0);
-      if (seen.real() == wanted) return {};
-      return fault{"an element is wrong", -1, item, i, j, seen, static_cast<long double>(wanted), 0};
+      found.wanted = static_cast<long double>(wanted);
+      return seen.real() == wanted;
     }
     const sg_scalar a = p_.used(p_.alpha), b = p_.used(p_.beta);
     const number alpha(a.re, a.im), beta(b.re, b.im);
@@ -207,17 +227,14 @@ class checker {
     };
     if (!p_.beta_zero()) add(beta, old(images_.c_before, item, i, j));
     if (p_.has_bias) add(1, bias(item, i, j));
-    long double bound = 0;
+    found.wanted = number(activated(p_.activation, sum.real()), sum.imag());
     const bool any_nan = p_.complex() && (std::isnan(sum.real()) || std::isnan(sum.imag()));
     // An infinite C times a scalar whose imaginary part is 0: some BLAS multiply by the real part alone.
     const bool from_infinity = std::isinf(g);
-    const bool right =
-        any_nan ? std::isnan(seen.real()) || std::isnan(seen.imag()) || (from_infinity && !std::isfinite(size(seen)))
-                : judge_.accepts(seen.real(), sum.real(), g, products, largest_, bound) &&
-                      (!p_.complex() || judge_.accepts(seen.imag(), sum.imag(), g, products, largest_, bound));
-    if (right) return {};
-    const number wanted(activated(p_.activation, sum.real()), sum.imag());
-    return fault{"an element is wrong", -1, item, i, j, seen, wanted, bound};
+    if (any_nan)
+      return std::isnan(seen.real()) || std::isnan(seen.imag()) || (from_infinity && !std::isfinite(size(seen)));
+    return judge_.accepts(seen.real(), sum.real(), g, products, largest_, found.bound) &&
+           (!p_.complex() || judge_.accepts(seen.imag(), sum.imag(), g, products, largest_, found.bound));
   }
 
   // Without the library's corrections for infinities.
@@ -240,6 +257,11 @@ class checker {
 std::optional<fault> check_elements(const gemm_case &p, int parts, const gemm_images &images) {
   if (p.in == SG_DTYPE_F64 || p.in == SG_DTYPE_C128) return checker<long double>(p, parts, images).all();
   return checker<double>(p, parts, images).all();
+}
+
+fault last_element(const gemm_case &p, int parts, const gemm_images &images) {
+  if (p.in == SG_DTYPE_F64 || p.in == SG_DTYPE_C128) return checker<long double>(p, parts, images).last_element();
+  return checker<double>(p, parts, images).last_element();
 }
 
 }  // namespace sg_test::random_tests

@@ -30,5 +30,7 @@ struct gemm_images {
 };
 
 std::optional<fault> check_elements(const gemm_case &p, int parts, const gemm_images &images);
+// The last element of a result that is right and not empty, with the expected value and its bound.
+fault last_element(const gemm_case &p, int parts, const gemm_images &images);
 
 }  // namespace sg_test::random_tests
