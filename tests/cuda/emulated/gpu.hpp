@@ -31,8 +31,7 @@ cudaError_t refuse(cudaError_t error) noexcept;  // stores it as this thread's l
 void keep(void *object);
 void drop(void *object);
 
-// Whether the device reaches all of these: its own memory, memory of the captured graph, or pinned. Otherwise it is
-// lost.
+// Whether the device reaches all of these: its own memory, or pinned. Otherwise it is lost.
 cudaError_t reach(cudaStream_t in, std::initializer_list<const void *> memory);
 
 // A command of the stream, or of the graph that is captured from it.

@@ -303,14 +303,11 @@ API cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t, cudaMemPoolAttr, void *ou
 
 API cudaError_t cudaMallocFromPoolAsync(void **out, std::size_t bytes, cudaMemPool_t, cudaStream_t stream) {
   if (const cudaError_t error = enter(call::allocation)) return error;
+  // A GPU allows it, and maps the memory at each launch: too slow for the plugin.
+  if (stream->captured_in) return refuse(cudaErrorStreamCaptureUnsupported);
   if (bytes > memory_bytes) return refuse(cudaErrorMemoryAllocation);
   block memory = new_block(bytes);
   if (!memory) return refuse(cudaErrorMemoryAllocation);
-  if (stream->captured_in) {  // it is the graph's
-    *out = memory.get();
-    stream->captured_in->into->memory.push_back({std::move(memory), bytes});
-    return cudaSuccess;
-  }
   if (!ranges::only().add(memory.get(), bytes, cudaMemoryTypeDevice)) return refuse(cudaErrorMemoryAllocation);
   *out = memory.release();
   return cudaSuccess;
@@ -318,8 +315,7 @@ API cudaError_t cudaMallocFromPoolAsync(void **out, std::size_t bytes, cudaMemPo
 
 API cudaError_t cudaFreeAsync(void *memory, cudaStream_t stream) {
   if (const cudaError_t error = enter(call::plain)) return error;
-  if (stream->captured_in)
-    return stream->captured_in->into->has(memory) ? cudaSuccess : refuse(cudaErrorStreamCaptureUnsupported);
+  if (stream->captured_in) return refuse(cudaErrorStreamCaptureUnsupported);
   if (!ranges::only().remove(memory, cudaMemoryTypeDevice)) return refuse(cudaErrorInvalidValue);
   stream->put([memory] { freeing()(memory); });
   return cudaSuccess;

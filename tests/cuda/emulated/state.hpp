@@ -79,19 +79,7 @@ struct node_list {
     std::set<std::size_t> after;
   };
   std::vector<node> nodes;
-  struct sized_block {
-    block memory;
-    std::size_t bytes;
-  };
-  std::vector<sized_block> memory;
 
-  bool has(const void *address) const {
-    const auto at = reinterpret_cast<std::uintptr_t>(address);
-    return std::any_of(memory.begin(), memory.end(), [&](const sized_block &x) {
-      const auto first = reinterpret_cast<std::uintptr_t>(x.memory.get());
-      return at >= first && at - first < x.bytes;
-    });
-  }
   bool leads_to(std::size_t from, const std::set<std::size_t> &ends) const {
     std::set<std::size_t> reached = ends;
     for (std::size_t i = nodes.size(); i-- > 0;)

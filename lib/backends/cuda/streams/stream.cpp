@@ -146,6 +146,7 @@ stream::~stream() {
   if (dnn_ != nullptr) dnn::library().destroy(dnn_);
   release(workspace_);
   release(pointers_);
+  for (const kept_memory &each : kept_) owner_.mem_free(each.start);
   for (const pointer_room &room : rooms_) {
     if (room.copied != nullptr) cudaEventDestroy(room.copied);
     owner_.host_free(room.memory);

@@ -27,7 +27,7 @@ class stream {
                                        stream **out) noexcept;
   // Wraps a stream of the caller, which stays the caller's.
   static sg_status wrap(device &owner, cudaStream_t native, stream **out) noexcept;
-  // For capturing a graph: notifies of nothing, and keeps the pinned sources of pointer copies.
+  // For capturing a graph: notifies of nothing, keeps temporary memory and the pinned sources of pointer copies.
   static sg_status create_for_capture(device &owner, stream **out) noexcept;
   ~stream();
   stream(const stream &) = delete;
@@ -89,6 +89,13 @@ class stream {
     cudaEvent_t copied = nullptr;
   };
   sg_status find_room(std::int64_t count, const pointer_room *&out) noexcept;
+  // Temporary memory of captured commands, which follow each other in the stream and may take it in turn.
+  struct kept_memory {
+    void *start;
+    std::uint64_t bytes;
+    bool taken;
+  };
+  sg_status acquire_kept(std::uint64_t bytes, void **out) noexcept;
   sg_status copy_pointers(const pointer_room &from, std::int64_t count, void *to) noexcept;
 
   device &owner_;
@@ -109,6 +116,7 @@ class stream {
   void *pointers_ = nullptr;
   std::int64_t pointer_room_ = 0;
   std::vector<pointer_room> rooms_;
+  std::vector<kept_memory> kept_;
 };
 
 }  // namespace sg::cuda

@@ -30,11 +30,39 @@ sg_status stream::take_workspace() noexcept {
 
 sg_status stream::acquire(std::uint64_t bytes, void **out) noexcept {
   *out = nullptr;
+  if (captured_) return acquire_kept(bytes, out);
   return owner_.check(cudaMallocFromPoolAsync(out, bytes, owner_.pool(), native_), "allocating device memory");
 }
 
 void stream::release(void *memory) noexcept {
-  if (memory != nullptr) owner_.check(cudaFreeAsync(memory, native_), "freeing device memory");
+  if (memory == nullptr) return;
+  if (!captured_) {
+    owner_.check(cudaFreeAsync(memory, native_), "freeing device memory");
+    return;
+  }
+  for (kept_memory &each : kept_)
+    if (each.start == memory) each.taken = false;
+}
+
+// Nodes of a CUDA graph that allocate would map the memory again at each launch.
+sg_status stream::acquire_kept(std::uint64_t bytes, void **out) noexcept {
+  kept_memory *best = nullptr;
+  for (kept_memory &each : kept_)
+    if (!each.taken && each.bytes >= bytes && (best == nullptr || each.bytes < best->bytes)) best = &each;
+  if (best == nullptr) {
+    kept_memory fresh{nullptr, bytes, true};
+    try {
+      kept_.reserve(kept_.size() + 1);
+    } catch (const std::bad_alloc &) {
+      return fail(SG_STATUS_OUT_OF_MEMORY, "no memory for a graph");
+    }
+    if (const sg_status status = owner_.mem_alloc(bytes, &fresh.start)) return status;
+    kept_.push_back(fresh);
+    best = &kept_.back();
+  }
+  best->taken = true;
+  *out = best->start;
+  return SG_STATUS_OK;
 }
 
 sg_status stream::pointer_memory(std::int64_t count, void **out) noexcept {
