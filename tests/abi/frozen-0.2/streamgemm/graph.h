@@ -7,7 +7,7 @@
  * the same order as if they had been submitted: by their streams, and by operands that overlap. A run costs its caller
  * one call. Independent small GEMMs of a graph are batched; on cuda, a graph whose operands are in device memory, but for
  * copies from and to pinned memory, becomes a CUDA graph with the same branches. It keeps the memory that its operations work
- * in, for the life of the graph; one that would keep more than 1 GiB is replayed submission by submission, as on other devices.
+ * in, for the life of the graph; one whose plans would keep more than 1 GiB is replayed submission by submission, as on other devices.
  *
  * The caller owns the recorded operands; the rules of job.h apply from the submission of a run to its completion. A run
  * is ordered like any other submission, by all memory that the graph reads and writes, so runs of one graph follow each
