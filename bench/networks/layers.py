@@ -225,10 +225,10 @@ def convolution(context, record, options, link, rate):
             case = f"conv {images}x{channels}x{size}x{size}, {filters} of 3x3, {layout} bf16"
             flops = 2 * images * size * size * filters * channels * 9
             record.measure(case, {
-                "streamgemm": recorded(context, lambda g, s: g.conv2d(given[0], given[1], None, given[2], **how), 4),
-                "PyTorch": repeated(by_torch, 4),
-                "PyTorch, CUDA graph": cuda_graph(by_torch, 4),
-            }, options.rounds, 4, bound_seconds=max(flops / rate, (x.nbytes + out.nbytes) / 4.8e12))  # fmt: skip
+                "streamgemm": recorded(context, lambda g, s: g.conv2d(given[0], given[1], None, given[2], **how)),
+                "PyTorch": repeated(by_torch),
+                "PyTorch, CUDA graph": cuda_graph(by_torch, REPEATS),
+            }, options.rounds, REPEATS, bound_seconds=max(flops / rate, (x.nbytes + out.nbytes) / 4.8e12))  # fmt: skip
             hosted = [each.cpu().pin_memory() for each in given[:2]]
             result = torch.empty(given[2].shape, dtype=x.dtype).pin_memory()
             by_torch_host = result.permute(0, 3, 1, 2) if inner else result

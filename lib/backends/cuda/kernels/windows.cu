@@ -58,13 +58,14 @@ __global__ void by_columns(sg_backend_windows w, const T *x, T *matrix) {
   }
 }
 
-// The columns of a position are contiguous: a thread has one of them, in some positions.
+// The columns of a position are contiguous: a thread has one of them, in some positions. Blocks of few columns have
+// several positions.
 template <class T>
 __global__ void by_positions(sg_backend_windows w, const T *x, T *matrix) {
   const std::int32_t taps = w.kernel_h * w.kernel_w, size = w.channels / w.groups;
   const std::int64_t columns = std::int64_t(w.channels) * taps;
-  for (std::int64_t k = std::int64_t(blockIdx.x) * threads + threadIdx.x; k < columns;
-       k += std::int64_t(gridDim.x) * threads) {
+  for (std::int64_t k = std::int64_t(blockIdx.x) * blockDim.x + threadIdx.x; k < columns;
+       k += std::int64_t(gridDim.x) * blockDim.x) {
     std::int32_t channel = std::int32_t(quotient(k, taps)), tap = std::int32_t(k - std::int64_t(channel) * taps);
     if (w.channels_inner) {
       const std::int32_t group = channel / size, in_group = std::int32_t(k - std::int64_t(group) * size * taps);
@@ -72,7 +73,8 @@ __global__ void by_positions(sg_backend_windows w, const T *x, T *matrix) {
       channel = group * size + (in_group - tap * size);
     }
     const std::int32_t down = tap / w.kernel_w, right = tap - down * w.kernel_w;
-    for (std::int64_t p = blockIdx.y; p < w.positions; p += gridDim.y) {
+    for (std::int64_t p = std::int64_t(blockIdx.y) * blockDim.y + threadIdx.y; p < w.positions;
+         p += std::int64_t(gridDim.y) * blockDim.y) {
       const window at = window_of(w, w.first_position + p);
       const std::int32_t ih = at.top + down * w.dilation_h, iw = at.left + right * w.dilation_w;
       const bool inside = ih >= 0 && ih < w.height && iw >= 0 && iw < w.width;
@@ -95,8 +97,10 @@ cudaError_t launch_unit(const sg_backend_im2col &what, cudaStream_t in) {
     by_columns<T><<<grid, threads, 0, in>>>(w, x, matrix);
   } else {
     const std::int64_t columns = std::int64_t(w.channels) * w.kernel_h * w.kernel_w;
-    const dim3 grid(limited(blocks_of(columns), 1 << 16), limited(w.positions, 32768));
-    by_positions<T><<<grid, threads, 0, in>>>(w, x, matrix);
+    dim3 block(threads, 1);
+    while (block.x / 2 >= columns && block.x > 1) block.x /= 2, block.y *= 2;
+    const dim3 grid(limited(blocks_of(columns), 1 << 16), limited((w.positions + block.y - 1) / block.y, 32768));
+    by_positions<T><<<grid, block, 0, in>>>(w, x, matrix);
   }
   return cudaGetLastError();
 }
