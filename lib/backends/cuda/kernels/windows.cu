@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Windows of images as a matrix, and the sums of windows: neighbouring threads access neighbouring elements of what is
 // written.
+#include <algorithm>
 #include <cstdint>
 
 #include "arithmetic.cuh"
@@ -58,10 +59,10 @@ __global__ void by_columns(sg_backend_windows w, const T *x, T *matrix) {
   }
 }
 
-// The columns of a position are contiguous: a thread has one of them, in some positions. Blocks of few columns have
-// several positions.
+// The columns of a position are contiguous: a thread has one of them, in runs of positions, where the next window needs
+// no division. Blocks of few columns have several runs.
 template <class T>
-__global__ void by_positions(sg_backend_windows w, const T *x, T *matrix) {
+__global__ void by_positions(sg_backend_windows w, const T *x, T *matrix, std::int32_t run) {
   const std::int32_t taps = w.kernel_h * w.kernel_w, size = w.channels / w.groups;
   const std::int64_t columns = std::int64_t(w.channels) * taps;
   for (std::int64_t k = std::int64_t(blockIdx.x) * blockDim.x + threadIdx.x; k < columns;
@@ -73,13 +74,26 @@ __global__ void by_positions(sg_backend_windows w, const T *x, T *matrix) {
       channel = group * size + (in_group - tap * size);
     }
     const std::int32_t down = tap / w.kernel_w, right = tap - down * w.kernel_w;
-    for (std::int64_t p = std::int64_t(blockIdx.y) * blockDim.y + threadIdx.y; p < w.positions;
-         p += std::int64_t(gridDim.y) * blockDim.y) {
-      const window at = window_of(w, w.first_position + p);
-      const std::int32_t ih = at.top + down * w.dilation_h, iw = at.left + right * w.dilation_w;
-      const bool inside = ih >= 0 && ih < w.height && iw >= 0 && iw < w.width;
-      matrix[k + p * w.position] =
-          inside ? x[at.image * w.image + channel * w.channel + ih * w.row + iw * w.pixel] : T{};
+    const std::int32_t last_top = (w.out_h - 1) * w.stride_h - w.pad_top;
+    const std::int32_t last_left = (w.out_w - 1) * w.stride_w - w.pad_left;
+    for (std::int64_t first = (std::int64_t(blockIdx.y) * blockDim.y + threadIdx.y) * run; first < w.positions;
+         first += std::int64_t(gridDim.y) * blockDim.y * run) {
+      window at = window_of(w, w.first_position + first);
+      const std::int64_t end = first + run < w.positions ? first + run : w.positions;
+      for (std::int64_t p = first; p < end; ++p) {
+        const std::int32_t ih = at.top + down * w.dilation_h, iw = at.left + right * w.dilation_w;
+        const bool inside = ih >= 0 && ih < w.height && iw >= 0 && iw < w.width;
+        matrix[k + p * w.position] =
+            inside ? x[at.image * w.image + channel * w.channel + ih * w.row + iw * w.pixel] : T{};
+        if (at.left < last_left) {
+          at.left += w.stride_w;
+          continue;
+        }
+        at.left = -w.pad_left;
+        const bool goes_down = at.top < last_top;
+        at.top = goes_down ? at.top + w.stride_h : -w.pad_top;
+        at.image += !goes_down;
+      }
     }
   }
 }
@@ -99,8 +113,11 @@ cudaError_t launch_unit(const sg_backend_im2col &what, cudaStream_t in) {
     const std::int64_t columns = std::int64_t(w.channels) * w.kernel_h * w.kernel_w;
     dim3 block(threads, 1);
     while (block.x / 2 >= columns && block.x > 1) block.x /= 2, block.y *= 2;
-    const dim3 grid(limited(blocks_of(columns), 1 << 16), limited((w.positions + block.y - 1) / block.y, 32768));
-    by_positions<T><<<grid, block, 0, in>>>(w, x, matrix);
+    // Long runs where there are many elements: enough threads for any GPU are left.
+    const auto run = std::int32_t(std::min<std::int64_t>(32, 1 + w.positions * columns / (1 << 20)));
+    const std::int64_t of_block = std::int64_t(block.y) * run;
+    const dim3 grid(limited(blocks_of(columns), 1 << 16), limited((w.positions + of_block - 1) / of_block, 32768));
+    by_positions<T><<<grid, block, 0, in>>>(w, x, matrix, run);
   }
   return cudaGetLastError();
 }
