@@ -166,7 +166,7 @@ TEST_P(attention_backward, gradients_are_central_differences) {
 }
 
 TEST_P(attention_backward, heads_in_blocks_of_queries) {
-  for (const sg_dtype type : types)
+  for (const sg_dtype type : {SG_DTYPE_F64, SG_DTYPE_BF16})
     for (const bool causal : {false, true}) check({1, 4, 2, 40, 24, 3, 4, causal, causal ? -8 : 0}, type, 0, 4096, 7);
 }
 

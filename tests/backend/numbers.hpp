@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <cstring>
 #include <limits>
+#include <vector>
 
 namespace sg::test {
 
@@ -45,7 +46,8 @@ inline constexpr format bf16_format = {8, -126, 127};
 // To the nearest integer, ties to even, for numbers with fewer integer bits than `real` has in total. std::nearbyint()
 // also preserves the floating-point exceptions and takes ten times as long.
 inline real nearest(real value) {
-  const real without_fraction = std::copysign(std::ldexp(real{1}, std::numeric_limits<real>::digits - 1), value);
+  static const real large = std::ldexp(real{1}, std::numeric_limits<real>::digits - 1);
+  const real without_fraction = std::copysign(large, value);
   return std::copysign(value + without_fraction - without_fraction, value);
 }
 
@@ -74,7 +76,7 @@ inline std::uint16_t encode_16(const format &f, real value) {
   return static_cast<std::uint16_t>(sign | biased << fraction_bits | (significand & ((1u << fraction_bits) - 1)));
 }
 
-inline real decode_16(const format &f, std::uint16_t bits) {
+inline real decoded_16(const format &f, std::uint16_t bits) {
   const int fraction_bits = f.precision - 1;
   const std::uint32_t fraction = bits & ((1u << fraction_bits) - 1);
   const int biased = (bits & 0x7fff) >> fraction_bits;
@@ -86,6 +88,17 @@ inline real decode_16(const format &f, std::uint16_t bits) {
   else
     magnitude = std::ldexp(real(fraction | 1u << fraction_bits), biased - 1 + f.least - fraction_bits);
   return (bits & 0x8000) != 0 ? -magnitude : magnitude;
+}
+
+// All numbers of the two formats: most tests decode many.
+inline real decode_16(const format &f, std::uint16_t bits) {
+  static const auto all_of = [](const format &of) {
+    std::vector<real> all(0x10000);
+    for (std::size_t i = 0; i < all.size(); ++i) all[i] = decoded_16(of, static_cast<std::uint16_t>(i));
+    return all;
+  };
+  static const std::vector<real> f16 = all_of(f16_format), bf16 = all_of(bf16_format);
+  return (f.precision == f16_format.precision ? f16 : bf16)[bits];
 }
 
 // The formats of 8 bits: their bits of fraction, and the bias of the exponent.

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Runs a program repeatedly, ten times as often with SG_SOAK=1, each run with a time limit: every run must exit by itself with status 0
+"""Runs a program repeatedly, 30 times as often with SG_SOAK=1, each run with a time limit: every run must exit by itself with status 0
 and without output. run_process.py RUNS SECONDS PROGRAM ARGUMENT...; "{run}" in an argument becomes the number of the run.
 If the program exits with status 77 (no device to run on), so does this one."""
 import os
@@ -23,7 +23,7 @@ def failure(command, seconds):
 
 
 def main():
-    runs, seconds = int(sys.argv[1]) * (10 if os.environ.get("SG_SOAK") == "1" else 1), float(sys.argv[2])
+    runs, seconds = int(sys.argv[1]) * (30 if os.environ.get("SG_SOAK") == "1" else 1), float(sys.argv[2])
     failures = 0
     for run in range(runs):
         wrong = failure([argument.replace("{run}", str(run)) for argument in sys.argv[3:]], seconds)

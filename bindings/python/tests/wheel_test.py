@@ -52,7 +52,7 @@ def main(source):
             "--wheel",
             "--no-isolation",
             "--skip-dependency-check",
-            "-Csetup-args=-Doptimization=1",  # the package is tested, not its speed
+            "-Csetup-args=-Doptimization=0",  # the package is tested, not its speed
             "-Ccompile-args=-j2",
             f"-Cbuild-dir={folder}/build",
             "-o",

@@ -9,6 +9,7 @@
 #include <complex>
 #include <cstdint>
 #include <cstring>
+#include <vector>
 
 namespace sg_test {
 
@@ -20,13 +21,24 @@ struct small_format {
 };
 inline constexpr small_format f16_format{10, -14}, bf16_format{7, -126};
 
-inline long double decode(small_format f, std::uint16_t bits) {
+inline long double decoded(small_format f, std::uint16_t bits) {
   const int exponent_bits = 15 - f.fraction, top = (1 << exponent_bits) - 1;
   const int exponent = (bits >> f.fraction) & top, fraction = bits & ((1 << f.fraction) - 1);
   const long double sign = bits & 0x8000 ? -1.0L : 1.0L;
   if (exponent == top) return fraction ? NAN : sign * INFINITY;
   if (exponent == 0) return sign * std::ldexp(static_cast<long double>(fraction), f.least - f.fraction);
   return sign * std::ldexp(static_cast<long double>(fraction + (1 << f.fraction)), exponent - 1 + f.least - f.fraction);
+}
+
+// All numbers of the two formats: most tests decode many.
+inline long double decode(small_format f, std::uint16_t bits) {
+  static const auto all_of = [](small_format of) {
+    std::vector<long double> all(0x10000);
+    for (std::size_t i = 0; i < all.size(); ++i) all[i] = decoded(of, static_cast<std::uint16_t>(i));
+    return all;
+  };
+  static const std::vector<long double> f16 = all_of(f16_format), bf16 = all_of(bf16_format);
+  return (f.fraction == f16_format.fraction ? f16 : bf16)[bits];
 }
 
 // Rounds to nearest, ties to even; the integer q carries into the exponent when rounding reaches the next binade.
