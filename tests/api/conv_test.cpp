@@ -361,7 +361,7 @@ TEST_P(conv, of_images_of_one_element) {
     }
 }
 
-// Each run of the graph reads the images anew.
+// Each run of the graph reads the images anew. On cuda it is a CUDA graph, with the workspaces.
 TEST_P(conv, of_every_type_in_a_graph) {
   all_on_device_ = true;
   for (const sg_dtype type : real_types)
@@ -384,7 +384,14 @@ TEST_P(conv, of_every_type_in_a_graph) {
       for (const int value : {1, -1, 2}) {
         for (std::int64_t i = 0; i < x.count(); ++i) x.set(i, value);
         x.write();
-        ASSERT_OK(sg_graph_run_async(graph, nullptr, nullptr));
+        job run;
+        sg_job_statistics stats = SG_JOB_STATISTICS_INIT;
+        ASSERT_OK(sg_graph_run_async(graph, nullptr, run.out()));
+        ASSERT_OK(sg_job_wait(run, SG_FOREVER));
+        ASSERT_OK(sg_job_get_statistics(run, &stats));
+        if (std::strncmp(GetParam(), "cuda", 4) == 0) {
+          EXPECT_STREQ("graph of the device", stats.strategy);
+        }
         y.fetch();
         for (std::int64_t i = 0; i < y.count(); ++i)
           ASSERT_EQ(value < 0 ? 0 : double(8 * kernel * kernel * value + 1), double(y.at(i)))
