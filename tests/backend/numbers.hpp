@@ -76,7 +76,7 @@ inline std::uint16_t encode_16(const format &f, real value) {
   return static_cast<std::uint16_t>(sign | biased << fraction_bits | (significand & ((1u << fraction_bits) - 1)));
 }
 
-inline real decoded_16(const format &f, std::uint16_t bits) {
+inline real decode_16_by_definition(const format &f, std::uint16_t bits) {
   const int fraction_bits = f.precision - 1;
   const std::uint32_t fraction = bits & ((1u << fraction_bits) - 1);
   const int biased = (bits & 0x7fff) >> fraction_bits;
@@ -94,7 +94,7 @@ inline real decoded_16(const format &f, std::uint16_t bits) {
 inline real decode_16(const format &f, std::uint16_t bits) {
   static const auto all_of = [](const format &of) {
     std::vector<real> all(0x10000);
-    for (std::size_t i = 0; i < all.size(); ++i) all[i] = decoded_16(of, static_cast<std::uint16_t>(i));
+    for (std::size_t i = 0; i < all.size(); ++i) all[i] = decode_16_by_definition(of, static_cast<std::uint16_t>(i));
     return all;
   };
   static const std::vector<real> f16 = all_of(f16_format), bf16 = all_of(bf16_format);

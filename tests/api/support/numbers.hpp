@@ -21,7 +21,7 @@ struct small_format {
 };
 inline constexpr small_format f16_format{10, -14}, bf16_format{7, -126};
 
-inline long double decoded(small_format f, std::uint16_t bits) {
+inline long double decode_by_definition(small_format f, std::uint16_t bits) {
   const int exponent_bits = 15 - f.fraction, top = (1 << exponent_bits) - 1;
   const int exponent = (bits >> f.fraction) & top, fraction = bits & ((1 << f.fraction) - 1);
   const long double sign = bits & 0x8000 ? -1.0L : 1.0L;
@@ -34,7 +34,7 @@ inline long double decoded(small_format f, std::uint16_t bits) {
 inline long double decode(small_format f, std::uint16_t bits) {
   static const auto all_of = [](small_format of) {
     std::vector<long double> all(0x10000);
-    for (std::size_t i = 0; i < all.size(); ++i) all[i] = decoded(of, static_cast<std::uint16_t>(i));
+    for (std::size_t i = 0; i < all.size(); ++i) all[i] = decode_by_definition(of, static_cast<std::uint16_t>(i));
     return all;
   };
   static const std::vector<long double> f16 = all_of(f16_format), bf16 = all_of(bf16_format);

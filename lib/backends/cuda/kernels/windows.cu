@@ -59,8 +59,8 @@ __global__ void by_columns(sg_backend_windows w, const T *x, T *matrix) {
   }
 }
 
-// The columns of a position are contiguous: a thread has one of them, in runs of positions, where the next window needs
-// no division. Blocks of few columns have several runs.
+// The columns of a position are contiguous: a thread writes one of them for runs of positions, and within a run moves
+// from one window to the next without a division. Blocks of few columns have several runs.
 template <class T>
 __global__ void by_positions(sg_backend_windows w, const T *x, T *matrix, std::int32_t run) {
   const std::int32_t taps = w.kernel_h * w.kernel_w, size = w.channels / w.groups;

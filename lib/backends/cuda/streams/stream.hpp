@@ -89,11 +89,11 @@ class stream {
     cudaEvent_t copied = nullptr;
   };
   sg_status find_room(std::int64_t count, const pointer_room *&out) noexcept;
-  // Temporary memory of captured commands, which follow each other in the stream and may take it in turn.
+  // Temporary memory of captured commands, which run in stream order and so may reuse it.
   struct kept_memory {
     void *start;
     std::uint64_t bytes;
-    bool taken;
+    bool in_use;
   };
   sg_status acquire_kept(std::uint64_t bytes, void **out) noexcept;
   sg_status copy_pointers(const pointer_room &from, std::int64_t count, void *to) noexcept;

@@ -41,14 +41,14 @@ void stream::release(void *memory) noexcept {
     return;
   }
   for (kept_memory &each : kept_)
-    if (each.start == memory) each.taken = false;
+    if (each.start == memory) each.in_use = false;
 }
 
-// Nodes of a CUDA graph that allocate would map the memory again at each launch.
+// Allocation nodes in a CUDA graph would map the memory again at each launch.
 sg_status stream::acquire_kept(std::uint64_t bytes, void **out) noexcept {
   kept_memory *best = nullptr;
   for (kept_memory &each : kept_)
-    if (!each.taken && each.bytes >= bytes && (best == nullptr || each.bytes < best->bytes)) best = &each;
+    if (!each.in_use && each.bytes >= bytes && (best == nullptr || each.bytes < best->bytes)) best = &each;
   if (best == nullptr) {
     kept_memory fresh{nullptr, bytes, true};
     try {
@@ -60,7 +60,7 @@ sg_status stream::acquire_kept(std::uint64_t bytes, void **out) noexcept {
     kept_.push_back(fresh);
     best = &kept_.back();
   }
-  best->taken = true;
+  best->in_use = true;
   *out = best->start;
   return SG_STATUS_OK;
 }
