@@ -139,8 +139,8 @@ typedef struct sg_job_statistics {
 
 /**
  * Called once when a job has completed, on a thread of the library that runs one callback at a time. It may submit,
- * release any handle and call any function, except a wait for its own job and sg_context_synchronize
- * (SG_STATUS_DEADLOCK).
+ * release any handle and call any function, except sg_context_synchronize (SG_STATUS_DEADLOCK). A wait for the job itself,
+ * which is complete, returns its status.
  */
 typedef void (*sg_job_callback)(sg_job *job, sg_status status, void *user);
 

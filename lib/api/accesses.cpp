@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/accesses.hpp"
 
+#include <algorithm>
 #include <cstdint>
 #include <utility>
 
@@ -16,8 +17,7 @@ template <class Add>
 void for_each_access(const checked_gemm &g, Add &&add) {
   const problem &p = g.shape;
   const auto list = [&](const operand &o, std::size_t which, bool writes, bool reads) {
-    const bool exact = has_exact_footprint(o, p.batch);
-    each_footprint(o, p.batch, g.where.operands[which], [&](const footprint &bytes) {
+    each_footprint(o, p.batch, g.where.operands[which], [&](const footprint &bytes, bool exact) {
       add(access{bytes, writes, reads, exact}, which);
     });
   };
@@ -50,9 +50,14 @@ bool joined(access &first, const access &second) noexcept {
 }  // namespace
 
 std::size_t list_accesses(const checked_gemm &g, access *out) {
-  std::size_t count = 0;
-  for_each_access(g, [&](const access &a, std::size_t) { out[count++] = a; });
-  return count;
+  std::size_t count = 0, latest = operands_of_problem;
+  bool one_each = true;
+  for_each_access(g, [&](const access &a, std::size_t which) {
+    one_each = one_each && which != latest;
+    latest = which;
+    if (one_each) out[count++] = a;
+  });
+  return one_each ? count : 0;
 }
 
 void access_list::add(const checked_gemm &g) {
@@ -73,14 +78,13 @@ void check_overlap(const checked_gemm &g, const char *name, bool by_rows, const 
   const operand *const operands[] = {&p.a, &p.b, &p.c, &p.bias};
   const auto is_used = [&](std::size_t which) { return which == 2 || (which == 3 ? p.has_bias() : !p.no_multiply); };
   if (!p.a.pointer_array && !p.b.pointer_array && !p.c.pointer_array) {
-    const footprint written = footprint_of(p.c, p.batch, g.where.operands[2]);
-    bool meet = false;
-    for (const std::size_t which : {0, 1, 3}) {
-      if (!is_used(which)) continue;
-      const footprint read = footprint_of(*operands[which], p.batch, g.where.operands[which]);
-      meet = meet || overlap(read, written);
-    }
-    if (!meet) return;
+    access found[operands_of_problem];
+    const std::size_t count = list_accesses(g, found);
+    const auto meets = [&](const access &read) {
+      return std::any_of(found, found + count,
+                         [&](const access &written) { return written.writes && overlap(read.bytes, written.bytes); });
+    };
+    if (count > 0 && std::none_of(found, found + count, [&](const access &a) { return !a.writes && meets(a); })) return;
   }
   // Each item of C is an owner of its own, after the inputs.
   std::vector<owned_bytes> all;

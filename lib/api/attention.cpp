@@ -17,7 +17,7 @@
 #include "api/layer.hpp"
 #include "api/submission.hpp"
 #include "api/wait.hpp"
-#include "plan/schedule/hazard.hpp"
+#include "run/order/strided_bytes.hpp"
 
 namespace sg {
 
@@ -133,32 +133,70 @@ bool has_kernel(const context &on, const attention_form &f) {
   auto wanted = backend_command<sg_backend_attention>();
   wanted.type = f.type;
   wanted.width = f.width, wanted.value_width = f.value_width;
-  return f.keys > 0 && suits_fused(f, on.model()) && on.on().supports(wanted.header);
+  return on.on().supports(wanted.header);
 }
 
-schedule attention_plan(const context &on, const attention_form &f, std::int32_t most_lanes) {
-  const device_model &model = on.model();
-  if (has_kernel(on, f)) return build_fused_attention(f, model);
-  return build_attention(f, model, most_lanes > 0 ? std::min(most_lanes, model.compute_lanes) : model.compute_lanes);
+// Its problems have no sizes: the form has them.
+std::shared_ptr<const program> plan_of(context &on, const shared_layer_form &form, std::size_t problems,
+                                       const checked_submit &order) {
+  plan_request request;
+  request.layer = layer_kind::own;
+  request.form = form;
+  request.streams = order.most_lanes();
+  problem none;
+  none.no_multiply = true;
+  return on.plan_for(std::vector<problem>(problems, none).data(), problems, request);
 }
 
-// The bytes of an operand, in device memory.
-footprint bind_heads(const context &on, const given_heads &x, const attention_form &f, const char *desc,
-                     problem_binding &where) {
+// Binds an operand in device memory; nothing if it has no elements.
+void bind_heads(const context &on, const given_heads &x, const attention_form &f, const char *desc,
+                problem_binding &where) {
   operand span;  // one column
   span.rows = head_bytes(f, x.strides(), x.heads, x.tokens, x.width) / size_of(f.type);
   span.cols = 1;
   span.ld = std::max<std::int64_t>(1, span.rows);
   span.type = f.type;
-  if (span.rows == 0) return {};
+  if (span.rows == 0) return;
   const sg_matrix view{x.of.data, span.rows, 1, 0, f.type, SG_LAYOUT_COLUMN_MAJOR};
   const given_operand given{desc, x.name, view, nullptr, 0};
   operand_address &at = where.operands[static_cast<int>(x.slot)];
   std::vector<std::vector<char *>> unused;
   bind_operand(given, span, 1, true, at, unused);
   require_in_device_memory(on, given, span, at);
-  return footprint::rectangle(at.base, span.rows * size_of(f.type), 1, span.rows * size_of(f.type));
 }
+
+// The accesses of the operands, added one by one. Throws if what is written overlaps another operand.
+class head_accesses {
+ public:
+  explicit head_accesses(const char *desc) : desc_(desc) {}
+
+  void add(const given_heads &x, const attention_form &f, bool writes) {
+    const std::int64_t size = size_of(f.type);
+    const strided_bytes bytes{x.of.data,
+                              x.width * size,
+                              {{{f.batch, x.of.batch_stride * size},
+                                {x.heads, x.of.head_stride * size},
+                                {x.tokens, x.of.token_stride * size}}}};
+    const std::size_t before = all_.size();
+    each_footprint(bytes, [&](const footprint &each, bool exact) {
+      for (std::size_t i = 0; i < before; ++i)
+        if ((writes || all_[i].writes) && overlap(all_[i].bytes, each)) refuse(*owners_[i], x);
+      all_.push_back({each, writes, !writes, exact});
+      owners_.push_back(&x);
+    });
+  }
+  const std::vector<access> &all() const noexcept { return all_; }
+
+ private:
+  [[noreturn]] void refuse(const given_heads &one, const given_heads &other) const {
+    throw error(SG_STATUS_INVALID_ARGUMENT, "%s->%s (%p) and %s->%s (%p) overlap", desc_, one.name, one.of.data, desc_,
+                other.name, other.of.data);
+  }
+
+  const char *desc_;
+  std::vector<access> all_;
+  std::vector<const given_heads *> owners_;  // of each
+};
 
 }  // namespace
 
@@ -172,57 +210,32 @@ void submit_attention(context &on, const sg_attention_desc &d, const char *name,
   check_sizes(d, name);
   check_options(d, name);
   for (const given_heads &each : all) check_strides(each, name);
-  const attention_form form = form_of(d);
+  attention_form form = form_of(d);
   for (const given_heads &each : all) head_bytes(form, each.strides(), each.heads, each.tokens, each.width);
   require_separate_tokens(o, d.batch, name);
   require_supported(on, d.dtype, d.mask, false, name);
   problem_binding where;
   where.alpha.re = scale_of(d);
   const bool is_empty = d.batch == 0 || d.heads == 0 || d.queries == 0 || d.value_width == 0;
-  std::shared_ptr<schedule> plan;
-  access accesses[4];
-  std::size_t count = 0;
+  std::shared_ptr<const program> plan;
+  head_accesses accesses(name);
   if (!is_empty) {
-    accesses[count++] = {bind_heads(on, o, form, name, where), true, false,
-                         head_bytes(form, o.strides(), o.heads, o.tokens, o.width) ==
-                             d.batch * o.heads * o.tokens * o.width * size_of(form.type)};
     for (const given_heads &each : all) {
-      if (&each == &o) continue;
-      const footprint bytes = bind_heads(on, each, form, name, where);
-      if (bytes.lo == bytes.hi) continue;
-      if (overlap(bytes, accesses[0].bytes))
-        throw error(SG_STATUS_INVALID_ARGUMENT, "%s->%s (%p) and %s->o (%p) overlap", name, each.name, each.of.data,
-                    name, o.of.data);
-      accesses[count++] = {bytes, false, true};
+      bind_heads(on, each, form, name, where);
+      accesses.add(each, form, &each == &o);
     }
-    plan = std::make_shared<schedule>(attention_plan(on, form, order.most_lanes()));
-    if (on.checks_hazards()) require_no_hazards(*plan);
+    form.by_device = has_kernel(on, form);
+    plan = plan_of(on, share_form(form, plan_attention), 1, order);
   }
   if (order.records()) order.note_operation(SG_OPERATION_ATTENTION);
-  if (order.updates()) require_as_recorded(order, plan.get(), name);
+  if (order.updates()) require_as_recorded(order, plan ? plan->schedule.get() : nullptr, name);
   ref<job> work = on.new_job();
   if (!plan) return order.go(std::move(work), nullptr, 0, out_job);
-  plan_request request;
-  request.layer = layer_kind::attention;
-  work->give_schedule(std::make_shared<program>(std::vector<problem>(1), request, plan, on.model()));
+  work->give_schedule(plan);
   work->operands.first = where;
-  order.go(std::move(work), accesses, order.untracked() && !order.records() ? 0 : count, out_job);
+  order.go(std::move(work), accesses.all().data(), accesses.all().size(),
+           out_job);
 }
-
-namespace {
-
-// The elements of all heads of a token follow each other, and tokens are evenly spaced: exactly their bytes.
-access access_of(const given_heads &x, const attention_form &f, const footprint &hull, bool writes) {
-  const std::int64_t size = size_of(f.type), tokens = f.batch * x.tokens, run = x.heads * x.width;
-  const std::int64_t pitch = x.tokens > 1 ? x.of.token_stride : f.batch > 1 ? x.of.batch_stride : run;
-  const bool packed = (x.heads == 1 || x.of.head_stride == x.width) && pitch >= run &&
-                      (f.batch == 1 || x.tokens == 1 || x.of.batch_stride == x.tokens * x.of.token_stride);
-  if (!packed) return {hull, writes, !writes, false};
-  const auto *start = reinterpret_cast<const void *>(hull.lo);
-  return {footprint::rectangle(start, run * size, tokens, pitch * size), writes, !writes};
-}
-
-}  // namespace
 
 void submit_attention_backward(context &on, const sg_attention_backward_desc &d, const char *name,
                                checked_submit &order, sg_job **out_job) {
@@ -248,40 +261,27 @@ void submit_attention_backward(context &on, const sg_attention_backward_desc &d,
   }
   problem_binding where[attention_backward_problems];
   where[0].alpha.re = scale_of(d);
-  std::shared_ptr<schedule> plan;
-  std::vector<access> accesses;
+  std::shared_ptr<const program> plan;
+  head_accesses accesses(name);
   if (has_results) {
-    std::vector<const given_heads *> owners;
     const auto add = [&](const given_heads &x, std::size_t group, bool writes) {
-      const footprint hull = bind_heads(on, x, form, name, where[group]);
-      if (hull.lo == hull.hi) return;
-      accesses.push_back(access_of(x, form, hull, writes));
-      owners.push_back(&x);
-      for (std::size_t i = 0; i + 1 < accesses.size(); ++i)
-        if (writes && overlap(accesses[i].bytes, accesses.back().bytes))
-          throw error(SG_STATUS_INVALID_ARGUMENT, "%s->%s (%p) and %s->%s (%p) overlap", name, owners[i]->name,
-                      owners[i]->of.data, name, x.name, x.of.data);
+      bind_heads(on, x, form, name, where[group]);
+      accesses.add(x, form, writes);
     };
     for (const given_heads &each : inputs) check_strides(each, name), add(each, 0, false);
     for (std::size_t i = 0; i < std::size(results); ++i)
       if (*computes[i]) add(results[i], 1, true);
-    const std::int32_t most = order.most_lanes();
-    const device_model &model = on.model();
-    plan = std::make_shared<schedule>(
-        build_attention_backward(form, model, most > 0 ? std::min(most, model.compute_lanes) : model.compute_lanes));
-    if (on.checks_hazards()) require_no_hazards(*plan);
+    plan = plan_of(on, share_form(form, plan_attention_backward), attention_backward_problems, order);
   }
   if (order.records()) order.note_operation(SG_OPERATION_ATTENTION_BACKWARD);
-  if (order.updates()) require_as_recorded(order, plan.get(), name);
+  if (order.updates()) require_as_recorded(order, plan ? plan->schedule.get() : nullptr, name);
   ref<job> work = on.new_job();
   if (!plan) return order.go(std::move(work), nullptr, 0, out_job);
-  plan_request request;
-  request.layer = layer_kind::attention;
-  work->give_schedule(
-      std::make_shared<program>(std::vector<problem>(attention_backward_problems), request, plan, on.model()));
+  work->give_schedule(plan);
   work->operands.first = where[0];
   work->operands.others.assign(where + 1, where + attention_backward_problems);
-  order.go(std::move(work), accesses.data(), order.untracked() && !order.records() ? 0 : accesses.size(), out_job);
+  order.go(std::move(work), accesses.all().data(), accesses.all().size(),
+           out_job);
 }
 
 }  // namespace sg

@@ -136,10 +136,10 @@ void submit_axpby(context &on, const sg_axpby_desc &desc, const char *name, chec
   }
   ref<job> work = on.new_job();
   if (!x.where.operands[2].base) return order.go(work, nullptr, 0, out_job);  // C is empty
-  access accesses[2] = {{footprint_of(x.c, 1, x.where.operands[2]), true, x.reads_c}};
+  access accesses[2] = {{footprint_of(x.c, x.where.operands[2]), true, x.reads_c}};
   std::size_t count = 1;
   if (x.reads_a) {
-    accesses[count++] = {footprint_of(x.a, 1, x.where.operands[0]), false, true};
+    accesses[count++] = {footprint_of(x.a, x.where.operands[0]), false, true};
     if (overlap(accesses[0].bytes, accesses[1].bytes))
       throw error(SG_STATUS_INVALID_ARGUMENT, "%s->a (%p) and %s->c (%p) overlap", name, desc.a.data, name,
                   desc.c.data);
@@ -147,7 +147,7 @@ void submit_axpby(context &on, const sg_axpby_desc &desc, const char *name, chec
   work->give_schedule(plan_of(x, on));
   work->follows_on_device = on.on().orders_commands();
   work->operands.first = x.where;
-  order.go(std::move(work), accesses, order.untracked() && !order.records() ? 0 : count, out_job);
+  order.go(std::move(work), accesses, count, out_job);
 }
 
 }  // namespace sg

@@ -157,6 +157,7 @@ sg_status sg_context_release(sg_context *context) { return sg::release(context, 
 sg_status sg_context_synchronize(sg_context *handle) {
   return guarded([&] {
     const auto context = sg::context_of(handle);
+    sg::require_may_wait();
     if (sg::in_callback_of(*context))
       throw sg::error(SG_STATUS_DEADLOCK, "a callback of the context waits for all of its jobs");
     context->synchronize();

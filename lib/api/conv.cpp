@@ -128,7 +128,7 @@ class conv_operands {
     work->give_schedule(plan);
     work->operands.first = where_.front();
     work->operands.others.assign(where_.begin() + 1, where_.end());
-    order.go(std::move(work), accesses_.data(), order.untracked() && !order.records() ? 0 : accesses_.size(), out_job);
+    order.go(std::move(work), accesses_.data(), accesses_.size(), out_job);
   }
 
   // Whether the device has a command of its own for it.
@@ -173,7 +173,7 @@ class conv_operands {
     std::vector<std::vector<char *>> none;
     bind_operand(x, to, 1, true, address, none);
     to.space = space_of(on_.memory(), x, to, 1, address, SG_MEMORY_AUTO, true);
-    accesses_.push_back({footprint_of(to, 1, address), how != use::read, how != use::write});
+    accesses_.push_back({footprint_of(to, address), how != use::read, how != use::write});
   }
 
   const context &on_;

@@ -2,13 +2,11 @@
 #include <streamgemm/custom.h>
 
 #include <cstdint>
-#include <cstdio>
-#include <exception>
 #include <memory>
-#include <new>
 #include <string>
 #include <vector>
 
+#include "api/application_function.hpp"
 #include "api/layer.hpp"
 #include "api/submission.hpp"
 #include "api/wait.hpp"
@@ -26,24 +24,14 @@ sg_status call_function(const ops::custom &what, void *native_stream, void *cons
                         char *message) noexcept {
   char reason[SG_BACKEND_MESSAGE_SIZE - 100] = "";
   const sg_custom_call call{sizeof call, native_stream, operands, operand_count, 0, reason, sizeof reason};
-  const auto say = [&](sg_status status, const char *how, const char *why) {
-    std::snprintf(message, SG_BACKEND_MESSAGE_SIZE, "the function of a custom operation %s%s%s", how,
-                  why[0] != '\0' ? ": " : "", why);
-    return status;
-  };
-  try {
-    const sg_status status = reinterpret_cast<sg_custom_function>(what.function)(&call, what.user);
-    if (status == SG_STATUS_OK) return status;
-    char returned[64];
-    std::snprintf(returned, sizeof returned, "returned %d (%s)", int{status}, name_of(status));
-    return say(status < 0 ? status : SG_STATUS_BACKEND_FAILURE, returned, reason);
-  } catch (const std::bad_alloc &) {
-    return say(SG_STATUS_OUT_OF_MEMORY, "threw an exception", "out of memory");
-  } catch (const std::exception &thrown) {
-    return say(SG_STATUS_BACKEND_FAILURE, "threw an exception", thrown.what());
-  } catch (...) {
-    return say(SG_STATUS_BACKEND_FAILURE, "threw an exception", "");
-  }
+  const function_of_job running;
+  return call_application(
+      "the function of a custom operation", message, SG_BACKEND_MESSAGE_SIZE,
+      [&] { return reinterpret_cast<sg_custom_function>(what.function)(&call, what.user); },
+      [&] {
+        reason[sizeof reason - 1] = '\0';
+        return reason;
+      });
 }
 
 // A descriptor's operands, checked.
@@ -69,7 +57,7 @@ void add(custom_operands &to, const context &on, const sg_custom_operand &given,
   require_range(given.access, SG_ACCESS_READ, SG_ACCESS_READ_WRITE, (name + ".access").c_str());
   if (given.reserved != 0)
     throw error(SG_STATUS_INVALID_ARGUMENT, "%s.reserved is %u; it must be 0", name.c_str(), given.reserved);
-  const memory_space space = on.memory().of(given.data, given.bytes);
+  const memory_space space = on.memory().usable(given.data, given.bytes, (name + ".data").c_str());
   if (space != SG_MEMORY_DEVICE && space != SG_MEMORY_PINNED)
     throw error(SG_STATUS_UNSUPPORTED, "%s.data (%p) is in %s memory; device %.64s needs it in device or pinned memory",
                 name.c_str(), given.data, space == SG_MEMORY_PEER ? "peer" : "pageable", on.on().name().c_str());
@@ -121,7 +109,7 @@ void submit_custom(context &on, const sg_custom_desc &d, const char *name, check
   work->give_schedule(std::make_shared<program>(std::vector<problem>(1), plan_request(),
                                                 std::make_shared<const schedule>(std::move(own.plan)), on.model()));
   work->operands.first = own.where;
-  order.go(std::move(work), own.accesses.data(), order.untracked() && !order.records() ? 0 : own.accesses.size(),
+  order.go(std::move(work), own.accesses.data(), own.accesses.size(),
            out_job);
 }
 

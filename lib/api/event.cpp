@@ -94,8 +94,7 @@ sg_status sg_event_wait(sg_event *event, int64_t timeout_ns) {
     const auto which = event_of(event);
     const auto until = sg::deadline_of(timeout_ns);
     const auto recorded = which->recorded();
-    sg::refuse_own_callback(recorded.get());
-    if (recorded && !recorded->wait(until)) result = SG_STATUS_TIMEOUT;
+    if (recorded && !sg::wait_for(*recorded, until)) result = SG_STATUS_TIMEOUT;
   });
   return call == SG_STATUS_OK ? result : call;
 }

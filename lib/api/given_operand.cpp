@@ -2,7 +2,6 @@
 #include "api/given_operand.hpp"
 
 #include <algorithm>
-#include <cstdio>
 
 #include "api/operand_bytes.hpp"
 #include "base/dtype.hpp"
@@ -15,27 +14,21 @@ namespace {
 
 using long_long = long long;
 
-// An operand's pointer in messages. `item` < 0: the view's own; otherwise that of the pointer array.
-struct pointer_name {
-  char text[64];
-  pointer_name(const given_operand &x, std::int64_t item) {
-    if (item < 0)
-      std::snprintf(text, sizeof text, "%s->%s%s", x.desc, x.name, x.data);
-    else
-      std::snprintf(text, sizeof text, "%s->%s_array[%lld]", x.desc, x.name, long_long{item});
-  }
-};
-
 void check_pointer(const void *pointer, const given_operand &x, sg_dtype type, std::int64_t item) {
-  if (!pointer) throw error(SG_STATUS_INVALID_ARGUMENT, "%s is NULL", pointer_name(x, item).text);
+  if (!pointer) throw error(SG_STATUS_INVALID_ARGUMENT, "%s is NULL", name_of_pointer(x, item).c_str());
   const std::int64_t component = is_complex(type) ? size_of(type) / 2 : size_of(type);
   const auto address = reinterpret_cast<std::uintptr_t>(pointer);
   if ((address & static_cast<std::uintptr_t>(component - 1)) != 0)
-    throw error(SG_STATUS_INVALID_ARGUMENT, "%s is %p, which is not aligned to %lld bytes", pointer_name(x, item).text,
+    throw error(SG_STATUS_INVALID_ARGUMENT, "%s is %p, which is not aligned to %lld bytes", name_of_pointer(x, item).c_str(),
                 pointer, long_long{component});
 }
 
 }  // namespace
+
+std::string name_of_pointer(const given_operand &x, std::int64_t item) {
+  const std::string name = std::string(x.desc) + "->" + x.name;
+  return item < 0 ? name + x.data : name + "_array[" + std::to_string(item) + "]";
+}
 
 void check_view(const given_operand &x) {
   const sg_matrix &v = x.view;

@@ -5,6 +5,7 @@
 #include <streamgemm/types.h>
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "ops/binding.hpp"
@@ -20,6 +21,9 @@ struct given_operand {
   std::int64_t stride;
   const char *data = ".data";  // the pointer's field, after the name
 };
+
+// The operand's pointer in messages. `item` < 0: the view's own; otherwise that of the pointer array.
+std::string name_of_pointer(const given_operand &x, std::int64_t item);
 
 // These throw sg::error naming the field.
 void check_view(const given_operand &x);

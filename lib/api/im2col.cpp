@@ -38,8 +38,8 @@ void submit_im2col(context &on, const sg_im2col_desc &d, const char *name, check
   const checked_windows w = windows_of(d, name);
   const given_operand matrix{name, "matrix", d.matrix, nullptr, 0};
   require_matrix(matrix, w);
-  const sg_matrix view =
-      image_view(d.x, checked_stride(name, "x", d.x, w.images, w.elements_of_image()), w, d.matrix.dtype);
+  const std::int64_t stride = checked_stride(name, "x", d.x, w.images, w.elements_of_image());
+  const sg_matrix view = image_view(d.x, stride, w, d.matrix.dtype);
   const given_operand images{name, "x", view, nullptr, 0};
   layer x;
   ops::im2col what;
@@ -49,6 +49,7 @@ void submit_im2col(context &on, const sg_im2col_desc &d, const char *name, check
   x.allows_in_place = false;
   x.splits_columns = !w.of.positions_are_rows;
   add_operand(x, operand_name::a, images, ops::im2col::image, share::whole);
+  if (d.x.data) x.at(operand_name::a).set = image_bytes(d.x, stride, w, d.matrix.dtype);
   add_operand(x, operand_name::c, matrix, ops::im2col::matrix);
   auto wanted = backend_command<sg_backend_im2col>();
   wanted.element_bytes = static_cast<std::int32_t>(size_of(d.matrix.dtype));
@@ -63,8 +64,8 @@ void submit_col2im(context &on, const sg_col2im_desc &d, const char *name, check
   require_layer_type(matrix);
   require_reserved_zero(d.reserved, name);
   require_range(d.accumulate, 0, 1, (std::string(name) + "->accumulate").c_str());
-  const sg_matrix view =
-      image_view(d.x, checked_stride(name, "x", d.x, w.images, w.elements_of_image()), w, d.matrix.dtype);
+  const std::int64_t stride = checked_stride(name, "x", d.x, w.images, w.elements_of_image());
+  const sg_matrix view = image_view(d.x, stride, w, d.matrix.dtype);
   const given_operand images{name, "x", view, nullptr, 0};
   const bool has_windows = w.positions() > 0;
   layer x;
@@ -75,13 +76,13 @@ void submit_col2im(context &on, const sg_col2im_desc &d, const char *name, check
   x.strategy = "col2im";
   x.allows_in_place = false;
   add_operand(x, operand_name::c, images, ops::col2im::image);
+  if (d.x.data) x.at(operand_name::c).set = image_bytes(d.x, stride, w, d.matrix.dtype);
   if (has_windows) add_operand(x, operand_name::a, matrix, ops::col2im::matrix, share::whole);
   auto wanted = backend_command<sg_backend_col2im>();
   wanted.type = wanted.matrix_type = d.matrix.dtype;
   bind_layer(x, on, wanted.header, "col2im");
   if (what.accumulates && !has_windows) x.is_empty = true;
-  // Elements between the used channels keep their values.
-  x.in_place = what.accumulates || w.of.channels != w.of.image_channels;
+  x.in_place = what.accumulates;
   submit_layer(on, x, SG_OPERATION_COL2IM, name, order, out_job);
 }
 

@@ -26,7 +26,6 @@ std::vector<ref<job>> jobs_of(sg_job *const *handles, std::int32_t count) {
     std::snprintf(name, sizeof name, "jobs[%d]", i);
     jobs.push_back(job_of(handles[i], name));
   }
-  for (const ref<job> &j : jobs) refuse_own_callback(j.get());
   return jobs;
 }
 
@@ -79,8 +78,7 @@ sg_status sg_job_wait(sg_job *handle, int64_t timeout_ns) {
   const sg_status call = guarded([&] {
     const auto job = job_of(handle);
     const auto until = sg::deadline_of(timeout_ns);
-    sg::refuse_own_callback(job.get());
-    result = job->wait(until) ? sg::outcome_of(*job) : SG_STATUS_TIMEOUT;
+    result = sg::wait_for(*job, until) ? sg::outcome_of(*job) : SG_STATUS_TIMEOUT;
   });
   return call == SG_STATUS_OK ? result : call;
 }
@@ -152,7 +150,7 @@ sg_status sg_job_wait_all(sg_job *const *handles, int32_t count, int64_t timeout
     const sg::deadline until = sg::deadline_of(timeout_ns);
     for (std::size_t i = 0; i < jobs.size(); ++i) {
       if (i + 4 < jobs.size()) jobs[i + 4]->fetch();  // another core has completed it, or will
-      if (!jobs[i]->wait(until)) {
+      if (!sg::wait_for(*jobs[i], until)) {
         result = SG_STATUS_TIMEOUT;
         return;
       }
@@ -172,6 +170,8 @@ sg_status sg_job_wait_any(sg_job *const *handles, int32_t count, int64_t timeout
     sg::require_range(count, 1, INT32_MAX, "count");
     const auto jobs = sg::jobs_of(handles, count);
     const sg::deadline until = sg::deadline_of(timeout_ns);
+    if (!until.passed() && std::none_of(jobs.begin(), jobs.end(), [](const auto &job) { return job->done(); }))
+      sg::require_may_wait();
     const sg::job_completions completions;
     jobs.front()->owner().poll_until(
         [&] {

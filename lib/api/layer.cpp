@@ -120,10 +120,17 @@ void require_as_recorded(const checked_submit &order, const schedule *now, const
                 order.recorded_index(), what);
 }
 
+bool layer::entry::meets(const entry &other) const noexcept {
+  return std::ranges::any_of(accesses, [&](const access &mine) {
+    return std::ranges::any_of(other.accesses, [&](const access &its) { return overlap(mine.bytes, its.bytes); });
+  });
+}
+
 namespace {
 
 bool is_same_matrix(const layer::entry &x, const layer::entry &result) {
-  return x.bytes == result.bytes && x.stored.rows == result.stored.rows &&
+  const auto same = [](const access &one, const access &other) { return one.bytes == other.bytes; };
+  return std::ranges::equal(x.accesses, result.accesses, same) && x.stored.rows == result.stored.rows &&
          (x.stored.ld == result.stored.ld || x.stored.cols <= 1);
 }
 
@@ -196,11 +203,15 @@ void bind_layer(layer &x, const context &on, const sg_backend_command &wanted, c
     operand_address &at = x.where.operands[static_cast<int>(name)];
     bind_operand(given, each.stored, 1, true, at, unused);
     require_in_device_memory(on, given, each.stored, at);
-    each.bytes = footprint_of(each.stored, 1, at);
+    const strided_bytes set = each.set.run > 0 ? each.set : bytes_of(each.stored, 1, at.base);
+    const bool writes = name == operand_name::c;
+    each_footprint(set, [&](const footprint &bytes, bool exact) {
+      each.accesses.push_back({bytes, writes, !writes, exact});
+    });
   }
   for (const operand_name name : all_operands) {
     const layer::entry &each = x.at(name);
-    if (!each.given || name == operand_name::c || !overlap(each.bytes, result.bytes)) continue;
+    if (!each.given || name == operand_name::c || !each.meets(result)) continue;
     const given_operand &given = *each.given, &written = *result.given;
     const bool may_be_result = x.allows_in_place && each.needed == share::same;
     if (!may_be_result || !is_same_matrix(each, result))
@@ -220,16 +231,16 @@ void submit_layer(context &on, layer &x, sg_operation operation, const char *des
   if (!plan) return order.go(std::move(work), nullptr, 0, out_job);
   if (on.checks_hazards()) require_no_hazards(*plan);
   const layer::entry &result = x.at(operand_name::c);
-  access accesses[operands_of_problem] = {{result.bytes, true, x.in_place}};
-  std::size_t count = 1;
+  std::vector<access> accesses = result.accesses;
+  for (access &each : accesses) each.reads = x.in_place;
   for (const operand_name name : all_operands) {
     const layer::entry &each = x.at(name);
-    if (!each.given || name == operand_name::c || overlap(each.bytes, result.bytes)) continue;
-    accesses[count++] = {each.bytes, false, true};
+    if (each.given && name != operand_name::c && !each.meets(result))
+      accesses.insert(accesses.end(), each.accesses.begin(), each.accesses.end());
   }
   work->give_schedule(std::make_shared<program>(std::vector<problem>(1), plan_request(), plan, on.model()));
   work->operands.first = x.where;
-  order.go(std::move(work), accesses, order.untracked() && !order.records() ? 0 : count, out_job);
+  order.go(std::move(work), accesses.data(), accesses.size(), out_job);
 }
 
 }  // namespace sg

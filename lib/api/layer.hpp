@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "api/context_of.hpp"
 #include "api/entry.hpp"
@@ -14,6 +15,8 @@
 #include "ops/binding.hpp"
 #include "ops/command.hpp"
 #include "plan/schedule/schedule.hpp"
+#include "run/order/strided_bytes.hpp"
+#include "run/order/tracker.hpp"
 
 namespace sg {
 
@@ -34,7 +37,9 @@ struct layer {
     std::size_t view = 0;                  // its view of the command
     share needed = share::same;
     operand stored;
-    footprint bytes;
+    strided_bytes set;  // its bytes, if they are not those of the stored matrix
+    std::vector<access> accesses;
+    bool meets(const entry &other) const noexcept;
   };
   entry operands[operands_of_problem];
   problem_binding where;
@@ -75,7 +80,7 @@ void submit_layer(context &on, layer &x, sg_operation operation, const char *des
 template <class Desc>
 sg_status submit_desc(sg_context *context, const Desc *desc, const Desc &defaults, const sg_submit *submit,
                       sg_job **out_job,
-                      void (*run)(sg::context &, const Desc &, const char *, checked_submit &, sg_job **)) noexcept {
+                      void (*run)(sg::context &, const Desc &, const char *, checked_submit &, sg_job **)) {
   if (out_job) *out_job = nullptr;
   return guarded([&] {
     const auto on = context_of(context);

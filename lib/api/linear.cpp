@@ -77,6 +77,7 @@ class checked_backward {
         dw_{desc, "dw", d.dw, nullptr, 0},
         dbias_{desc, "dbias", dbias_view_, nullptr, 0, ""},
         problems_(linear_parts),
+        forms_(linear_parts),
         where_(linear_parts) {
     check();
     add_dx();
@@ -87,6 +88,8 @@ class checked_backward {
 
   bool is_empty() const noexcept { return accesses_.empty(); }
   const std::vector<problem> &problems() const noexcept { return problems_; }
+  // The same as they are without `accumulate`, which an update may change: a sum over no rows that is added is no problem.
+  const std::vector<problem> &forms() const noexcept { return forms_; }
   const std::vector<access> &accesses() const noexcept { return accesses_; }
   binding addresses() const {
     binding made;
@@ -156,7 +159,7 @@ class checked_backward {
     std::vector<std::vector<char *>> unused;
     bind_operand(given, stored, 1, true, at, unused);
     stored.space = space_of(on_.memory(), given, stored, 1, at, SG_MEMORY_AUTO, true);
-    const footprint bytes = footprint_of(stored, 1, at);
+    const footprint bytes = footprint_of(stored, at);
     for (std::size_t i = 0; i < accesses_.size(); ++i)
       if (owners_[i] == &given) return;  // dY again
     accesses_.push_back({bytes, writes, reads});
@@ -165,7 +168,7 @@ class checked_backward {
 
   // C = op_a(A) * op_b(B), as a column-major problem; a row-major C swaps A and B.
   void add_product(linear_part part, const given_operand &a, sg_op op_a, const given_operand &b, sg_op op_b,
-                   const given_operand &c, bool accumulates) {
+                   const given_operand &c, bool accumulates, bool computes) {
     const bool by_rows = is_row_major(c.view);
     const given_operand &first = by_rows ? b : a, &second = by_rows ? a : b;
     problem &p = problems_[part];
@@ -180,6 +183,11 @@ class checked_backward {
     p.compute = d_.compute;
     p.no_multiply = p.k == 0;
     p.beta_zero = !accumulates;
+    forms_[part] = p;
+    if (!computes) {
+      p = {};
+      return;
+    }
     where_[part].beta.re = accumulates;
     bind(first, part, operand_name::a, p.a, false, !p.no_multiply);
     bind(second, part, operand_name::b, p.b, false, !p.no_multiply);
@@ -189,22 +197,22 @@ class checked_backward {
 
   void add_dx() {
     if (!d_.dx.data || is_zero_sized(d_.dx)) return;
-    add_product(input_gradient, dy_, SG_OP_N, w_, d_.op_w == SG_OP_N ? SG_OP_T : SG_OP_N, dx_, false);
+    add_product(input_gradient, dy_, SG_OP_N, w_, d_.op_w == SG_OP_N ? SG_OP_T : SG_OP_N, dx_, false, true);
   }
 
   void add_dw() {
-    const bool adds_nothing = rows() == 0 && d_.accumulate;
-    if (!d_.dw.data || is_zero_sized(d_.dw) || adds_nothing) return;
+    const bool computes = rows() > 0 || !d_.accumulate;
+    if (!d_.dw.data || is_zero_sized(d_.dw)) return;
     if (d_.op_w == SG_OP_N)
-      add_product(weight_gradient, x_, SG_OP_T, dy_, SG_OP_N, dw_, d_.accumulate);
+      add_product(weight_gradient, x_, SG_OP_T, dy_, SG_OP_N, dw_, d_.accumulate, computes);
     else
-      add_product(weight_gradient, dy_, SG_OP_T, x_, SG_OP_N, dw_, d_.accumulate);
+      add_product(weight_gradient, dy_, SG_OP_T, x_, SG_OP_N, dw_, d_.accumulate, computes);
   }
 
   // The problem of plan/layers/column_sums.hpp; it has dY in any case.
   void add_dbias() {
     problem &p = problems_[bias_gradient_part];
-    const bool computes = d_.dbias && outputs() > 0 && (rows() > 0 || !d_.accumulate);
+    const bool has_result = d_.dbias && outputs() > 0, computes = has_result && (rows() > 0 || !d_.accumulate);
     p.no_multiply = true;
     p.m = outputs();
     p.n = 1;
@@ -216,6 +224,8 @@ class checked_backward {
     p.beta_zero = !d_.accumulate;
     where_[bias_gradient_part].beta.re = d_.accumulate;
     bind(dy_, bias_gradient_part, operand_name::a, p.a, false, p.k > 0 && p.m > 0 && (computes || !accesses_.empty()));
+    forms_[bias_gradient_part] = p;
+    if (has_result) forms_[bias_gradient_part].c = stored(dbias_, 1);
     if (!computes) return;
     p.c = stored(dbias_, 1);
     bind(dbias_, bias_gradient_part, operand_name::c, p.c, true, d_.accumulate);
@@ -243,7 +253,7 @@ class checked_backward {
   const char *desc_;
   const sg_matrix dbias_view_;
   const given_operand dy_, x_, w_, dx_, dw_, dbias_;
-  std::vector<problem> problems_;
+  std::vector<problem> problems_, forms_;
   std::vector<problem_binding> where_;
   bool dy_is_a_[2] = {false, false};
   std::vector<access> accesses_;
@@ -259,15 +269,14 @@ void submit_linear_backward(context &on, const sg_linear_backward_desc &d, const
   const plan_request request = gradients.request(order.wanted(unused));
   if (order.records()) {
     order.note_operation(SG_OPERATION_LINEAR_BACKWARD);
-    for (const problem &each : gradients.problems()) order.note_shape(each, name);
+    for (const problem &each : gradients.forms()) order.note_shape(each, name);
     order.note_request(request);
   }
   ref<job> work = on.new_job();
   if (gradients.is_empty()) return order.go(std::move(work), nullptr, 0, out_job);
   work->give_schedule(on.plan_for(gradients.problems().data(), linear_parts, request));
   work->operands = gradients.addresses();
-  const bool tracked = !order.untracked() || order.records();
-  order.go(std::move(work), gradients.accesses().data(), tracked ? gradients.accesses().size() : 0, out_job);
+  order.go(std::move(work), gradients.accesses().data(), gradients.accesses().size(), out_job);
 }
 
 }  // namespace sg

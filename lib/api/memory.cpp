@@ -56,8 +56,10 @@ void submit_copy(context &on, void *dst, std::uint64_t dst_pitch, const void *sr
   };
   if (overlap(accesses[0].bytes, accesses[1].bytes))
     throw error(SG_STATUS_INVALID_ARGUMENT, "dst (%p) and src (%p) overlap", dst, src);
-  const auto space_of = [&](const footprint &f) { return on.memory().of(reinterpret_cast<void *>(f.lo), f.hi - f.lo); };
-  const memory_space to = space_of(accesses[0].bytes), from = space_of(accesses[1].bytes);
+  const auto space_of = [&](const footprint &f, const char *name) {
+    return on.memory().usable(reinterpret_cast<void *>(f.lo), f.hi - f.lo, name);
+  };
+  const memory_space to = space_of(accesses[0].bytes, "dst"), from = space_of(accesses[1].bytes, "src");
   copy.dst_space = backend_space_of(to);
   copy.src_space = backend_space_of(from);
   // A device's copy of pageable memory may block the thread that enqueues it, so no command may be queued before it.
@@ -83,7 +85,7 @@ sg_status sg_context_memory_kind(sg_context *handle, const void *memory, uint64_
     if (bytes == 0 || bytes > UINTPTR_MAX - first)
       throw sg::error(SG_STATUS_INVALID_ARGUMENT, "bytes is %llu; it must be above 0, and end within memory",
                       static_cast<unsigned long long>(bytes));
-    *out_kind = context->memory().of(memory, bytes).kind();
+    *out_kind = context->memory().usable(memory, bytes, "memory").kind();
   });
 }
 

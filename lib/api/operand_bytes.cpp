@@ -20,37 +20,27 @@ std::int64_t total_bytes(const operand &o, std::int64_t batch, const char *what)
   return checked_add(checked_mul(batch - 1, stride, what), one, what);
 }
 
-namespace {
-
-// Each item is contiguous, possibly with other data between items.
-bool items_are_runs(const operand &o) { return o.ld == o.rows && o.item_stride >= o.rows * o.cols; }
-
-}  // namespace
-
-bool has_exact_footprint(const operand &o, std::int64_t batch) {
-  return o.pointer_array || batch == 1 || o.item_stride == 0 || items_are_runs(o);
+strided_bytes bytes_of(const operand &o, std::int64_t batch, const void *start) {
+  const std::int64_t element = size_of(o.type);
+  return {start, o.rows * element, {{{o.cols, o.ld * element}, {batch, o.item_stride * element}, {}}}};
 }
 
-footprint footprint_of(const operand &o, std::int64_t batch, const operand_address &where) {
+footprint footprint_of(const operand &o, const operand_address &where) {
   const std::int64_t element = size_of(o.type);
-  if (o.pointer_array) return footprint::rectangle(where.items[0], o.rows * element, o.cols, o.ld * element);
-  if (batch == 1 || o.item_stride == 0)
-    return footprint::rectangle(where.base, o.rows * element, o.cols, o.ld * element);
-  if (items_are_runs(o))
-    return footprint::rectangle(where.base, o.rows * o.cols * element, batch, o.item_stride * element);
-  const std::int64_t bytes = total_bytes(o, batch, "an operand");
-  return footprint::rectangle(where.base, bytes, 1, bytes);
+  return footprint::rectangle(o.pointer_array ? where.items[0] : where.base, o.rows * element, o.cols,
+                              o.ld * element);
 }
 
 memory_space space_of(const memory_kinds &kinds, const given_operand &x, const operand &o, std::int64_t batch,
                       const operand_address &where, sg_memory_kind known, bool pointers_given) {
-  if (kinds.on().unified()) return SG_MEMORY_DEVICE;
-  if (!pointers_given) return known == SG_MEMORY_AUTO ? SG_MEMORY_DEVICE : known;
+  if (!pointers_given) return kinds.on().unified() ? memory_space() : known == SG_MEMORY_AUTO ? SG_MEMORY_DEVICE : known;
   memory_space seen;
   const std::int64_t bytes = o.pointer_array ? span_bytes(o, x.name) : total_bytes(o, batch, x.name);
-  for (std::int64_t i = 0; i < footprints_of(o, batch); ++i) {
+  for (std::int64_t i = 0; i < addresses_of(o, batch); ++i) {
     const char *start = o.pointer_array ? where.items[i] : where.base;
-    const memory_space space = kinds.of(start, static_cast<std::uint64_t>(bytes));
+    memory_space space = kinds.of(start, static_cast<std::uint64_t>(bytes));
+    if (!space.is_usable())
+      space = kinds.usable(start, static_cast<std::uint64_t>(bytes), name_of_pointer(x, o.pointer_array ? i : -1).c_str());
     if (i > 0 && (space == SG_MEMORY_DEVICE) != (seen == SG_MEMORY_DEVICE)) {
       const bool has_peer = space == SG_MEMORY_PEER || seen == SG_MEMORY_PEER;
       throw error(SG_STATUS_INVALID_ARGUMENT, "%s->%s_array mixes device memory and %s memory (item %lld is %p)",

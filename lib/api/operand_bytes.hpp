@@ -9,6 +9,7 @@
 #include "plan/gemm/problem.hpp"
 #include "run/memory/memory_kinds.hpp"
 #include "run/order/footprint.hpp"
+#include "run/order/strided_bytes.hpp"
 
 namespace sg {
 
@@ -17,18 +18,18 @@ std::int64_t span_bytes(const operand &o, const char *what);
 // Likewise for all items, or for one with a pointer array.
 std::int64_t total_bytes(const operand &o, std::int64_t batch, const char *what);
 
-// Of all items, or of the first with a pointer array. Not exact if there are gaps both in and between items: gaps are
-// then included.
-footprint footprint_of(const operand &o, std::int64_t batch, const operand_address &where);
-bool has_exact_footprint(const operand &o, std::int64_t batch);
-// Number of footprints that cover all items.
-inline std::int64_t footprints_of(const operand &o, std::int64_t batch) { return o.pointer_array ? batch : 1; }
-// Calls `each(footprint)` for these.
+// All items, without a pointer array.
+strided_bytes bytes_of(const operand &o, std::int64_t batch, const void *start);
+// Of one item, or of the first with a pointer array.
+footprint footprint_of(const operand &o, const operand_address &where);
+// Number of addresses that it has.
+inline std::int64_t addresses_of(const operand &o, std::int64_t batch) { return o.pointer_array ? batch : 1; }
+// Calls `each(footprint, exact)` for the footprints of all items, see strided_bytes.
 template <class Each>
 void each_footprint(const operand &o, std::int64_t batch, const operand_address &where, Each &&each) {
-  const footprint first = footprint_of(o, batch, where);
-  each(first);
-  for (std::int64_t i = 1; i < footprints_of(o, batch); ++i) each(first.at(where.items[i]));
+  if (!o.pointer_array) return each_footprint(bytes_of(o, batch, where.base), each);
+  const footprint first = footprint_of(o, where);
+  for (std::int64_t i = 0; i < batch; ++i) each(first.at(where.items[i]), true);
 }
 
 // Calls `each(footprint)` for each item, without the gaps between items.

@@ -3,6 +3,7 @@
 
 #include <streamgemm/pipeline.h>
 
+#include "api/application_function.hpp"
 #include "api/context_of.hpp"
 #include "api/entry.hpp"
 #include "api/submission.hpp"
@@ -64,11 +65,11 @@ std::vector<submission> record_batch(const ref<job_sink> &owner, const pipeline_
     ~releaser() { release_handle(of, object_type::graph); }
   } const at_end{handle};
   set_last_error("");
-  const sg_status status = function(&given, user);
-  const std::string message = sg_last_error_message();
-  if (status != SG_STATUS_OK)
-    throw error(status, "the function of %s returned %s for batch %lld%s%s", stage.name.c_str(), sg_status_name(status),
-                static_cast<long long>(batch), message.empty() ? "" : ": ", message.c_str());
+  const std::string what = "the function of " + stage.name + " for batch " + std::to_string(batch);
+  char message[1024];
+  const sg_status status = call_application(
+      what.c_str(), message, sizeof message, [&] { return function(&given, user); }, sg_last_error_message);
+  if (status != SG_STATUS_OK) throw error(status, "%s", message);
   return recorded->finish();
 }
 

@@ -56,7 +56,9 @@ sg_status sg_queue_next_batch(sg_queue *queue, sg_completion *out_completions, i
     sg::require(out_completions, "out_completions");
     sg::require(out_count, "out_count");
     sg::require_range(capacity, 1, INT32_MAX, "capacity");
-    result = from->next_batch(out_completions, capacity, sg::deadline_of(timeout_ns), *out_count);
+    const sg::deadline until = sg::deadline_of(timeout_ns);
+    result = from->next_batch(out_completions, capacity, sg::in_function_of_job() ? sg::deadline(0) : until, *out_count);
+    if (result == SG_STATUS_TIMEOUT && !until.passed()) sg::require_may_wait();
   });
   return call == SG_STATUS_OK ? result : call;
 }

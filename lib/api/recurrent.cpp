@@ -14,7 +14,6 @@
 #include "api/layer.hpp"
 #include "api/submission.hpp"
 #include "api/wait.hpp"
-#include "plan/schedule/hazard.hpp"
 
 namespace sg {
 
@@ -93,19 +92,21 @@ class recurrent_operand_list {
     bind_operand(given, span, 1, true, at, unused);
     require_in_device_memory(on_, given, span, at);
     form.give(which);
-    const access made = access_of(which, at.base, bytes, writes, reads);
-    for (std::size_t i = 0; i < accesses_.size(); ++i) {
-      access &other = accesses_[i];
-      if (!(writes || other.writes) || !overlap(made.bytes, other.bytes)) continue;
-      if (is_update(owners_[i].which, which) && made.bytes == other.bytes) {
-        other.writes = other.reads = true;
-        return;
+    const std::size_t before = accesses_.size();
+    bool updates = false;
+    each_footprint(bytes_in(which, at.base, bytes), [&](const footprint &made, bool exact) {
+      for (std::size_t i = 0; i < before && !updates; ++i) {
+        access &other = accesses_[i];
+        if (!(writes || other.writes) || !overlap(made, other.bytes)) continue;
+        if (!is_update(owners_[i].which, which) || made != other.bytes)
+          throw error(SG_STATUS_INVALID_ARGUMENT, "%s->%s (%p) and %s->%s (%p) overlap", desc_, owners_[i].name,
+                      owners_[i].data, desc_, name, data);
+        updates = other.writes = other.reads = true;
       }
-      throw error(SG_STATUS_INVALID_ARGUMENT, "%s->%s (%p) and %s->%s (%p) overlap", desc_, owners_[i].name,
-                  owners_[i].data, desc_, name, data);
-    }
-    accesses_.push_back(made);
-    owners_.push_back({which, name, data});
+      if (updates) return;
+      accesses_.push_back({made, writes, reads, exact});
+      owners_.push_back({which, name, data});
+    });
   }
   void add_if(operand_of_layer which, const char *name, const void *data, bool writes, bool reads) {
     if (data) add(which, name, data, writes, reads);
@@ -137,22 +138,17 @@ class recurrent_operand_list {
            (before == operand_of_layer::c0 && after == operand_of_layer::cn);
   }
 
-  access access_of(operand_of_layer which, const char *base, std::int64_t bytes, bool writes, bool reads) const {
+  strided_bytes bytes_in(operand_of_layer which, const char *base, std::int64_t bytes) const {
     using enum recurrent_operand;
     const std::int64_t size = size_of(form.type);
-    const footprint hull = footprint::rectangle(base, bytes, 1, bytes);
     switch (which) {
       case x:
       case y:
       case dx:
-      case dy: {  // exact if its steps have one pitch
+      case dy: {
         const sequence_strides &strides = strides_of(form, which);
         const std::int64_t width = which == x || which == dx ? form.in : form.hidden;
-        const bool by_step = form.batch == 1 || strides.batch == form.steps * strides.step;
-        const bool by_sequence = form.steps == 1 || strides.step == form.batch * strides.batch;
-        if (!by_step && !by_sequence) return {hull, writes, reads, false};
-        const std::int64_t pitch = by_step && form.steps > 1 ? strides.step : strides.batch;
-        return {footprint::rectangle(base, width * size, form.steps * form.batch, pitch * size), writes, reads};
+        return {base, width * size, {{{form.steps, strides.step * size}, {form.batch, strides.batch * size}, {}}}};
       }
       case h0:
       case c0:
@@ -161,9 +157,8 @@ class recurrent_operand_list {
       case dhn:
       case dcn:
       case dh0:
-      case dc0:
-        return {footprint::rectangle(base, form.hidden * size, form.batch, form.state_stride * size), writes, reads};
-      default: return {hull, writes, reads};
+      case dc0: return {base, form.hidden * size, {{{form.batch, form.state_stride * size}, {}, {}}}};
+      default: return {base, bytes};
     }
   }
 
@@ -184,30 +179,30 @@ void require_cell(const context &on, const recurrent_form &form, const char *des
                 name_of(form.type), on.on().name().c_str());
 }
 
-using recurrent_builder = schedule (*)(const recurrent_form &, const device_model &, int);
+using recurrent_planner = schedule (*)(const recurrent_form &, const device_model &, int, std::int64_t);
 
+// `problems`: how many have the operands, which have no sizes: the form has them.
 void submit_recurrent_plan(context &on, recurrent_operand_list &operands, sg_operation operation, const char *name,
-                           recurrent_builder build, checked_submit &order, sg_job **out_job) {
+                           recurrent_planner planner, std::size_t problems, checked_submit &order, sg_job **out_job) {
   if (order.records()) order.note_operation(operation);
-  std::shared_ptr<schedule> plan;
+  std::shared_ptr<const program> plan;
   if (operands.has_results()) {
-    const device_model &model = on.model();
-    const std::int32_t most = order.most_lanes();
-    plan = std::make_shared<schedule>(
-        build(operands.form, model, most > 0 ? std::min(most, model.compute_lanes) : model.compute_lanes));
-    if (plan->commands.empty()) plan = nullptr;
+    plan_request request;
+    request.layer = layer_kind::own;
+    request.form = share_form(operands.form, planner);
+    request.streams = order.most_lanes();
+    problem none;
+    none.no_multiply = true;
+    plan = on.plan_for(std::vector<problem>(problems, none).data(), problems, request);
+    if (plan->schedule->commands.empty()) plan = nullptr;
   }
-  if (plan && on.checks_hazards()) require_no_hazards(*plan);
-  if (order.updates()) require_as_recorded(order, plan.get(), name);
+  if (order.updates()) require_as_recorded(order, plan ? plan->schedule.get() : nullptr, name);
   ref<job> work = on.new_job();
   if (!plan) return order.go(std::move(work), nullptr, 0, out_job);
-  plan_request request;
-  request.layer = layer_kind::recurrent;
-  const auto problems = static_cast<std::size_t>(plan->problems);
-  work->give_schedule(std::make_shared<program>(std::vector<problem>(problems), request, plan, on.model()));
+  work->give_schedule(plan);
   operands.bind(work->operands, operands.form.accumulate);
   const auto accesses = operands.accesses();
-  order.go(std::move(work), accesses.data(), order.untracked() && !order.records() ? 0 : accesses.size(), out_job);
+  order.go(std::move(work), accesses.data(), accesses.size(), out_job);
 }
 
 }  // namespace
@@ -237,7 +232,7 @@ void submit_recurrent(context &on, const sg_recurrent_desc &d, const char *name,
   all.add_if(c0, "c0", d.c0, false, true);
   all.add_if(hn, "hn", d.hn, true, false);
   all.add_if(cn, "cn", d.cn, true, false);
-  submit_recurrent_plan(on, all, SG_OPERATION_RECURRENT, name, build_recurrent, order, out_job);
+  submit_recurrent_plan(on, all, SG_OPERATION_RECURRENT, name, plan_recurrent, recurrent_problems, order, out_job);
 }
 
 void submit_recurrent_backward(context &on, const sg_recurrent_backward_desc &d, const char *name,
@@ -283,7 +278,8 @@ void submit_recurrent_backward(context &on, const sg_recurrent_backward_desc &d,
   all.add_if(dbias_hh, "dbias_hh", d.dbias_hh, true, f.accumulate);
   all.add_if(dh0, "dh0", d.dh0, true, false);
   all.add_if(dc0, "dc0", d.dc0, true, false);
-  submit_recurrent_plan(on, all, SG_OPERATION_RECURRENT_BACKWARD, name, build_recurrent_backward, order, out_job);
+  submit_recurrent_plan(on, all, SG_OPERATION_RECURRENT_BACKWARD, name, plan_recurrent_backward,
+                        recurrent_backward_problems, order, out_job);
 }
 
 namespace {

@@ -98,9 +98,9 @@ sg_status sg_stream_synchronize(sg_stream *stream, int64_t timeout_ns) {
   const sg_status call = guarded([&] {
     const auto on = sg::stream_of(stream);
     const auto until = sg::deadline_of(timeout_ns);
-    sg::refuse_own_callback(on->latest().get());
+    if (const auto latest = on->latest(); latest && !latest->done() && !until.passed()) sg::require_may_wait();
     const auto end = on->end();
-    if (end && !end->wait(until)) result = SG_STATUS_TIMEOUT;
+    if (end && !sg::wait_for(*end, until)) result = SG_STATUS_TIMEOUT;
   });
   return call == SG_STATUS_OK ? result : call;
 }

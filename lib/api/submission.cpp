@@ -65,6 +65,7 @@ checked_submit::checked_submit(context &to, ref<graph> changed, std::int32_t ind
   here.were = was.shapes;
   here.before = was.program;
   here.request = was.request;
+  here.units = was.units;
 }
 
 plan_request checked_submit::wanted(operand_spaces &known) const {
@@ -84,6 +85,7 @@ void checked_submit::look_up(const sg_submit &s) {
     if (&here.in->owner() != &to_)
       throw error(SG_STATUS_INVALID_ARGUMENT, "submit->stream is %p, a stream of another context",
                   static_cast<void *>(s.stream));
+    here.units = here.in->units();
     if (priority_ == 0) priority_ = static_cast<std::int8_t>(here.in->priority());
   }
   if (s.graph) {
@@ -125,7 +127,7 @@ void checked_submit::record(const ref<job> &work, const access *accesses, std::s
   if (label_) work->set_label(label_);  // truncated there
   recorded.label = work->label();
   recorded.priority = priority_;
-  if (here.in) recorded.units = here.in->units();
+  recorded.units = here.units;
   if (here.in && here.in->partition_lane()) recorded.partition_stream = here.in;
   recorded.follows_on_device = work->follows_on_device;
   if (here.in) recorded.stream = here.in->number();
@@ -163,7 +165,24 @@ submission_order checked_submit::settle(job &work) {
   return order;
 }
 
+// Throws if an operand is in a pipeline's stage, whose addresses have memory only in what is recorded for the stage.
+void checked_submit::require_memory(const access *accesses, std::size_t access_count) const {
+  if (records() && named_->records->records_only()) return;  // the pipeline checks them
+  for (const access *a = accesses; a != accesses + access_count; ++a) {
+    const auto *const first = reinterpret_cast<const void *>(a->bytes.lo);
+    if (process_ranges::stages.excludes(first, a->bytes.hi - a->bytes.lo)) continue;
+    const auto range = process_ranges::find(first, a->bytes.hi - a->bytes.lo);
+    if (range && range->kind == range_kind::stage)
+      throw error(SG_STATUS_INVALID_ARGUMENT,
+                  "an operand (%p) is an address of a pipeline's stage: only operations that are recorded for the stage "
+                  "have memory there",
+                  first);
+  }
+}
+
 void checked_submit::go(ref<job> work, const access *accesses, std::size_t access_count, sg_job **out_job) {
+  require_memory(accesses, access_count);
+  if (untracked_ && !records()) access_count = 0;
   if (work->kind == work_kind::schedule)
     work->follows_on_device = work->program->may_follow && to_.on().orders_commands();
   if (records()) return record(work, accesses, access_count);
@@ -189,16 +208,15 @@ inline ref<job> gemm_job(context &to, const problem_binding &where, const std::s
 
 void submit_gemm(context &to, const problem_binding &where, const std::shared_ptr<const program> &plan,
                  const access *accesses, std::size_t access_count, checked_submit &order, sg_job **out_job) {
-  const bool tracked = !order.untracked() || order.records();
-  order.go(gemm_job(to, where, plan), accesses, tracked ? access_count : 0, out_job);
+  order.go(gemm_job(to, where, plan), accesses, access_count, out_job);
 }
 
 void submit_gemm(context &to, checked_gemm &&gemm, const std::shared_ptr<const program> &plan, checked_submit &order,
                  sg_job **out_job) {
   if (gemm.pointers.empty()) {
     access accesses[4];
-    const std::size_t count = list_accesses(gemm, accesses);
-    return submit_gemm(to, gemm.where, plan, accesses, count, order, out_job);
+    if (const std::size_t count = list_accesses(gemm, accesses); count > 0)
+      return submit_gemm(to, gemm.where, plan, accesses, count, order, out_job);
   }
   ref<job> work = gemm_job(to, gemm.where, plan);
   work->operands.pointers = std::move(gemm.pointers);

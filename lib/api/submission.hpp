@@ -13,6 +13,7 @@
 #include "api/entry.hpp"
 #include "api/problem_of.hpp"
 #include "run/job/completion_queue.hpp"
+#include "run/memory/process_ranges.hpp"
 #include "run/objects/graph.hpp"
 #include "run/objects/stream.hpp"
 
@@ -21,6 +22,7 @@ namespace sg {
 // Rare options of a submission.
 struct named_in_submit {
   ref<stream> in;
+  std::int32_t units = 0;  // limit of compute units, of the stream; 0: none
   ref<completion_queue> queue;
   std::vector<ref<job>> after;
   ref<graph> records;
@@ -42,7 +44,7 @@ class checked_submit {
   const sg_plan_options *plan() const noexcept { return plan_; }
   // On cores, GEMMs of a limited stream are split for fewer workers; 0: for all.
   std::int32_t most_lanes() const noexcept {
-    return named_ && named_->in && to_.model().lanes_are_cores ? named_->in->units() : 0;
+    return named_ && to_.model().lanes_are_cores ? named_->units : 0;
   }
   plan_request limited(plan_request request) const noexcept {
     const std::int32_t most = most_lanes();
@@ -51,7 +53,6 @@ class checked_submit {
   }
   // Throws if a plan made ahead uses more workers than the stream allows.
   void require_within_limit(const program &plan) const;
-  bool untracked() const noexcept { return untracked_; }
   // The caller waits for the job next. `pending`, if given, receives it unless it completes successfully before go()
   // returns, for a caller without a handle.
   void will_wait(ref<job> *pending) noexcept {
@@ -102,6 +103,7 @@ class checked_submit {
     }
     *out_job = handle_of<sg_job>(handle);
   }
+  void require_memory(const access *accesses, std::size_t access_count) const;
   void record(const ref<job> &work, const access *accesses, std::size_t access_count);
 
   context &to_;

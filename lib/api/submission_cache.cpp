@@ -140,6 +140,10 @@ bool cached_gemm::remember(const context &on, const sg_gemm_desc &desc, const ch
   mixed_ = mix(on, desc, latency);
   at_null_.where = gemm.where;
   count_ = static_cast<int>(list_accesses(gemm, at_null_.accesses));
+  if (count_ == 0) {
+    context_ = 0;
+    return false;
+  }
   const operand *const operands[] = {&p.a, &p.b, &p.c, &p.bias};
   for (int i = 0; i < count_; ++i) {
     const operand &o = *operands[i];

@@ -25,9 +25,15 @@ inline deadline deadline_of(std::int64_t timeout_ns) {
   return deadline(timeout_ns);
 }
 
-inline void refuse_own_callback(const job *target) {
-  if (target && target == job_of_current_callback())
-    throw error(SG_STATUS_DEADLOCK, "a callback waits for its own job");
+// Throws in a function of a custom operation, which occupies a thread that the awaited job may need.
+inline void require_may_wait() {
+  if (in_function_of_job()) throw error(SG_STATUS_DEADLOCK, "a function of a custom operation would wait in the library");
+}
+
+// Waits until the job has completed. False: timed out.
+inline bool wait_for(job &target, const deadline &until) {
+  if (!target.done() && !until.passed()) require_may_wait();
+  return target.wait(until);
 }
 
 // Calls `fn` with the handle once the job has completed. A reference keeps the handle valid until then.
@@ -47,13 +53,13 @@ inline void request_callback(const ref<job> &target, handle_bits handle, object_
 // Calls `submit(&pending)`, which may compute on this thread, and waits for the job if there is one (see
 // checked_submit::will_wait).
 template <class Submit>
-sg_status submit_and_wait_here(Submit &&submit) noexcept {
+sg_status submit_and_wait_here(Submit &&submit) {
   sg_status result = SG_STATUS_OK;
   const sg_status call = guarded([&] {
+    require_may_wait();
     ref<job> pending;
     submit(&pending);
     if (!pending) return;  // completed successfully, or recorded into a graph
-    refuse_own_callback(pending.get());
     pending->wait(deadline(-1));
     result = outcome_of(*pending);
   });
@@ -62,7 +68,8 @@ sg_status submit_and_wait_here(Submit &&submit) noexcept {
 
 // Calls `submit(&job)` and waits for the job.
 template <class Submit>
-sg_status submit_and_wait(Submit &&submit) noexcept {
+sg_status submit_and_wait(Submit &&submit) {
+  if (const sg_status refused = guarded(require_may_wait); refused != SG_STATUS_OK) return refused;
   sg_job *handle = nullptr;
   const sg_status submitted = submit(&handle);
   if (submitted != SG_STATUS_OK || !handle) return submitted;  // recorded into a graph: no job to wait for

@@ -93,6 +93,14 @@ std::int64_t checked_stride(const char *desc, const char *name, const sg_images 
   return stride;
 }
 
+strided_bytes image_bytes(const sg_images &x, std::int64_t stride, const checked_windows &w, sg_dtype type) {
+  const std::int64_t size = size_of(type), pixels = w.of.pixels();
+  const auto *const start = static_cast<const char *>(x.data) + w.first_element * size;
+  const strided_bytes::dimension images{w.images, stride * size};
+  if (w.of.channels_last) return {start, w.of.channels * size, {{{pixels, w.of.image_channels * size}, images, {}}}};
+  return {start, w.of.channels * pixels * size, {{images, {}, {}}}};
+}
+
 sg_matrix image_view(const sg_images &x, std::int64_t stride, const checked_windows &w, sg_dtype type) {
   const bool is_empty = w.of.channels == 0 || w.of.pixels() == 0;
   char *const data = static_cast<char *>(x.data);

@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "ops/windows.hpp"
+#include "run/order/strided_bytes.hpp"
 
 namespace sg {
 
@@ -35,6 +36,9 @@ checked_windows check_windows(const given_windows &x);
 // The stride of `images` images of `elements` contiguous elements. Throws if they overlap.
 std::int64_t checked_stride(const char *desc, const char *name, const sg_images &x, std::int64_t images,
                             std::int64_t elements);
+
+// The bytes of the used channels.
+strided_bytes image_bytes(const sg_images &x, std::int64_t stride, const checked_windows &w, sg_dtype type);
 
 // The used channels of images as a matrix with a column for each image.
 sg_matrix image_view(const sg_images &x, std::int64_t stride, const checked_windows &w, sg_dtype type);

@@ -31,7 +31,7 @@ const char *name_of(sg_status status) noexcept {
 }
 
 namespace {
-thread_local char t_last_error[512];
+thread_local char t_last_error[2048];  // a job's message with those of the functions that it names
 }
 
 error::error(sg_status status, const char *format, ...) noexcept : status_(status) {

@@ -4,6 +4,7 @@
 
 #include <streamgemm/status.h>
 
+#include <cxxabi.h>
 #include <exception>
 #include <string>
 
@@ -21,7 +22,7 @@ class error : public std::exception {
 
  private:
   sg_status status_;
-  char text_[480];
+  char text_[1024];
 };
 
 // Sets the calling thread's message for sg_last_error_message.
@@ -34,13 +35,19 @@ void copy_text(char *out, std::size_t size, const char *text) noexcept;
 // The status of the exception being handled; sets the calling thread's message. Call inside catch (...).
 sg_status status_of_current_exception() noexcept;
 
-// Runs `body`, which returns nothing, and maps its exceptions to a status.
+// Runs `body`, which returns nothing, and maps its exceptions to a status. Nothing but the end of the thread leaves it.
 template <class Body>
-sg_status guarded(Body &&body) noexcept {
+sg_status guarded(Body &&body) {
   try {
     body();
     return SG_STATUS_OK;
-  } catch (...) {
+  }
+#ifdef __GLIBCXX__
+  catch (const abi::__forced_unwind &) {  // the thread ends, in a function of the application's
+    throw;
+  }
+#endif
+  catch (...) {
     return status_of_current_exception();
   }
 }

@@ -18,10 +18,15 @@ class memory_space {
   constexpr memory_space(sg_memory_kind kind = SG_MEMORY_DEVICE) noexcept
       : kind_(static_cast<std::uint16_t>(kind)), device_(kind == SG_MEMORY_PEER ? unknown_peer : 0) {}
   static constexpr memory_space of_device(device_index device) noexcept {
-    return {SG_MEMORY_DEVICE, static_cast<std::uint16_t>(device)};
+    return {std::uint16_t{SG_MEMORY_DEVICE}, static_cast<std::uint16_t>(device)};
   }
   // Memory of a device outside the machine, by its index in the backend.
-  static constexpr memory_space of_peer(std::uint16_t index) noexcept { return {SG_MEMORY_PEER, index}; }
+  static constexpr memory_space of_peer(std::uint16_t index) noexcept { return {std::uint16_t{SG_MEMORY_PEER}, index}; }
+
+  // Memory that the context cannot use: device memory of another context; or it begins in a buffer and ends beyond it.
+  static constexpr memory_space foreign() noexcept { return {foreign_kind, 0}; }
+  static constexpr memory_space beyond() noexcept { return {beyond_kind, 0}; }
+  constexpr bool is_usable() const noexcept { return kind_ < foreign_kind; }
 
   constexpr sg_memory_kind kind() const noexcept { return static_cast<sg_memory_kind>(kind_); }
   constexpr device_index device() const noexcept { return device_index(device_); }  // of SG_MEMORY_DEVICE
@@ -34,8 +39,8 @@ class memory_space {
   constexpr bool operator==(sg_memory_kind kind) const noexcept { return kind_ == static_cast<std::uint16_t>(kind); }
 
  private:
-  constexpr memory_space(sg_memory_kind kind, std::uint16_t device) noexcept
-      : kind_(static_cast<std::uint16_t>(kind)), device_(device) {}
+  static constexpr std::uint16_t foreign_kind = 100, beyond_kind = 101;
+  constexpr memory_space(std::uint16_t kind, std::uint16_t device) noexcept : kind_(kind), device_(device) {}
 
   std::uint16_t kind_, device_;
 };

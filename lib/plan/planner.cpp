@@ -97,12 +97,8 @@ schedule plan_group(const std::vector<problem> &problems, const plan_terms &term
 }
 
 std::shared_ptr<schedule> plan_layer(const std::vector<problem> &problems, const plan_terms &terms) {
-  // Its caller's workspace is its limit (plan/layers/attention.hpp); there is no plan for less.
-  if (terms.request.layer == layer_kind::attention)
-    throw error(SG_STATUS_OUT_OF_MEMORY, "an attention is not planned again; give it a smaller workspace");
-  if (terms.request.layer == layer_kind::recurrent)
-    throw error(SG_STATUS_OUT_OF_MEMORY,
-                "a recurrent layer is not planned again; give it fewer steps or a smaller batch");
+  if (terms.request.layer == layer_kind::own)
+    return std::make_shared<schedule>(terms.request.form->plan(terms.model, terms.lanes, terms.memory_limit));
   if (terms.request.layer != layer_kind::linear_backward) {
     auto plan = std::make_shared<schedule>(plan_conv(problems, terms));
     plan->bound_seconds = conv_bound(problems, *plan, terms.model);
@@ -130,6 +126,8 @@ void log_choice(const std::vector<problem> &problems, const device_model &model,
   const auto number = [](std::int64_t x) { return static_cast<long long>(x); };
   if (request.layer == layer_kind::linear_backward)
     std::snprintf(what, sizeof what, "the gradients of a linear layer");
+  else if (request.layer == layer_kind::own)
+    std::snprintf(what, sizeof what, "%s", request.form->description().c_str());
   else if (request.layer == layer_kind::conv || request.layer == layer_kind::conv_backward)
     std::snprintf(what, sizeof what, "%s of %lld channels and %lld x %lld windows",
                   request.layer == layer_kind::conv ? "a convolution" : "the gradients of a convolution",
@@ -143,7 +141,8 @@ void log_choice(const std::vector<problem> &problems, const device_model &model,
   const plan_request free = {.device = request.device,
                              .layer = request.layer,
                              .dy_is_a = {request.dy_is_a[0], request.dy_is_a[1]},
-                             .conv = request.conv};
+                             .conv = request.conv,
+                             .form = request.form};
   const bool restricted = !(request == free);
   log_message(log_level::info, log_area::plan,
               "%s on %.64s: %s: predicted %.2f us, bound %.2f us, %zu commands, %lld bytes of device memory; %s", what,

@@ -79,17 +79,18 @@ std::shared_ptr<const program> context::plan_for(const problem *problems, std::s
 }
 
 ref<job> context::put_in_order(job &work, const submission_order &order, const access *accesses,
-                               std::size_t access_count) {
+                               std::size_t access_count, tracker *among) {
   // Of several orders after one job the first counts, so those that need its success come first.
   for (std::size_t i = 0; i < order.after_count; ++i) {
     job &before = *order.after[i];
     work.order_after(before, before.incarnation(), true);
+    const failure_causes unknown;
     if (before.done() && before.status() != SG_STATUS_OK)
-      work.fail_dependency(before.pool == work.pool ? before.cause() : 0);
+      work.fail_dependency(before.pool == work.pool ? before.causes() : unknown);
   }
   if (order.behind) work.order_after(*order.behind, order.behind->incarnation(), false);
   if (!order.untracked)
-    tracker_.add(work, accesses, access_count, virtual_clock_ ? 0 : in_flight_.oldest(), unobserved());
+    (among ? *among : tracker_).add(work, accesses, access_count, virtual_clock_ ? 0 : in_flight_.oldest(), unobserved());
   if (virtual_clock_) work.not_before(host_seen_ns_.load(std::memory_order_relaxed));
   return order.on ? order.on->append(work) : ref<job>();
 }

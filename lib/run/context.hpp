@@ -86,6 +86,7 @@ class context final : public job_sink {
   }
   void free_when_unused(device_buffer &released) noexcept override;
   void free_unused_buffers() noexcept override;
+  bool has_released_buffers() const noexcept override { return released_count_.load(std::memory_order_acquire) > 0; }
   context_counters counters() noexcept override;
   void record_name() const noexcept override;
 
@@ -102,8 +103,10 @@ class context final : public job_sink {
   void wait_for_epochs() noexcept;  // for all until now
   void compute_here(job &work, ref<job> *kept) noexcept;
   void follow_native(stream &in);  // orders the stream's next job after the caller's own work in the native stream
-  // Returns a reference to be released without the submission lock.
-  ref<job> put_in_order(job &work, const submission_order &order, const access *accesses, std::size_t access_count);
+  // Returns a reference to be released without the submission lock. `among`: orders it after conflicting jobs of that
+  // tracker; nullptr: of the context's.
+  ref<job> put_in_order(job &work, const submission_order &order, const access *accesses, std::size_t access_count,
+                        tracker *among = nullptr);
 
   const machine_model machine_;
   const bool check_hazards_;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A graph's run on a device without graphs, or a batch of a pipeline: one child job for each submission, in that order.
 #include <map>
+#include <memory>
 #include <new>
 #include <utility>
 
@@ -43,6 +44,8 @@ void context::submit_children(const ref<job> &parent, const submission_order &or
   // The predecessors of the run are gathered in one job, so that not every child depends on all of them.
   const bool ordered = order.on || order.behind || order.after_count > 0;
   const ref<job> gate = ordered ? new_job() : ref<job>();
+  // An untracked run promises that it conflicts with no other job; its own submissions may conflict with each other.
+  const auto own = order.untracked ? std::make_unique<tracker>() : nullptr;
   const auto let_go = [](const ref<job> &each) {
     if (each) each->submit();
   };
@@ -69,10 +72,10 @@ void context::submit_children(const ref<job> &parent, const submission_order &or
         submission_order child_order;
         child_order.after = &gate;
         child_order.after_count = gate ? 1 : 0;
-        child_order.untracked = order.untracked || !works[i].tracked;
+        child_order.untracked = !works[i].tracked;
         if (works[i].stream >= 0)
           child_order.behind = std::exchange(latest_of_stream.find(works[i].stream)->second, children[i].get());
-        put_in_order(*children[i], child_order, works[i].accesses.data(), works[i].accesses.size());
+        put_in_order(*children[i], child_order, works[i].accesses.data(), works[i].accesses.size(), own.get());
       }
       submission_order parent_order;
       parent_order.on = order.on;

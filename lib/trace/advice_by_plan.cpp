@@ -82,6 +82,7 @@ bool is_restricted(const plan_request &request) noexcept {
   free.memory_limit = request.memory_limit;
   free.layer = request.layer;
   free.conv = request.conv;
+  free.form = request.form;
   std::copy_n(request.dy_is_a, std::size(free.dy_is_a), free.dy_is_a);
   return !(request == free);
 }

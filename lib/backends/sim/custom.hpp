@@ -18,10 +18,10 @@ inline std::function<void()> work_of(const address_space &memory, const sg_backe
   std::array<void *, std::size(sg_backend_custom{}.operands)> at{};
   for (std::int32_t i = 0; i < what.operand_count; ++i) {
     const void *const operand = what.operands[i];
-    const bool is_pinned = memory.kind_of(operand, what.bytes[i]) == SG_MEMORY_PINNED;
+    const bool on_device = memory.kind_of(operand, 1) == SG_MEMORY_DEVICE;
     constexpr const char *name = "an operand of a custom operation";
     at[static_cast<std::size_t>(i)] =
-        is_pinned ? memory.host_bytes(operand, what.bytes[i], name) : memory.device_bytes(operand, what.bytes[i], name);
+        on_device ? memory.device_bytes(operand, what.bytes[i], name) : memory.host_bytes(operand, what.bytes[i], name);
   }
   return [what, at] {
     char message[SG_BACKEND_MESSAGE_SIZE] = "";

@@ -9,6 +9,7 @@
 #include "base/dtype.hpp"
 #include "base/memory_space.hpp"
 #include "plan/gemm/conv_form.hpp"
+#include "plan/gemm/layer_form.hpp"
 
 namespace sg {
 
@@ -66,7 +67,7 @@ struct problem {
 enum class split_kind : std::uint8_t { automatic, none, m, n, k, batch };
 
 // What the problems of a request are together: independent GEMMs, or those of a layer (plan/layers).
-enum class layer_kind : std::uint8_t { none, linear_backward, attention, conv, conv_backward, recurrent };
+enum class layer_kind : std::uint8_t { none, linear_backward, conv, conv_backward, own };
 
 struct plan_request {
   device_index device{};  // device of the machine that computes it
@@ -82,7 +83,8 @@ struct plan_request {
   layer_kind layer = layer_kind::none;
   // Of linear_backward: is dY A, and not B, in the GEMM of dX, and in that of dW?
   bool dy_is_a[2] = {false, false};
-  shared_conv_form conv;  // of conv and conv_backward
+  shared_conv_form conv;   // of conv and conv_backward
+  shared_layer_form form;  // of a layer of its own kind, whose problems say nothing
 
   bool operator==(const plan_request &) const = default;
 };

@@ -4,7 +4,9 @@
 // a time. Its gradients are a schedule of two problems: K, Q, dO and V, and then dK, dQ and dV in their slots.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <string>
 
 #include "ops/attention.hpp"
 #include "plan/model/device_model.hpp"
@@ -21,10 +23,17 @@ struct attention_form {
   bool causal = false;
   std::int64_t mask_offset = 0;  // query i has the keys j <= i + mask_offset
   std::int64_t workspace = 0;    // limit of the arena in bytes; 0: by the model
+  bool by_device = false;        // the device has a kernel of it
   // Of the gradients, which have no O.
   head_strides d_o, dq, dk, dv;
   bool computes_dq = false, computes_dk = false, computes_dv = false;
+  bool operator==(const attention_form &) const = default;
 };
+std::size_t hash_of(const attention_form &f) noexcept;
+std::string description_of(const attention_form &f);
+
+// Bytes of the arena without a limit by the caller.
+std::int64_t usual_attention_workspace(const device_model &model, int lanes);
 
 // Bytes from an operand's first element to its end; 0 if it is empty.
 std::int64_t head_bytes(const attention_form &f, const head_strides &x, std::int64_t heads, std::int64_t tokens,
@@ -44,5 +53,10 @@ inline constexpr std::size_t attention_backward_problems = 2;
 // Of gradients with elements in one of them. The sums of dK and dV of f16 and bf16 are in the arena beyond the
 // workspace, if there are several blocks.
 schedule build_attention_backward(const attention_form &f, const device_model &model, int lanes);
+
+// The same within a memory limit, with a smaller workspace if need be; by the device's kernel where that is faster.
+schedule plan_attention(const attention_form &f, const device_model &model, int lanes, std::int64_t memory_limit);
+schedule plan_attention_backward(const attention_form &f, const device_model &model, int lanes,
+                                 std::int64_t memory_limit);
 
 }  // namespace sg

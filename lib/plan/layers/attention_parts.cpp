@@ -41,6 +41,10 @@ attention_loops loops_of(const attention_form &f, const attention_parts::operand
 
 }  // namespace
 
+std::int64_t usual_attention_workspace(const device_model &model, int lanes) {
+  return model.lanes_are_cores ? usual_workspace_of_core * lanes : std::min(usual_workspace, model.usable_memory() / 4);
+}
+
 attention_parts::attention_parts(const attention_form &f, const device_model &model, const operand_list &of_queries,
                                  const operand_list &of_keys, std::size_t problems, int score_copies)
     : f_(f),
@@ -87,9 +91,7 @@ std::int64_t attention_parts::blocks(bool by_items) const {
 
 void attention_parts::choose_blocks(int lanes, bool by_items) {
   const bool cores = model_.lanes_are_cores;
-  const std::int64_t usual =
-      cores ? usual_workspace_of_core * lanes : std::min(usual_workspace, model_.usable_memory() / 4);
-  const std::int64_t workspace = f_.workspace > 0 ? f_.workspace : usual;
+  const std::int64_t workspace = f_.workspace > 0 ? f_.workspace : usual_attention_workspace(model_, lanes);
   const std::int64_t least_bytes =
       round_up(row_bytes(score_type_), 256) + score_copies_ * round_up(row_bytes(f_.type), 256);
   if (least_bytes > workspace)

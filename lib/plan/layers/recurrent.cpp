@@ -39,8 +39,7 @@ class recurrent_build : recurrent_parts {
       rows_ = {slot(which::reserve), wide(), f_.batch * row, row, row};
     } else {
       const std::int64_t of_step = f_.batch * row * size_of(wide());
-      const std::int64_t most = model_.lanes_are_cores ? most_bytes_of_rows_on_cores
-                                                       : std::min(most_bytes_of_rows, model_.usable_memory() / 4);
+      const std::int64_t most = f_.workspace > 0 ? f_.workspace : usual_recurrent_workspace(model_);
       steps_of_rows_ = std::clamp<std::int64_t>(most / of_step, 1, f_.steps);
       rows_ = add_sequence(wide(), row, steps_of_rows_);
     }
@@ -174,6 +173,10 @@ class recurrent_build : recurrent_parts {
 };
 
 }  // namespace
+
+std::int64_t usual_recurrent_workspace(const device_model &model) {
+  return model.lanes_are_cores ? most_bytes_of_rows_on_cores : std::min(most_bytes_of_rows, model.usable_memory() / 4);
+}
 
 schedule build_recurrent(const recurrent_form &f, const device_model &model, int lanes) {
   return recurrent_build(f, model, lanes).run();

@@ -3,7 +3,9 @@
 // at once; those of the states follow each other. On cores each lane has some sequences of the batch.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <string>
 
 #include "ops/cell.hpp"
 #include "plan/gemm/problem.hpp"
@@ -42,6 +44,7 @@ inline constexpr std::size_t recurrent_problems = 3, recurrent_backward_problems
 // Elements from one step, and from one sequence of the batch, to the next.
 struct sequence_strides {
   std::int64_t step = 0, batch = 0;
+  bool operator==(const sequence_strides &) const = default;
 };
 
 struct recurrent_form {
@@ -53,13 +56,17 @@ struct recurrent_form {
   sg_dtype type = SG_DTYPE_F32, gradient_type = SG_DTYPE_F32;
   sg_compute compute = SG_COMPUTE_EXACT;
   bool reverse = false, accumulate = false;
-  std::uint32_t given = 0;  // a bit for each operand
+  std::uint32_t given = 0;     // a bit for each operand
+  std::int64_t workspace = 0;  // limit of the rows of steps in the arena, in bytes; 0: by the model
 
   bool has(recurrent_operand x) const noexcept { return given >> int(x) & 1; }
   void give(recurrent_operand x) noexcept { given |= 1u << int(x); }
   bool is_lstm() const noexcept { return cell == SG_CELL_LSTM; }
   std::int64_t gates() const noexcept { return is_lstm() ? 4 : 3; }  // blocks of the weights
+  bool operator==(const recurrent_form &) const = default;
 };
+std::size_t hash_of(const recurrent_form &f) noexcept;
+std::string description_of(const recurrent_form &f);
 
 sg_dtype type_of(const recurrent_form &f, recurrent_operand which) noexcept;
 // Bytes from an operand's first element to its end; 0 if it is empty. Throws on overflow.
@@ -71,5 +78,12 @@ const sequence_strides &strides_of(const recurrent_form &f, recurrent_operand wh
 // Forward: x, w_ih, w_hh and y are given. Backward: x, w_ih, w_hh, y and reserve.
 schedule build_recurrent(const recurrent_form &f, const device_model &model, int lanes);
 schedule build_recurrent_backward(const recurrent_form &f, const device_model &model, int lanes);
+
+// Bytes of the rows of steps without a limit.
+std::int64_t usual_recurrent_workspace(const device_model &model);
+// The same within a memory limit, by products of fewer steps at once if need be. The gradients have one size.
+schedule plan_recurrent(const recurrent_form &f, const device_model &model, int lanes, std::int64_t memory_limit);
+schedule plan_recurrent_backward(const recurrent_form &f, const device_model &model, int lanes,
+                                 std::int64_t memory_limit);
 
 }  // namespace sg

@@ -244,6 +244,7 @@ void engine::note_saturation() noexcept {
 bool engine::complete_unrun(job &ready) noexcept {
   // The children have completed, successfully or not.
   const bool has_children = ready.kind == work_kind::marker && ready.graph;
+  if (has_children) ready.fail_as_children();
   if (ready.cancel_requested() && !has_children)
     ready.fail_early("before it started; nothing was written");
   else if (ready.dependency_failed())

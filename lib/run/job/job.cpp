@@ -60,7 +60,10 @@ void job::clear_rest() noexcept {
   graph.reset();
   if (program_ && !program_->is_single()) program_.reset();
   status_ = SG_STATUS_OK;
-  cause_.store(0, std::memory_order_relaxed);
+  causes_.clear();
+  message_.clear();
+  failed_child_ = INT32_MAX;
+  child_message_.clear();
   start_ns_ = unset;
   busy_ns_ = 0;
   commands_run_.store(0, std::memory_order_relaxed);

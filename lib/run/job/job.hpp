@@ -22,6 +22,8 @@
 #include "base/object.hpp"
 #include "ops/binding.hpp"
 #include "run/job/closing_list.hpp"
+#include "run/job/failure_causes.hpp"
+#include "run/job/failure_text.hpp"
 #include "run/program/inflight_command.hpp"
 #include "run/program/program.hpp"
 #include "run/program/run_pool.hpp"
@@ -83,9 +85,9 @@ class alignas(64) job final : public object {
   void become_child(job &of, std::int32_t index) noexcept;
   // Names the job in messages; a long text is cut. "": no name.
   void set_label(const char *text) noexcept;
-  // A predecessor has failed. `cause`: in the context's unobserved failures; 0: unknown there.
-  void fail_dependency(std::uint64_t cause) noexcept {
-    note_cause(cause);
+  // A predecessor has failed. `causes`: in the context's unobserved failures.
+  void fail_dependency(const failure_causes &causes) noexcept {
+    causes_.add(causes);
     dependency_failed_.store(true, std::memory_order_relaxed);
   }
   // Begins a job that its submitter computes. True: no predecessor is incomplete, and none that it needs has failed.
@@ -117,8 +119,9 @@ class alignas(64) job final : public object {
   bool deadline_passed() const noexcept { return deadline_at_ns != 0 && monotonic_ns() >= deadline_at_ns; }
   // Fails the job as cancelled, or for its deadline. `when`: its progress, and the resulting state of C.
   void fail_early(const char *when) noexcept;
-  // The cause of its failure, present or coming; 0: none.
-  std::uint64_t cause() const noexcept { return cause_.load(std::memory_order_relaxed); }
+  const failure_causes &causes() const noexcept { return causes_; }
+  // All children of a graph's run have completed: it fails as the first of them that failed, in recording order.
+  void fail_as_children() noexcept;
   bool dependency_failed() const noexcept { return dependency_failed_.load(std::memory_order_relaxed); }
   void begins(std::size_t commands) noexcept {  // its run begins, or a graph's run with so many children
     commands_.store(static_cast<std::int32_t>(commands), std::memory_order_relaxed);
@@ -136,7 +139,7 @@ class alignas(64) job final : public object {
   std::uint16_t incarnation() const noexcept { return incarnation_.load(std::memory_order_acquire); }
   bool done() const noexcept { return (state_.load() & done_bit) != 0; }
   sg_status status() const noexcept { return status_; }  // valid once done
-  const char *message() const noexcept { return status_ == SG_STATUS_OK ? "" : message_; }
+  const char *message() const noexcept { return status_ == SG_STATUS_OK ? "" : message_.c_str(); }
   const char *label() const noexcept { return has_label_ ? label_ : ""; }
   void mark_observed() const noexcept;  // the application has observed the outcome
   std::int64_t end_ns() const noexcept { return end_ns_.load(std::memory_order_relaxed); }
@@ -174,12 +177,10 @@ class alignas(64) job final : public object {
 
   void last_ref_dropped() noexcept override;
   pooled_run new_run(const std::shared_ptr<const sg::program> &of) const;
-  void predecessor_completed(const dependency &how, bool issued, bool failed, std::uint64_t cause,
+  // `causes`: why it failed; nullptr: it has not.
+  void predecessor_completed(const dependency &how, bool issued, const failure_causes *causes,
                              std::int64_t end_ns) noexcept;
-  void note_cause(std::uint64_t cause) noexcept {  // the first one counts
-    std::uint64_t none = 0;
-    if (cause) cause_.compare_exchange_strong(none, cause, std::memory_order_relaxed);
-  }
+  void child_failed(const job &child) noexcept;
   void record_failure() noexcept;
   void log_failure() const noexcept;
   void record_completion() noexcept;
@@ -269,12 +270,16 @@ class alignas(64) job final : public object {
   job_home *owner_ = nullptr;  // a record in use holds a reference to it
   std::shared_ptr<const sg::program> program_;
   sg_status status_ = SG_STATUS_OK;
-  std::atomic<std::uint64_t> cause_{0};
+  failure_causes causes_;
+  // Of a graph's run: the first failed child in recording order, its status and its text.
+  std::int32_t failed_child_ = INT32_MAX;
+  sg_status child_status_ = SG_STATUS_OK;
+  failure_text child_message_;
   std::int64_t start_ns_ = unset, busy_ns_ = 0;
   std::atomic<std::int32_t> commands_run_{0}, commands_{0};  // or children; commands_: 0 before it starts
   std::vector<std::unique_ptr<dependency>> more_dependencies_;
   dependency dependencies_[inline_dependencies];
-  char message_[240] = "";  // of its failure
+  failure_text message_;  // of its failure
   char label_[SG_LABEL_SIZE] = "";
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // How jobs fail and complete, and which threads are notified.
-#include <cstdio>
+#include <mutex>
 #include <new>
 #include <string>
 #include <utility>
@@ -18,10 +18,10 @@
 
 namespace sg {
 
-void job::predecessor_completed(const dependency &how, bool issued, bool failed, std::uint64_t cause,
+void job::predecessor_completed(const dependency &how, bool issued, const failure_causes *causes,
                                 std::int64_t end_ns) noexcept {
   const bool follows = how.follows;  // the first release may free the node
-  if (failed) fail_dependency(cause);
+  if (causes) fail_dependency(*causes);
   not_before(end_ns);
   if (!follows || !issued) release_start();
   if (follows) release_completion();
@@ -30,8 +30,29 @@ void job::predecessor_completed(const dependency &how, bool issued, bool failed,
 void job::fail(sg_status status, const char *message) noexcept {
   std::int32_t none = SG_STATUS_OK;
   if (!failure_.compare_exchange_strong(none, status, std::memory_order_acq_rel)) return;
-  const int named = has_label_ ? std::snprintf(message_, sizeof message_, "job \"%s\": ", label_) : 0;
-  copy_text(message_ + named, sizeof message_ - static_cast<std::size_t>(named), message);
+  if (has_label_)
+    message_.set("job \"%s\": %s", label_, message);
+  else
+    message_.set("%s", message);
+}
+
+namespace {
+std::mutex g_failed_children;  // guards the failed children of all parents: failures are rare
+}
+
+void job::child_failed(const job &child) noexcept {
+  causes_.add(child.causes_);
+  const std::lock_guard lock(g_failed_children);
+  if (child.child_index >= failed_child_) return;
+  failed_child_ = child.child_index;
+  child_status_ = child.status_;
+  child_message_.set("submission %d of the graph%s%s%s: %s", child.child_index, child.has_label_ ? " (" : "",
+                     child.label(), child.has_label_ ? ")" : "", child.message_.c_str());
+}
+
+void job::fail_as_children() noexcept {
+  const std::lock_guard lock(g_failed_children);
+  if (failed_child_ != INT32_MAX) fail(child_status_, child_message_.c_str());
 }
 
 void job::fail_early(const char *when) noexcept {
@@ -45,23 +66,19 @@ void job::fail_early(const char *when) noexcept {
 void job::fail_with_dependency(const char *consequence) noexcept {
   std::string first;
   try {
-    first = owner_->unobserved().text_of(cause());
+    first = owner_->unobserved().text_of(causes_.first());
   } catch (const std::bad_alloc &) {
   }
-  char text[sizeof message_];
-  std::snprintf(text, sizeof text, "a job that this one was ordered after failed; %s%s%s", consequence,
-                first.empty() ? "" : ". The first failure: ", first.c_str());
-  fail(SG_STATUS_DEPENDENCY_FAILED, text);
+  failure_text text;
+  text.set("a job that this one was ordered after failed; %s%s%s", consequence,
+           first.empty() ? "" : ". The first failure: ", first.c_str());
+  fail(SG_STATUS_DEPENDENCY_FAILED, text.c_str());
 }
 
 // Called before the completion is visible: later readers of the memory must find the failure.
 void job::record_failure() noexcept {
-  if (cause() == 0) {
-    if (parent && parent->cause() == 0) parent->note_cause(unobserved_failures::new_cause());
-    note_cause(parent ? parent->cause() : unobserved_failures::new_cause());
-  }
-  if (parent) parent->note_cause(cause());
-  if (writes_tracked) owner_->unobserved().add({this, epoch, incarnation()}, cause(), message_);
+  if (causes_.none()) causes_.add(unobserved_failures::new_cause());
+  if (writes_tracked) owner_->unobserved().add({this, epoch, incarnation()}, causes_, message_.c_str());
 }
 
 void job::log_failure() const noexcept {
@@ -69,11 +86,11 @@ void job::log_failure() const noexcept {
   const bool wanted = status_ == SG_STATUS_CANCELLED || status_ == SG_STATUS_DEADLINE_EXCEEDED;
   const log_level level = wanted ? log_level::info : log_level::error;
   if (logs(level, log_area::job))
-    log_message(level, log_area::job, "%s on %s: %s", name_of(status_), owner_->on().name().c_str(), message_);
+    log_message(level, log_area::job, "%s on %s: %s", name_of(status_), owner_->on().name().c_str(), message());
 }
 
 void job::mark_observed() const noexcept {
-  if (status_ != SG_STATUS_OK) owner_->unobserved().observed(cause());
+  if (status_ != SG_STATUS_OK) causes_.for_each([this](std::uint64_t cause) { owner_->unobserved().observed(cause); });
 }
 
 void job::record_completion() noexcept {
@@ -126,13 +143,16 @@ void job::finish() noexcept {
     to->post(ref<job>::share(this));
   }
 
+  if (parent && status != SG_STATUS_OK) parent->child_failed(*this);  // before a successor of this job can fail
   const bool was_issued = successors_.is_marked();
   for (dependency *node = successors_.close(); node;) {
     dependency *next = node->next;  // the successor may run and be recycled at once
     const bool one_clock = node->successor->pool == pool;
     const auto keep = one_clock ? ref<job_home>() : ref<job_home>::share(&node->successor->owner());
-    node->successor->predecessor_completed(*node, was_issued, node->needs_success && status != SG_STATUS_OK,
-                                           one_clock ? cause() : 0, one_clock ? end_ns() : 0);
+    const failure_causes unknown;
+    const failure_causes *const causes =
+        status == SG_STATUS_OK || !node->needs_success ? nullptr : one_clock ? &causes_ : &unknown;
+    node->successor->predecessor_completed(*node, was_issued, causes, one_clock ? end_ns() : 0);
     node = next;
   }
   for (callback_request *request = anonymous ? nullptr : reversed(callbacks_.close()); request;) {
@@ -142,14 +162,6 @@ void job::finish() noexcept {
   }
   home.job_completed(*this);
   if (plain || !parent) return;
-  if (status != SG_STATUS_OK) {
-    char text[sizeof message_ + sizeof label_ + 40];
-    if (has_label_)
-      std::snprintf(text, sizeof text, "submission %d of the graph (%s): %s", child_index, label_, message_);
-    else
-      std::snprintf(text, sizeof text, "submission %d of the graph: %s", child_index, message_);
-    parent->fail(status, text);
-  }
   parent->add_child(*this);
   parent->release_start();
 }

@@ -10,6 +10,8 @@
 
 namespace sg {
 
+bool in_function_of_job() noexcept;  // service.hpp
+
 class job_limit {
  public:
   // `most`: 0: no limit. `refuses`: at the limit enter() throws; otherwise it waits.
@@ -22,6 +24,9 @@ class job_limit {
     if (!try_enter()) {
       if (refuses_)
         throw error(SG_STATUS_BUSY, "%lld jobs are in flight, the context's limit", static_cast<long long>(most_));
+      if (in_function_of_job())
+        throw error(SG_STATUS_DEADLOCK, "a function of a custom operation would wait: %lld jobs are in flight, the limit",
+                    static_cast<long long>(most_));
       waiting_.fetch_add(1);
       for (;;) {
         const std::uint32_t seen = room_made_.load();

@@ -11,20 +11,20 @@
 namespace sg {
 
 namespace {
-thread_local const job *t_callback_job = nullptr;
+thread_local int t_functions = 0;  // of jobs, that this thread runs: it may help others from within one
 thread_local const job_home *t_home = nullptr;
 }  // namespace
 
-const job *job_of_current_callback() noexcept { return t_callback_job; }
+bool in_function_of_job() noexcept { return t_functions > 0; }
+function_of_job::function_of_job() noexcept { ++t_functions; }
+function_of_job::~function_of_job() { --t_functions; }
 bool in_callback_of(const job_home &which) noexcept { return t_home == &which; }
 
 void run_callback(callback_request *request) noexcept {
   const std::unique_ptr<callback_request> owned(request);
-  t_callback_job = request->target.get();
   t_home = &request->target->owner();
   request->target->mark_observed();  // before the callback may pass the memory on
   if (!process_exits()) request->run(request->handle, request->target->status(), request->user, request->fn);
-  t_callback_job = nullptr;
   t_home = nullptr;
   release_handle(request->handle, request->handle_type);
 }

@@ -42,7 +42,15 @@ class service {
 
 // The job whose callback the calling thread runs; nullptr: none. For an event's callback: the job of the recorded
 // event.
-const job *job_of_current_callback() noexcept;
+// Whether this thread runs a function of the application's that a job consists of.
+bool in_function_of_job() noexcept;
+class function_of_job {
+ public:
+  function_of_job() noexcept;
+  ~function_of_job();
+  function_of_job(const function_of_job &) = delete;
+  function_of_job &operator=(const function_of_job &) = delete;
+};
 // Whether the calling thread runs a callback of that context.
 bool in_callback_of(const job_home &which) noexcept;
 

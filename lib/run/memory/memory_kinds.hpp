@@ -10,28 +10,33 @@ namespace sg {
 // Any thread.
 class memory_kinds {
  public:
-  explicit memory_kinds(const device &on) noexcept : device_(on) {}
+  explicit memory_kinds(const device &on) noexcept : device_(on), known_(&on.ops()) {}
 
   const device &on() const noexcept { return device_; }
   memory_map &known() noexcept { return known_; }
-  // The memory space of [memory, memory + bytes); always SG_MEMORY_DEVICE with unified memory.
+  // The memory space of [memory, memory + bytes); of usable memory always SG_MEMORY_DEVICE with unified memory.
   memory_space of(const void *memory, std::uint64_t bytes) const noexcept {
-    if (device_.unified()) return SG_MEMORY_DEVICE;
+    if (device_.unified() && process_ranges::not_pinned.excludes(memory, bytes)) return SG_MEMORY_DEVICE;
     const memory_map::memo *const known = known_.find(memory, bytes);
-    return known ? known->space() : device_.space_of(memory, bytes);
+    if (known) return device_.unified() ? memory_space() : known->space();
+    return of_unknown(memory, bytes);
   }
-  // Likewise with a memo of the latest answer, for repeated queries of the same memory.
+  // The same with a memo of the latest answer, for repeated queries of the same memory.
   memory_space of(const void *memory, std::uint64_t bytes, memory_map::memo &latest) const noexcept {
-    if (device_.unified()) return SG_MEMORY_DEVICE;
+    if (device_.unified() && process_ranges::not_pinned.excludes(memory, bytes)) return SG_MEMORY_DEVICE;
     if (!known_.holds(latest, memory, bytes)) {
       const memory_map::memo *const known = known_.find(memory, bytes);
-      if (!known) return device_.space_of(memory, bytes);
+      if (!known) return of_unknown(memory, bytes);
       latest = *known;
     }
-    return latest.space();
+    return device_.unified() ? memory_space() : latest.space();
   }
+  // The same, of memory that the context can use. Throws sg::error(SG_STATUS_INVALID_ARGUMENT) with its name.
+  memory_space usable(const void *memory, std::uint64_t bytes, const char *name) const;
 
  private:
+  memory_space of_unknown(const void *memory, std::uint64_t bytes) const noexcept;  // not in a range of this context
+
   const device &device_;
   memory_map known_;
 };

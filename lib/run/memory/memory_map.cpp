@@ -6,16 +6,23 @@
 
 namespace sg {
 
-void memory_map::add(const void *memory, std::uint64_t bytes, memory_space space) {
+void memory_map::add(const void *memory, std::uint64_t bytes, memory_space space, bool stage) {
   memo added;
   added.lo_ = reinterpret_cast<std::uintptr_t>(memory);
   added.hi_ = added.lo_ + std::max<std::uint64_t>(bytes, 1);
   added.space_ = space;
-  const std::lock_guard lock(lock_);
-  ranges_.insert_or_assign(added.lo_, added);
+  const range_kind kind = stage                      ? range_kind::stage
+                          : space == SG_MEMORY_PINNED ? range_kind::pinned
+                                                      : range_kind::device;
+  {
+    const std::lock_guard lock(lock_);
+    ranges_.insert_or_assign(added.lo_, added);
+  }
+  process_ranges::add({added.lo_, added.hi_, kind, this, backend_});
 }
 
 void memory_map::remove(const void *memory) noexcept {
+  process_ranges::remove(reinterpret_cast<std::uintptr_t>(memory));
   const std::lock_guard lock(lock_);
   if (ranges_.erase(reinterpret_cast<std::uintptr_t>(memory)) > 0) state_.store(++states_, std::memory_order_release);
 }

@@ -9,6 +9,7 @@
 #include <mutex>
 
 #include "base/memory_space.hpp"
+#include "run/memory/process_ranges.hpp"
 
 namespace sg {
 
@@ -27,7 +28,10 @@ class memory_map {
     memory_space space_ = SG_MEMORY_PAGEABLE;
   };
 
-  void add(const void *memory, std::uint64_t bytes, memory_space space);  // Throws std::bad_alloc.
+  // `on`: the device of the context.
+  explicit memory_map(const sg_backend_ops *on = nullptr) noexcept : backend_(on) {}
+  // `stage`: addresses without memory, of a pipeline's stage. Throws std::bad_alloc.
+  void add(const void *memory, std::uint64_t bytes, memory_space space, bool stage = false);
   void remove(const void *memory) noexcept;                               // before it is freed
   // Whether `found` is valid for all of the bytes. Inline: called for each operand of a submission.
   bool holds(const memo &found, const void *memory, std::uint64_t bytes) const noexcept {
@@ -40,6 +44,7 @@ class memory_map {
 
  private:
   inline static std::atomic<std::uint64_t> states_{0};  // a new number for each map, and for each removal
+  const sg_backend_ops *const backend_;
   mutable std::mutex lock_;
   std::map<std::uintptr_t, memo> ranges_;  // by lo; their state_ is unused
   std::atomic<std::uint64_t> state_{++states_};

@@ -20,6 +20,7 @@ class graph final : public object {
       : object(object_type::graph), owner_(std::move(owner)), records_only_(records_only) {}
 
   job_sink &owner() const noexcept { return *owner_; }
+  bool records_only() const noexcept { return records_only_; }
   std::int32_t size() const noexcept;
   void record(submission &&work);  // Throws std::bad_alloc, or sg::error(SG_STATUS_BUSY) after the first run.
   // The submission with that index, which exists. replace() keeps its stream, priority, units, partition, label, and

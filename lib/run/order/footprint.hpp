@@ -62,7 +62,14 @@ inline bool overlap(const footprint &a, const footprint &b) noexcept {
   return wrapped > 0 && first + 1 < a_runs;
 }
 
-// Whether `part` is a subset of `whole`. Exact where overlap() is; otherwise conservative: false.
+// The end of the run of `in` that contains the address; the address itself if none does.
+inline std::uintptr_t run_end(const footprint &in, std::uintptr_t address) noexcept {
+  if (address < in.lo || address >= in.hi) return address;
+  const auto position = static_cast<std::int64_t>(address - in.lo) % in.pitch;
+  return position < in.run ? address + static_cast<std::uintptr_t>(in.run - position) : address;
+}
+
+// Whether `part` is a subset of `whole`. Of several runs with another pitch conservative: false.
 inline bool covers(const footprint &whole, const footprint &part) noexcept {
   if (part.lo < whole.lo || part.hi > whole.hi) return false;
   if (whole.pitch == whole.run) return true;  // no gaps

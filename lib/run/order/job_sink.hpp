@@ -44,6 +44,8 @@ class job_sink : public job_home {
   // Frees a buffer on the service thread once every job submitted so far has completed.
   virtual void free_when_unused(device_buffer &released) noexcept = 0;
 
+  virtual bool has_released_buffers() const noexcept = 0;  // that are not freed yet
+
   std::atomic<std::int64_t> buffer_bytes{0};  // of device buffers
 
   // Serializes the order of submissions. Completions take it only to free memory.

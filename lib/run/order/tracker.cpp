@@ -55,7 +55,7 @@ void tracker::level::make_room(const moment &now) {
   twice_unlinked_ = std::min(twice_unlinked_, twice_count_);
   if (size_ > 0 && twice_count_ <= size_) return;
   const auto stays = [&](const entry &e) {
-    return !e.is_forgotten(now) && (!(e.is_before(now.oldest) || e.completed()) || e.cause(now.unobserved) != 0);
+    return !e.is_forgotten(now) && (!(e.is_before(now.oldest) || e.completed()) || e.has_failed(now.unobserved));
   };
   std::uint32_t living = 0;
   for (std::uint32_t i = 0; i < twice_count_; i += 2) living += stays(at(first_ + i));
@@ -132,29 +132,39 @@ inline void tracker::level::each_near(int shift, const footprint &bytes, Visit &
 
 bool tracker::level::order(int shift, const demand &wanted) {
   if (forget_all(wanted.now)) return false;
-  bool covered = false;
+  bool covered = false, meets_failed = false;
   each_near(shift, wanted.bytes, [&](entry &e) {
     const bool long_completed = e.is_before(wanted.now.oldest);
     const bool meets = overlap(e.bytes, wanted.bytes);
     if (!(long_completed || meets)) return false;
     if (long_completed || e.completed() || !wanted.next.order_after(*e.accessor, e.incarnation, wanted.reads)) {
       if (!long_completed) wanted.next.follows_completed(*e.accessor, e.incarnation);
-      const std::uint64_t cause = e.cause(wanted.now.unobserved);
-      if (cause == 0) {
+      if (!e.has_failed(wanted.now.unobserved)) {
         e.accessor = nullptr;
         return true;
       }
-      if (wanted.reads && meets) wanted.next.fail_dependency(cause);
+      meets_failed = meets_failed || meets;
+      if (wanted.reads && meets) {
+        failure_causes causes;
+        wanted.now.unobserved.add_causes_of(e.use(), causes);
+        wanted.next.fail_dependency(causes);
+      }
     }
     covered = covered || covers(wanted.bytes, e.bytes);
     return false;
   });
-  return covered;
+  return covered || meets_failed;
 }
 
-void tracker::level::remove_covered(int shift, const footprint &bytes, const job *but) noexcept {
-  each_near(shift, bytes, [&](entry &e) {
-    if ((but && e.is_of(but)) || !covers(bytes, e.bytes)) return false;
+bool tracker::new_write::covers(const entry &e) const noexcept {
+  if (sg::covers(bytes, e.bytes)) return true;
+  if (!of || !e.completed()) return false;
+  return !first_unwritten(e.bytes, {all, count}, true);
+}
+
+void tracker::level::remove_covered(int shift, const new_write &by) noexcept {
+  each_near(shift, by.bytes, [&](entry &e) {
+    if ((by.of && e.is_of(by.of)) || !by.covers(e)) return false;
     e.accessor = nullptr;
     return true;
   });
@@ -182,10 +192,10 @@ inline void tracker::table::insert(const footprint &bytes, job &accessor, const 
   here.insert(bytes, accessor);
 }
 
-void tracker::table::remove_covered(const footprint &bytes, const job *but) noexcept {
+void tracker::table::remove_covered(const new_write &by) noexcept {
   for (std::uint64_t left = used; left; left &= left - 1) {
     const int shift = std::countr_zero(left);
-    levels[shift].remove_covered(shift, bytes, but);
+    levels[shift].remove_covered(shift, by);
   }
 }
 
@@ -208,15 +218,16 @@ void tracker::add(job &next, const access *accesses, std::size_t count, std::uin
   // more.
   for (const access *a = accesses; a != accesses + count; ++a) {
     if (!a->writes || !a->exact) continue;
-    if (covers_writers) writers_.remove_covered(a->bytes, &next);
-    if (covers_readers) readers_.remove_covered(a->bytes, &next);
+    const new_write by{a->bytes, &next, accesses, count};
+    if (covers_writers) writers_.remove_covered(by);
+    if (covers_readers) readers_.remove_covered(by);
   }
 }
 
 void tracker::forget(const void *memory, std::uint64_t bytes) noexcept {
   if (bytes == 0) return;
   const auto size = static_cast<std::int64_t>(bytes);
-  writers_.remove_covered(footprint::rectangle(memory, size, 1, size), nullptr);
+  writers_.remove_covered({footprint::rectangle(memory, size, 1, size), nullptr, nullptr, 0});
 }
 
 }  // namespace sg

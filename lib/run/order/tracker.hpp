@@ -14,17 +14,10 @@
 
 #include "run/job/job.hpp"
 #include "run/job/unobserved_failures.hpp"
+#include "run/order/access.hpp"
 #include "run/order/footprint.hpp"
 
 namespace sg {
-
-// Memory that a job reads or writes.
-struct access {
-  footprint bytes;
-  bool writes = false;
-  bool reads = true;  // a written operand that is also read (beta != 0)
-  bool exact = true;  // otherwise some of the bytes may be untouched
-};
 
 // Guarded by the context's submission lock.
 class tracker {
@@ -55,12 +48,13 @@ class tracker {
     // All jobs of its epoch have completed: known without reading the record, which another core wrote last.
     bool is_before(std::uint32_t oldest) const noexcept { return static_cast<std::int32_t>(epoch - oldest) < 0; }
     bool is_of(const job *one) const noexcept { return accessor == one && incarnation == one->incarnation(); }
-    // The cause of its failure, 0: none; the job has completed.
-    std::uint64_t cause(const unobserved_failures &unobserved) const noexcept {
-      return unobserved.none() ? 0 : unobserved.cause_of({accessor, epoch, incarnation});
+    unobserved_failures::use use() const noexcept { return {accessor, epoch, incarnation}; }
+    // Whether the job, which has completed, has an unobserved failure.
+    bool has_failed(const unobserved_failures &unobserved) const noexcept {
+      return !unobserved.none() && unobserved.has(use());
     }
     bool is_forgotten(const moment &now) const noexcept {
-      return !accessor || (is_before(now.oldest) && cause(now.unobserved) == 0);
+      return !accessor || (is_before(now.oldest) && !has_failed(now.unobserved));
     }
   };
   static_assert(sizeof(entry) == 64, "an entry is to be one cache line");
@@ -73,6 +67,16 @@ class tracker {
     const moment &now;
   };
 
+  // A write of a new job, and all of its accesses; `of`: nullptr if no job writes, and the memory has a new owner.
+  struct new_write {
+    const footprint &bytes;
+    const job *of;
+    const access *all;
+    std::size_t count;
+    // Of a completed, failed job also what several accesses cover together.
+    bool covers(const entry &e) const noexcept;
+  };
+
   // Footprints of one size.
   class alignas(64) level {
    public:
@@ -80,9 +84,10 @@ class tracker {
     bool is_full() const noexcept { return twice_count_ == 2 * size_; }
     void make_room(const moment &now);
     void insert(const footprint &bytes, job &accessor) noexcept;
-    bool order(int shift, const demand &wanted);  // true: it covers other entries
-    // Removes entries covered by `bytes`, except those of `but`.
-    void remove_covered(int shift, const footprint &bytes, const job *but) noexcept;
+    // True: it covers other entries, or meets some of failed jobs.
+    bool order(int shift, const demand &wanted);
+    // Removes entries of other jobs that the new write covers.
+    void remove_covered(int shift, const new_write &by) noexcept;
 
    private:
     // Entry numbers count by twos; a link is an entry's number, and its lowest bit selects one of its two cells.
@@ -118,7 +123,7 @@ class tracker {
     std::uint64_t used = 0;  // bit s: levels[s] has ever had entries
     bool order(const footprint &bytes, job &next, bool reads, const moment &now);
     void insert(const footprint &bytes, job &accessor, const moment &now);
-    void remove_covered(const footprint &bytes, const job *but) noexcept;
+    void remove_covered(const new_write &by) noexcept;
   };
 
   table writers_, readers_;

@@ -15,7 +15,7 @@ address_range::address_range(memory_map &known, std::int64_t bytes, device_index
     throw error(SG_STATUS_OUT_OF_MEMORY, "%lld bytes of addresses cannot be reserved", static_cast<long long>(bytes));
   begin_ = static_cast<char *>(reserved);
   try {
-    known_.add(begin_, static_cast<std::uint64_t>(bytes), memory_space::of_device(device));
+    known_.add(begin_, static_cast<std::uint64_t>(bytes), memory_space::of_device(device), true);
   } catch (...) {
     ::munmap(begin_, static_cast<std::size_t>(bytes));
     throw;

@@ -92,7 +92,28 @@ void batch_maker::require_own_addresses(const pipeline_stage &stage, const std::
                     "%s accesses memory of %s, other than its output: a stage has the addresses of its own only",
                     stage.name.c_str(), other.name.c_str());
       }
+      const auto range =
+          process_ranges::find(reinterpret_cast<const void *>(each.bytes.lo), each.bytes.hi - each.bytes.lo);
+      if (range && range->kind == range_kind::stage)
+        throw error(SG_STATUS_INVALID_ARGUMENT, "%s accesses memory of a stage of another pipeline", stage.name.c_str());
     }
+}
+
+void batch_maker::require_output(const pipeline_stage &stage, const std::vector<submission> &works) const {
+  std::vector<access> accesses;
+  for (const submission &work : works) accesses.insert(accesses.end(), work.accesses.begin(), work.accesses.end());
+  const auto output = footprint::rectangle(stage.output, stage.output_bytes, 1, stage.output_bytes);
+  if (const auto unwritten = first_unwritten(output, accesses, false))
+    throw error(SG_STATUS_INVALID_ARGUMENT,
+                "%s has %zu operations, and none writes byte %llu of its output of %lld bytes: it would have the value of "
+                "another batch",
+                stage.name.c_str(), works.size(), static_cast<unsigned long long>(*unwritten - output.lo),
+                static_cast<long long>(stage.output_bytes));
+}
+
+void batch_maker::check(const pipeline_stage &stage, const std::vector<submission> &works) const {
+  require_own_addresses(stage, works);
+  require_output(stage, works);
 }
 
 batch_works batch_maker::make(const pipeline_memory &memory, std::int64_t number, const batch_ends &ends, bool calls) {
@@ -130,7 +151,7 @@ batch_works batch_maker::make(const pipeline_memory &memory, std::int64_t number
                batch_role::work, made);
     const bool asks = stage.record && calls;
     const std::vector<submission> given = asks ? stage.record(stage, number) : std::vector<submission>();
-    if (asks) require_own_addresses(stage, given);
+    if (asks) check(stage, given);
     for (const submission &recorded : asks ? given : stage.works) {
       made.works.push_back(moves.moved(recorded));
       if (made.works.back().label.empty()) made.works.back().label = stage.name;

@@ -97,14 +97,16 @@ class batch_maker {
 
   // Batch `number` of the pipeline with these buffers; `calls`: stages with functions are asked for this batch.
   batch_works make(const pipeline_memory &memory, std::int64_t number, const batch_ends &ends, bool calls);
-  // Throws SG_STATUS_INVALID_ARGUMENT if an operation accesses addresses of another stage, or beyond the ends of its
-  // own.
-  void require_own_addresses(const pipeline_stage &stage, const std::vector<submission> &works) const;
+  // Throws SG_STATUS_INVALID_ARGUMENT if an operation accesses addresses of another stage, or beyond the ends of its own,
+  // or if none writes a byte of the output: it would have that of another batch.
+  void check(const pipeline_stage &stage, const std::vector<submission> &works) const;
   // A copy of `bytes`.
   submission copy(char *to, memory_space to_space, char *from, memory_space from_space, std::int64_t bytes,
                   std::string label);
 
  private:
+  void require_own_addresses(const pipeline_stage &stage, const std::vector<submission> &works) const;
+  void require_output(const pipeline_stage &stage, const std::vector<submission> &works) const;
   void add_weights(const pipeline_stage &stage, char *buffer, batch_works &to);
   // Work of this batch begins in whole buffers. A failure of an earlier batch, which was to write more or other parts
   // of them than this one, has no effect then.

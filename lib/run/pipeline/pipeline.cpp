@@ -13,6 +13,14 @@ namespace sg {
 
 namespace {
 
+// The addresses of stages have no memory outside of what is recorded for them.
+void require_no_stage(const void *memory, std::int64_t bytes, const char *name) {
+  const auto range = process_ranges::find(memory, static_cast<std::uint64_t>(bytes));
+  if (range && range->kind == range_kind::stage)
+    throw error(SG_STATUS_INVALID_ARGUMENT, "%s (%p) is an address of a pipeline's stage, which has no memory there", name,
+                memory);
+}
+
 constexpr std::int64_t alignment_in_place = 64;  // of memory that the operations use where it is
 using long_long = long long;
 
@@ -88,7 +96,8 @@ const pipeline_stage &pipeline::add(pipeline_stage &&given) {
     return round_up(bytes, 256) + 256;
   };  // a gap, so that no two ranges touch
   for (pipeline_weight &each : stage.weights) {
-    each.space = parts_.memory.of(each.data, static_cast<std::uint64_t>(each.bytes));
+    each.space = parts_.memory.usable(each.data, static_cast<std::uint64_t>(each.bytes), "a weight");
+    require_no_stage(each.data, each.bytes, "a weight");
     if (each.space != SG_MEMORY_DEVICE)
       stage.weights_bytes = checked_add(stage.weights_bytes, round_up(each.bytes, 256), "the weights of a stage");
   }
@@ -143,15 +152,11 @@ void pipeline::prepare_in_turn() {
   try {
     for (pipeline_stage &each : stages_) {
       each.works = each.record ? each.record(each, -1) : each.recorded->finish();
-      maker_.require_own_addresses(each, each.works);
       if (each.works.empty())
         throw error(SG_STATUS_INVALID_ARGUMENT, "%s of the pipeline has no operation", each.name.c_str());
+      maker_.check(each, each.works);
     }
-    std::int64_t limit = settings_.memory_limit;
-    if (limit == 0)
-      limit = (parts_.model.usable_memory() - owner_->buffer_bytes.load(std::memory_order_relaxed)) / 10 * 9;
-    choice_ = choose(stages_, settings_, limit, parts_.model, parts_.memory.known(), maker_, owner_->on().unified(),
-                     parts_.checks_hazards);
+    choice_ = within_free_memory();
     allocate();
   } catch (...) {
     for (pipeline_stage &each : stages_)
@@ -161,6 +166,24 @@ void pipeline::prepare_in_turn() {
   log_choice(choice_);
   is_prepared_ = true;
   release_graphs();
+}
+
+// Released buffers of complete jobs are free memory, as for a new buffer: the service thread may not have freed them yet.
+pipeline_choice pipeline::within_free_memory() {
+  constexpr std::int64_t longest_wait_ns = 100'000'000;
+  for (const deadline enough(longest_wait_ns);;) {
+    owner_->free_unused_buffers();
+    std::int64_t limit = settings_.memory_limit;
+    if (limit == 0)
+      limit = (parts_.model.usable_memory() - owner_->buffer_bytes.load(std::memory_order_relaxed)) / 10 * 9;
+    try {
+      return choose(stages_, settings_, limit, parts_.model, parts_.memory.known(), maker_, owner_->on().unified(),
+                    parts_.checks_hazards);
+    } catch (const error &e) {
+      if (e.status() != SG_STATUS_OUT_OF_MEMORY || !owner_->has_released_buffers() || enough.passed()) throw;
+    }
+    std::this_thread::yield();
+  }
 }
 
 char *pipeline::device_memory(std::int64_t bytes) {
@@ -238,8 +261,12 @@ batch_ends pipeline::ends_of(const void *input, void *output) const {
   batch_ends ends;
   ends.input = const_cast<char *>(static_cast<const char *>(input));
   ends.output = static_cast<char *>(output);
-  ends.input_space = parts_.memory.of(input, static_cast<std::uint64_t>(input_bytes));
-  ends.output_space = parts_.memory.of(output, static_cast<std::uint64_t>(output_bytes));
+  const auto space_of = [this](const void *memory, std::int64_t bytes, const char *name) {
+    require_no_stage(memory, bytes, name);
+    return parts_.memory.usable(memory, static_cast<std::uint64_t>(bytes), name);
+  };
+  ends.input_space = space_of(input, input_bytes, "input");
+  ends.output_space = space_of(output, output_bytes, "output");
   const auto in_place = [](memory_space space, const void *memory) {
     return space == SG_MEMORY_DEVICE && reinterpret_cast<std::uintptr_t>(memory) % alignment_in_place == 0;
   };

@@ -52,6 +52,7 @@ class pipeline final : public object {
   class pushing;  // the calling thread's turn
 
   void prepare_in_turn();
+  pipeline_choice within_free_memory();
   void release_graphs() noexcept;
   void allocate();
   void copy_resident_weights();

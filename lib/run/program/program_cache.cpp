@@ -39,6 +39,7 @@ class hash {
   }
   hash &operator<<(const plan_request &r) noexcept {
     if (r.conv) *this << *r.conv;
+    if (r.form) *this << static_cast<std::int64_t>(r.form->hash());
     return *this << (static_cast<std::int64_t>(r.split) | std::int64_t{r.latency} << 7 | std::int64_t{r.parts} << 8)
                  << r.streams << r.memory_limit << r.tile_m << r.tile_n << r.tile_k
                  << (static_cast<std::int64_t>(r.layer) | std::int64_t{r.dy_is_a[0]} << 8 |
