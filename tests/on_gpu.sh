@@ -29,7 +29,7 @@ run() { # its name, and the command
 }
 
 run conformance "$(program conformance)"
-for topic in attention attention_backward axpby bad_gemm bad_input blocking callback conv convert copy deadline dispatch downcast epilogue failure fair_share gather im2col \
+for topic in attention attention_backward axpby bad_gemm bad_input blocking callback conv convert copy deadline dispatch downcast epilogue failure fair_share footprint foreign_memory gather im2col \
   gemm_grouped gemm_plans gemm_rules gemm_types graph graph_update interleaved job label layers linear metrics order overlap partition pipeline \
   plan queue recurrent \
   repeat staging stream textbook trace; do

@@ -12,8 +12,8 @@
 
 namespace sg {
 
-// Writes the accesses of a GEMM to an array of four, one for each operand, and returns their number; 0: an operand needs
-// several.
+// Writes the accesses of a GEMM to an array of four, one for each operand, and returns their number; 0: an operand
+// needs several.
 std::size_t list_accesses(const checked_gemm &g, access *out);
 
 // The accesses of any number of GEMMs. Adjacent operands of consecutive GEMMs are merged: a batch of contiguous

@@ -2,9 +2,8 @@
 // Calls of functions that the application gives: their statuses and exceptions as statuses of the library.
 #pragma once
 
-#include <streamgemm/status.h>
-
 #include <cxxabi.h>
+#include <streamgemm/status.h>
 
 #include <cstdio>
 #include <exception>
@@ -20,8 +19,8 @@ inline bool is_failure(sg_status status) noexcept {
   return status < 0 && std::string_view(name_of(status)) != "SG_STATUS_UNKNOWN";
 }
 
-// Calls `function()`, which returns a status: SG_STATUS_OK, a failure, or else SG_STATUS_BACKEND_FAILURE, with a message
-// "WHAT returned 77 (...): REASON". `reason()`: the text that the function has left.
+// Calls `function()`, which returns a status: SG_STATUS_OK, a failure, or else SG_STATUS_BACKEND_FAILURE, with a
+// message "WHAT returned 77 (...): REASON". `reason()`: the text that the function has left.
 template <class Function, class Reason>
 sg_status call_application(const char *what, char *message, std::size_t size, Function &&function, Reason &&reason) {
   const auto fail = [&](sg_status status, const char *how, const char *why) {

@@ -81,6 +81,7 @@ void check_strides(const given_heads &x, const char *desc) {
 
 // Each stride of a result steps over all that the smaller ones reach.
 void require_separate_tokens(const given_heads &o, std::int64_t batch, const char *desc) {
+  if (batch == 0 || o.heads == 0 || o.tokens == 0 || o.width == 0) return;
   std::array<std::pair<std::int64_t, std::int64_t>, 3> dimensions = {
       std::pair{o.of.batch_stride, batch}, {o.of.head_stride, o.heads}, {o.of.token_stride, o.tokens}};
   std::sort(dimensions.begin(), dimensions.end());
@@ -233,8 +234,7 @@ void submit_attention(context &on, const sg_attention_desc &d, const char *name,
   if (!plan) return order.go(std::move(work), nullptr, 0, out_job);
   work->give_schedule(plan);
   work->operands.first = where;
-  order.go(std::move(work), accesses.all().data(), accesses.all().size(),
-           out_job);
+  order.go(std::move(work), accesses.all().data(), accesses.all().size(), out_job);
 }
 
 void submit_attention_backward(context &on, const sg_attention_backward_desc &d, const char *name,
@@ -280,8 +280,7 @@ void submit_attention_backward(context &on, const sg_attention_backward_desc &d,
   work->give_schedule(plan);
   work->operands.first = where[0];
   work->operands.others.assign(where + 1, where + attention_backward_problems);
-  order.go(std::move(work), accesses.all().data(), accesses.all().size(),
-           out_job);
+  order.go(std::move(work), accesses.all().data(), accesses.all().size(), out_job);
 }
 
 }  // namespace sg

@@ -36,7 +36,7 @@ void require_on_device(const context &on, const given_operand &x, const operand 
 }
 
 checked_axpby check_axpby(const context &on, const sg_axpby_desc &d, const char *name) {
-  const given_operand a{name, "a", d.a, nullptr, 0}, c{name, "c", d.c, nullptr, 0};
+  const given_operand a{name, "a", by_rows_if_both(d.a), nullptr, 0}, c{name, "c", by_rows_if_both(d.c), nullptr, 0};
   check_view(c);
   check_view(a);
   if (d.reserved != 0) throw error(SG_STATUS_INVALID_ARGUMENT, "%s->reserved is %u; it must be 0", name, d.reserved);
@@ -56,9 +56,9 @@ checked_axpby check_axpby(const context &on, const sg_axpby_desc &d, const char 
   if (d.a.dtype != type)
     throw error(SG_STATUS_INVALID_ARGUMENT, "%s->a.dtype is %s and %s->c.dtype is %s; they must be equal", name,
                 name_of(d.a.dtype), name, name_of(type));
-  if (d.a.layout != d.c.layout)
+  if (a.view.layout != c.view.layout)
     throw error(SG_STATUS_UNSUPPORTED, "%s->a.layout is %d and %s->c.layout is %d; they must be equal", name,
-                int{d.a.layout}, name, int{d.c.layout});
+                int{a.view.layout}, name, int{c.view.layout});
   checked_axpby x;
   x.where.alpha = checked_scalar(name, "alpha", d.alpha, type);
   x.where.beta = checked_scalar(name, "beta", d.beta, type);

@@ -25,9 +25,9 @@ void require_bytes(const given_operand &x) {
 
 void submit_dequantize(context &on, const sg_dequantize_desc &d, const char *name, checked_submit &order,
                        sg_job **out_job) {
-  const given_operand in{name, "x", d.x, nullptr, 0}, out{name, "y", d.y, nullptr, 0};
-  const given_operand scales{name, "scales", d.scales, nullptr, 0};
-  const given_operand zero_points{name, "zero_points", d.zero_points, nullptr, 0};
+  const given_operand in{name, "x", by_rows_if_both(d.x), nullptr, 0}, out{name, "y", by_rows_if_both(d.y), nullptr, 0};
+  const given_operand scales{name, "scales", by_rows_if_both(d.scales), nullptr, 0};
+  const given_operand zero_points{name, "zero_points", by_rows_if_both(d.zero_points), nullptr, 0};
   if (d.quantization != SG_QUANTIZATION_I8 && d.quantization != SG_QUANTIZATION_I4)
     throw error(SG_STATUS_INVALID_ARGUMENT, "%s->quantization is %d, which is no quantization", name,
                 int{d.quantization});
@@ -70,14 +70,14 @@ void submit_dequantize(context &on, const sg_dequantize_desc &d, const char *nam
 }
 
 void submit_convert(context &on, const sg_convert_desc &d, const char *name, checked_submit &order, sg_job **out_job) {
-  const given_operand in{name, "a", d.a, nullptr, 0}, out{name, "c", d.c, nullptr, 0};
+  const given_operand in{name, "a", by_rows_if_both(d.a), nullptr, 0}, out{name, "c", by_rows_if_both(d.c), nullptr, 0};
   require_reserved_zero(d.reserved, name);
   check_view(out);
   check_view(in);
   require_layer_type(out);
   require_layer_type(in);
   ops::convert what;
-  what.op = op_on_stored(in, d.op_a, d.c.layout);
+  what.op = op_on_stored(in, d.op_a, out.view.layout);
   const bool transposes = d.op_a != SG_OP_N;
   require_extent(in, transposes ? d.c.cols : d.c.rows, transposes ? d.c.rows : d.c.cols, out);
   layer x;

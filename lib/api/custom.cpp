@@ -109,8 +109,7 @@ void submit_custom(context &on, const sg_custom_desc &d, const char *name, check
   work->give_schedule(std::make_shared<program>(std::vector<problem>(1), plan_request(),
                                                 std::make_shared<const schedule>(std::move(own.plan)), on.model()));
   work->operands.first = own.where;
-  order.go(std::move(work), own.accesses.data(), own.accesses.size(),
-           out_job);
+  order.go(std::move(work), own.accesses.data(), own.accesses.size(), out_job);
 }
 
 }  // namespace sg

@@ -34,7 +34,8 @@ void submit_gather(context &on, const sg_gather_desc &d, const char *name, check
   const std::int64_t words = d.index_type == SG_INDEX_I64 ? 2 : 1;
   const sg_matrix index_view = {const_cast<void *>(d.indices), words, d.y.rows, words, SG_DTYPE_I32,
                                 SG_LAYOUT_COLUMN_MAJOR};
-  const given_operand table{name, "table", d.table, nullptr, 0}, out{name, "y", d.y, nullptr, 0};
+  const given_operand table{name, "table", by_rows_if_both(d.table), nullptr, 0},
+      out{name, "y", by_rows_if_both(d.y), nullptr, 0};
   const given_operand indices{name, "indices", index_view, nullptr, 0, ""};
   for (const given_operand *each : {&out, &table}) {
     check_view(*each);

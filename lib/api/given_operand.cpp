@@ -19,11 +19,21 @@ void check_pointer(const void *pointer, const given_operand &x, sg_dtype type, s
   const std::int64_t component = is_complex(type) ? size_of(type) / 2 : size_of(type);
   const auto address = reinterpret_cast<std::uintptr_t>(pointer);
   if ((address & static_cast<std::uintptr_t>(component - 1)) != 0)
-    throw error(SG_STATUS_INVALID_ARGUMENT, "%s is %p, which is not aligned to %lld bytes", name_of_pointer(x, item).c_str(),
-                pointer, long_long{component});
+    throw error(SG_STATUS_INVALID_ARGUMENT, "%s is %p, which is not aligned to %lld bytes",
+                name_of_pointer(x, item).c_str(), pointer, long_long{component});
 }
 
 }  // namespace
+
+sg_matrix by_rows_if_both(sg_matrix view) noexcept {
+  const bool is_valid = view.rows >= 0 && view.cols >= 0 && (view.ld == 0 || view.ld >= view.rows);
+  if (view.layout != SG_LAYOUT_COLUMN_MAJOR || !is_valid) return view;
+  const bool is_column = view.cols == 1, is_row = view.rows == 1 && view.ld <= 1;
+  if (!is_column && !is_row && view.rows > 0 && view.cols > 0) return view;
+  view.layout = SG_LAYOUT_ROW_MAJOR;
+  view.ld = is_column ? 1 : 0;
+  return view;
+}
 
 std::string name_of_pointer(const given_operand &x, std::int64_t item) {
   const std::string name = std::string(x.desc) + "->" + x.name;

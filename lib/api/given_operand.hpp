@@ -16,11 +16,14 @@ namespace sg {
 struct given_operand {
   const char *desc;  // the descriptor's name in messages
   const char *name;  // "a", "b", "c" or "bias"
-  const sg_matrix &view;
+  sg_matrix view;
   void *const *array;
   std::int64_t stride;
   const char *data = ".data";  // the pointer's field, after the name
 };
+
+// The same matrix in row-major layout if it is one row or one column, which has both layouts; otherwise the matrix.
+sg_matrix by_rows_if_both(sg_matrix view) noexcept;
 
 // The operand's pointer in messages. `item` < 0: the view's own; otherwise that of the pointer array.
 std::string name_of_pointer(const given_operand &x, std::int64_t item);

@@ -25,7 +25,8 @@ sg_matrix vector_view(const void *values, const sg_matrix &like) noexcept {
 
 void submit_elementwise(context &on, const sg_elementwise_desc &d, const char *name, checked_submit &order,
                         sg_job **out_job) {
-  const given_operand a{name, "a", d.a, nullptr, 0}, b{name, "b", d.b, nullptr, 0}, c{name, "c", d.c, nullptr, 0};
+  const given_operand a{name, "a", by_rows_if_both(d.a), nullptr, 0}, b{name, "b", by_rows_if_both(d.b), nullptr, 0},
+      c{name, "c", by_rows_if_both(d.c), nullptr, 0};
   if (d.function < SG_FUNCTION_RELU || d.function > SG_FUNCTION_TANH_GRADIENT)
     throw error(SG_STATUS_INVALID_ARGUMENT, "%s->function is %d, which is no function", name, int{d.function});
   require_reserved_zero(d.reserved, name);
@@ -52,7 +53,7 @@ void submit_elementwise(context &on, const sg_elementwise_desc &d, const char *n
 }
 
 void submit_softmax(context &on, const sg_softmax_desc &d, const char *name, checked_submit &order, sg_job **out_job) {
-  const given_operand in{name, "x", d.x, nullptr, 0}, out{name, "y", d.y, nullptr, 0};
+  const given_operand in{name, "x", by_rows_if_both(d.x), nullptr, 0}, out{name, "y", by_rows_if_both(d.y), nullptr, 0};
   if (d.mask < SG_MASK_NONE || d.mask > SG_MASK_CAUSAL)
     throw error(SG_STATUS_INVALID_ARGUMENT, "%s->mask is %d, which is no mask", name, int{d.mask});
   // Sums with row numbers must not overflow.
@@ -73,7 +74,7 @@ void submit_softmax(context &on, const sg_softmax_desc &d, const char *name, che
                 static_cast<long long>(d.mask_rows), name, static_cast<long long>(d.x.rows));
   layer x;
   ops::softmax what;
-  what.by_rows = is_row_major(d.y);
+  what.by_rows = is_row_major(out.view);
   what.mask = d.mask;
   what.mask_offset = d.mask_offset;
   what.mask_rows = d.mask_rows;
@@ -92,7 +93,7 @@ void submit_softmax(context &on, const sg_softmax_desc &d, const char *name, che
 
 void submit_norm(context &on, const sg_norm_desc &d, const char *name, checked_submit &order, sg_job **out_job) {
   const sg_matrix gamma_view = vector_view(d.gamma, d.x), beta_view = vector_view(d.beta, d.x);
-  const given_operand in{name, "x", d.x, nullptr, 0}, out{name, "y", d.y, nullptr, 0};
+  const given_operand in{name, "x", by_rows_if_both(d.x), nullptr, 0}, out{name, "y", by_rows_if_both(d.y), nullptr, 0};
   const given_operand gamma{name, "gamma", gamma_view, nullptr, 0, ""}, beta{name, "beta", beta_view, nullptr, 0, ""};
   if (d.kind != SG_NORM_LAYER && d.kind != SG_NORM_RMS)
     throw error(SG_STATUS_INVALID_ARGUMENT, "%s->kind is %d, which is no kind of a norm", name, int{d.kind});
@@ -107,7 +108,7 @@ void submit_norm(context &on, const sg_norm_desc &d, const char *name, checked_s
   require_same_form(in, out);
   layer x;
   ops::norm what;
-  what.by_rows = is_row_major(d.y);
+  what.by_rows = is_row_major(out.view);
   what.kind = d.kind;
   what.epsilon = d.epsilon;
   x.what = what;
@@ -177,8 +178,9 @@ void require_table(const given_operand &table, const given_operand &x, const ops
 }  // namespace
 
 void submit_rotary(context &on, const sg_rotary_desc &d, const char *name, checked_submit &order, sg_job **out_job) {
-  const given_operand in{name, "x", d.x, nullptr, 0}, out{name, "y", d.y, nullptr, 0};
-  const given_operand cosines{name, "cos", d.cos, nullptr, 0}, sines{name, "sin", d.sin, nullptr, 0};
+  const given_operand in{name, "x", by_rows_if_both(d.x), nullptr, 0}, out{name, "y", by_rows_if_both(d.y), nullptr, 0};
+  const given_operand cosines{name, "cos", by_rows_if_both(d.cos), nullptr, 0},
+      sines{name, "sin", by_rows_if_both(d.sin), nullptr, 0};
   check_view(out);
   check_view(in);
   require_layer_type(out);

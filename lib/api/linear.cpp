@@ -88,7 +88,8 @@ class checked_backward {
 
   bool is_empty() const noexcept { return accesses_.empty(); }
   const std::vector<problem> &problems() const noexcept { return problems_; }
-  // The same as they are without `accumulate`, which an update may change: a sum over no rows that is added is no problem.
+  // The same as they are without `accumulate`, which an update may change: a sum over no rows that is added is no
+  // problem.
   const std::vector<problem> &forms() const noexcept { return forms_; }
   const std::vector<access> &accesses() const noexcept { return accesses_; }
   binding addresses() const {

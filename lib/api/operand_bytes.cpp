@@ -27,20 +27,21 @@ strided_bytes bytes_of(const operand &o, std::int64_t batch, const void *start) 
 
 footprint footprint_of(const operand &o, const operand_address &where) {
   const std::int64_t element = size_of(o.type);
-  return footprint::rectangle(o.pointer_array ? where.items[0] : where.base, o.rows * element, o.cols,
-                              o.ld * element);
+  return footprint::rectangle(o.pointer_array ? where.items[0] : where.base, o.rows * element, o.cols, o.ld * element);
 }
 
 memory_space space_of(const memory_kinds &kinds, const given_operand &x, const operand &o, std::int64_t batch,
                       const operand_address &where, sg_memory_kind known, bool pointers_given) {
-  if (!pointers_given) return kinds.on().unified() ? memory_space() : known == SG_MEMORY_AUTO ? SG_MEMORY_DEVICE : known;
+  if (!pointers_given)
+    return kinds.on().unified() ? memory_space() : known == SG_MEMORY_AUTO ? SG_MEMORY_DEVICE : known;
   memory_space seen;
   const std::int64_t bytes = o.pointer_array ? span_bytes(o, x.name) : total_bytes(o, batch, x.name);
   for (std::int64_t i = 0; i < addresses_of(o, batch); ++i) {
     const char *start = o.pointer_array ? where.items[i] : where.base;
     memory_space space = kinds.of(start, static_cast<std::uint64_t>(bytes));
     if (!space.is_usable())
-      space = kinds.usable(start, static_cast<std::uint64_t>(bytes), name_of_pointer(x, o.pointer_array ? i : -1).c_str());
+      space =
+          kinds.usable(start, static_cast<std::uint64_t>(bytes), name_of_pointer(x, o.pointer_array ? i : -1).c_str());
     if (i > 0 && (space == SG_MEMORY_DEVICE) != (seen == SG_MEMORY_DEVICE)) {
       const bool has_peer = space == SG_MEMORY_PEER || seen == SG_MEMORY_PEER;
       throw error(SG_STATUS_INVALID_ARGUMENT, "%s->%s_array mixes device memory and %s memory (item %lld is %p)",

@@ -57,7 +57,8 @@ sg_status sg_queue_next_batch(sg_queue *queue, sg_completion *out_completions, i
     sg::require(out_count, "out_count");
     sg::require_range(capacity, 1, INT32_MAX, "capacity");
     const sg::deadline until = sg::deadline_of(timeout_ns);
-    result = from->next_batch(out_completions, capacity, sg::in_function_of_job() ? sg::deadline(0) : until, *out_count);
+    result =
+        from->next_batch(out_completions, capacity, sg::in_function_of_job() ? sg::deadline(0) : until, *out_count);
     if (result == SG_STATUS_TIMEOUT && !until.passed()) sg::require_may_wait();
   });
   return call == SG_STATUS_OK ? result : call;

@@ -173,10 +173,11 @@ void checked_submit::require_memory(const access *accesses, std::size_t access_c
     if (process_ranges::stages.excludes(first, a->bytes.hi - a->bytes.lo)) continue;
     const auto range = process_ranges::find(first, a->bytes.hi - a->bytes.lo);
     if (range && range->kind == range_kind::stage)
-      throw error(SG_STATUS_INVALID_ARGUMENT,
-                  "an operand (%p) is an address of a pipeline's stage: only operations that are recorded for the stage "
-                  "have memory there",
-                  first);
+      throw error(
+          SG_STATUS_INVALID_ARGUMENT,
+          "an operand (%p) is an address of a pipeline's stage: only operations that are recorded for the stage "
+          "have memory there",
+          first);
   }
 }
 

@@ -43,9 +43,7 @@ class checked_submit {
 
   const sg_plan_options *plan() const noexcept { return plan_; }
   // On cores, GEMMs of a limited stream are split for fewer workers; 0: for all.
-  std::int32_t most_lanes() const noexcept {
-    return named_ && to_.model().lanes_are_cores ? named_->units : 0;
-  }
+  std::int32_t most_lanes() const noexcept { return named_ && to_.model().lanes_are_cores ? named_->units : 0; }
   plan_request limited(plan_request request) const noexcept {
     const std::int32_t most = most_lanes();
     if (most > 0) request.streams = request.streams > 0 ? std::min(request.streams, most) : most;

@@ -27,7 +27,8 @@ inline deadline deadline_of(std::int64_t timeout_ns) {
 
 // Throws in a function of a custom operation, which occupies a thread that the awaited job may need.
 inline void require_may_wait() {
-  if (in_function_of_job()) throw error(SG_STATUS_DEADLOCK, "a function of a custom operation would wait in the library");
+  if (in_function_of_job())
+    throw error(SG_STATUS_DEADLOCK, "a function of a custom operation would wait in the library");
 }
 
 // Waits until the job has completed. False: timed out.

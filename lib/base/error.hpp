@@ -2,9 +2,9 @@
 // Failures inside the library: a status with a message, thrown as sg::error and turned into a status at the ABI.
 #pragma once
 
+#include <cxxabi.h>
 #include <streamgemm/status.h>
 
-#include <cxxabi.h>
 #include <exception>
 #include <string>
 

@@ -90,7 +90,8 @@ ref<job> context::put_in_order(job &work, const submission_order &order, const a
   }
   if (order.behind) work.order_after(*order.behind, order.behind->incarnation(), false);
   if (!order.untracked)
-    (among ? *among : tracker_).add(work, accesses, access_count, virtual_clock_ ? 0 : in_flight_.oldest(), unobserved());
+    (among ? *among : tracker_)
+        .add(work, accesses, access_count, virtual_clock_ ? 0 : in_flight_.oldest(), unobserved());
   if (virtual_clock_) work.not_before(host_seen_ns_.load(std::memory_order_relaxed));
   return order.on ? order.on->append(work) : ref<job>();
 }

@@ -104,6 +104,53 @@ class custom : public on_each_device {
   };
 };
 
+// A function occupies a thread that the awaited job may need.
+struct waiting_function {
+  sg_context *context;
+  sg_job *pending;
+  sg_queue *empty;
+  double one = 1, result = -1;
+  std::vector<sg_status> statuses;
+  std::string message;
+
+  static sg_status run(const sg_custom_call *, void *user) {
+    auto &own = *static_cast<waiting_function *>(user);
+    const sg_gemm_desc gemm = make_gemm(&own.one, &own.one, &own.result, 1, 1, 1);
+    sg_completion taken{};
+    std::int32_t count = 0;
+    own.statuses = {
+        sg_job_wait(own.pending, SG_FOREVER),         sg_job_wait(own.pending, 1000 * ms),
+        sg_job_wait_all(&own.pending, 1, SG_FOREVER), sg_job_wait_any(&own.pending, 1, SG_FOREVER, &count),
+        sg_context_synchronize(own.context),          sg_queue_next_batch(own.empty, &taken, 1, SG_FOREVER, &count),
+        sg_gemm(own.context, &gemm, nullptr)};
+    own.message = sg_last_error_message();
+    return SG_STATUS_OK;
+  }
+};
+
+TEST_P(custom, a_function_that_would_wait_in_the_library_is_refused) {
+  gated_job gated(context_);
+  SKIP_WITHOUT_GATE(gated);
+  queue empty;
+  ASSERT_OK(sg_queue_create_shared(empty.out()));
+  const memory x = place(doubles(size, 1));
+  waiting_function waits{context_, gated.get(), empty, 1, -1, {}, {}};
+  const sg_custom_operand operand = {x.data, size * sizeof(double), SG_ACCESS_READ, 0};
+  sg_custom_desc desc = SG_CUSTOM_DESC_INIT;
+  desc.function = waiting_function::run, desc.user = &waits;
+  desc.operands = &operand, desc.operand_count = 1;
+  ASSERT_OK(sg_custom(context_, &desc, nullptr));
+  ASSERT_EQ(7u, waits.statuses.size());
+  for (const sg_status each : waits.statuses) EXPECT_STREQ("SG_STATUS_DEADLOCK", sg_status_name(each));
+  EXPECT_NE(std::string::npos, waits.message.find("function of a custom operation")) << waits.message;
+  gated.open();
+  ASSERT_OK(sg_context_synchronize(context_));
+  EXPECT_EQ(-1, waits.result) << "the refused GEMM was not submitted";
+  waits.pending = gated.get();
+  ASSERT_OK(sg_custom(context_, &desc, nullptr));
+  EXPECT_OK(waits.statuses[0]) << "a complete job has a status";
+}
+
 TEST_P(custom, follows_and_precedes_jobs_by_its_memory) {
   addition add;
   add.delay_ms = 20;  // a job that did not wait would be seen

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // A reader of memory that a failed job was to write fails too, until the application observes the failure or the memory
 // is written again.
+#include <cstdio>
 #include <cstring>
 #include <future>
+#include <string>
 
 #include "support/harness.hpp"
 
@@ -193,6 +195,71 @@ TEST_P(failures, gaps_of_a_later_writer_are_not_written_again) {
   ASSERT_OK(sg_gemm(context_, &gappy, nullptr));
   EXPECT_EQ(0, c[1]);
   EXPECT_STATUS(SG_STATUS_DEPENDENCY_FAILED, read(&c[1]));
+}
+
+// A job that failed for two reasons counts for both.
+TEST_P(failures, observing_a_job_observes_all_causes_of_its_failure) {
+  WITH_GATES();
+  double sum = 0, d[2] = {};
+  failed_writer(&c_[0]).reset();
+  failed_writer(&c_[1]).reset();
+  const sg_gemm_desc both = make_gemm(&c_[0], &c_[1], &sum, 1, 1, 1);
+  EXPECT_STATUS(SG_STATUS_DEPENDENCY_FAILED, sg_gemm(context_, &both, nullptr));
+  EXPECT_OK(read(&c_[0]));
+  EXPECT_OK(read(&c_[1]));
+
+  failed_writer(&c_[0]).reset();
+  failed_writer(&c_[1]).reset();
+  sg_graph *graph = nullptr;
+  ASSERT_OK(sg_graph_create(context_, &graph));
+  sg_submit record = SG_SUBMIT_INIT;
+  record.graph = graph;
+  for (int i = 0; i < 2; ++i) {
+    const sg_gemm_desc one = make_gemm(&c_[i], ones_, &d[i], 1, 1, 1);
+    ASSERT_OK(sg_gemm_async(context_, &one, &record, nullptr));
+  }
+  job run;
+  ASSERT_OK(sg_graph_run_async(graph, nullptr, run.out()));
+  EXPECT_STATUS(SG_STATUS_DEPENDENCY_FAILED, sg_job_wait(run, SG_FOREVER));
+  for (const double *each : {&c_[0], &c_[1], &d[0], &d[1]}) EXPECT_OK(read(each));
+  EXPECT_OK(sg_graph_release(graph));
+}
+
+sg_status fail_with_a_long_text(const sg_custom_call *call, void *) {
+  const std::string text = std::string(300, '.') + " the end of the text";
+  std::snprintf(call->message, call->message_size, "%s", text.c_str());
+  return SG_STATUS_BACKEND_FAILURE;
+}
+
+// The first failure in the order of submission decides, and its text is whole.
+TEST_P(failures, a_run_fails_as_its_first_failed_submission) {
+  buffer memory;
+  void *data = nullptr;
+  ASSERT_OK(sg_buffer_create(context_, 64 * sizeof(double), memory.out()));
+  ASSERT_OK(sg_buffer_data(memory, &data));
+  auto *const x = static_cast<double *>(data);
+  sg_graph *graph = nullptr;
+  ASSERT_OK(sg_graph_create(context_, &graph));
+  sg_submit record = SG_SUBMIT_INIT;
+  record.graph = graph;
+  const sg_custom_operand written = {x, sizeof *x, SG_ACCESS_WRITE, 0};
+  sg_custom_desc fails = SG_CUSTOM_DESC_INIT;
+  fails.function = fail_with_a_long_text, fails.operands = &written, fails.operand_count = 1;
+  ASSERT_OK(sg_custom_async(context_, &fails, &record, nullptr));
+  for (int i = 1; i < 20; ++i) {
+    const sg_gemm_desc reader = make_gemm(x + i - 1, x + 40, x + i, 1, 1, 1);
+    ASSERT_OK(sg_gemm_async(context_, &reader, &record, nullptr));
+  }
+  for (int round = 0; round < 40; ++round) {
+    job run;
+    ASSERT_OK(sg_graph_run_async(graph, nullptr, run.out()));
+    ASSERT_STATUS(SG_STATUS_BACKEND_FAILURE, sg_job_wait(run, SG_FOREVER)) << round;
+    char text[1000];
+    ASSERT_OK(sg_job_message(run, text, sizeof text));
+    ASSERT_NE(nullptr, std::strstr(text, "submission 0")) << text;
+    ASSERT_NE(nullptr, std::strstr(text, "the end of the text")) << text;
+  }
+  EXPECT_OK(sg_graph_release(graph));
 }
 
 TEST_P(failures, untracked_readers_do_not_fail) {

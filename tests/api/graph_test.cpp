@@ -97,6 +97,27 @@ TEST_P(graphs, streams_order_recorded_submissions) {
   EXPECT_EQ(expected, c);
 }
 
+// The flag is a promise about other jobs, so what the run itself consists of keeps its order.
+TEST_P(graphs, untracked_runs_keep_their_own_order) {
+  constexpr std::size_t n = 300;
+  const std::vector<double> a(n * n, 1);
+  std::vector<double> x(n * n), y(n * n);
+  record(make_gemm(a.data(), a.data(), x.data(), n, n, n));
+  double one = 1;
+  record(make_gemm(&x.back(), &one, &y.back(), 1, 1, 1));
+  record(make_gemm(&y.back(), &one, &y.front(), 1, 1, 1));
+  sg_submit untracked = SG_SUBMIT_INIT;
+  untracked.flags = SG_SUBMIT_UNTRACKED;
+  for (int round = 0; round < 10; ++round) {
+    std::fill(x.begin(), x.end(), -1);
+    y.front() = y.back() = -1;
+    job all;
+    ASSERT_OK(sg_graph_run_async(graph_, &untracked, all.out()));
+    ASSERT_OK(sg_job_wait(all, SG_FOREVER));
+    ASSERT_EQ(double(n), y.front()) << round;
+  }
+}
+
 TEST_P(graphs, many_small_gemms) {
   constexpr std::size_t count = 300, n = 9;
   std::vector<double> a(count * n * n), b(count * n * n), c(count * n * n, NAN);

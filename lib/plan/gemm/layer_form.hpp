@@ -42,8 +42,8 @@ class shared_layer_form {
 
 // `Form`: a value with ==, hash_of() and description_of().
 template <class Form>
-shared_layer_form share_form(const Form &form,
-                             schedule (*plan)(const Form &, const device_model &, int lanes, std::int64_t memory_limit)) {
+shared_layer_form share_form(const Form &form, schedule (*plan)(const Form &, const device_model &, int lanes,
+                                                                std::int64_t memory_limit)) {
   using planner = schedule (*)(const Form &, const device_model &, int, std::int64_t);
   struct shared final : layer_form {
     shared(const Form &given, planner by) : form(given), build(by) {}

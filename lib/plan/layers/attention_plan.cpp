@@ -14,13 +14,12 @@ using attention_builder = schedule (*)(const attention_form &, const device_mode
 
 schedule plan_blocks(const attention_form &f, const device_model &model, int lanes, std::int64_t memory_limit,
                      attention_builder build) {
-  return schedule_within(
-      memory_limit, f.workspace > 0 ? f.workspace : usual_attention_workspace(model, lanes), f.workspace == 0,
-      "an attention", [&](std::int64_t workspace) {
-        attention_form tried = f;
-        tried.workspace = workspace;
-        return build(tried, model, lanes);
-      });
+  return schedule_within(memory_limit, f.workspace > 0 ? f.workspace : usual_attention_workspace(model, lanes),
+                         f.workspace == 0, "an attention", [&](std::int64_t workspace) {
+                           attention_form tried = f;
+                           tried.workspace = workspace;
+                           return build(tried, model, lanes);
+                         });
 }
 
 }  // namespace

@@ -26,9 +26,9 @@ schedule plan_recurrent_backward(const recurrent_form &f, const device_model &mo
 
 std::size_t hash_of(const recurrent_form &f) noexcept {
   std::size_t hash = 0;
-  for (const std::int64_t x : {f.steps, f.batch, f.in, f.hidden, f.x.step, f.y.step, f.state_stride,
-                               std::int64_t{f.given}, std::int64_t{f.type} << 8 | std::int64_t{f.cell} << 4 |
-                                                          std::int64_t{f.reverse} << 1 | f.accumulate})
+  for (const std::int64_t x :
+       {f.steps, f.batch, f.in, f.hidden, f.x.step, f.y.step, f.state_stride, std::int64_t{f.given},
+        std::int64_t{f.type} << 8 | std::int64_t{f.cell} << 4 | std::int64_t{f.reverse} << 1 | f.accumulate})
     hash = (hash ^ static_cast<std::size_t>(x)) * 0x9E3779B97F4A7C15u;
   return hash ^ hash >> 32;
 }

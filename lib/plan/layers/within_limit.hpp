@@ -10,8 +10,8 @@
 
 namespace sg {
 
-// `build(workspace)` makes a schedule, or throws SG_STATUS_OUT_OF_MEMORY if the workspace is too small. Tries `workspace`
-// bytes and less, until the device memory is within the limit; if `may_grow`, also all of the limit. Throws
+// `build(workspace)` makes a schedule, or throws SG_STATUS_OUT_OF_MEMORY if the workspace is too small. Tries
+// `workspace` bytes and less, until the device memory is within the limit; if `may_grow`, also all of the limit. Throws
 // SG_STATUS_OUT_OF_MEMORY. `what`: the layer's name in the message.
 template <class Build>
 schedule schedule_within(std::int64_t memory_limit, std::int64_t workspace, bool may_grow, const char *what,

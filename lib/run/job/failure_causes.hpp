@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The causes of one job's failure, present or coming: failures in unobserved_failures. Most jobs have none, and most failed
-// ones have one.
+// The causes of one job's failure, present or coming: failures in unobserved_failures. Most jobs have none, and most
+// failed ones have one.
 #pragma once
 
 #include <algorithm>

@@ -150,8 +150,9 @@ void job::finish() noexcept {
     const bool one_clock = node->successor->pool == pool;
     const auto keep = one_clock ? ref<job_home>() : ref<job_home>::share(&node->successor->owner());
     const failure_causes unknown;
-    const failure_causes *const causes =
-        status == SG_STATUS_OK || !node->needs_success ? nullptr : one_clock ? &causes_ : &unknown;
+    const failure_causes *const causes = status == SG_STATUS_OK || !node->needs_success ? nullptr
+                                         : one_clock                                    ? &causes_
+                                                                                        : &unknown;
     node->successor->predecessor_completed(*node, was_issued, causes, one_clock ? end_ns() : 0);
     node = next;
   }

@@ -25,7 +25,8 @@ class job_limit {
       if (refuses_)
         throw error(SG_STATUS_BUSY, "%lld jobs are in flight, the context's limit", static_cast<long long>(most_));
       if (in_function_of_job())
-        throw error(SG_STATUS_DEADLOCK, "a function of a custom operation would wait: %lld jobs are in flight, the limit",
+        throw error(SG_STATUS_DEADLOCK,
+                    "a function of a custom operation would wait: %lld jobs are in flight, the limit",
                     static_cast<long long>(most_));
       waiting_.fetch_add(1);
       for (;;) {

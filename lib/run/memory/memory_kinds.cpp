@@ -15,9 +15,9 @@ memory_space memory_kinds::of_unknown(const void *memory, std::uint64_t bytes) c
     return counts ? memory_space(SG_MEMORY_PINNED) : seen;
   }
   if (range->owner == &known_) return memory_space::beyond();
-  const bool has_access = range->kind == range_kind::device &&
-                          (device_.unified() ? range->backend == &device_.ops()
-                                             : seen == SG_MEMORY_DEVICE || seen == SG_MEMORY_PEER);
+  const bool has_access =
+      range->kind == range_kind::device &&
+      (device_.unified() ? range->backend == &device_.ops() : seen == SG_MEMORY_DEVICE || seen == SG_MEMORY_PEER);
   if (!has_access) return memory_space::foreign();
   return inside ? seen : memory_space::beyond();
 }

@@ -11,7 +11,7 @@ void memory_map::add(const void *memory, std::uint64_t bytes, memory_space space
   added.lo_ = reinterpret_cast<std::uintptr_t>(memory);
   added.hi_ = added.lo_ + std::max<std::uint64_t>(bytes, 1);
   added.space_ = space;
-  const range_kind kind = stage                      ? range_kind::stage
+  const range_kind kind = stage                       ? range_kind::stage
                           : space == SG_MEMORY_PINNED ? range_kind::pinned
                                                       : range_kind::device;
   {

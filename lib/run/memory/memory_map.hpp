@@ -32,7 +32,7 @@ class memory_map {
   explicit memory_map(const sg_backend_ops *on = nullptr) noexcept : backend_(on) {}
   // `stage`: addresses without memory, of a pipeline's stage. Throws std::bad_alloc.
   void add(const void *memory, std::uint64_t bytes, memory_space space, bool stage = false);
-  void remove(const void *memory) noexcept;                               // before it is freed
+  void remove(const void *memory) noexcept;  // before it is freed
   // Whether `found` is valid for all of the bytes. Inline: called for each operand of a submission.
   bool holds(const memo &found, const void *memory, std::uint64_t bytes) const noexcept {
     const auto first = reinterpret_cast<std::uintptr_t>(memory);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ranges of addresses that contexts of this process own: device memory, pinned memory, and the addresses of pipelines'
-// stages, which have no memory. A context finds here what the others own.
+// The ranges of addresses that contexts of this process own: device memory, pinned memory, and the addresses of
+// pipelines' stages, which have no memory. A context finds here what the others own.
 #pragma once
 
 #include <algorithm>

@@ -11,8 +11,8 @@
 
 namespace sg {
 
-// Runs of `run` bytes, repeated in up to three dimensions, in any order and possibly on the same bytes. Nothing if `run`
-// or a count is 0.
+// Runs of `run` bytes, repeated in up to three dimensions, in any order and possibly on the same bytes. Nothing if
+// `run` or a count is 0.
 struct strided_bytes {
   struct dimension {
     std::int64_t count = 1, pitch = 0;  // bytes from one to the next; >= 0

@@ -95,7 +95,8 @@ void batch_maker::require_own_addresses(const pipeline_stage &stage, const std::
       const auto range =
           process_ranges::find(reinterpret_cast<const void *>(each.bytes.lo), each.bytes.hi - each.bytes.lo);
       if (range && range->kind == range_kind::stage)
-        throw error(SG_STATUS_INVALID_ARGUMENT, "%s accesses memory of a stage of another pipeline", stage.name.c_str());
+        throw error(SG_STATUS_INVALID_ARGUMENT, "%s accesses memory of a stage of another pipeline",
+                    stage.name.c_str());
     }
 }
 
@@ -104,11 +105,12 @@ void batch_maker::require_output(const pipeline_stage &stage, const std::vector<
   for (const submission &work : works) accesses.insert(accesses.end(), work.accesses.begin(), work.accesses.end());
   const auto output = footprint::rectangle(stage.output, stage.output_bytes, 1, stage.output_bytes);
   if (const auto unwritten = first_unwritten(output, accesses, false))
-    throw error(SG_STATUS_INVALID_ARGUMENT,
-                "%s has %zu operations, and none writes byte %llu of its output of %lld bytes: it would have the value of "
-                "another batch",
-                stage.name.c_str(), works.size(), static_cast<unsigned long long>(*unwritten - output.lo),
-                static_cast<long long>(stage.output_bytes));
+    throw error(
+        SG_STATUS_INVALID_ARGUMENT,
+        "%s has %zu operations, and none writes byte %llu of its output of %lld bytes: it would have the value of "
+        "another batch",
+        stage.name.c_str(), works.size(), static_cast<unsigned long long>(*unwritten - output.lo),
+        static_cast<long long>(stage.output_bytes));
 }
 
 void batch_maker::check(const pipeline_stage &stage, const std::vector<submission> &works) const {

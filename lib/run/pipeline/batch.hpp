@@ -97,8 +97,8 @@ class batch_maker {
 
   // Batch `number` of the pipeline with these buffers; `calls`: stages with functions are asked for this batch.
   batch_works make(const pipeline_memory &memory, std::int64_t number, const batch_ends &ends, bool calls);
-  // Throws SG_STATUS_INVALID_ARGUMENT if an operation accesses addresses of another stage, or beyond the ends of its own,
-  // or if none writes a byte of the output: it would have that of another batch.
+  // Throws SG_STATUS_INVALID_ARGUMENT if an operation accesses addresses of another stage, or beyond the ends of its
+  // own, or if none writes a byte of the output: it would have that of another batch.
   void check(const pipeline_stage &stage, const std::vector<submission> &works) const;
   // A copy of `bytes`.
   submission copy(char *to, memory_space to_space, char *from, memory_space from_space, std::int64_t bytes,

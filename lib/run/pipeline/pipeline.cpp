@@ -17,8 +17,8 @@ namespace {
 void require_no_stage(const void *memory, std::int64_t bytes, const char *name) {
   const auto range = process_ranges::find(memory, static_cast<std::uint64_t>(bytes));
   if (range && range->kind == range_kind::stage)
-    throw error(SG_STATUS_INVALID_ARGUMENT, "%s (%p) is an address of a pipeline's stage, which has no memory there", name,
-                memory);
+    throw error(SG_STATUS_INVALID_ARGUMENT, "%s (%p) is an address of a pipeline's stage, which has no memory there",
+                name, memory);
 }
 
 constexpr std::int64_t alignment_in_place = 64;  // of memory that the operations use where it is
@@ -168,7 +168,8 @@ void pipeline::prepare_in_turn() {
   release_graphs();
 }
 
-// Released buffers of complete jobs are free memory, as for a new buffer: the service thread may not have freed them yet.
+// Released buffers of complete jobs are free memory, as for a new buffer: the service thread may not have freed them
+// yet.
 pipeline_choice pipeline::within_free_memory() {
   constexpr std::int64_t longest_wait_ns = 100'000'000;
   for (const deadline enough(longest_wait_ns);;) {
