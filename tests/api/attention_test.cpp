@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstring>
 #include <functional>
+#include <utility>
 
 #include "support/heads_in_memory.hpp"
 
@@ -286,6 +287,30 @@ TEST_P(small_attention, statistics_and_the_bounded_workspace) {
   EXPECT_STATUS(SG_STATUS_OUT_OF_MEMORY, sg_attention(context_, &desc, nullptr));
   EXPECT_NE(nullptr, std::strstr(sg_last_error_message(), "need 4096 bytes of workspace; the limit is 512"))
       << sg_last_error_message();
+}
+
+// The scores of a query need 1024 bytes here. The plan uses as much of the context's memory as there is.
+TEST_P(attention, a_memory_limit_of_the_context_makes_smaller_blocks) {
+  sg_context_options limited = SG_CONTEXT_OPTIONS_INIT;
+  limited.device = GetParam();
+  limited.memory_limit = 512 << 10;
+  const context everything = std::move(context_);
+  ASSERT_OK(sg_context_create(&limited, context_.out()));
+  const shape s{2, 2, 2, 24, 100, 8, 8};
+  for (const std::uint64_t workspace : {std::uint64_t{0}, std::uint64_t{1} << 30, std::uint64_t{8} << 10})
+    check(s, SG_DTYPE_F64, [&](sg_attention_desc &desc) { desc.workspace = workspace; });
+}
+
+TEST_P(attention, without_tokens_any_stride_is_right) {
+  for (int missing = 0; missing < 4; ++missing) {
+    std::int64_t sizes[] = {2, 2, 3, 4};  // batch, heads, tokens, width
+    sizes[missing] = 0;
+    const auto [batch, heads, tokens, width] = sizes;
+    sg_attention_desc desc =
+        described({batch, heads, std::max<std::int64_t>(heads, 1), tokens, tokens, width, width}, SG_DTYPE_F64);
+    desc.q = desc.o = desc.k = desc.v = {nullptr, heads * tokens * width, tokens * width, width};
+    EXPECT_OK(sg_attention(context_, &desc, nullptr)) << missing;
+  }
 }
 
 TEST_P(small_attention, wrong_calls_name_the_field) {

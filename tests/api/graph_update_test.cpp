@@ -218,6 +218,69 @@ TEST_P(graph_updates, a_scale_and_add) {
   EXPECT_EQ((std::array<double, 4>{18, 20, 22, 24}), fetch(3));
 }
 
+// The limit of the stream, which the plans depend on, stays that of the recording.
+TEST_P(graph_updates, layers_on_a_limited_stream) {
+  owned<sg_stream, sg_stream_release> limited;
+  const sg_status made = sg_stream_create_limited(context_, 0, 1, limited.out());
+  if (made == SG_STATUS_UNSUPPORTED) GTEST_SKIP() << sg_last_error_message();
+  ASSERT_OK(made);
+  constexpr std::int64_t tokens = 256, width = 16;
+  constexpr std::uint64_t size = tokens * width * sizeof(double);
+  buffer memory;
+  void *data = nullptr;
+  ASSERT_OK(sg_buffer_create(context_, 4 * size, memory.out()));
+  ASSERT_OK(sg_buffer_data(memory, &data));
+  const auto heads = [&](int i) { return sg_heads{static_cast<char *>(data) + std::uint64_t(i) * size, 0, 0, width}; };
+  sg_attention_desc attention = SG_ATTENTION_DESC_INIT;
+  attention.dtype = SG_DTYPE_F64;
+  attention.batch = attention.heads = attention.kv_heads = 1;
+  attention.queries = attention.keys = tokens, attention.width = attention.value_width = width;
+  attention.q = heads(0), attention.k = heads(1), attention.v = heads(2), attention.o = heads(3);
+  sg_recurrent_desc recurrent = SG_RECURRENT_DESC_INIT;
+  recurrent.dtype = SG_DTYPE_F64;
+  recurrent.steps = 4, recurrent.batch = 8, recurrent.in = recurrent.hidden = 4;
+  recurrent.x = {data, 32, 4}, recurrent.y = {static_cast<char *>(data) + size, 32, 4};
+  recurrent.w_ih = static_cast<char *>(data) + 2 * size, recurrent.w_hh = static_cast<char *>(data) + 3 * size;
+  record_.stream = limited;
+  ASSERT_OK(sg_attention_async(context_, &attention, &record_, nullptr));
+  ASSERT_OK(sg_recurrent_async(context_, &recurrent, &record_, nullptr));
+  sg_operation_desc desc = SG_OPERATION_DESC_INIT;
+  desc.operation = SG_OPERATION_ATTENTION, desc.attention = &attention;
+  EXPECT_OK(sg_graph_update(graph_, 0, &desc));
+  desc.operation = SG_OPERATION_RECURRENT, desc.recurrent = &recurrent;
+  EXPECT_OK(sg_graph_update(graph_, 1, &desc));
+  run();
+}
+
+// A sum over no rows is 0, or adds nothing.
+TEST_P(graph_updates, gradients_of_no_rows) {
+  sg_linear_backward_desc of = SG_LINEAR_BACKWARD_DESC_INIT;
+  const auto matrix = [](void *at, std::int64_t rows, std::int64_t cols) {
+    return sg_matrix{at, rows, cols, 0, SG_DTYPE_F64, SG_LAYOUT_ROW_MAJOR};
+  };
+  of.dy = matrix(nullptr, 0, 2), of.x = matrix(nullptr, 0, 2);
+  of.dw = matrix(at(1), 2, 2);
+  of.dbias = at(2), of.dbias_dtype = SG_DTYPE_F64;
+  sg_operation_desc desc = SG_OPERATION_DESC_INIT;
+  desc.operation = SG_OPERATION_LINEAR_BACKWARD, desc.linear_backward = &of;
+  for (const std::int32_t recorded : {1, 0}) {
+    of.accumulate = recorded;
+    ASSERT_OK(sg_linear_backward_async(context_, &of, &record_, nullptr));
+  }
+  for (const std::int32_t index : {0, 1})
+    for (const std::int32_t accumulate : {0, 1, 1, 0, 1}) {
+      of.accumulate = accumulate;
+      ASSERT_OK(sg_graph_update(graph_, index, &desc)) << index << accumulate;
+    }
+  run();
+  EXPECT_EQ(initial(1), fetch(1));
+  of.accumulate = 0;
+  ASSERT_OK(sg_graph_update(graph_, 0, &desc));
+  run();
+  EXPECT_EQ((std::array<double, 4>{}), fetch(1));
+  EXPECT_EQ((std::array<double, 4>{0, 0, initial(2)[2], initial(2)[3]}), fetch(2));
+}
+
 TEST_P(graph_updates, a_run_of_a_plan) {
   const sg_gemm_desc first = gemm(0, 1, 2), second = gemm(3, 4, 5);
   sg_plan *plan = nullptr;

@@ -5,7 +5,10 @@
 #include <cstring>
 #include <future>
 #include <random>
+#include <stdexcept>
+#include <string>
 #include <thread>
+#include <tuple>
 
 #include "support/harness.hpp"
 #include "support/sanitizers.hpp"
@@ -487,6 +490,121 @@ TEST_P(pipelines, a_function_records_each_batch) {
   own.reenters = made;
   EXPECT_STATUS(SG_STATUS_UNSUPPORTED, sg_pipeline_push(made, x.data(), y.data(), nullptr));
   EXPECT_EQ(SG_STATUS_DEADLOCK, own.nested);
+}
+
+// What a stage does not write would be the data of another batch.
+struct incomplete {
+  sg_context *context;
+  std::int64_t incomplete_batch;
+  std::uint64_t bytes;  // that this batch writes
+  static sg_status record(const sg_stage *stage, void *user) {
+    const auto &own = *static_cast<incomplete *>(user);
+    sg_submit submit = SG_SUBMIT_INIT;
+    submit.graph = stage->graph;
+    const std::uint64_t bytes = stage->batch == own.incomplete_batch ? own.bytes : 4 * sizeof(double);
+    return bytes == 0 ? SG_STATUS_OK : sg_copy_async(own.context, stage->output, stage->input, bytes, &submit, nullptr);
+  }
+};
+
+TEST_P(pipelines, each_byte_of_an_output_is_written_in_each_batch) {
+  sg_pipeline_options options = SG_PIPELINE_OPTIONS_INIT;
+  options.input_bytes = 4 * sizeof(double);
+  sg_stage_desc desc = SG_STAGE_DESC_INIT;
+  desc.name = "partly";
+  desc.output_bytes = desc.workspace_bytes = options.input_bytes;
+  for (const std::uint64_t bytes : {0, 8, 24, 31}) {
+    incomplete own{context_, 1, bytes};
+    desc.function = incomplete::record, desc.user = &own;
+    pipeline made;
+    ASSERT_OK(sg_pipeline_create(context_, &options, made.out()));
+    ASSERT_OK(sg_pipeline_add_stage(made, &desc, nullptr));
+    const doubles x = {3, 4, 5, 6};
+    doubles y(4), untouched(4, 7);
+    ASSERT_OK(sg_pipeline_push(made, x.data(), y.data(), nullptr));
+    EXPECT_EQ(x, y);
+    EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_pipeline_push(made, x.data(), untouched.data(), nullptr)) << bytes;
+    EXPECT_NE(nullptr, std::strstr(sg_last_error_message(), "partly")) << sg_last_error_message();
+    EXPECT_NE(nullptr, std::strstr(sg_last_error_message(), ("none writes byte " + std::to_string(bytes)).c_str()))
+        << sg_last_error_message();
+    EXPECT_EQ(doubles(4, 7), untouched);
+    own.incomplete_batch = -2;
+    EXPECT_OK(sg_pipeline_push(made, x.data(), y.data(), nullptr));
+  }
+  desc.function = nullptr;
+  for (const bool to_output : {false, true}) {
+    pipeline made;
+    sg_stage stage = SG_STAGE_INIT;
+    ASSERT_OK(sg_pipeline_create(context_, &options, made.out()));
+    ASSERT_OK(sg_pipeline_add_stage(made, &desc, &stage));
+    sg_submit submit = SG_SUBMIT_INIT;
+    submit.graph = stage.graph;
+    ASSERT_OK(sg_copy_async(context_, stage.workspace, stage.input, 32, &submit, nullptr));
+    if (to_output) {  // by two matrices of which each has every second element
+      sg_gemm_desc halves = SG_GEMM_DESC_INIT;
+      halves.a = halves.b = {stage.workspace, 1, 1, 0, SG_DTYPE_F64, SG_LAYOUT_ROW_MAJOR};
+      halves.c = {stage.output, 1, 1, 0, SG_DTYPE_F64, SG_LAYOUT_ROW_MAJOR};
+      halves.batch = 2, halves.stride_c = 2;
+      ASSERT_OK(sg_gemm_async(context_, &halves, &submit, nullptr));
+      EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_pipeline_prepare(made, nullptr)) << "every second is missing";
+      halves.c.data = static_cast<double *>(stage.output) + 1;
+      ASSERT_OK(sg_gemm_async(context_, &halves, &submit, nullptr));
+      EXPECT_OK(sg_pipeline_prepare(made, nullptr));
+    } else {
+      EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_pipeline_prepare(made, nullptr));
+    }
+  }
+}
+
+struct returns {
+  std::int32_t status;
+  bool throws;
+  static sg_status record(const sg_stage *, void *user) {
+    const auto &own = *static_cast<returns *>(user);
+    if (own.throws) throw std::runtime_error("thrown by a stage");
+    return static_cast<sg_status>(own.status);
+  }
+};
+
+TEST_P(pipelines, a_function_fails_with_known_statuses_only) {
+  sg_pipeline_options options = SG_PIPELINE_OPTIONS_INIT;
+  options.input_bytes = 8;
+  sg_stage_desc desc = SG_STAGE_DESC_INIT;
+  desc.name = "odd";
+  desc.output_bytes = 8;
+  desc.function = returns::record;
+  for (const auto &[given, throws, expected] :
+       {std::tuple<std::int32_t, bool, sg_status>{SG_STATUS_NOT_READY, false, SG_STATUS_BACKEND_FAILURE},
+        {SG_STATUS_TIMEOUT, false, SG_STATUS_BACKEND_FAILURE},
+        {77, false, SG_STATUS_BACKEND_FAILURE},
+        {INT32_MIN, false, SG_STATUS_BACKEND_FAILURE},
+        {-1000, false, SG_STATUS_BACKEND_FAILURE},
+        {SG_STATUS_OUT_OF_MEMORY, false, SG_STATUS_OUT_OF_MEMORY},
+        {SG_STATUS_CANCELLED, false, SG_STATUS_CANCELLED},
+        {0, true, SG_STATUS_BACKEND_FAILURE}}) {
+    returns own{given, throws};
+    desc.user = &own;
+    pipeline made;
+    ASSERT_OK(sg_pipeline_create(context_, &options, made.out()));
+    ASSERT_OK(sg_pipeline_add_stage(made, &desc, nullptr));
+    EXPECT_STATUS(expected, sg_pipeline_prepare(made, nullptr)) << given;
+    EXPECT_NE(nullptr, std::strstr(sg_last_error_message(), throws ? "thrown by a stage" : "the function of odd"))
+        << sg_last_error_message();
+  }
+}
+
+TEST_P(pipelines, memory_of_a_released_pipeline_is_free_for_the_next) {
+  sg_context_options limited = SG_CONTEXT_OPTIONS_INIT;
+  limited.device = GetParam();
+  limited.memory_limit = 3 << 20;
+  context own;
+  ASSERT_OK(sg_context_create(&limited, own.out()));
+  for (int round = 0; round < 50; ++round) {
+    network_options options;
+    options.widths = {256, 256, 256};  // 1 MiB of weights
+    const network net(own, options);
+    ASSERT_OK(sg_pipeline_prepare(net, nullptr)) << round;
+    push_and_check(net, 1, SG_MEMORY_PAGEABLE, SG_MEMORY_PAGEABLE);
+  }
 }
 
 TEST_P(pipelines, weights_that_do_not_fit_are_streamed) {
