@@ -64,6 +64,14 @@ sg_status sg_queue_next_batch(sg_queue *queue, sg_completion *out_completions, i
   return call == SG_STATUS_OK ? result : call;
 }
 
+sg_status sg_queue_set_observing(sg_queue *queue, int32_t observes) {
+  return guarded([&] {
+    const auto of = queue_of(queue);
+    sg::require_range(observes, 0, 1, "observes");
+    of->set_observing(observes != 0);
+  });
+}
+
 sg_status sg_queue_close(sg_queue *queue) {
   return guarded([&] { queue_of(queue)->close(); });
 }

@@ -36,6 +36,11 @@ class failures : public on_each_device {
     const sg_gemm_desc desc = make_gemm(from, ones_, to ? to : &own, 1, 1, 1);
     return sg_gemm(context_, &desc, &options);
   }
+  // Of any memory.
+  sg_status read_anywhere(const double *from) {
+    double own = 0;
+    return sg_copy(context_, &own, from, sizeof own, nullptr);
+  }
   void write(double *to, std::int64_t n = 1) {
     const sg_gemm_desc desc = make_gemm(ones_, ones_, to, 1, n, 1);
     ASSERT_OK(sg_gemm(context_, &desc, nullptr));
@@ -124,6 +129,27 @@ TEST_P(failures, a_completion_taken_from_the_queue_observes_the_failure) {
   ASSERT_OK(sg_queue_next_batch(completions, &seen, 1, SG_FOREVER, &count));
   EXPECT_EQ(SG_STATUS_CANCELLED, seen.status);
   EXPECT_OK(read(c_));
+}
+
+// For a runtime that collects completions before its application asks for them.
+TEST_P(failures, a_queue_may_leave_failures_unobserved) {
+  WITH_GATES();
+  queue completions;
+  ASSERT_OK(sg_queue_create(context_, completions.out()));
+  ASSERT_OK(sg_queue_set_observing(completions, 0));
+  const job writer = failed_writer(c_, 1, completions);
+  sg_completion seen{};
+  std::int32_t count = 0;
+  ASSERT_OK(sg_queue_next_batch(completions, &seen, 1, SG_FOREVER, &count));
+  EXPECT_EQ(SG_STATUS_CANCELLED, seen.status);
+  job reader;
+  const sg_gemm_desc desc = make_gemm(c_, ones_, &c_[2], 1, 1, 1);
+  ASSERT_OK(sg_gemm_async(context_, &desc, nullptr, reader.out()));
+  ASSERT_OK(sg_context_synchronize(context_));
+  EXPECT_EQ(5, c_[2]) << "it did not run";
+  EXPECT_STATUS(SG_STATUS_CANCELLED, sg_job_query(writer)) << "now the application has asked";
+  EXPECT_OK(read(c_));
+  EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_queue_set_observing(completions, 2));
 }
 
 TEST_P(failures, a_callback_observes_the_failure_before_it_runs) {
@@ -260,6 +286,46 @@ TEST_P(failures, a_run_fails_as_its_first_failed_submission) {
     ASSERT_NE(nullptr, std::strstr(text, "the end of the text")) << text;
   }
   EXPECT_OK(sg_graph_release(graph));
+}
+
+// A GEMM that has nothing to do accesses nothing: only `after` makes it depend on a job.
+TEST_P(failures, a_gemm_without_work_depends_on_what_it_names_only) {
+  WITH_GATES();
+  buffer memory;
+  void *data = nullptr;
+  ASSERT_OK(sg_buffer_create(context_, 64, memory.out()));
+  ASSERT_OK(sg_buffer_data(memory, &data));
+  for (double *const c : {c_, static_cast<double *>(data)}) {
+    sg_gemm_desc nothing = make_gemm(ones_, ones_, c, 1, 1, 0), scaled = make_gemm(ones_, ones_, c, 1, 1, 1);
+    nothing.beta = {1, 0};
+    scaled.alpha = {0, 0}, scaled.beta = {1, 0};
+    for (const sg_gemm_desc *each : {&nothing, &scaled}) {
+      failed_writer(c).reset();
+      EXPECT_OK(sg_gemm(context_, each, nullptr));
+      sg_gemm_desc grouped[2] = {*each, make_gemm(ones_, ones_, &c_[2], 1, 1, 1)};
+      job both;
+      ASSERT_OK(sg_gemm_grouped_async(context_, grouped, 2, nullptr, both.out()));
+      EXPECT_OK(sg_job_wait(both, SG_FOREVER));
+      EXPECT_STATUS(SG_STATUS_DEPENDENCY_FAILED, read_anywhere(c)) << "it has not written c";
+      for (const bool in_flight : {true, false}) {
+        gated_job gated(context_);
+        sg_job *const first = gated.get();
+        sg_submit behind_gate = SG_SUBMIT_INIT, options = SG_SUBMIT_INIT;
+        behind_gate.after = &first, behind_gate.after_count = 1;
+        job fails, after;
+        const sg_gemm_desc writes = make_gemm(ones_, ones_, c, 1, 1, 1);
+        ASSERT_OK(sg_gemm_async(context_, &writes, &behind_gate, fails.out()));
+        ASSERT_OK(sg_job_cancel(fails));
+        if (!in_flight) gated.open();
+        if (!in_flight) EXPECT_STATUS(SG_STATUS_CANCELLED, sg_job_wait(fails, SG_FOREVER));
+        sg_job *const named = fails;
+        options.after = &named, options.after_count = 1;
+        ASSERT_OK(sg_gemm_async(context_, each, &options, after.out()));
+        gated.open();
+        EXPECT_STATUS(SG_STATUS_DEPENDENCY_FAILED, sg_job_wait(after, SG_FOREVER)) << in_flight;
+      }
+    }
+  }
 }
 
 TEST_P(failures, untracked_readers_do_not_fail) {

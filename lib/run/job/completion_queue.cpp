@@ -80,7 +80,7 @@ sg_status completion_queue::next_batch(sg_completion *out, std::int32_t capacity
     out[count] = {last->tag, last->status(), 0, ""};
     copy_text(out[count].message, sizeof out[count].message, last->message());
     last->owner().host_has_seen(last->end_ns());
-    last->mark_observed();
+    if (observes_.load(std::memory_order_relaxed)) last->mark_observed();
     first_ = last->next_completion;
   }
   last->next_completion = nullptr;

@@ -23,6 +23,8 @@ class completion_queue final : public object {
   void post(ref<job> completed) noexcept;
   // SG_STATUS_OK with at least one, SG_STATUS_TIMEOUT, or SG_STATUS_CANCELLED when closed and empty.
   sg_status next_batch(sg_completion *out, std::int32_t capacity, const deadline &until, std::int32_t &count) noexcept;
+  // Whether a collected completion counts as observed by the application.
+  void set_observing(bool observes) noexcept { observes_.store(observes, std::memory_order_relaxed); }
   void close() noexcept;
   int descriptor();  // Throws sg::error.
 
@@ -33,6 +35,7 @@ class completion_queue final : public object {
   const ref<job_home> owner_;  // may be empty
   std::mutex lock_;
   job *first_ = nullptr, *last_ = nullptr;
+  std::atomic<bool> observes_{true};
   bool closed_ = false;
   int fd_ = -1;  // an eventfd, made on the first request
   bool fd_readable_ = false;
