@@ -29,10 +29,10 @@ run() { # its name, and the command
 }
 
 run conformance "$(program conformance)"
-for topic in attention attention_backward axpby bad_gemm bad_input blocking callback conv convert copy deadline dispatch downcast epilogue failure fair_share footprint foreign_memory gather im2col \
-  gemm_grouped gemm_plans gemm_rules gemm_types graph graph_update interleaved job label layers linear metrics order overlap partition pipeline \
+for topic in alignment attention attention_backward axpby bad_gemm bad_input blocking callback conv convert copy deadline dispatch downcast epilogue failure fair_share footprint foreign_memory gather im2col \
+  gemm_grouped gemm_plans gemm_rules gemm_types graph graph_update interleaved job label layers limits linear metrics order overlap partition pipeline \
   plan queue recurrent \
-  repeat staging stream textbook trace; do
+  repeat rounding staging stream textbook trace; do
   run $topic "$(program api_tests)" $topic
 done
 run interop "$(program interop_test)"
@@ -47,7 +47,7 @@ done
 # The library's own kernels: reductions, epilogues, splits, pointers, layers, recurrent cells, conversions of f8 and i8, narrow copies.
 own='*reduc*:*f8*:*i8*:*gemm_group*:*short_compute*:*every_direction_and_pitch*:*layers*:*convert*:*rotary*:*gather*:*windows*:*cells*:*softmax_backward*'
 run "memcheck of conformance $own" compute-sanitizer --tool memcheck --error-exitcode 9 "$(program conformance)" --gtest_filter="$own"
-for topic in attention attention_backward axpby conv convert gather graph im2col layers linear partition recurrent; do
+for topic in alignment attention attention_backward axpby conv convert gather graph im2col layers limits linear partition recurrent rounding; do
   run "memcheck of $topic" compute-sanitizer --tool memcheck --error-exitcode 9 "$(program api_tests)" $topic
 done
 own='*reduc*:*every_value_of_f8*:*f8_compute*:*gemm_group*:*layers*special*'

@@ -332,7 +332,7 @@ typedef struct sg_backend_im2col {
   sg_backend_windows of;     /**< Images and matrix. */
   const void *x;             /**< The images; read. */
   void *matrix;              /**< The result; does not overlap the images. */
-  int32_t element_bytes;     /**< 1, 2, 4, 8 or 16; those of 16 are aligned to 8. */
+  int32_t element_bytes;     /**< 1, 2, 4, 8 or 16; those of 8 and 16 may be aligned to half of that. */
   uint32_t reserved;         /**< 0. */
 } sg_backend_im2col;
 

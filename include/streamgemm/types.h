@@ -118,14 +118,29 @@ typedef enum sg_link_class {
 /** Entries of sg_device_info.peers. Since 0.2. */
 #define SG_MAX_PEERS 16
 
-/** Function that is applied to each element of a result after the whole sum. A NaN stays a NaN. */
+/**
+ * Function that is applied to each element of a result after the whole sum. Its values are those of the sg_function of the
+ * same name.
+ */
 typedef enum sg_activation {
   SG_ACTIVATION_NONE = 0, /**< Nothing. */
   SG_ACTIVATION_RELU = 1, /**< max(x, 0). Real and integer results. */
   SG_ACTIVATION_GELU = 2  /**< x/2 * (1 + tanh(sqrt(2/pi) * (x + 0.044715 x^3))), as cuBLASLt's. Real results. */
 } sg_activation;
 
-/** Function of elements, of sg_elementwise_desc. A NaN stays a NaN; at minus infinity they have their limits. Since 0.2. */
+/**
+ * Function of elements, of sg_elementwise_desc. At the ends of the range a function f and its derivative f' have their limits:
+ *
+ * | f                    | f(-inf) | f(+inf) | f'(-inf) | f'(+inf) |
+ * |----------------------|---------|---------|----------|----------|
+ * | relu                 | 0       | +inf    | 0        | 1        |
+ * | gelu, gelu erf, silu | 0       | +inf    | 0        | 1        |
+ * | sigmoid              | 0       | 1       | 0        | 0        |
+ * | tanh                 | -1      | 1       | 0        | 0        |
+ *
+ * f and f' of a NaN are NaN. Sums and products, those of gradients too, are IEEE 754's: NaN with a NaN, and infinity times 0
+ * is NaN. A zero may have either sign. Since 0.2.
+ */
 typedef enum sg_function {
   SG_FUNCTION_RELU = 1,     /**< max(a, 0). */
   SG_FUNCTION_GELU = 2,     /**< a/2 * (1 + tanh(sqrt(2/pi) * (a + 0.044715 a^3))), as SG_ACTIVATION_GELU. */
@@ -136,12 +151,12 @@ typedef enum sg_function {
   SG_FUNCTION_ADD = 7,      /**< a + b: two operands. */
   SG_FUNCTION_MULTIPLY = 8, /**< a * b: two operands. */
   SG_FUNCTION_RELU_GRADIENT = 9,      /**< a * f'(b), where f is relu, and f'(0) is 0: a is the gradient of f's result, b is
-                                           f's operand. At infinite b the limits of f'. */
-  SG_FUNCTION_GELU_GRADIENT = 10,     /**< Likewise of gelu. */
-  SG_FUNCTION_GELU_ERF_GRADIENT = 11, /**< Likewise of gelu erf. */
-  SG_FUNCTION_SILU_GRADIENT = 12,     /**< Likewise of silu. */
-  SG_FUNCTION_SIGMOID_GRADIENT = 13,  /**< Likewise of sigmoid. */
-  SG_FUNCTION_TANH_GRADIENT = 14      /**< Likewise of tanh. */
+                                           f's operand. */
+  SG_FUNCTION_GELU_GRADIENT = 10,     /**< a * f'(b), where f is gelu. */
+  SG_FUNCTION_GELU_ERF_GRADIENT = 11, /**< a * f'(b), where f is gelu erf. */
+  SG_FUNCTION_SILU_GRADIENT = 12,     /**< a * f'(b), where f is silu. */
+  SG_FUNCTION_SIGMOID_GRADIENT = 13,  /**< a * f'(b), where f is sigmoid. */
+  SG_FUNCTION_TANH_GRADIENT = 14      /**< a * f'(b), where f is tanh. */
 } sg_function;
 
 /** Which elements a softmax leaves out. Since 0.2. */

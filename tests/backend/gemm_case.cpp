@@ -53,7 +53,7 @@ real activated(sg_activation activation, real x) {
   if (activation == SG_ACTIVATION_RELU) return x < 0 ? 0 : x;
   if (activation == SG_ACTIVATION_NONE) return x;
   const real root_2_over_pi = 0.797884560802865355879892119868763737L;
-  return x / (1 + std::exp(-2 * root_2_over_pi * (x + 0.044715L * x * x * x)));
+  return std::isinf(x) && x < 0 ? 0 : x / (1 + std::exp(-2 * root_2_over_pi * (x + 0.044715L * x * x * x)));
 }
 
 // The slope of GELU is nowhere above 1.13; header gemm.h allows 8 units of x besides.

@@ -160,7 +160,6 @@ expected derivative_of(sg_function gradient, real b, real u) {
 expected of_function(sg_function function, real a, real b, real u) {
   if (function >= SG_FUNCTION_RELU_GRADIENT) {
     const expected d = derivative_of(function, b, u);
-    if (function == SG_FUNCTION_RELU_GRADIENT && d.value == 0) return {0, 0};
     return {a * d.value, std::abs(a) * d.error + u * std::abs(a * d.value)};
   }
   const auto sigmoid = [](real x) { return 1 / (1 + std::exp(-x)); };

@@ -160,6 +160,8 @@ class windows : public conformance {
     what.of = w, what.type = type, what.activation = activation, what.out_channels = std::int32_t(outputs);
     const std::int64_t of_image = std::int64_t{w.out_h} * w.out_w;
     what.y_image = outputs * of_image;
+    memory at_bias(dev(), outputs * size_of(type));
+    what.bias = has_bias ? at_bias.data() : nullptr;
     if (!dev()->supports(what.header)) return;
     ++convolved_;
     host_operand x(type, w.images * w.image, 1, 0, 1), y(type, w.images * what.y_image, 1, 0, 1);
@@ -185,12 +187,11 @@ class windows : public conformance {
           wanted[std::size_t(to)] = activation == SG_ACTIVATION_RELU && sum < 0 ? 0 : sum;
         }
     memory at_x(dev(), std::int64_t(x.bytes.size())), at_y(dev(), std::int64_t(y.bytes.size()));
-    memory at_w(dev(), std::int64_t(filters.bytes.size())), at_bias(dev(), std::int64_t(bias.bytes.size()));
+    memory at_w(dev(), std::int64_t(filters.bytes.size()));
     at_x.write(stream_, x.bytes.data());
     at_w.write(stream_, filters.bytes.data());
     at_bias.write(stream_, bias.bytes.data());
     what.x = at_x.data(), what.w = at_w.data(), what.y = at_y.data();
-    what.bias = has_bias ? at_bias.data() : nullptr;
     run(what);
     at_y.read(stream_, y.bytes.data());
     for (std::int64_t i = 0; i < y.rows; ++i)

@@ -35,9 +35,10 @@ struct operand_case {
   bool says_ld = false;  // sets the leading dimension where 0 would do
   memory where = memory::ordinary;
   item_form items = item_form::strided;
-  std::int64_t gap = 0;     // elements between items; of overlapping ones the stride itself
-  std::int64_t offset = 0;  // elements before the first item, aligned for one element only
-  bool at_start = false;    // ordinary memory: starts right after an unreadable page
+  std::int64_t gap = 0;             // elements between items; of overlapping ones the stride itself
+  std::int64_t offset = 0;          // elements before the first item, aligned for one element only
+  bool half_an_element_on = false;  // complex elements are aligned to their parts only
+  bool at_start = false;            // ordinary memory: starts right after an unreadable page
 
   bool operator==(const operand_case &) const = default;
 };

@@ -78,6 +78,7 @@ class drawing {
                           : item_form::overlapping;
     x.gap = chance(40) ? 0 : below(chance(70) ? 12 : 200);
     x.offset = chance(50) ? 0 : below(20);
+    x.half_an_element_on = chance(30);
     x.at_start = chance(30);
     return x;
   }

@@ -11,7 +11,10 @@ namespace sg_test::random_tests {
 placed_operand::placed_operand(arena &memory, const operand_case &where, const extent_of_operand &extent, sg_dtype type)
     : extent_(extent), type_(type) {
   const std::int64_t size = sg_dtype_size(type);
-  block_ = memory.take(where, static_cast<std::size_t>(extent.elements * size));
+  const std::int64_t before = where.half_an_element_on && is_complex_type(type) ? size / 2 : 0;
+  block_ = memory.take(where, static_cast<std::size_t>(before + extent.elements * size));
+  block_.image += before, block_.address = static_cast<char *>(block_.address) + before;
+  block_.size -= static_cast<std::size_t>(before);
   if (extent.form != item_form::pointers) return;
   for (std::int64_t item = 0; item < extent.items; ++item)
     pointers_.push_back(static_cast<char *>(block_.address) + extent.start(item) * size);

@@ -107,8 +107,10 @@ class writer {
   bool ends_by_guards() const { return seen_.what.rfind("crashes", 0) == 0; }
 
   // Memory for an operand: NAME on the host, and d_NAME as passed to the library.
-  std::string allocation(const char *type, const char *name, const operand_case &x, std::int64_t bytes) {
-    const auto size = static_cast<long_long>(std::max<std::int64_t>(bytes, 1));
+  // `before`: bytes in front of the operand, of one `type` or none.
+  std::string allocation(const char *type, const char *name, const operand_case &x, std::int64_t bytes,
+                         std::int64_t before = 0) {
+    const auto size = static_cast<long_long>(std::max<std::int64_t>(before + bytes, 1));
     std::string text = format("  %s *%s%d", type, name, step_);
     if (ends_by_guards() && x.where == memory::ordinary)
       text += format(" = guarded(%lld);", size);
@@ -117,17 +119,19 @@ class writer {
     else
       text += format(" = malloc(%lld);", size);
     if (x.where == memory::registered) text += format(" sg_host_register(x, %s%d, %lld);", name, step_, size);
-    return text + format(" memset(%s%d, 0xff, %lld);", name, step_, size);
+    text += format(" memset(%s%d, 0xff, %lld);", name, step_, size);
+    return before > 0 ? text + format(" %s%d += 1;", name, step_) : text;
   }
 
   // Device memory is filled from the host's.
-  void upload(const char *type, const char *name, const operand_case &x, std::int64_t bytes) {
+  void upload(const char *type, const char *name, const operand_case &x, std::int64_t bytes, std::int64_t before = 0) {
     const auto size = static_cast<long_long>(std::max<std::int64_t>(bytes, 1));
     if (x.where != memory::device) return;
     line(
         "  sg_buffer *u_%s%d; %s *d_%s%d; sg_buffer_create(x, %lld, &u_%s%d); sg_buffer_data(u_%s%d, (void "
         "**)&d_%s%d);",
-        name, step_, type, name, step_, size, name, step_, name, step_, name, step_);
+        name, step_, type, name, step_, size + static_cast<long_long>(before), name, step_, name, step_, name, step_);
+    if (before > 0) line("  d_%s%d += 1;", name, step_);
     line("  sg_copy(x, d_%s%d, %s%d, %lld, 0);", name, step_, name, step_, size);
   }
 
@@ -146,7 +150,8 @@ class writer {
                sg_dtype type, bool has_values) {
     const std::int64_t size = sg_dtype_size(type), n = is_complex_type(type) ? 2 : 1;
     const std::string values = has_values ? table(p, type, which) : "";
-    std::string text = allocation(c_type(type), name, x, e.elements * size);
+    const std::int64_t before = x.half_an_element_on && is_complex_type(type) ? size / 2 : 0;
+    std::string text = allocation(c_type(type), name, x, e.elements * size, before);
     if (has_values) {
       const std::int64_t items = e.form == item_form::shared ? 1 : e.items;
       text += format(" FILL(%s%d, %s, %uu, %lld, %lld, %lld, %lld, %lld, %lld);", name, step_, values.c_str(),
@@ -158,7 +163,7 @@ class writer {
                        long_long{size});
     }
     line("%s", text.c_str());
-    upload(c_type(type), name, x, e.elements * size);
+    upload(c_type(type), name, x, e.elements * size, before);
     if (e.form != item_form::pointers) return;
     line("  void *p_%s%d[%lld]; for (int i = 0; i < %lld; i++) p_%s%d[i] = %s%s%d + %lld + (%lld - i) * %lld;", name,
          step_, long_long{e.items}, long_long{e.items}, name, step_, at(x), name, step_, long_long{e.offset * n},

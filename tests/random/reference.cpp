@@ -45,7 +45,7 @@ long double activated(sg_activation activation, long double x) {
   if (std::isnan(x) || activation == SG_ACTIVATION_NONE) return x;
   if (activation == SG_ACTIVATION_RELU) return x < 0 ? 0 : x;
   const long double root_2_over_pi = 0.797884560802865355879892119868763737L;
-  return x / (1 + std::exp(-2 * root_2_over_pi * (x + 0.044715L * x * x * x)));
+  return std::isinf(x) && x < 0 ? 0 : x / (1 + std::exp(-2 * root_2_over_pi * (x + 0.044715L * x * x * x)));
 }
 
 // A component in a real type.

@@ -19,6 +19,7 @@ void for_operand(std::vector<change> &all, std::size_t step, operand_case gemm_c
   });
   add([](operand_case &x) { x.items = item_form::strided; });
   add([](operand_case &x) { x.offset = 0; });
+  add([](operand_case &x) { x.half_an_element_on = false; });
   add([](operand_case &x) { x.gap = 0; });
   add([](operand_case &x) { x.gap /= 2; });
   add([](operand_case &x) { x.pad = 0; });

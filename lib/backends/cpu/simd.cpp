@@ -169,11 +169,12 @@ void scaled_add(sg_dtype type, void *y, sg_scalar alpha, const void *x, sg_scala
   });
 }
 
-// Half of x times 1 + tanh(u) is x / (1 + e^-2u), which is accurate where tanh(u) is near -1.
+// Half of x times 1 + tanh(u) is x / (1 + e^-2u), which is accurate where tanh(u) is near -1; 0 at minus infinity.
 template <class R>
 R gelu(R x) {
   const R twice_minus_u = x * (R(-1.5957691216057308) + R(-0.071354816272600249) * x * x);
-  return x / (R(1) + exponential(twice_minus_u));
+  const R value = x / (R(1) + exponential(twice_minus_u));
+  return x == -R(__builtin_huge_val()) ? R(0) : value;
 }
 
 float relu(float x) { return x < 0 ? 0 : x; }

@@ -137,7 +137,7 @@ void binary(sg_dtype type, sg_function function, void *y, const void *a, const v
     switch (function) {
       case SG_FUNCTION_ADD: return with([](R v, R w) { return v + w; });
       case SG_FUNCTION_MULTIPLY: return with([](R v, R w) { return v * w; });
-      case SG_FUNCTION_RELU_GRADIENT: return with([](R v, R w) { return w > 0 ? v : w <= 0 ? R(0) : w; });
+      case SG_FUNCTION_RELU_GRADIENT: return with([](R v, R w) { return v * (w > 0 ? R(1) : w <= 0 ? R(0) : w); });
       case SG_FUNCTION_GELU_GRADIENT: return with([](R v, R w) { return v * derivative_of_gelu(limited(w)); });
       case SG_FUNCTION_GELU_ERF_GRADIENT: return with([](R v, R w) { return v * derivative_of_gelu_erf(limited(w)); });
       case SG_FUNCTION_SILU_GRADIENT:

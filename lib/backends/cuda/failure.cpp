@@ -37,7 +37,10 @@ cudaError_t state_of(cudaEvent_t event) noexcept {
 }
 
 bool is_sticky(cudaError_t error) noexcept {
-  switch (error) {
+  constexpr int contained = 226, tensor_memory_leak = 721;  // not in the headers of CUDA 12.0
+  switch (int{error}) {
+    case contained:
+    case tensor_memory_leak:
     case cudaErrorECCUncorrectable:
     case cudaErrorNvlinkUncorrectable:
     case cudaErrorIllegalAddress:
@@ -51,6 +54,9 @@ bool is_sticky(cudaError_t error) noexcept {
     case cudaErrorInvalidPc:
     case cudaErrorLaunchFailure:
     case cudaErrorExternalDevice:
+    case cudaErrorMpsRpcFailure:
+    case cudaErrorMpsServerNotReady:
+    case cudaErrorMpsClientTerminated:
     case cudaErrorUnknown: return true;
     default: return false;
   }

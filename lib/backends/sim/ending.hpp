@@ -41,7 +41,8 @@ struct ending {
     if (activation == SG_ACTIVATION_RELU && sum < 0) sum = 0;
     if (activation == SG_ACTIVATION_GELU) {
       constexpr double root_2_over_pi = 0.7978845608028654;
-      sum = sum / (1 + std::exp(-2 * root_2_over_pi * (sum + 0.044715 * sum * sum * sum)));
+      const double value = sum / (1 + std::exp(-2 * root_2_over_pi * (sum + 0.044715 * sum * sum * sum)));
+      sum = sum == -INFINITY ? 0 : value;
     }
     return traits::store(sum);
   }

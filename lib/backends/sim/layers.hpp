@@ -59,7 +59,7 @@ inline double value_of(sg_function function, double a, double b) noexcept {
     case SG_FUNCTION_TANH: return std::tanh(a);
     case SG_FUNCTION_ADD: return a + b;
     case SG_FUNCTION_MULTIPLY: return a * b;
-    case SG_FUNCTION_RELU_GRADIENT: return b > 0 ? a : b <= 0 ? 0 : b;
+    case SG_FUNCTION_RELU_GRADIENT: return a * (b > 0 ? 1 : b <= 0 ? 0 : b);
     case SG_FUNCTION_GELU_GRADIENT: return a * derivative_of(SG_FUNCTION_GELU, b);
     case SG_FUNCTION_GELU_ERF_GRADIENT: return a * derivative_of(SG_FUNCTION_GELU_ERF, b);
     case SG_FUNCTION_SILU_GRADIENT: return a * derivative_of(SG_FUNCTION_SILU, b);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // cuBLAS and cublasLt on the emulated GPU, as far as the plugin calls them. The arithmetic is the simulated chip's:
-// sums in double precision, rounded once.
+// sums in double precision, rounded once where the plugin may rely on that, otherwise twice. Misaligned operands are
+// refused as by a card.
 #include <cublasLt.h>
 #include <cublas_v2.h>
 #include <streamgemm/backend.h>
@@ -13,11 +14,13 @@
 
 #include "backends/sim/arithmetic.hpp"
 #include "backends/sim/element.hpp"
+#include "blas_values.hpp"
 #include "gpu.hpp"
 
 #define API extern "C" __attribute__((visibility("default")))
 
 using emulated::call;
+using emulated::is_complex;
 
 struct cublasContext {
   cudaStream_t stream;
@@ -158,14 +161,14 @@ API cublasStatus_t cublasGemmStridedBatchedEx_64(cublasHandle_t handle, cublasOp
   if (const cublasStatus_t status = entered(call::command)) return status;
   sg_backend_gemm g;
   if (const auto status = gemm_desc_of(op_a, op_b, m, n, k, type_a, lda, type_b, ldb, type_c, ldc, g)) return status;
-  const bool is_complex = g.in_type == SG_DTYPE_C64 || g.in_type == SG_DTYPE_C128;
+  if (emulated::are_refused(g, {a, b, c})) return CUBLAS_STATUS_NOT_SUPPORTED;
   g.batch = batch;
-  g.alpha = scalar_at(alpha, 0, compute, is_complex);
-  g.beta = scalar_at(beta, 0, compute, is_complex);
+  g.alpha = scalar_at(alpha, 0, compute, is_complex(g.in_type));
+  g.beta = scalar_at(beta, 0, compute, is_complex(g.in_type));
   if (const cublasStatus_t status = reached(handle->stream, {a, b, c})) return status;
   return enqueue(handle, [=] {
-    sg::sim::multiply(g, strided(a, stride_a, g.in_type), strided(b, stride_b, g.in_type),
-                      strided(c, stride_c, g.out_type), {});
+    emulated::multiply(g, strided(a, stride_a, g.in_type), strided(b, stride_b, g.in_type),
+                       strided(c, stride_c, g.out_type));
   });
 }
 
@@ -179,10 +182,11 @@ API cublasStatus_t cublasGemmEx_64(cublasHandle_t handle, cublasOperation_t op_a
 }
 
 namespace {
-// Kernels for tensor cores read and write 16 bytes at a time from each item's start.
+// Kernels for tensor cores read and write 16 bytes at a time from each item's start, others complex elements.
 bool is_misaligned(const sg_backend_gemm &g, const void *const *a, const void *const *b, void *const *c) {
-  if (g.in_type != SG_DTYPE_F16 && g.in_type != SG_DTYPE_BF16) return false;
-  const auto is_odd = [](const void *x) { return reinterpret_cast<std::uintptr_t>(x) % 16 != 0; };
+  if (!emulated::is_short(g.in_type) && !is_complex(g.in_type)) return false;
+  const std::int64_t bytes = emulated::is_short(g.in_type) ? 16 : sg::sim::bytes_of(g.in_type);
+  const auto is_odd = [=](const void *x) { return !emulated::is_multiple(x, bytes); };
   for (std::int64_t i = 0; i < g.batch; ++i)
     if (is_odd(a[i]) || is_odd(b[i]) || is_odd(c[i])) return true;
   return false;
@@ -204,18 +208,19 @@ API cublasStatus_t cublasGemmGroupedBatchedEx_64(cublasHandle_t handle, const cu
     if (const auto status =
             gemm_desc_of(op_a[i], op_b[i], m[i], n[i], k[i], type_a, lda[i], type_b, ldb[i], type_c, ldc[i], g))
       return status;
-    const bool is_complex = g.in_type == SG_DTYPE_C64 || g.in_type == SG_DTYPE_C128;
     g.batch = sizes[i];
-    g.alpha = scalar_at(alpha, i, compute, is_complex);
-    g.beta = scalar_at(beta, i, compute, is_complex);
+    g.alpha = scalar_at(alpha, i, compute, is_complex(g.in_type));
+    g.beta = scalar_at(beta, i, compute, is_complex(g.in_type));
   }
   if (const cublasStatus_t status = reached(handle->stream, {a, b, c})) return status;
   return enqueue(handle, [=] {
     std::int64_t first = 0;
     for (const sg_backend_gemm &g : gemms) {
-      // A card would end the context with a misaligned address; here the result is not written.
-      if (is_misaligned(g, a + first, b + first, c + first)) return;
-      sg::sim::multiply(g, listed(a + first, g.batch), listed(b + first, g.batch), listed(c + first, g.batch), {});
+      if (is_misaligned(g, a + first, b + first, c + first)) {
+        emulated::misaligned(true);
+        return;
+      }
+      emulated::multiply(g, listed(a + first, g.batch), listed(b + first, g.batch), listed(c + first, g.batch));
       first += g.batch;
     }
   });
@@ -284,12 +289,9 @@ void add_epilogue(const matmul_desc &from, sg_backend_gemm &to) noexcept {
   switch (from.epilogue) {
     case CUBLASLT_EPILOGUE_RELU_BIAS:
     case CUBLASLT_EPILOGUE_RELU: to.activation = SG_ACTIVATION_RELU; break;
-    case CUBLASLT_EPILOGUE_GELU_BIAS:
-    case CUBLASLT_EPILOGUE_GELU: to.activation = SG_ACTIVATION_GELU; break;
     default: break;
   }
-  const bool biased = from.epilogue == CUBLASLT_EPILOGUE_RELU_BIAS || from.epilogue == CUBLASLT_EPILOGUE_GELU_BIAS ||
-                      from.epilogue == CUBLASLT_EPILOGUE_BIAS;
+  const bool biased = from.epilogue == CUBLASLT_EPILOGUE_RELU_BIAS || from.epilogue == CUBLASLT_EPILOGUE_BIAS;
   to.bias = biased ? from.bias : nullptr;
   to.bias_per_row = 1;
 }
@@ -381,6 +383,7 @@ API cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t what, c
   g.alpha = scalar_at(alpha, 0, of(what).compute, false);
   g.beta = scalar_at(beta, 0, of(what).compute, false);
   add_epilogue(of(what), g);
+  if (emulated::are_refused(g, {a, b, c, d})) return CUBLAS_STATUS_NOT_SUPPORTED;
   const std::size_t used = needs.workspaceSize;
   if (const cublasStatus_t status = reached(in, {a, b, c, d, g.bias, used > 0 ? workspace : nullptr})) return status;
   return status_of(emulated::enqueue(in, [=] {
@@ -391,7 +394,6 @@ API cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t what, c
         std::memcpy(static_cast<char *>(d) + at, static_cast<const char *>(c) + at,
                     static_cast<std::size_t>(g.m * sg::sim::bytes_of(g.out_type)));
       }
-    sg::sim::multiply(g, strided(a, 0, g.in_type), strided(b, 0, g.in_type), strided(d, 0, g.out_type),
-                      g.bias ? strided(g.bias, 0, g.out_type) : sg::sim::item_list{});
+    emulated::multiply(g, strided(a, 0, g.in_type), strided(b, 0, g.in_type), strided(d, 0, g.out_type), g.bias);
   }));
 }

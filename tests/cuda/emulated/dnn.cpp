@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// cuDNN on the emulated GPU, as far as the plugin calls it: sums in double precision, rounded once. It is as strict as
-// the plugin must expect: it proposes algorithms that the plugin does not use, has no kernel for some shapes, and
-// nothing fused for others.
+// cuDNN on the emulated GPU, as far as the plugin calls it: sums in double precision. It is as strict as the plugin
+// must expect: it proposes algorithms that the plugin does not use, has no kernel for some shapes, and nothing fused
+// for others, and rounds sums of 16 bits before it adds a bias or Y.
 #include "backends/cuda/conv/dnn.hpp"
 
 #include <streamgemm/backend.h>
@@ -138,6 +138,7 @@ void convolve(const problem &p, const call_of &c) {
             stored &to = y[std::int64_t{n} * p.y.strides[0] + std::int64_t{o} * p.y.strides[1] +
                            std::int64_t{row} * p.y.strides[2] + std::int64_t{col} * p.y.strides[3]];
             double sum = p.sum(product, n, o, row, col);
+            if (sizeof(stored) == 2) sum = Type::load(Type::store(sum));
             if (c.keep != 0) sum += double(c.keep) * Type::load(to);
             if (bias != nullptr) sum += Type::load(bias[o]);
             to = Type::store(c.relu && sum < 0 ? 0 : sum);

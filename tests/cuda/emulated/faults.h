@@ -18,6 +18,8 @@ typedef enum emulated_fault {
 
 /* The `nth` operation from now on, counted from 1, that can fail in that way. Repairs earlier faults. */
 void emulated_gpu_break(emulated_fault how, long nth, long more);
+/* The CUDA error of a lost device from now on; at first that of an illegal address. */
+void emulated_gpu_lose_with(int error);
 /* Whether the fault has occurred. */
 int emulated_gpu_is_broken(void);
 /* CUDA objects that have not been destroyed: streams, green contexts, events, graphs, pools, handles, allocations,

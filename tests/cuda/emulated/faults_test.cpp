@@ -269,6 +269,25 @@ TEST_P(emulated_faults, each_in_turn) {
   RecordProperty("survived", survived);
 }
 
+// Of CUDA's documentation: "any further CUDA work will return the same error", or the process must be started again.
+TEST(emulated_loss, by_every_error_that_ends_the_context) {
+  for (const int error :
+       {214, 220, 226, 700, 702, 709, 710, 714, 715, 716, 717, 718, 719, 721, 806, 807, 810, 911, 999}) {
+    context context = open_context("cuda:0");
+    emulated_gpu_lose_with(error);
+    emulated_gpu_break(EMULATED_LOST_AT_CALL, 1, 0);
+    for (int job = 0; job < 2; ++job) {
+      const std::string seen = run_gemm_case(context, {});
+      EXPECT_NE(std::string::npos, seen.find("cuda:0 is lost")) << error << ": " << seen;
+    }
+    emulated_gpu_break(EMULATED_NONE, 0, 0);
+    EXPECT_OK(context.reset());
+  }
+  emulated_gpu_lose_with(700);
+  const context healthy = open_context("cuda:0");
+  EXPECT_EQ("", run_gemm_case(healthy, {}));
+}
+
 const std::vector<const char *> no_memory = {
     "out of memory",         "resource allocation failed",        "cuBLAS has no memory",
     "cuBLAS does not start", "bytes of device memory are wanted", "cuDNN does not start"};

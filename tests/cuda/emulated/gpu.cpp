@@ -19,8 +19,8 @@ cudaError_t refuse(cudaError_t error) noexcept { return t_latest = error; }
 cudaError_t enter(call kind) noexcept {
   if (kind != call::anywhere && (t_contexts.current() != the_context || g_retained.load() == 0))
     return refuse(cudaErrorDeviceUninitialized);
-  if (g_breakage.strikes(EMULATED_LOST_AT_CALL)) g_breakage.lose();
-  if (g_breakage.lost.load()) return refuse(cudaErrorIllegalAddress);
+  if (g_breakage.strikes(EMULATED_LOST_AT_CALL)) g_breakage.lose(g_breakage.how_lost);
+  if (g_breakage.lost.load()) return refuse(g_breakage.error);
   if (kind == call::allocation && g_breakage.strikes(EMULATED_NO_MEMORY)) return refuse(cudaErrorMemoryAllocation);
   if (kind == call::command && g_breakage.strikes(EMULATED_NO_LAUNCH)) return refuse(cudaErrorLaunchOutOfResources);
   return cudaSuccess;
@@ -46,14 +46,23 @@ cudaError_t reach(cudaStream_t in, std::initializer_list<const void *> memory) {
   };
   if (std::all_of(memory.begin(), memory.end(), known)) return cudaSuccess;
   std::fprintf(stderr, "a command uses memory that the emulated GPU does not reach\n");
-  g_breakage.lose();
+  g_breakage.lose(cudaErrorIllegalAddress);
   return refuse(cudaErrorIllegalAddress);
+}
+
+cudaError_t misaligned(bool within_command) noexcept {
+  std::fprintf(stderr, "a command accesses a misaligned address of the emulated GPU\n");
+  if (within_command)
+    g_breakage.lose_within_command(cudaErrorMisalignedAddress);
+  else
+    g_breakage.lose(cudaErrorMisalignedAddress);
+  return refuse(cudaErrorMisalignedAddress);
 }
 
 cudaError_t enqueue(cudaStream_t in, std::function<void()> work) {
   command_within(in->within);
   auto guarded = [work = std::move(work), device = g_breakage.device.load()] {
-    if (g_breakage.strikes(EMULATED_LOST)) g_breakage.lose();
+    if (g_breakage.strikes(EMULATED_LOST)) g_breakage.lose(g_breakage.how_lost);
     const std::shared_lock runs(g_breakage.running);
     if (device == g_breakage.device.load() && !g_breakage.lost.load()) work();
   };
@@ -93,6 +102,7 @@ API void emulated_gpu_break(emulated_fault how, long nth, long more) {
   g_breakage.lost.store(false);
   g_breakage.how.store(how);
 }
+API void emulated_gpu_lose_with(int error) { g_breakage.how_lost.store(static_cast<cudaError_t>(error)); }
 API int emulated_gpu_is_broken(void) { return g_breakage.happened.load(); }
 API long emulated_gpu_objects(void) {
   const std::scoped_lock lock(object_list::only().mutex, ranges::only().mutex);

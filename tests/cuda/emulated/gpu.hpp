@@ -3,8 +3,8 @@
 // plugin uses them, over host memory. Each stream is a thread, and streams are ordered only by the commands that order
 // them on a GPU, so the thread sanitizer sees most missing orderings (not all: an enqueue takes the stream's lock).
 // Device memory comes from the allocator, so the address sanitizer sees use after free. Commands on memory that a GPU
-// could not reach lose the device. It computes exactly and does not model speed. Destroying a stream waits for its
-// commands.
+// could not reach, or not at that alignment, lose the device. It computes exactly and does not model speed. Destroying
+// a stream waits for its commands.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -33,6 +33,9 @@ void drop(void *object);
 
 // Whether the device reaches all of these: its own memory, or pinned. Otherwise it is lost.
 cudaError_t reach(cudaStream_t in, std::initializer_list<const void *> memory);
+
+// A command accesses memory that is not aligned to the access: the device is lost.
+cudaError_t misaligned(bool within_command) noexcept;
 
 // A command of the stream, or of the graph that is captured from it.
 cudaError_t enqueue(cudaStream_t in, std::function<void()> work);

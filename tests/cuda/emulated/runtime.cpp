@@ -86,6 +86,7 @@ API const char *cudaGetErrorString(cudaError_t error) {
     case cudaErrorMemoryAllocation: return "out of memory";
     case cudaErrorLaunchOutOfResources: return "too many resources requested for launch";
     case cudaErrorIllegalAddress: return "an illegal memory access was encountered";
+    case cudaErrorMisalignedAddress: return "misaligned address";
     default: {
       thread_local char text[40];
       std::snprintf(text, sizeof text, "emulated CUDA error %d", static_cast<int>(error));

@@ -117,11 +117,16 @@ struct breakage {
   std::atomic<emulated_fault> how{EMULATED_NONE};
   std::atomic<long> left{0}, more{0};
   std::atomic<bool> happened{false}, lost{false};
+  std::atomic<cudaError_t> how_lost{cudaErrorIllegalAddress}, error{cudaSuccess};  // of faults; of the lost device
   std::atomic<int> device{0};  // generation of the device: commands enqueued to a lost one never run
   std::shared_mutex running;   // shared by running commands; exclusive to lose the device
 
-  void lose() {
+  void lose(cudaError_t by) {
     const std::unique_lock none_runs(running);
+    lose_within_command(by);
+  }
+  void lose_within_command(cudaError_t by) {
+    error.store(by);
     lost.store(true);
   }
 

@@ -101,10 +101,10 @@ bool convolution::fuses(const way &how, const sg_backend_conv &what) const noexc
   return what.bias != nullptr && (what.activation == SG_ACTIVATION_RELU || how.by == dnn::implicit_precomputed_gemm);
 }
 
-dnn::status convolution::run(dnn::handle handle, const way &how, void *workspace, const sg_backend_conv &what,
-                             float keep) const noexcept {
-  const float one = 1;
-  return dnn::library().run(handle, &one, x_, what.x, w_, what.w, how_, how.by, workspace, how.workspace, &keep, y_,
+dnn::status convolution::run(dnn::handle handle, const way &how, void *workspace,
+                             const sg_backend_conv &what) const noexcept {
+  const float one = 1, zero = 0;
+  return dnn::library().run(handle, &one, x_, what.x, w_, what.w, how_, how.by, workspace, how.workspace, &zero, y_,
                             what.y);
 }
 

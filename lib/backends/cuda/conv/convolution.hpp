@@ -37,9 +37,8 @@ class convolution {
   bool describe(dnn::handle handle, const sg_backend_conv &what);
   // The fastest first, then those with less workspace.
   const std::vector<way> &ways() const noexcept { return ways_; }
-  // Y = conv(X, W) + keep * Y.
-  dnn::status run(dnn::handle handle, const way &how, void *workspace, const sg_backend_conv &what,
-                  float keep) const noexcept;
+  // Y = conv(X, W).
+  dnn::status run(dnn::handle handle, const way &how, void *workspace, const sg_backend_conv &what) const noexcept;
   // Y = activation(conv(X, W) + bias); the activation is relu or none.
   dnn::status run_fused(dnn::handle handle, const way &how, void *workspace,
                         const sg_backend_conv &what) const noexcept;

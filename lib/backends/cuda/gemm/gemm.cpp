@@ -81,22 +81,6 @@ void *moved(void *base, std::int64_t elements, std::int64_t size) noexcept {
 
 }  // namespace
 
-std::int64_t element_size(sg_dtype type) noexcept {
-  switch (type) {
-    case SG_DTYPE_C128: return 16;
-    case SG_DTYPE_F64:
-    case SG_DTYPE_C64: return 8;
-    case SG_DTYPE_F32:
-    case SG_DTYPE_I32: return 4;
-    case SG_DTYPE_F16:
-    case SG_DTYPE_BF16: return 2;
-    case SG_DTYPE_I8:
-    case SG_DTYPE_F8_E4M3:
-    case SG_DTYPE_F8_E5M2: break;
-  }
-  return 1;
-}
-
 sg_backend_gemm item_of(const sg_backend_gemm &what, std::int64_t i) noexcept {
   const std::int64_t in_bytes = element_size(what.in_type), out_bytes = element_size(what.out_type);
   sg_backend_gemm item = what;
@@ -199,13 +183,13 @@ sg_status run_blas(stream &in, const sg_backend_gemm &what) noexcept {
 
 namespace {
 
-// Some of cuBLAS's kernels for small sizes round alpha * A * B to C's 16 bits before they add beta * C, which rounds
-// again. Those for tensor cores' sizes do not.
+// Some of cuBLAS's kernels round alpha * A * B to C's 16 bits before they add beta * C, which rounds again. Those for
+// large operands that suit tensor cores do not.
 bool rounds_twice(const sg_backend_gemm &g) noexcept {
   const bool narrow = g.out_type == SG_DTYPE_F16 || g.out_type == SG_DTYPE_BF16;
   if (narrow && has_epilogue(g)) return true;                     // the epilogue reads C
   if (narrow && is_f8(g.in_type) && g.beta.re != 0) return true;  // not documented otherwise
-  return narrow && g.beta.re != 0 && (g.m < 256 || g.n < 256 || g.k < 64 || (g.m | g.n | g.k) % 8 != 0);
+  return narrow && g.beta.re != 0 && (g.m < 256 || g.n < 256 || g.k < 64 || !suits_tensor_cores(g));
 }
 
 // alpha * A * B in f32 beside C, then one sum with beta * C and the epilogue, rounded once; item by item.
@@ -251,12 +235,14 @@ bool in_parts(const sg_backend_gemm &what) noexcept {
 }  // namespace
 
 bool is_plain_blas(const sg_backend_gemm &what) noexcept {
-  return what.in_type != SG_DTYPE_I8 && !is_f8(what.in_type) && !in_parts(what) && !rounds_twice(what);
+  return what.in_type != SG_DTYPE_I8 && !is_f8(what.in_type) && !in_parts(what) && !is_misaligned(what) &&
+         !rounds_twice(what);
 }
 
 sg_status run_without_epilogue(stream &in, const sg_backend_gemm &what) noexcept {
   if (what.in_type == SG_DTYPE_I8) return run_i8(in, what);
   if (in_parts(what)) return run_split(in, what);
+  if (is_misaligned(what)) return run_misaligned(in, what);
   // GEMMs converted to 16 bits first may be rounded once like those.
   if (rounds_twice(what) && (!is_f8(what.in_type) || multiplies_f8(in, what, true))) return run_rounded_once(in, what);
   return is_f8(what.in_type) ? run_f8(in, what) : run_blas(in, what);

@@ -27,6 +27,7 @@ sg_status run_without_epilogue(stream &in, const sg_backend_gemm &what) noexcept
 sg_status run_blas(stream &in, const sg_backend_gemm &what) noexcept;
 sg_status run_blas_prepared(stream &in, const sg_backend_gemm &what) noexcept;  // pointer arrays are in device memory
 sg_status run_i8(stream &in, const sg_backend_gemm &what) noexcept;
+sg_status run_misaligned(stream &in, const sg_backend_gemm &what) noexcept;
 sg_status run_f8(stream &in, const sg_backend_gemm &what) noexcept;
 sg_status run_split(stream &in, const sg_backend_gemm &what) noexcept;
 
@@ -58,6 +59,10 @@ inline constexpr std::int64_t tensor_core_alignment = 16;
 inline bool is_aligned(const void *memory, std::int64_t ld_bytes) noexcept {
   return reinterpret_cast<std::uintptr_t>(memory) % tensor_core_alignment == 0 && ld_bytes % tensor_core_alignment == 0;
 }
+// Whether sizes, addresses and strides of a GEMM of 16 bits are those of tensor cores.
+bool suits_tensor_cores(const sg_backend_gemm &what) noexcept;
+// Whether a complex operand is aligned to its parts only, which cuBLAS refuses.
+bool is_misaligned(const sg_backend_gemm &what) noexcept;
 // Item i of a batch as a single GEMM.
 sg_backend_gemm item_of(const sg_backend_gemm &what, std::int64_t i) noexcept;
 
@@ -70,7 +75,6 @@ bool blas_types_of(const sg_backend_gemm &what, blas_types &out) noexcept;  // f
 // Whether run_gemm() is exactly one cuBLAS call.
 bool is_plain_blas(const sg_backend_gemm &what) noexcept;
 cublasOperation_t blas_op_of(sg_op op) noexcept;
-std::int64_t element_size(sg_dtype type) noexcept;
 
 // A scalar in the GEMM's compute type.
 union blas_scalar {

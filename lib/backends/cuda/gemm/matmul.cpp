@@ -38,11 +38,7 @@ bool create(cublasLtMatrixLayout_t &out, cudaDataType type, std::int64_t rows, s
 cublasLtEpilogue_t epilogue_of(const sg_backend_gemm &g) noexcept {
   if (!suits_fused_epilogue(g)) return CUBLASLT_EPILOGUE_DEFAULT;
   const bool biased = g.bias != nullptr;
-  switch (g.activation) {
-    case SG_ACTIVATION_RELU: return biased ? CUBLASLT_EPILOGUE_RELU_BIAS : CUBLASLT_EPILOGUE_RELU;
-    case SG_ACTIVATION_GELU: return biased ? CUBLASLT_EPILOGUE_GELU_BIAS : CUBLASLT_EPILOGUE_GELU;
-    case SG_ACTIVATION_NONE: break;
-  }
+  if (g.activation == SG_ACTIVATION_RELU) return biased ? CUBLASLT_EPILOGUE_RELU_BIAS : CUBLASLT_EPILOGUE_RELU;
   return biased ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT;
 }
 
@@ -71,11 +67,11 @@ matmul_key matmul_key_of(const sg_backend_gemm &g) noexcept {
 
 bool suits_fused_epilogue(const sg_backend_gemm &g) noexcept {
   const bool is_short = g.in_type == SG_DTYPE_F16 || g.in_type == SG_DTYPE_BF16;
-  const bool on_tensor_cores = (g.m | g.n | g.k) % 8 == 0 && g.k > 0 && g.beta.re == 0;
-  // cublasLt's tanh has 11 bits, which show in f16 and f32.
-  const bool exact = g.activation != SG_ACTIVATION_GELU || g.out_type == SG_DTYPE_BF16;
-  return has_epilogue(g) && is_short && on_tensor_cores && exact && (g.bias == nullptr || g.bias_per_row) &&
-         suits_matmul(g);
+  const bool on_tensor_cores = suits_tensor_cores(g) && is_multiple(g.bias, tensor_core_alignment) && g.k > 0;
+  // cublasLt's GELU multiplies by 1 + tanh, with 11 bits: NaN at minus infinity.
+  const bool exact = g.activation != SG_ACTIVATION_GELU;
+  return has_epilogue(g) && is_short && on_tensor_cores && g.beta.re == 0 && exact &&
+         (g.bias == nullptr || g.bias_per_row) && suits_matmul(g);
 }
 
 bool suits_matmul(const sg_backend_gemm &g) noexcept {

@@ -71,6 +71,8 @@ class matmul_cache {
 // Whether to ask cublasLt: single, real, of a type for which both libraries give the same results.
 bool suits_matmul(const sg_backend_gemm &what) noexcept;
 // Whether cublasLt can apply the epilogue to the sums before they are rounded. It then does so in any run of the GEMM.
+// Of operands that do not suit tensor cores it rounds the sums first: seen on an H200 with C and a bias of bf16 that
+// are 10 bytes into their buffers.
 bool suits_fused_epilogue(const sg_backend_gemm &what) noexcept;
 
 }  // namespace sg::cuda

@@ -6,6 +6,7 @@
 #include <cuda_fp16.h>
 #include <streamgemm/types.h>
 
+#include <cmath>
 #include <cstdint>
 
 namespace sg::cuda {
@@ -75,12 +76,14 @@ struct arithmetic<__nv_bfloat16> {
 inline __device__ float exponential(float x) { return expf(x); }
 inline __device__ double exponential(double x) { return exp(x); }
 
-// Keeps a NaN. Half of x times 1 + tanh(u) is x / (1 + e^-2u), which is accurate where tanh(u) is near -1.
+// Keeps a NaN. Half of x times 1 + tanh(u) is x / (1 + e^-2u), which is accurate where tanh(u) is near -1; 0 at minus
+// infinity.
 template <class Real>
 __device__ Real activated_real(Real x, sg_activation activation) {
   if (activation == SG_ACTIVATION_RELU) return x < 0 ? Real(0) : x;
   if (activation != SG_ACTIVATION_GELU) return x;
-  return x / (1 + exponential(x * (Real(-1.5957691216057308) - Real(0.071354816272600249) * x * x)));
+  const Real value = x / (1 + exponential(x * (Real(-1.5957691216057308) - Real(0.071354816272600249) * x * x)));
+  return x == -Real(INFINITY) ? Real(0) : value;
 }
 inline __device__ float activated(float x, sg_activation activation) { return activated_real(x, activation); }
 inline __device__ double activated(double x, sg_activation activation) { return activated_real(x, activation); }

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstdint>
 
+#include "accesses.hpp"
 #include "layers.hpp"
 #include "tensor_cores.cuh"
 
@@ -16,7 +17,7 @@ namespace {
 constexpr int warps = 4, threads = 32 * warps;
 constexpr int block_keys = 64;
 constexpr int stages = 2;  // of keys and values in shared memory
-constexpr int chunk = 8;   // elements of a copy of 16 bytes
+constexpr int chunk = 8;   // elements of the widest copy
 constexpr float log2_e = 1.44269504088896340736f;
 
 struct strides {
@@ -275,11 +276,6 @@ cudaError_t launch(const call &c, cudaStream_t in) {
   return many ? launch<T, 64, 2>(c, in) : launch<T, 64, 1>(c, in);
 }
 
-bool is_in_chunks(const void *base, const strides &x, std::int64_t width) {
-  const bool aligned = reinterpret_cast<std::uintptr_t>(base) % 16 == 0;
-  return aligned && (x.batch | x.head | x.token | width) % chunk == 0;
-}
-
 }  // namespace
 
 cudaError_t launch_attention(const sg_backend_attention &what, cudaStream_t in) noexcept {
@@ -296,8 +292,7 @@ cudaError_t launch_attention(const sg_backend_attention &what, cudaStream_t in) 
   c.mask_offset = std::clamp(what.mask_offset, -what.queries, what.keys);
   c.width = int(what.width);
   c.value_width = int(what.value_width);
-  c.in_chunks = is_in_chunks(c.q, c.of_q, what.width) && is_in_chunks(c.k, c.of_k, what.width) &&
-                is_in_chunks(c.v, c.of_v, what.value_width);
+  c.in_chunks = access_of(what) == widest_access;
   c.negates = what.scale < 0;
   c.scale = std::max(std::fabs(float(what.scale) * log2_e), FLT_MIN);  // 0 * infinity would be NaN
   return what.type == SG_DTYPE_F16 ? launch<__half>(c, in) : launch<__nv_bfloat16>(c, in);

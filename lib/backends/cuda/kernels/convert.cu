@@ -75,11 +75,6 @@ __global__ void __launch_bounds__(side *lines) transpose_kernel(sg_backend_conve
 
 unsigned limited(std::int64_t wanted, std::int64_t most) { return unsigned(wanted < most ? wanted : most); }
 
-template <class T, int count>
-bool packs_are_aligned(const void *first, std::int64_t columns, std::int64_t ld) {
-  return reinterpret_cast<std::uintptr_t>(first) % (sizeof(T) * count) == 0 && (columns <= 1 || ld % count == 0);
-}
-
 template <class From, class To, int count>
 cudaError_t launch_cast(const sg_backend_convert &what, cudaStream_t in) {
   const std::int64_t run = std::int64_t(threads) * count;
@@ -89,22 +84,16 @@ cudaError_t launch_cast(const sg_backend_convert &what, cudaStream_t in) {
 }
 
 template <class From, class To>
-cudaError_t launch_pair(sg_backend_convert what, cudaStream_t in) {
+cudaError_t launch_pair(const sg_backend_convert &given, cudaStream_t in) {
+  const sg_backend_convert what = as_one_column(given);
   if (what.op == SG_OP_T) {
     const dim3 grid(limited((what.m + side - 1) / side, 1 << 16), limited((what.n + side - 1) / side, 1 << 15));
     transpose_kernel<From, To><<<grid, dim3(side, lines), 0, in>>>(what);
     return cudaGetLastError();
   }
-  if (what.lda == what.m && what.ldc == what.m) {  // one column
-    what.m *= what.n;
-    what.n = 1;
-  }
-  // The wider elements are 16 bytes, or twice as many for f64.
-  constexpr int count = sizeof(From) == 2 && sizeof(To) == 2 ? 8 : 4;
+  constexpr int count = int(whole_pack_of(sizeof(From), sizeof(To)));
   static_assert(count * sizeof(From) <= 32 && count * sizeof(To) <= 32, "a pack is two accesses at most");
-  const bool aligned = packs_are_aligned<From, count>(what.a, what.n, what.lda) &&
-                       packs_are_aligned<To, count>(what.c, what.n, what.ldc);
-  return aligned ? launch_cast<From, To, count>(what, in) : launch_cast<From, To, 1>(what, in);
+  return pack_of(what) == count ? launch_cast<From, To, count>(what, in) : launch_cast<From, To, 1>(what, in);
 }
 
 template <class From>

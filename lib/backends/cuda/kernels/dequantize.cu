@@ -14,7 +14,7 @@ constexpr int threads = 256;
 // Values of one block that a thread computes at a time, and whether they are read and written in packs, which must be
 // aligned.
 struct in_packs {
-  static constexpr int count = 8;
+  static constexpr int count = int(dequantized_in_packs);
   static constexpr bool packed = true;
 };
 struct in_pairs {
@@ -90,12 +90,8 @@ cudaError_t launch_form(const sg_backend_dequantize &what, cudaStream_t in) {
 
 template <class T, class Scale, bool four_bits>
 cudaError_t launch_bits(const sg_backend_dequantize &what, cudaStream_t in) {
-  constexpr int bytes = four_bits ? in_packs::count / 2 : in_packs::count;
-  const bool aligned =
-      what.block_size % in_packs::count == 0 && reinterpret_cast<std::uintptr_t>(what.x) % bytes == 0 &&
-      (what.rows <= 1 || what.x_row % bytes == 0) && is_aligned(static_cast<const T *>(what.y), what.rows, what.y_row);
-  return aligned ? launch_form<T, Scale, four_bits, in_packs>(what, in)
-                 : launch_form<T, Scale, four_bits, in_pairs>(what, in);
+  return is_in_packs(what) ? launch_form<T, Scale, four_bits, in_packs>(what, in)
+                           : launch_form<T, Scale, four_bits, in_pairs>(what, in);
 }
 
 template <class T, class Scale>

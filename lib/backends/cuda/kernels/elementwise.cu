@@ -60,7 +60,7 @@ __device__ Real value_of(sg_function function, Real a, Real b) {
     case SG_FUNCTION_TANH: return hyperbolic(a);
     case SG_FUNCTION_ADD: return a + b;
     case SG_FUNCTION_MULTIPLY: return a * b;
-    case SG_FUNCTION_RELU_GRADIENT: return b > 0 ? a : b <= 0 ? Real(0) : b;
+    case SG_FUNCTION_RELU_GRADIENT: return a * (b > 0 ? Real(1) : b <= 0 ? Real(0) : b);
     case SG_FUNCTION_GELU_GRADIENT: return a * derivative_of(SG_FUNCTION_GELU, b);
     case SG_FUNCTION_GELU_ERF_GRADIENT: return a * derivative_of(SG_FUNCTION_GELU_ERF, b);
     case SG_FUNCTION_SILU_GRADIENT: return a * derivative_of(SG_FUNCTION_SILU, b);
@@ -107,15 +107,9 @@ cudaError_t launch_packs(const sg_backend_elementwise &what, cudaStream_t in) {
 }
 
 template <class T>
-cudaError_t launch_typed(sg_backend_elementwise what, cudaStream_t in) {
-  if (what.lda == what.m && what.ldc == what.m && (what.b == nullptr || what.ldb == what.m)) {  // one column
-    what.m *= what.n;
-    what.n = 1;
-  }
-  const bool aligned = is_aligned(static_cast<const T *>(what.a), what.n, what.lda) &&
-                       is_aligned(static_cast<const T *>(what.c), what.n, what.ldc) &&
-                       (what.b == nullptr || is_aligned(static_cast<const T *>(what.b), what.n, what.ldb));
-  return aligned ? launch_packs<T, whole_pack<T>>(what, in) : launch_packs<T, 1>(what, in);
+cudaError_t launch_typed(const sg_backend_elementwise &given, cudaStream_t in) {
+  const sg_backend_elementwise what = as_one_column(given);
+  return pack_of(what) == whole_pack<T> ? launch_packs<T, whole_pack<T>>(what, in) : launch_packs<T, 1>(what, in);
 }
 
 }  // namespace

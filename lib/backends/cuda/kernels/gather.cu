@@ -3,6 +3,7 @@
 // aligned to that.
 #include <cstdint>
 
+#include "accesses.hpp"
 #include "layers.hpp"
 
 namespace sg::cuda {
@@ -50,20 +51,15 @@ cudaError_t launch_unit(const sg_backend_gather &what, cudaStream_t in) {
   return cudaGetLastError();
 }
 
-bool rows_are_aligned(const void *first, std::int64_t row) {
-  return reinterpret_cast<std::uintptr_t>(first) % 16 == 0 && row % 16 == 0;
-}
-
 }  // namespace
 
 cudaError_t launch_gather(const sg_backend_gather &what, cudaStream_t in) noexcept {
-  if (what.row_bytes % 16 == 0 && rows_are_aligned(what.table, what.table_row) && rows_are_aligned(what.y, what.y_row))
-    return launch_unit<unit_16>(what, in);
-  switch (what.component_bytes) {
+  switch (access_of(what)) {
     case 1: return launch_unit<std::uint8_t>(what, in);
     case 2: return launch_unit<std::uint16_t>(what, in);
     case 4: return launch_unit<std::uint32_t>(what, in);
     case 8: return launch_unit<std::uint64_t>(what, in);
+    case 16: return launch_unit<unit_16>(what, in);
     default: return cudaErrorNotSupported;
   }
 }

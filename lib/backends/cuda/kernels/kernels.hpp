@@ -7,6 +7,8 @@
 
 #include <cstdint>
 
+#include "accesses.hpp"
+
 namespace sg::cuda {
 
 cudaError_t launch_reduce(const sg_backend_reduce &what, cudaStream_t in) noexcept;
@@ -78,6 +80,12 @@ struct split_panel {
   void *corrections;                     // depth_is_rows: 2 * rows x cols; otherwise rows x 2 * cols
   std::int64_t high_ld, corrections_ld;  // multiples of 4; both aligned to 16 bytes
 };
+// Elements at once.
+inline constexpr std::int64_t split_pack = 4;
+inline std::int64_t pack_of(const split_panel &x) noexcept {
+  const bool wide = x.rows % split_pack == 0 && is_aligned(access{x.src, split_pack * 4, x.cols, x.ld * 4});  // of f32
+  return wide ? split_pack : 1;
+}
 cudaError_t launch_split(const split_panel &what, cudaStream_t in) noexcept;
 
 }  // namespace sg::cuda

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copies rows too short for the copy engine by a few blocks, which saturate the link without filling the chip.
+#include "accesses.hpp"
 #include "kernels.hpp"
 
 namespace sg::cuda {
@@ -41,12 +42,12 @@ cudaError_t launch(const sg_backend_copy &what, cudaStream_t in) {
 }  // namespace
 
 cudaError_t launch_narrow_copy(const sg_backend_copy &what, cudaStream_t in) noexcept {
-  const auto bits = reinterpret_cast<std::uintptr_t>(what.dst) | reinterpret_cast<std::uintptr_t>(what.src) |
-                    std::uintptr_t(what.dst_pitch) | std::uintptr_t(what.src_pitch) | std::uintptr_t(what.width);
-  if (bits % 16 == 0) return launch<uint4>(what, in);
-  if (bits % 8 == 0) return launch<uint2>(what, in);
-  if (bits % 4 == 0) return launch<unsigned>(what, in);
-  return launch<unsigned char>(what, in);
+  switch (access_of(what)) {
+    case 16: return launch<uint4>(what, in);
+    case 8: return launch<uint2>(what, in);
+    case 4: return launch<unsigned>(what, in);
+    default: return launch<unsigned char>(what, in);
+  }
 }
 
 }  // namespace sg::cuda

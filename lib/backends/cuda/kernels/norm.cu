@@ -64,9 +64,7 @@ struct norm_rows {
 template <class T>
 cudaError_t launch_typed(const sg_backend_norm &what, cudaStream_t in) {
   const norm_rows rows{what.gamma, what.beta, what.epsilon, what.kind == SG_NORM_LAYER};
-  const bool aligned =
-      is_aligned(static_cast<const T *>(what.gamma), 1, 0) && is_aligned(static_cast<const T *>(what.beta), 1, 0);
-  return launch_rows<T>(operands_of(what), rows, aligned, in);
+  return launch_rows<T>(operands_of(what), rows, {what.gamma, what.beta}, in);
 }
 
 }  // namespace

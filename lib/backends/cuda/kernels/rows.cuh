@@ -15,19 +15,6 @@
 
 namespace sg::cuda {
 
-struct row_operands {
-  std::int64_t rows, cols;
-  const void *x;
-  std::int64_t x_row, x_col;
-  void *y;
-  std::int64_t y_row, y_col;
-};
-
-template <class Command>
-row_operands operands_of(const Command &c) {
-  return {c.rows, c.cols, c.x, c.x_row, c.x_col, c.y, c.y_row, c.y_col};
-}
-
 template <class Real, class Plus>
 __device__ Real combined_in_warp(Real value, Plus plus) {
   for (int distance = 16; distance > 0; distance /= 2)
@@ -243,9 +230,10 @@ cudaError_t launch_contiguous(const row_operands &p, const Algorithm &algorithm,
   return cudaGetLastError();
 }
 
-// `vectors_are_aligned`: those that the algorithm reads by packs. Rows of Out, if that differs from T, are contiguous.
+// `vectors`: those that the algorithm reads by packs. Rows of Out, if that differs from T, are contiguous.
 template <class T, class Out = T, class Algorithm>
-cudaError_t launch_rows(const row_operands &p, const Algorithm &algorithm, bool vectors_are_aligned, cudaStream_t in) {
+cudaError_t launch_rows(const row_operands &p, const Algorithm &algorithm, std::initializer_list<const void *> vectors,
+                        cudaStream_t in) {
   if (p.cols > 1 && (p.x_col != 1 || p.y_col != 1)) {
     if (sizeof(T) != sizeof(Out)) return cudaErrorNotSupported;
     const dim3 block(apart_row<T>::neighbours, apart_row<T>::threads);
@@ -254,10 +242,8 @@ cudaError_t launch_rows(const row_operands &p, const Algorithm &algorithm, bool 
     return cudaGetLastError();
   }
   constexpr int count = whole_pack<T>;
-  const bool aligned = vectors_are_aligned && p.cols % count == 0 &&
-                       is_aligned(static_cast<const T *>(p.x), p.rows, p.x_row) &&
-                       is_aligned(static_cast<const Out *>(p.y), p.rows, p.y_row);
-  return aligned ? launch_contiguous<T, Out, count>(p, algorithm, in) : launch_contiguous<T, Out, 1>(p, algorithm, in);
+  const bool in_packs = pack_of(p, sizeof(T), sizeof(Out), vectors) == count;
+  return in_packs ? launch_contiguous<T, Out, count>(p, algorithm, in) : launch_contiguous<T, Out, 1>(p, algorithm, in);
 }
 
 }  // namespace sg::cuda

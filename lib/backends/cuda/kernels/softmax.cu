@@ -50,13 +50,13 @@ struct softmax_rows {
 cudaError_t launch_softmax(const sg_backend_softmax &what, cudaStream_t in) noexcept {
   const row_operands p = operands_of(what);
   const softmax_rows rows{what.mask == SG_MASK_CAUSAL, what.mask_offset, what.mask_row, what.mask_rows};
-  if (what.x_type != 0 && what.type == SG_DTYPE_F16) return launch_rows<float, __half>(p, rows, true, in);
-  if (what.x_type != 0) return launch_rows<float, __nv_bfloat16>(p, rows, true, in);
+  if (what.x_type != 0 && what.type == SG_DTYPE_F16) return launch_rows<float, __half>(p, rows, {}, in);
+  if (what.x_type != 0) return launch_rows<float, __nv_bfloat16>(p, rows, {}, in);
   switch (what.type) {
-    case SG_DTYPE_F64: return launch_rows<double>(p, rows, true, in);
-    case SG_DTYPE_F32: return launch_rows<float>(p, rows, true, in);
-    case SG_DTYPE_F16: return launch_rows<__half>(p, rows, true, in);
-    case SG_DTYPE_BF16: return launch_rows<__nv_bfloat16>(p, rows, true, in);
+    case SG_DTYPE_F64: return launch_rows<double>(p, rows, {}, in);
+    case SG_DTYPE_F32: return launch_rows<float>(p, rows, {}, in);
+    case SG_DTYPE_F16: return launch_rows<__half>(p, rows, {}, in);
+    case SG_DTYPE_BF16: return launch_rows<__nv_bfloat16>(p, rows, {}, in);
     default: return cudaErrorNotSupported;
   }
 }

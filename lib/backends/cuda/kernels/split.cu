@@ -94,11 +94,8 @@ void launch(const split_panel &what, cudaStream_t in) noexcept {
 }  // namespace
 
 cudaError_t launch_split(const split_panel &what, cudaStream_t in) noexcept {
-  constexpr int width = 4;
-  const bool wide = what.rows % width == 0 && what.ld % width == 0 &&
-                    reinterpret_cast<std::uintptr_t>(what.src) % (width * sizeof(float)) == 0;
-  if (wide)
-    launch<width>(what, in);
+  if (pack_of(what) == split_pack)
+    launch<int(split_pack)>(what, in);
   else
     launch<1>(what, in);
   return cudaGetLastError();

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "accesses.hpp"
 #include "arithmetic.cuh"
 #include "layers.hpp"
 
@@ -12,8 +13,10 @@ namespace {
 
 constexpr int threads = 256;
 
-struct alignas(8) unit_16 {
-  std::uint64_t low, high;
+// A complex element that is aligned to its parts only.
+template <class Part>
+struct two_parts {
+  Part first, second;
 };
 
 // Divisions of 64 bits take several times as long.
@@ -122,24 +125,6 @@ cudaError_t launch_unit(const sg_backend_im2col &what, cudaStream_t in) {
   return cudaGetLastError();
 }
 
-// Adjacent channels that are adjacent columns, as elements of up to 16 bytes.
-sg_backend_im2col widened(const sg_backend_im2col &what) {
-  sg_backend_im2col wide = what;
-  sg_backend_windows &w = wide.of;
-  if (w.channel != 1 || w.column != 1 || !w.channels_inner) return what;
-  const std::uint64_t addresses =
-      reinterpret_cast<std::uintptr_t>(what.x) | reinterpret_cast<std::uintptr_t>(what.matrix);
-  const auto size = std::int64_t(w.channels / w.groups);
-  const std::int64_t all = size | w.image | w.row | w.pixel | w.position;
-  while (wide.element_bytes < 16 && all % (2 * wide.element_bytes / what.element_bytes) == 0 &&
-         addresses % std::uint64_t(2 * wide.element_bytes) == 0)
-    wide.element_bytes *= 2;
-  const std::int32_t factor = wide.element_bytes / what.element_bytes;
-  w.channels /= factor;
-  for (std::int64_t *each : {&w.image, &w.row, &w.pixel, &w.position}) *each /= factor;
-  return wide;
-}
-
 // A thread has an element of the images: of a row, in the order of memory. Rows [first_row, first_row + rows).
 template <class From, class To>
 __global__ void col2im_kernel(sg_backend_col2im what, std::int32_t first_row, std::int32_t rows) {
@@ -208,15 +193,13 @@ cudaError_t launch_short(const sg_backend_col2im &what, cudaStream_t in) {
 
 cudaError_t launch_im2col(const sg_backend_im2col &given, cudaStream_t in) noexcept {
   const sg_backend_im2col what = widened(given);
+  const bool whole = access_of(what) == what.element_bytes;
   switch (what.element_bytes) {
     case 1: return launch_unit<std::uint8_t>(what, in);
     case 2: return launch_unit<std::uint16_t>(what, in);
     case 4: return launch_unit<std::uint32_t>(what, in);
-    case 8: return launch_unit<std::uint64_t>(what, in);
-    case 16: {
-      const auto addresses = reinterpret_cast<std::uintptr_t>(what.x) | reinterpret_cast<std::uintptr_t>(what.matrix);
-      return addresses % 16 == 0 ? launch_unit<uint4>(what, in) : launch_unit<unit_16>(what, in);
-    }
+    case 8: return whole ? launch_unit<std::uint64_t>(what, in) : launch_unit<two_parts<std::uint32_t>>(what, in);
+    case 16: return whole ? launch_unit<uint4>(what, in) : launch_unit<two_parts<std::uint64_t>>(what, in);
     default: return cudaErrorNotSupported;
   }
 }

@@ -77,8 +77,8 @@ typedef struct sg_windows {
 typedef struct sg_im2col_desc {
   size_t struct_size;           /**< sizeof(sg_im2col_desc), set by SG_IM2COL_DESC_INIT. */
   sg_images x;                  /**< The images; read only. */
-  sg_matrix matrix;             /**< The result, images*out_h*out_w x used_channels*kernel_h*kernel_w. It does not overlap the
-                                     images. */
+  sg_matrix matrix;             /**< The result, images*out_h*out_w x used_channels*kernel_h*kernel_w. It overlaps no channel
+                                     that is used; it may overlap others. */
   int64_t images;               /**< >= 0. SG_IM2COL_DESC_INIT sets 1. */
   int64_t channels;             /**< Of an image; >= 0, < 2^29. */
   int64_t height;               /**< >= 0, < 2^29. */
@@ -106,7 +106,7 @@ typedef struct sg_col2im_desc {
   size_t struct_size;           /**< sizeof(sg_col2im_desc), set by SG_COL2IM_DESC_INIT. */
   sg_matrix matrix;             /**< The matrix of windows; read only. */
   sg_images x;                  /**< The result: images of the matrix's type. Of channels that are not used nothing is
-                                     written. It does not overlap the matrix. */
+                                     written, and the matrix may overlap them. */
   int64_t images;               /**< >= 0. SG_COL2IM_DESC_INIT sets 1. */
   int64_t channels;             /**< As in sg_im2col_desc, and so are the fields below. */
   int64_t height;               /**< Of an image. */

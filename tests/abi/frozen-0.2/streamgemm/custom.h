@@ -60,8 +60,9 @@ typedef struct sg_custom_call {
  *
  * It runs on any thread: of the device, of a submitter, or of one that waits for a job; of several jobs possibly at once. On
  * cuda it must not wait, since commands of other jobs are enqueued by the same thread; on the cpu it occupies a worker
- * meanwhile. It must not call functions of this library, nor leave by longjmp; a C++ exception fails the job with
- * SG_STATUS_BACKEND_FAILURE and its text.
+ * meanwhile. It must not leave by longjmp; a C++ exception fails the job with SG_STATUS_BACKEND_FAILURE and its text. A call
+ * of this library that would wait returns SG_STATUS_DEADLOCK there, and a blocking operation is then not submitted: the job
+ * itself occupies the thread that others may need.
  * @param call Valid during the call.
  * @param user sg_custom_desc.user.
  * @return SG_STATUS_OK, or the negative status that the job fails with. What it has enqueued by then is waited for.

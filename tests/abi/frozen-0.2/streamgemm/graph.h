@@ -13,7 +13,8 @@
  * is ordered like any other submission, by all memory that the graph reads and writes, so runs of one graph follow each
  * other.
  *
- * A run completes with the status of the first submission that failed in it; its message names the submission.
+ * A run completes with the status of the first submission, in the order of recording, that failed in it; its message names
+ * the submission. SG_SUBMIT_UNTRACKED of a run concerns other jobs only: its own submissions keep their order.
  * Submissions that read memory which a failed one was to write do not run.
  */
 #ifndef STREAMGEMM_GRAPH_H

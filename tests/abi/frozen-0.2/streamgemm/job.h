@@ -17,11 +17,13 @@
  * such a job was to write fails with SG_STATUS_DEPENDENCY_FAILED, also if it is submitted after the failure. This ends
  * when a submission writes all of those bytes, when the memory (a buffer or pinned memory) is freed, or when the
  * application has observed the failure: by the result of sg_job_wait, sg_job_query, sg_job_wait_all, sg_job_wait_any or
- * sg_job_message for the job, by its completion taken from a queue, or by its callback. From then on the content of the
+ * sg_job_message for the job, by its completion taken from a queue (sg_queue_set_observing), or by its callback. From then on the content of the
  * memory is accepted. Observing a job that failed because of another counts for the other too. Releasing a job and
  * synchronizing do not count. Of unobserved failures the latest 4096 are remembered. If the device itself keeps the
  * order (cuda), a job may already be behind another one on the device when that one fails. It then runs, completes with
- * SG_STATUS_DEPENDENCY_FAILED, and its message says that its output is invalid.
+ * SG_STATUS_DEPENDENCY_FAILED, and its message says that its output is invalid. A job that has nothing to do (an empty result;
+ * k = 0 or alpha = 0 with beta = 1) accesses no memory: it fails only if a job that it names in `after` fails. A job that fails
+ * because of several others counts for all of them.
  *
  * Batching. Small GEMMs that are ready at the same time and wait for the device are sent to it as one batch, also if
  * different threads submitted them; each remains a job of its own. An idle device starts the first one at once. While
@@ -139,8 +141,8 @@ typedef struct sg_job_statistics {
 
 /**
  * Called once when a job has completed, on a thread of the library that runs one callback at a time. It may submit,
- * release any handle and call any function, except a wait for its own job and sg_context_synchronize
- * (SG_STATUS_DEADLOCK).
+ * release any handle and call any function, except sg_context_synchronize (SG_STATUS_DEADLOCK). A wait for the job itself,
+ * which is complete, returns its status.
  */
 typedef void (*sg_job_callback)(sg_job *job, sg_status status, void *user);
 

@@ -104,7 +104,7 @@ typedef struct sg_norm_desc {
  * the angle p * theta^(-2j/d), computed in f64. ONNX's RotaryEmbedding is this with tables of X's type. The inverse rotates
  * back: it is the gradient, from dY to dX.
  *
- * All matrices are row major. Since 0.2.
+ * All matrices are row major; one row or column without gaps has both layouts. Since 0.2.
  */
 typedef struct sg_rotary_desc {
   size_t struct_size;      /**< sizeof(sg_rotary_desc), set by SG_ROTARY_DESC_INIT. */

@@ -70,6 +70,15 @@ SG_API sg_status sg_queue_next_batch(sg_queue *queue, sg_completion *out_complet
                                      int64_t timeout_ns, int32_t *out_count);
 
 /**
+ * Sets whether a completion that is taken from the queue counts as the application's observation of a failure (job.h). It
+ * does by default. A runtime that takes completions before its application asks for them sets 0, and calls sg_job_query,
+ * sg_job_wait or sg_job_message when the application asks.
+ * @param observes 1: it counts; 0: it does not.
+ * @return SG_STATUS_OK, SG_STATUS_INVALID_ARGUMENT or SG_STATUS_INVALID_HANDLE. Never blocks. Any thread. Since 0.2.
+ */
+SG_API sg_status sg_queue_set_observing(sg_queue *queue, int32_t observes);
+
+/**
  * Closes the queue: from now on sg_queue_next_batch returns SG_STATUS_CANCELLED instead of waiting when the queue is
  * empty. Jobs may still post. A runtime uses it to end the thread that waits.
  * @return SG_STATUS_OK or SG_STATUS_INVALID_HANDLE. Never blocks. Any thread. Since 0.1.
