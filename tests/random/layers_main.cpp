@@ -576,12 +576,8 @@ class chain {
     if (random_.below(2)) desc.mask = SG_MASK_CAUSAL, desc.mask_offset = random_.below(20) - 10;
     if (random_.below(2)) desc.workspace = std::uint64_t(600 + random_.below(8000));
     note("attention", o);
-    // O's range contains no other operand.
-    const auto meets = [&](const part &p) {
-      const auto end = [](const part &x) { return x.start + (x.rows - 1) * side + x.cols; };
-      return p.matrix == o.matrix && p.start < end(o) && o.start < end(p);
-    };
-    if (!accepted(sg_attention_async(context_, &desc, &submit_, nullptr), meets(q) || meets(k) || meets(v))) return;
+    const bool overlaps = share(q, o) || share(k, o) || share(v, o);
+    if (!accepted(sg_attention_async(context_, &desc, &submit_, nullptr), overlaps)) return;
     std::vector<double> weights(static_cast<std::size_t>(keys));
     for (std::int64_t h = 0; h < heads; ++h)
       for (std::int64_t i = 0; i < queries; ++i) {
