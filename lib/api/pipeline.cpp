@@ -8,6 +8,7 @@
 #include "api/entry.hpp"
 #include "api/submission.hpp"
 #include "api/wait.hpp"
+#include "base/text.hpp"
 
 namespace sg {
 namespace {
@@ -75,7 +76,9 @@ std::vector<submission> record_batch(const ref<job_sink> &owner, const pipeline_
 
 pipeline_stage stage_of(const sg_stage_desc &d) {
   pipeline_stage made;
-  if (d.name) made.name = std::string(d.name).substr(0, SG_LABEL_SIZE - 1);
+  char name[SG_LABEL_SIZE] = "";
+  if (d.name) copy_utf8(name, sizeof name, d.name);
+  made.name = name;
   made.output_bytes = checked_bytes(d.output_bytes, "desc->output_bytes");
   if (d.workspace_bytes > 0) made.workspace_bytes = checked_bytes(d.workspace_bytes, "desc->workspace_bytes");
   require_range(d.place, SG_WEIGHTS_AUTO, SG_WEIGHTS_STREAMED, "desc->place");

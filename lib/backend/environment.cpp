@@ -16,19 +16,4 @@ std::string owner_variable(const char *name, std::size_t most) {
   return std::string(value, length);
 }
 
-std::string printable(std::string_view text, std::size_t most) {
-  constexpr char digits[] = "0123456789abcdef";
-  std::string out;
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    const bool plain = byte >= 0x20 && byte < 0x7f;
-    if (out.size() + (plain ? 1 : 4) > most) return out + "...";
-    if (plain)
-      out += c;
-    else
-      out += {'\\', 'x', digits[byte >> 4], digits[byte & 15]};
-  }
-  return out;
-}
-
 }  // namespace sg

@@ -2,8 +2,11 @@
 #include "backend/plugin.hpp"
 
 #include <dlfcn.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
 #include <string_view>
 
@@ -46,7 +49,24 @@ bool is_backend_name(const char *name) {
 
 }  // namespace
 
+namespace {
+
+// A plugin's code runs in this process, so that only its user and root may have written it.
+void require_trusted(const std::string &path) {
+  struct stat facts;
+  if (stat(path.c_str(), &facts) != 0) throw error(SG_STATUS_NO_DEVICE, "%s", std::strerror(errno));
+  if (facts.st_uid != 0 && facts.st_uid != geteuid())
+    throw error(SG_STATUS_NO_DEVICE, "it is not loaded: it belongs to user %lu, neither to root nor to this process's",
+                static_cast<unsigned long>(facts.st_uid));
+  if ((facts.st_mode & S_IWOTH) != 0)
+    throw error(SG_STATUS_NO_DEVICE, "it is not loaded: every user can write to it (mode %o)",
+                static_cast<unsigned>(facts.st_mode & 07777));
+}
+
+}  // namespace
+
 const sg_backend_ops *load_plugin(const std::string &path) {
+  require_trusted(path);
   void *library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!library) throw error(SG_STATUS_NO_DEVICE, "%s", printable(dlerror(), 400).c_str());
   void *entry = dlsym(library, SG_BACKEND_ENTRY_SYMBOL);

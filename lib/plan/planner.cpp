@@ -136,8 +136,9 @@ void log_choice(const std::vector<problem> &problems, const device_model &model,
   else if (problems.size() > 1)
     std::snprintf(what, sizeof what, "a group of %zu GEMMs", problems.size());
   else
-    std::snprintf(what, sizeof what, "%lld x %lld x %lld %s%s", number(p.m), number(p.n), number(p.k),
-                  name_of(p.a.type), p.batch > 1 ? (", batch " + std::to_string(p.batch)).c_str() : "");
+    std::snprintf(what, sizeof what, "%lld x %lld x %lld %s%s", number(request.by_rows ? p.n : p.m),
+                  number(request.by_rows ? p.m : p.n), number(p.k), name_of(p.a.type),
+                  p.batch > 1 ? (", batch " + std::to_string(p.batch)).c_str() : "");
   const plan_request free = {.device = request.device,
                              .layer = request.layer,
                              .dy_is_a = {request.dy_is_a[0], request.dy_is_a[1]},

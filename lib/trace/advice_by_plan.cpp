@@ -8,6 +8,7 @@
 #include "base/error.hpp"
 #include "plan/planner.hpp"
 #include "trace/advice.hpp"
+#include "trace/interval_set.hpp"
 
 namespace sg::trace {
 
@@ -15,11 +16,10 @@ namespace {
 
 constexpr std::size_t most_schedules_examined = 64;  // each is planned some times, which may take 10 ms
 
-// Jobs with one schedule.
+// Jobs with equal schedules.
 struct group {
   const recorded_schedule *first = nullptr;
-  std::uint64_t jobs = 0;
-  std::int64_t measured_ns = 0;  // of all
+  std::vector<time_interval> times;  // of each
 };
 
 struct alternative {
@@ -128,17 +128,24 @@ std::vector<alternative> alternatives_to(const recorded_schedule &now) {
   return all;
 }
 
+// Whether the problem says what is computed. Those of layers with a form of their own do not, nor of single operations.
+bool is_known(const problem &p) noexcept { return p.m > 0 && p.n > 0; }
+
 std::string shape_text(const recorded_schedule &of) {
-  const problem &p = of.problems.front();
+  const problem &p = *std::find_if(of.problems.begin(), of.problems.end(), is_known);
   char text[160];
-  std::snprintf(text, sizeof text, "%lld x %lld x %lld%s, %s", static_cast<long long>(p.m), static_cast<long long>(p.n),
-                static_cast<long long>(p.k), of.problems.size() > 1 ? " and others" : "", of.runs->strategy.c_str());
+  const bool swaps = of.request.by_rows;
+  std::snprintf(text, sizeof text, "%lld x %lld x %lld%s, %s", static_cast<long long>(swaps ? p.n : p.m),
+                static_cast<long long>(swaps ? p.m : p.n), static_cast<long long>(p.k),
+                of.problems.size() > 1 ? " and others" : "", of.runs->strategy.c_str());
   return text;
 }
 
+// A part of the time that the jobs took, those that overlapped together: so much as the prediction becomes shorter.
 void add_advice(std::vector<advice> &to, const group &jobs) {
   const recorded_schedule &now = *jobs.first;
   const double now_seconds = now.runs->predicted_seconds;
+  const std::int64_t measured_ns = interval_set(jobs.times).length_ns();
   for (const alternative &each : alternatives_to(now)) {
     double seconds = 0;
     try {
@@ -148,29 +155,43 @@ void add_advice(std::vector<advice> &to, const group &jobs) {
     }
     if (now_seconds - seconds < min_gain * now_seconds) continue;
     char evidence[400];
-    std::snprintf(evidence, sizeof evidence, "%llu jobs of %s took %s, predicted %s each; %s each then",
-                  static_cast<unsigned long long>(jobs.jobs), shape_text(now).c_str(),
-                  ns_text(jobs.measured_ns).c_str(), ns_text(static_cast<std::int64_t>(now_seconds * 1e9)).c_str(),
+    std::snprintf(evidence, sizeof evidence, "%zu job%s of %s took %s, predicted %s each; %s each then",
+                  jobs.times.size(), jobs.times.size() == 1 ? "" : "s", shape_text(now).c_str(),
+                  ns_text(measured_ns).c_str(), ns_text(static_cast<std::int64_t>(now_seconds * 1e9)).c_str(),
                   ns_text(static_cast<std::int64_t>(seconds * 1e9)).c_str());
-    to.push_back({each.title, evidence, (now_seconds - seconds) * double(jobs.jobs)});
+    to.push_back({each.title, evidence, (now_seconds - seconds) / now_seconds * double(measured_ns) * 1e-9});
   }
 }
 
 }  // namespace
 
 std::vector<advice> advice_by_plan(const recording &from, const history &measured) {
-  std::map<std::pair<std::uint32_t, const schedule *>, group> groups;
+  std::vector<group> groups;
+  std::map<std::pair<std::uint32_t, const schedule *>, std::size_t> group_of;
+  const auto is_equal = [](const recorded_schedule &x, const recorded_schedule &y) {
+    return x.context == y.context && x.request == y.request && x.problems == y.problems &&
+           x.runs->strategy == y.runs->strategy;
+  };
   for (const recorded_schedule &each : from.schedules) {
     const traced_job *job = measured.job(each.job);
-    if (each.problems.empty() || !job || job->ended_ns < 0) continue;
-    if (groups.size() >= most_schedules_examined && !groups.count({each.context, each.runs.get()})) continue;
-    group &of = groups[{each.context, each.runs.get()}];
-    of.first = &each;
-    ++of.jobs;
-    of.measured_ns += job->ended_ns - job->started_ns;
+    const bool says_what =
+        each.request.layer != layer_kind::own && std::any_of(each.problems.begin(), each.problems.end(), is_known);
+    if (!says_what || !job || job->ended_ns < 0) continue;
+    const auto [known, is_new] = group_of.emplace(std::pair{each.context, each.runs.get()}, groups.size());
+    if (is_new) {
+      const auto equal =
+          std::find_if(groups.begin(), groups.end(), [&](const group &one) { return is_equal(*one.first, each); });
+      known->second = static_cast<std::size_t>(equal - groups.begin());
+      if (equal == groups.end() && groups.size() >= most_schedules_examined) {
+        group_of.erase(known);
+        continue;
+      }
+      if (equal == groups.end()) groups.push_back({&each, {}});
+    }
+    groups[known->second].times.push_back({job->started_ns, job->ended_ns});
   }
   std::vector<advice> made;
-  for (const auto &[key, jobs] : groups) add_advice(made, jobs);
+  for (const group &jobs : groups) add_advice(made, jobs);
   return made;
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "trace/trace_file.hpp"
 
+#include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -8,10 +10,12 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <new>
 #include <string_view>
 
 #include "base/error.hpp"
 #include "base/log.hpp"
+#include "base/text.hpp"
 #include "trace/advice.hpp"
 #include "trace/exporters.hpp"
 #include "trace/recorder.hpp"
@@ -35,7 +39,37 @@ std::string path_of(std::string value) {
 }
 
 void report(const char *value, const char *what) noexcept {
-  std::fprintf(stderr, "streamgemm: trace: SG_TRACE is \"%.200s\": %.300s\n", value, what);
+  try {
+    std::fprintf(stderr, "streamgemm: trace: SG_TRACE is \"%s\": %s\n", printable(value, 200).c_str(),
+                 printable(what, 300).c_str());
+  } catch (const std::bad_alloc &) {
+  }
+}
+
+// Whether others can put links into the folder of the file, as into /tmp.
+bool is_in_sticky_folder(const std::string &path) {
+  const std::size_t end = path.rfind('/');
+  const std::string folder = end == path.npos ? "." : path.substr(0, end + 1);
+  struct stat facts;
+  return stat(folder.c_str(), &facts) == 0 && (facts.st_mode & S_ISVTX) != 0;
+}
+
+// A regular file for writing; -1 with a reason. A pipe without a reader does not block.
+int open_file(const std::string &path, const char *&reason) {
+  const bool sticky = is_in_sticky_folder(path);
+  const int file = open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK | (sticky ? O_NOFOLLOW : 0), 0666);
+  struct stat facts;
+  if (file < 0) {
+    reason = sticky && errno == ELOOP ? "it is a link in a folder that others can write to" : std::strerror(errno);
+  } else if (fstat(file, &facts) != 0 || !S_ISREG(facts.st_mode)) {
+    reason = "it is not a regular file";
+  } else if (ftruncate(file, 0) != 0) {
+    reason = std::strerror(errno);
+  } else {
+    return file;
+  }
+  if (file >= 0) close(file);
+  return -1;
 }
 
 }  // namespace
@@ -73,12 +107,18 @@ std::string in_format(const recording &what, file_format format) {
 }
 
 void write_file(const std::string &path, const std::string &content) {
-  std::FILE *const file = std::fopen(path.c_str(), "wbe");
-  const auto fail = [&] {
-    throw error(SG_STATUS_INVALID_ARGUMENT, "path is \"%s\", which cannot be written: %s", path.c_str(),
-                std::strerror(errno));
+  const auto refuse = [&](const char *reason) {
+    throw error(SG_STATUS_INVALID_ARGUMENT, "path is \"%s\", which cannot be written: %s", path.c_str(), reason);
   };
-  if (!file) fail();
+  const char *reason_against = nullptr;
+  const int opened = open_file(path, reason_against);
+  if (opened < 0) refuse(reason_against);
+  std::FILE *const file = fdopen(opened, "wb");
+  const auto fail = [&] { refuse(std::strerror(errno)); };
+  if (!file) {
+    close(opened);
+    fail();
+  }
   const bool written = std::fwrite(content.data(), 1, content.size(), file) == content.size();
   const int reason = errno;
   const bool closed = std::fclose(file) == 0;

@@ -180,5 +180,57 @@ TEST_F(advice_of_traces, chains_on_several_streams) {
   EXPECT_OK(sg_host_free(context_, pinned));
 }
 
+// What has no GEMM is not told how to multiply.
+TEST_F(advice_of_traces, operations_without_a_gemm) {
+  owned<sg_buffer, sg_buffer_release> buffer;
+  void *data = nullptr;
+  ASSERT_OK(sg_buffer_create(context_, bytes, buffer.out()));
+  ASSERT_OK(sg_buffer_data(buffer, &data));
+  sg_softmax_desc softmax = SG_SOFTMAX_DESC_INIT;
+  softmax.x = softmax.y = {data, 64, 64, 0, SG_DTYPE_F64, SG_LAYOUT_ROW_MAJOR};
+  sg_norm_desc norm = SG_NORM_DESC_INIT;
+  norm.x = norm.y = softmax.x;
+  record(
+      [&] {
+        for (int i = 0; i < 5; ++i) {
+          ASSERT_OK(sg_softmax_async(context_, &softmax, nullptr, nullptr));
+          ASSERT_OK(sg_norm_async(context_, &norm, nullptr, nullptr));
+        }
+      },
+      false);
+  EXPECT_EQ(std::string::npos, exported_.find("tf32")) << exported_.substr(exported_.find("\"advice\""), 2000);
+  EXPECT_EQ(std::string::npos, exported_.find("0 x 0 x 0"));
+}
+
+TEST_F(advice_of_traces, equal_jobs_are_one_row_and_gain_no_more_than_they_took) {
+  sg_graph *graph = nullptr;
+  double span = 0;
+  {
+    ASSERT_OK(sg_graph_create(context_, &graph));
+    for (std::size_t i = 0; i < gemms; ++i) {
+      sg_gemm_desc desc = SG_GEMM_DESC_INIT;
+      desc.a = {host_[0], n, n, 0, SG_DTYPE_F32, SG_LAYOUT_ROW_MAJOR};
+      desc.b = {host_[1], n, n, 0, SG_DTYPE_F32, SG_LAYOUT_ROW_MAJOR};
+      desc.c = {host_[2 + i], n, n, 0, SG_DTYPE_F32, SG_LAYOUT_ROW_MAJOR};
+      sg_submit into = SG_SUBMIT_INIT;
+      into.graph = graph;
+      ASSERT_OK(sg_gemm_async(context_, &desc, &into, nullptr));
+    }
+    span = record(
+        [&] {
+          for (int run = 0; run < 5; ++run) ASSERT_OK(sg_graph_run_async(graph, nullptr, nullptr));
+        },
+        false);
+    EXPECT_OK(sg_graph_release(graph));
+  }
+  const std::string advice = exported_.substr(exported_.find("\"advice\""));
+  const std::string title = "keep the operands in device memory";
+  const std::size_t first = advice.find(title);
+  ASSERT_NE(std::string::npos, first) << advice;
+  EXPECT_EQ(std::string::npos, advice.find(title, first + 1)) << advice;
+  EXPECT_LE(promised(title.c_str()), span);
+  EXPECT_NE(std::string::npos, advice.find(std::to_string(5 * gemms) + " jobs of")) << advice;
+}
+
 }  // namespace
 }  // namespace sg_test

@@ -178,11 +178,13 @@ TEST_P(rounding, gemms_with_a_bias_that_cancels) {
           }
 }
 
-// Large enough that cuBLAS adds C itself.
-TEST_P(rounding, gemms_with_a_result_that_cancels) {
+// Large enough for every kernel of cuBLAS and cublasLt.
+TEST_P(rounding, gemms_with_a_large_result_that_cancels) {
   for (const sg_dtype type : {SG_DTYPE_BF16, SG_DTYPE_F16})
-    for (int turn = 0; turn < 3; ++turn) {
-      const cancelled_sums l{type, type, 256, 256, 64, 1, false, true};
+    for (const bool has_bias : {false, true}) {
+      const cancelled_sums l{
+          type,     type,     256 + 8 * random_.below(9), 256 + 8 * random_.below(9), 64 + 8 * random_.below(5), 1,
+          has_bias, !has_bias};
       operands o = draw(l);
       const sg_gemm_desc d = describe(l, o);
       ASSERT_OK(sg_gemm(context_, &d, nullptr));

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // sg_trace: what a recording contains, its figures, its files, and what is refused.
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -257,6 +260,20 @@ TEST_P(trace_recordings, are_written_by_the_name_of_the_file) {
 TEST_P(trace_recordings, refuse_bad_arguments) {
   trace recorded;
   ASSERT_OK(sg_trace_start(nullptr, recorded.out()));
+  const std::filesystem::path folder =
+      std::filesystem::temp_directory_path() / ("sg-trace-" + std::to_string(getpid()));
+  std::filesystem::create_directory(folder);
+  const std::string pipe = folder / "pipe.json", link = folder / "link.json", target = folder / "target.json";
+  ASSERT_EQ(0, mkfifo(pipe.c_str(), 0600));
+  EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_trace_write(recorded, pipe.c_str(), SG_TRACE_AUTO)) << "nobody reads";
+  std::filesystem::create_symlink(target, link);
+  EXPECT_OK(sg_trace_write(recorded, link.c_str(), SG_TRACE_AUTO));
+  std::filesystem::remove(target);
+  ASSERT_EQ(0, chmod(folder.c_str(), 01777));
+  EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_trace_write(recorded, link.c_str(), SG_TRACE_AUTO));
+  EXPECT_FALSE(std::filesystem::exists(target)) << "a link in a folder like /tmp is not followed";
+  EXPECT_OK(sg_trace_write(recorded, target.c_str(), SG_TRACE_AUTO));
+  std::filesystem::remove_all(folder);
   EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_trace_write(recorded, "/nowhere/at/all.json", SG_TRACE_AUTO));
   EXPECT_NE(nullptr, std::strstr(sg_last_error_message(), "path is \"/nowhere/at/all.json\""));
   EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_trace_write(recorded, "trace", SG_TRACE_AUTO));

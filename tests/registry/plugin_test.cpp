@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Plugins: search paths, valid and defective ones, and hostile values of SG_PLUGIN_PATH.
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "registry_process.hpp"
 
@@ -50,6 +51,19 @@ TEST(Plugins, DefectiveOnesAreRefusedWithAReason) {
     expect_in(text, "backend cpu|available|built in|");
     expect_printable(text);
   }
+}
+
+// Its code would run in this process.
+TEST(Plugins, OneThatOthersCanWriteIsRefused) {
+  const temporary_folder folder;
+  const string path = folder / "libstreamgemm-good.so";
+  fs::copy(plugin("good"), path);
+  fs::permissions(path, fs::perms::others_write, fs::perm_options::add);
+  expect_in(report({plugin_path(path)}, {"tiny"}), "every user can write to it");
+  fs::permissions(path, fs::perms::others_write, fs::perm_options::remove);
+  expect_in(report({plugin_path(path)}, {"tiny"}), "backend tiny|available|");
+  if (chown(path.c_str(), 54321, 54321) != 0) GTEST_SKIP() << "only root gives a file to another user";
+  expect_in(report({plugin_path(path)}, {"tiny"}), "it belongs to user 54321");
 }
 
 TEST(Plugins, AFolderIsLoadedInTheOrderOfNames) {

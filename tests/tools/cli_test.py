@@ -226,7 +226,7 @@ class Traces(Program):
 
     def test_figures_and_advice(self):
         trace = self.folder / "run.json"
-        size = ("--m", 4096, "--n", 4096, "--k", 4096, "--from", "pinned", "--device", "sim:h200?timing-only", "--run")
+        size = ("--m", 4096, "--n", 3072, "--k", 4096, "--from", "pinned", "--device", "sim:h200?timing-only", "--run")
         self.run_program("plan", *size, "--trace", trace)
         said = self.json_of("explain", trace)
         (context,) = said["contexts"]
@@ -239,6 +239,9 @@ class Traces(Program):
         self.assertFalse(any("pin " in title for title in titles), titles)
         gains = [each["gain_seconds"] for each in said["advice"]]
         self.assertEqual(sorted(gains, reverse=True), gains)
+        self.assertLess(gains[0], context["span_seconds"])
+        for each in said["advice"]:
+            self.assertIn("6 jobs of 4096 x 3072 x 4096, ", each["evidence"])
         text = self.run_program("explain", trace).stdout
         for title in titles:
             self.assertIn(title, text)
@@ -250,6 +253,20 @@ class Traces(Program):
             self.run_program("--trace", self.folder / name, "gemm", a, b, "--device", "cpu")
             self.assertTrue((self.folder / name).read_text().startswith(begins), name)
         self.complaint("gemm", a, b, "--trace", self.folder / "trace", exits=USAGE)
+
+    def test_a_wrong_variable_is_shown_escaped(self):
+        a = self.matrix("a.npy", 4, 4)[0]
+        done = subprocess.run([PROGRAM, "gemm", a, a, "--device", "cpu"], capture_output=True, timeout=300,
+                              env={**os.environ, "SG_TRACE": "red\x1b[31m.what"})
+        self.assertIn(b"SG_TRACE is \"red\\x1b[31m.what\"", done.stderr)
+        self.assertNotIn(b"\x1b", done.stderr)
+
+    def test_a_pipe_as_trace_does_not_block(self):
+        a, pipe = self.matrix("a.npy", 4, 4)[0], self.folder / "pipe.json"
+        os.mkfifo(pipe)
+        done = subprocess.run([PROGRAM, "gemm", a, a, "--device", "cpu"], capture_output=True, timeout=60,
+                              env={**os.environ, "SG_TRACE": str(pipe)})
+        self.assertIn(b"cannot be written", done.stderr)
 
     def test_no_trace(self):
         self.complaint("explain", self.folder / "none.json")
@@ -691,7 +708,8 @@ class Bench(Program):
 
     def test_bad_records(self):
         for text in ("", "[]", "{}", '{"schema": "other/1", "rows": []}', '{"schema": "streamgemm-bench/1", "rows": [{}]}',
-                     '{"schema": "streamgemm-bench/1", "rows": [{"case": 1}]}', '{"schema": "streamgemm-bench/1"}'):
+                     '{"schema": "streamgemm-bench/1", "rows": [{"case": 1}]}', '{"schema": "streamgemm-bench/1"}',
+                     '{"schema": "streamgemm-bench/1", "device": ' + "[" * 200000 + "]" * 200000 + ', "rows": []}'):
             self.complaint("report", self.file("bad.json", text.encode()))
 
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <tuple>
 
 #include "base/device_index.hpp"
 #include "base/dtype.hpp"
@@ -75,7 +76,7 @@ struct plan_request {
   // The submitter waits for the job: split into independent parts over more cores, shorter than a busy device should
   // have. No effect unless lanes are cores.
   bool latency = false;
-  bool by_rows = false;           // for a split of m or n: the caller's C is row major, so its m and n are swapped
+  bool by_rows = false;           // the caller's C is row major, so its m and n are swapped in messages
   std::int32_t parts = 0;         // parts of a split; 0: the planner's choice
   std::int32_t streams = 0;       // limit of compute lanes; 0: the device model's number
   std::int64_t memory_limit = 0;  // limit of the job's device memory in bytes; 0: the device model's memory
@@ -86,7 +87,15 @@ struct plan_request {
   shared_conv_form conv;   // of conv and conv_backward
   shared_layer_form form;  // of a layer of its own kind, whose problems say nothing
 
-  bool operator==(const plan_request &) const = default;
+  // Whether both have the same plan: only the message of a refused split depends on the caller's layout.
+  bool operator==(const plan_request &other) const noexcept {
+    const auto key = [](const plan_request &r) {
+      const bool splits_c = r.split == split_kind::m || r.split == split_kind::n;
+      return std::tuple(r.device, r.split, r.latency, splits_c && r.by_rows, r.parts, r.streams, r.memory_limit,
+                        r.tile_m, r.tile_n, r.tile_k, r.layer, r.dy_is_a[0], r.dy_is_a[1]);
+    };
+    return key(*this) == key(other) && conv == other.conv && form == other.form;
+  }
 };
 
 }  // namespace sg

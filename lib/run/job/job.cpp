@@ -2,10 +2,10 @@
 #include "run/job/job.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/text.hpp"
 #include "plan/schedule/schedule.hpp"
 #include "run/job/completion_queue.hpp"
 #include "run/job/job_home.hpp"
@@ -172,16 +172,7 @@ void job::become_child(job &of, std::int32_t index) noexcept {
 }
 
 void job::set_label(const char *text) noexcept {
-  std::size_t length = strnlen(text, sizeof label_);
-  if (length == sizeof label_) {
-    // Do not cut inside a UTF-8 character: its bytes after the first are 10xxxxxx, three at most.
-    const auto continues = [&](std::size_t at) { return (static_cast<unsigned char>(text[at]) & 0xc0) == 0x80; };
-    const std::size_t most = --length;
-    while (length > most - 3 && continues(length)) --length;
-    if (continues(length)) length = most;  // it is not UTF-8
-  }
-  std::memcpy(label_, text, length);
-  label_[length] = '\0';
+  const std::size_t length = copy_utf8(label_, sizeof label_, text);
   has_label_ = length > 0;
 }
 

@@ -203,23 +203,35 @@ class chooser {
     return end;
   }
 
-  double seconds_of(const batch_works &whole, batch_role role) const {
-    batch_works part;
-    for (std::size_t i = 0; i < whole.works.size(); ++i) {
-      if (whole.roles[i] != role) continue;
-      part.works.push_back(whole.works[i]);
-      part.roles.push_back(role);
+  // Of each further batch, as a batch that follows others has no part of their latencies.
+  double seconds_of(const std::vector<batch_works> &all, batch_role role) const {
+    std::vector<batch_works> parts;
+    for (const batch_works &whole : all) {
+      batch_works &part = parts.emplace_back();
+      for (std::size_t i = 0; i < whole.works.size(); ++i) {
+        if (whole.roles[i] != role) continue;
+        part.works.push_back(whole.works[i]);
+        part.roles.push_back(role);
+      }
     }
-    return part.works.empty() ? 0 : simulate(simulated_schedule({part}, model_).whole, model_).seconds;
+    if (parts[0].works.empty()) return 0;
+    const auto simulated = [&](const std::vector<batch_works> &works) {
+      return simulate(simulated_schedule(works, model_).whole, model_).seconds;
+    };
+    const double one = simulated({parts[0]});
+    return parts.size() == 1 ? one : (simulated(parts) - one) / double(parts.size() - 1);
   }
 
   void predict_parts() {
-    // A buffer for each streamed stage, so that only the link orders the copies.
-    const imagined_memory in(known_, made_, stages_, 1, made_.streamed_stages);
-    const std::vector<batch_works> one = batches(in, 1);
-    made_.transfer_in_seconds = seconds_of(one[0], batch_role::transfer_in);
-    made_.transfer_out_seconds = seconds_of(one[0], batch_role::transfer_out);
-    made_.work_seconds = seconds_of(one[0], batch_role::work);
+    // Buffers of their own for all, so that only the link orders the copies.
+    constexpr std::int32_t count = 3;
+    const imagined_memory in(known_, made_, stages_, count, count * made_.streamed_stages);
+    const std::vector<batch_works> all = batches(in, count);
+    made_.transfer_in_seconds = seconds_of(all, batch_role::transfer_in);
+    made_.transfer_out_seconds = seconds_of(all, batch_role::transfer_out);
+    made_.work_seconds = seconds_of(all, batch_role::work);
+    const std::int64_t bytes_in = made_.streamed_bytes + (in_place_ ? 0 : settings_.input_bytes);
+    made_.link_in_seconds = model_.link_in > 0 ? double(bytes_in) / model_.link_in : 0;
   }
 
   // Each buffer is used by a second batch at least.
@@ -282,10 +294,16 @@ std::string describe(const std::deque<pipeline_stage> &stages, const pipeline_ch
                choice.seconds_per_batch * ms, choice.transfer_in_seconds * ms, choice.work_seconds * ms,
                choice.transfer_out_seconds * ms);
   const double transfers = std::max(choice.transfer_in_seconds, choice.transfer_out_seconds);
-  if (transfers > choice.work_seconds && choice.work_seconds > 0)
-    text += line("the link is the limit: the work would hide it if a batch had %.1f times the work\n",
-                 transfers / choice.work_seconds);
-  else if (transfers > 0 && choice.work_seconds > 0)
+  constexpr double much_longer = 1.3;  // than the link alone
+  const bool is_staged = choice.link_in_seconds > 0 && transfers == choice.transfer_in_seconds &&
+                         transfers > much_longer * choice.link_in_seconds;
+  if (transfers > choice.work_seconds && choice.work_seconds > 0) {
+    text += line("%s the limit: the work would hide it if a batch had %.1f times the work\n",
+                 is_staged ? "staging is" : "the link is", transfers / choice.work_seconds);
+    if (is_staged)
+      text += line("the link alone needs %.3f ms a batch: weights and inputs in pinned memory are not staged\n",
+                   choice.link_in_seconds * ms);
+  } else if (transfers > 0 && choice.work_seconds > 0)
     text += line("the work is the limit: transfers take %.0f%% of its time\n", 100 * transfers / choice.work_seconds);
   return text;
 }

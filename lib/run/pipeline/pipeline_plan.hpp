@@ -25,6 +25,7 @@ struct pipeline_choice {
   std::int64_t resident_bytes = 0, streamed_bytes = 0, device_bytes = 0;
   std::int64_t fitting_bytes = 0;  // that all weights resident would take; 0: they do not fit, or are resident
   double seconds_per_batch = 0, transfer_in_seconds = 0, transfer_out_seconds = 0, work_seconds = 0;
+  double link_in_seconds = 0;  // of the transfers in, at the rate of the link alone
 };
 
 // Sets the stages' streamed_index. `in_place`: batches need no copies. `limit`: bytes of device memory. Throws
@@ -32,7 +33,7 @@ struct pipeline_choice {
 pipeline_choice choose(std::deque<pipeline_stage> &stages, const pipeline_settings &settings, std::int64_t limit,
                        const device_model &model, memory_map &known, batch_maker &maker, bool in_place, bool checks);
 
-// As lines of text.
+// As lines of text: what limits the batches.
 std::string describe(const std::deque<pipeline_stage> &stages, const pipeline_choice &choice,
                      const pipeline_settings &settings);
 

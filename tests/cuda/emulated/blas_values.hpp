@@ -31,13 +31,13 @@ inline bool are_refused(const sg_backend_gemm &g, std::initializer_list<const vo
   return !std::all_of(operands.begin(), operands.end(), [=](const void *x) { return is_multiple(x, wanted); });
 }
 
-// Whether sizes and addresses of an item are those of tensor cores, whose kernels round once.
+// Whether sizes and addresses of an item are those of tensor cores, whose kernels round once before an epilogue.
 inline bool suits_tensor_cores(const sg_backend_gemm &g, std::initializer_list<const void *> operands) noexcept {
   return (g.m | g.n | g.k | g.lda | g.ldb | g.ldc) % 8 == 0 &&
          std::all_of(operands.begin(), operands.end(), [](const void *x) { return is_multiple(x, 16); });
 }
 
-// Other kernels round the product to a C of 16 bits before they add beta * C, and before the epilogue.
+// Other kernels, and all that add beta * C, round the product to a C of 16 bits before that, and before the epilogue.
 inline void multiply(const sg_backend_gemm &all, const sg::sim::item_list &a, const sg::sim::item_list &b,
                      const sg::sim::item_list &c, const void *bias = nullptr) {
   const auto at = [](const sg::sim::item_list &of, std::int64_t i) { return sg::sim::item_list{of.at(i), 0, {}}; };
@@ -45,8 +45,8 @@ inline void multiply(const sg_backend_gemm &all, const sg::sim::item_list &a, co
   for (std::int64_t i = 0; i < all.batch; ++i) {
     sg_backend_gemm g = all;
     g.batch = 1;
-    const bool is_large = g.m >= 256 && g.n >= 256 && g.k >= 64, ends = bias || g.activation;
-    const bool suits = suits_tensor_cores(g, {a.at(i), b.at(i), c.at(i), bias}) && (is_large || g.beta.re == 0);
+    const bool ends = bias || g.activation;
+    const bool suits = suits_tensor_cores(g, {a.at(i), b.at(i), c.at(i), bias}) && g.beta.re == 0;
     if (suits || !is_short(g.out_type) || (g.beta.re == 0 && !ends)) {
       sg::sim::multiply(g, at(a, i), at(b, i), at(c, i), of_bias);
       continue;

@@ -110,7 +110,12 @@ json read_json(const std::string &path) {
   std::ifstream in(path);
   if (!in) refuse_record(path, "cannot be opened");
   try {
-    return json::parse(in);
+    // Texts of values are made by recursion.
+    constexpr int most_levels = 100;
+    return json::parse(in, [&](int depth, json::parse_event_t, json &) {
+      if (depth > most_levels) refuse_record(path, "is nested in more than " + std::to_string(most_levels) + " levels");
+      return true;
+    });
   } catch (const json::exception &stop) {
     refuse_record(path, std::string("is not JSON: ") + stop.what());
   }
