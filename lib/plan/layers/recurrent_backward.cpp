@@ -3,6 +3,7 @@
 // to the gradient of the state before. The gradients of X and of the weights follow from those of all steps at once.
 #include <algorithm>
 #include <deque>
+#include <iterator>
 #include <vector>
 
 #include "base/checked.hpp"
@@ -161,7 +162,7 @@ class recurrent_backward_build : recurrent_parts {
     auto known = std::ranges::find_if(sums_, [&](const auto &each) { return each.first == part.to; });
     if (known == sums_.end()) {
       sums_.emplace_back(part.to,
-                         column_sums(builder_, group_of_biases, {part.to * hidden(), part.count * hidden()}, 0));
+                         column_sums(builder_, group_of_biases, {part.to * hidden(), part.count * hidden()}, 1, 0));
       known = std::prev(sums_.end());
       const std::int64_t width = blocks_of_gates * hidden(), size = size_of(f_.type);
       if (groups_ < 0)
