@@ -365,6 +365,8 @@ typedef struct sg_backend_conv {
   sg_dtype type;             /**< Of all operands. */
   sg_activation activation;  /**< As in sg_backend_gemm. */
   uint32_t reserved;         /**< 0. */
+  void *scratch;             /**< Memory for copies of the operands in an order of the device's own, aligned to 256; NULL: none. */
+  int64_t scratch_bytes;     /**< Its size. */
 } sg_backend_conv;
 
 /** An operand of an attention; strides in elements, >= 0. */

@@ -55,9 +55,10 @@ class recurrent_operand_list {
   }
 
   sequence_strides check_sequence(const sg_sequence &x, const char *name, std::int64_t width, bool written) const {
+    const bool has_elements = form.steps > 0 && form.batch > 0 && width > 0;
     const auto check = [&](std::int64_t stride, const char *field, std::int64_t count) {
       require_range(stride, 0, INT64_MAX, (std::string(desc_) + "->" + name + "." + field).c_str());
-      if (count > 1 && stride < width)
+      if (has_elements && count > 1 && stride < width)
         throw error(SG_STATUS_INVALID_ARGUMENT, "%s->%s.%s is %lld; a step has %lld values", desc_, name, field,
                     static_cast<long long>(stride), static_cast<long long>(width));
     };

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
 
 #include "ops/binding.hpp"
 #include "ops/describe.hpp"
@@ -25,7 +26,7 @@ access_mode access(const command &, std::size_t view) {
 
 const char *defect(const buffer_list &buffers, const command &command) {
   const view &o = command.views[attention::o];
-  for (const view &each : command.views)
+  for (const view &each : std::span<const accessed_view>(command.views).first(attention::operands))
     if (!each.exists() || each.items != 1 || each.cols != 1 || type_of(buffers, each) != type_of(buffers, o))
       return "an attention has four operands of one type, each as one column";
   return nullptr;
@@ -44,7 +45,8 @@ double blocks_of(double batch, double heads, double queries) {
 command_cost cost(const device_model &model, const buffer_list &buffers, const command &command) {
   const attention &what = *command.as<attention>();
   double bytes = 0;
-  for (const view &each : command.views) bytes += double(each.rows) * double(size_of(type_of(buffers, each)));
+  for (const view &each : std::span<const accessed_view>(command.views).first(attention::operands))
+    bytes += double(each.rows) * double(size_of(type_of(buffers, each)));
   const kernel_cost alone =
       kernel_of(model, flops_of(what), blocks_of(double(what.batch), double(what.heads), double(what.queries)),
                 type_of(buffers, command.views[attention::o]), bytes);

@@ -23,7 +23,7 @@ struct head_strides {
 namespace ops {
 
 struct attention {
-  enum : std::size_t { o, q, k, v };
+  enum : std::size_t { o, q, k, v, operands };
   std::int64_t batch = 1, heads = 1, kv_heads = 1;  // heads is a multiple of kv_heads
   std::int64_t queries = 0, keys = 0, width = 0, value_width = 0;
   head_strides of_q, of_k, of_v, of_o;

@@ -65,7 +65,7 @@ using payload = std::variant<ops::copy_in, ops::copy_out, ops::pack, ops::unpack
 inline constexpr std::size_t operation_count = std::variant_size_v<payload>;
 
 struct command {
-  static constexpr std::size_t most_views = 4;
+  static constexpr std::size_t most_views = 5;
 
   payload what;
   lane where;

@@ -15,7 +15,7 @@ namespace {
 using ops::conv;
 
 access_mode access(const command &, std::size_t view) {
-  return view == conv::y ? access_mode::write : access_mode::read;
+  return view == conv::y || view == conv::scratch ? access_mode::write : access_mode::read;
 }
 
 const char *defect(const buffer_list &buffers, const command &command) {
@@ -98,6 +98,11 @@ void lower(const buffer_list &buffers, const command &command, const binding &wh
   made.w = address_of(buffers, w, where, w.item);
   if (bias.exists()) made.bias = address_of(buffers, bias, where, bias.item);
   made.y = address_of(buffers, y, where, y.item);
+  const view &scratch = command.views[conv::scratch];
+  if (scratch.exists()) {
+    made.scratch = address_of(buffers, scratch, where, scratch.item);
+    made.scratch_bytes = scratch.rows * size_of(type_of(buffers, scratch));
+  }
   out.add(made);
 }
 

@@ -12,7 +12,8 @@
 namespace sg::ops {
 
 struct conv : windows {
-  enum : std::size_t { y, x, w, bias };  // images, images, a column for each filter, one column
+  // Images, images, a column for each filter, one column; memory for the device, one column.
+  enum : std::size_t { y, x, w, bias, scratch };
   std::int32_t out_channels = 1;
   sg_activation activation = SG_ACTIVATION_NONE;
   bool operator==(const conv &) const = default;

@@ -15,7 +15,7 @@ namespace {
 
 using ops::custom;
 
-static_assert(custom::most_operands == command::most_views);
+static_assert(custom::most_operands <= command::most_views);
 static_assert(custom::most_operands == std::extent_v<decltype(sg_backend_custom::operands)>);
 
 access_mode access(const command &c, std::size_t view) { return c.as<custom>()->modes[view]; }

@@ -38,6 +38,9 @@ long double rounding(sg_dtype type) {
   }
 }
 
+// Half a unit in the last place of the sums of a result.
+long double rounding_of_sums(sg_dtype out) { return out == SG_DTYPE_F64 || out == SG_DTYPE_C128 ? 0x1p-53L : 0x1p-24L; }
+
 // The byte of the nearest value: the simulated chip only reads these types.
 template <sg_dtype type>
 std::uint8_t nearest_f8(double value) {
@@ -127,7 +130,8 @@ wide element_of(const host_matrix &x, sg_op op, std::int64_t item, std::int64_t 
   return op == SG_OP_C ? std::conj(value) : value;
 }
 
-// Bytes outside C's elements must be unchanged; elements must be as close as one rounding and double sums allow.
+// Bytes outside C's elements must be unchanged; elements must be as close as one rounding and sums in the
+// accumulator's type allow.
 void check_gemm(sim_device &device, sim_stream &stream, sg_dtype in, sg_dtype out, shape s, sg_op op_a, sg_op op_b,
                 wide alpha, wide beta, bool arrays) {
   SCOPED_TRACE(testing::Message() << "types " << in << "->" << out << " m " << s.m << " n " << s.n << " k " << s.k
@@ -205,7 +209,7 @@ void check_gemm(sim_device &device, sim_stream &stream, sg_dtype in, sg_dtype ou
           magnitude += std::abs(beta) * std::abs(before);
         }
         const long double u = rounding(out);
-        const long double terms = (complex ? 2 : 1) * (s.k + 3) * 0x1p-53L;
+        const long double terms = (complex ? 2 : 1) * (s.k + 3) * rounding_of_sums(out);
         const bool whole = out == SG_DTYPE_I32;
         const long double bound = whole ? 0
                                         : u * std::abs(expected) + (1 + u) * terms / (1 - terms) * magnitude +
@@ -333,8 +337,11 @@ TEST(SimArithmetic, ReductionsOfEveryType) {
         for (std::int64_t j = 0; j < 6; ++j)
           for (std::int64_t i = 0; i < 5; ++i) {
             wide expected = beta == 0 ? wide(0) : wide(beta) * c.get(0, i, j);
-            for (std::int64_t p = 0; p < count; ++p) expected += parts.get(p, i, j);
-            const long double bound = rounding(out) * std::abs(expected) + (out == SG_DTYPE_I32 ? 0 : 1e-14L);
+            long double magnitude = std::abs(expected);
+            for (std::int64_t p = 0; p < count; ++p)
+              expected += parts.get(p, i, j), magnitude += std::abs(parts.get(p, i, j));
+            const long double sums = out == SG_DTYPE_I32 ? 0 : (count + 2) * rounding_of_sums(out) * magnitude;
+            const long double bound = rounding(out) * std::abs(expected) + sums;
             ASSERT_LE(std::abs(got.get(0, i, j) - expected), bound);
           }
       }

@@ -205,7 +205,7 @@ TEST(conv, by_the_device_where_it_can) {
   const schedule s = planned(c, layer_kind::conv, cores(8));
   EXPECT_EQ(8u, s.commands.size());
   EXPECT_TRUE(s.commands[0].is<ops::conv>());
-  EXPECT_EQ(0, s.device_bytes);
+  EXPECT_GE(8 * ((1 << 20) + 64 * 64 * 9 * 4), s.device_bytes);  // copies of rows and filters
   c.images = 1;
   EXPECT_LT(8u, planned(c, layer_kind::conv, cores(8)).commands.size());
   c.images = 16, c.gap = 3;

@@ -6,7 +6,10 @@
 
 #include "epilogue.hpp"
 #include "pack.hpp"
+#include "pairwise.hpp"
+#include "poll.hpp"
 #include "simd.hpp"
+#include "workspace.hpp"
 
 namespace sg::cpu {
 
@@ -21,7 +24,7 @@ void run_copy(const sg_backend_copy &copy) noexcept {
     std::memcpy(dst + i * copy.dst_pitch, src + i * copy.src_pitch, static_cast<std::size_t>(copy.width));
 }
 
-void run_reduce(const sg_backend_reduce &reduce) noexcept {
+sg_status run_reduce(const sg_backend_reduce &reduce, workspace &space) noexcept {
   const sg_dtype type = sum_type_of(reduce.out_type);
   const bool narrow_parts = reduce.parts_count > 0 && reduce.part_type != type;
   const std::int64_t size = element_size(reduce.out_type), sum_size = element_size(type);
@@ -32,9 +35,14 @@ void run_reduce(const sg_backend_reduce &reduce) noexcept {
   const bool reads_c = !is_zero(beta);
   const epilogue end = {reduce.bias, reduce.bias_per_row != 0, reduce.activation};
 
-  // Segments of a column that stay in the first-level cache while the parts are added.
-  constexpr std::int64_t step = 512;
-  alignas(64) char sums[step * 16], wide[step * 4];
+  // Segments of a column that stay in the first-level cache while the parts are added: a few in their order, and the
+  // sums of those pairwise.
+  constexpr std::int64_t step = 512, few = 8;
+  alignas(64) char c_values[step * 16], wide[step * 4];
+  const std::int64_t longest = std::min(step, reduce.m), addends = (reduce.parts_count + few - 1) / few;
+  poll stop(space);
+  void *const memory = space.get(scratch::sums, pairwise_sums::bytes(addends, type, longest));
+  if (memory == nullptr) return SG_STATUS_OUT_OF_MEMORY;
   for (std::int64_t j = 0; j < reduce.n; ++j)
     for (std::int64_t i = 0; i < reduce.m; i += step) {
       const std::int64_t count = std::min(step, reduce.m - i);
@@ -45,19 +53,26 @@ void run_reduce(const sg_backend_reduce &reduce) noexcept {
         widen(wide, at, reduce.part_type, count);
         return static_cast<const char *>(wide);
       };
-      std::int64_t next = 0;
+      pairwise_sums all(memory, type, count);
+      for (std::int64_t first = 0; first < reduce.parts_count; first += few) {
+        std::memcpy(all.next(), part(first), static_cast<std::size_t>(count * sum_size));
+        for (std::int64_t next = first + 1; next < std::min(first + few, reduce.parts_count); ++next)
+          simd().add(type, all.next(), part(next), count);
+        all.push();
+      }
+      void *sums = reduce.parts_count > 0 ? all.total() : c_values;
       if (reads_c) {
-        widen(sums, c, reduce.out_type, count);
-        if (!is_one(beta)) simd().scale(type, sums, beta, count);
-      } else if (reduce.parts_count > 0) {
-        std::memcpy(sums, part(next++), static_cast<std::size_t>(count * sum_size));
-      } else {
+        widen(c_values, c, reduce.out_type, count);
+        if (!is_one(beta)) simd().scale(type, c_values, beta, count);
+        if (sums != c_values) simd().add(type, sums, c_values, count);
+      } else if (sums == c_values) {
         std::memset(sums, 0, static_cast<std::size_t>(count * sum_size));
       }
-      for (; next < reduce.parts_count; ++next) simd().add(type, sums, part(next), count);
       if (is_any(end)) finish_sums(end, reduce.out_type, sums, i, j, count);
       narrow(c, reduce.out_type, sums, count);
+      if (stop.stops(count * (reduce.parts_count + 1))) return SG_STATUS_CANCELLED;
     }
+  return SG_STATUS_OK;
 }
 
 }  // namespace sg::cpu

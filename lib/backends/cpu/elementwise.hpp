@@ -4,9 +4,11 @@
 
 #include <streamgemm/backend.h>
 
+#include "workspace.hpp"
+
 namespace sg::cpu {
 
 void run_copy(const sg_backend_copy &copy) noexcept;
-void run_reduce(const sg_backend_reduce &reduce) noexcept;
+sg_status run_reduce(const sg_backend_reduce &reduce, workspace &space) noexcept;
 
 }  // namespace sg::cpu

@@ -153,22 +153,6 @@ sg_status run_softmax(const sg_backend_softmax &what, workspace &space) noexcept
   });
 }
 
-namespace {
-
-template <class Real>
-void softmax_gradient(Real *dx, const Real *y, const Real *dy, std::int64_t n) noexcept {
-  constexpr std::int64_t parts = 16;  // sums side by side
-  Real sums[parts] = {}, sum = 0;
-  std::int64_t i = 0;
-  for (; i + parts <= n; i += parts)
-    for (std::int64_t l = 0; l < parts; ++l) sums[l] += y[i + l] * dy[i + l];
-  for (; i < n; ++i) sums[0] += y[i] * dy[i];
-  for (const Real each : sums) sum += each;
-  for (i = 0; i < n; ++i) dx[i] = y[i] * (dy[i] - sum);
-}
-
-}  // namespace
-
 sg_status run_softmax_backward(const sg_backend_softmax_backward &what, workspace &space) noexcept {
   const sg_dtype wide = sum_type_of(what.type);
   const std::int64_t size = element_size(what.type), dy_size = element_size(what.dy_type);
@@ -187,12 +171,7 @@ sg_status run_softmax_backward(const sg_backend_softmax_backward &what, workspac
     void *const to = widens ? scratch : dx;
     if (widens) widen(scratch, y, what.type, what.cols), y = scratch;
     if (widens_dy) widen(second, dy, what.dy_type, what.cols), dy = second;
-    if (wide == SG_DTYPE_F64)
-      softmax_gradient(static_cast<double *>(to), static_cast<const double *>(y), static_cast<const double *>(dy),
-                       what.cols);
-    else
-      softmax_gradient(static_cast<float *>(to), static_cast<const float *>(y), static_cast<const float *>(dy),
-                       what.cols);
+    simd().layers->softmax_gradient(wide, to, y, dy, what.cols);
     if (widens) narrow(dx, what.type, scratch, what.cols);
     if (end.stops(what.cols)) return SG_STATUS_CANCELLED;
   }

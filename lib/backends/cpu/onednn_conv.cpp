@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Convolutions by oneDNN's primitive, which is generated for a shape and cached by each worker. NHWC images are taken
-// as they are; NCHW images are brought to its own order and back, which is still faster than its kernel for that order.
-// Filters are brought to its order by each call, because they may have changed.
+// as they are; NCHW images are brought to its own order and back, which is still faster than its kernel for that order,
+// as many rows at a time as the command's scratch memory has room for. Filters are brought to its order by each call,
+// because they may have changed.
 #include <algorithm>
 #include <cstring>
 #include <memory>
 #include <mutex>
+#include <utility>
 
+#include "conv_bands.hpp"
 #include "layers.hpp"
 #include "onednn.hpp"
 #include "pack.hpp"
@@ -19,20 +22,34 @@ namespace {
 using dims = dnnl::memory::dims;
 using tag = dnnl::memory::format_tag;
 
-bool has_channels_last(const sg_backend_windows &w) noexcept { return w.channel == 1 && w.pixel == w.channels; }
-
-// A command without its addresses; it has no padding.
+// A band without its addresses; it has no padding.
 struct conv_key {
-  sg_backend_conv of;
-  explicit conv_key(const sg_backend_conv &what) noexcept : of(what) {
+  conv_band band;
+  explicit conv_key(const conv_band &what) noexcept : band(what) {
+    sg_backend_conv &of = band.of;
     of.x = of.w = nullptr;
-    of.y = nullptr;
+    of.y = of.scratch = nullptr;
+    of.scratch_bytes = 0;
     if (of.bias != nullptr) of.bias = &has_bias;
   }
-  bool operator==(const conv_key &other) const noexcept { return std::memcmp(&of, &other.of, sizeof of) == 0; }
+  bool operator==(const conv_key &other) const noexcept { return std::memcmp(&band, &other.band, sizeof band) == 0; }
   static constexpr char has_bias = 0;
 };
-static_assert(sizeof(sg_backend_conv) == 200);
+static_assert(sizeof(sg_backend_conv) == 216 && sizeof(conv_band) == 224);
+
+// The memory of a command from its beginning on.
+struct scratch_room {
+  char *next;
+  std::size_t left;
+
+  // NULL: there is no room for as many.
+  void *take(std::size_t bytes) noexcept {
+    const std::size_t rounded = (bytes + 63) / 64 * 64;
+    if (rounded > left) return nullptr;
+    left -= rounded;
+    return std::exchange(next, next + rounded);
+  }
+};
 
 // Between the caller's order and oneDNN's; none where they are one.
 struct reordering {
@@ -64,7 +81,8 @@ struct reordering {
 
 class convolution {
  public:
-  explicit convolution(const sg_backend_conv &c) {
+  explicit convolution(const conv_band &band) {
+    const sg_backend_conv &c = band.of;
     const sg_backend_windows &w = c.of;
     const auto type = c.type == SG_DTYPE_BF16 ? dnnl::memory::data_type::bf16 : dnnl::memory::data_type::f32;
     const bool last = has_channels_last(w), inner = w.channels_inner != 0, grouped = w.groups > 1;
@@ -74,7 +92,13 @@ class convolution {
                             ? dims{w.groups, c.out_channels / w.groups, w.channels / w.groups, w.kernel_h, w.kernel_w}
                             : dims{c.out_channels, w.channels, w.kernel_h, w.kernel_w};
     const tag filter_tag = grouped ? (inner ? tag::gohwi : tag::goihw) : (inner ? tag::ohwi : tag::oihw);
-    const tag images = last ? tag::nhwc : tag::nchw, wanted = last ? tag::nhwc : tag::any;
+    const tag wanted = last ? tag::nhwc : tag::any;
+    const auto given = [&](const dims &sizes, std::int64_t image, std::int64_t channel) {
+      const bool dense = channel == sizes[2] * sizes[3] && (sizes[0] == 1 || image == sizes[1] * channel);
+      return last    ? dnnl::memory::desc(sizes, type, tag::nhwc)
+             : dense ? dnnl::memory::desc(sizes, type, tag::nchw)
+                     : dnnl::memory::desc(sizes, type, dims{image, channel, sizes[3], 1});
+    };
     const dnnl::memory::desc x(x_sizes, type, wanted), y(y_sizes, type, wanted), f(filter, type, tag::any);
     const dnnl::memory::desc bias(dims{c.out_channels}, type, tag::x);
     const auto behind = [](std::int64_t out, std::int64_t stride, std::int64_t kernel, std::int64_t size,
@@ -105,23 +129,27 @@ class convolution {
 #endif
     primitive_ = dnnl::convolution_forward(desc);
     scratchpad_bytes_ = desc.scratchpad_desc().get_size();
-    x_.prepare({x_sizes, type, images}, desc.src_desc(), true, attributes, scratchpad_bytes_);
-    w_.prepare({filter, type, filter_tag}, desc.weights_desc(), true, attributes, scratchpad_bytes_);
-    y_.prepare({y_sizes, type, images}, desc.dst_desc(), false, attributes, scratchpad_bytes_);
+    x_.prepare(given(x_sizes, w.image, w.channel), desc.src_desc(), true, attributes, scratchpad_bytes_);
+    filters_ = desc.weights_desc();
+    w_.prepare({filter, type, filter_tag}, filters_, true, attributes, scratchpad_bytes_);
+    y_.prepare(given(y_sizes, c.y_image, band.y_channel), desc.dst_desc(), false, attributes, scratchpad_bytes_);
     bias_ = dnnl::memory(bias, engine(), DNNL_MEMORY_NONE);
     const auto bytes = static_cast<std::int64_t>(std::max<std::size_t>(scratchpad_bytes_, 1));
     scratchpad_ = dnnl::memory({dims{bytes}, dnnl::memory::data_type::u8, tag::x}, engine(), DNNL_MEMORY_NONE);
   }
 
-  dnnl_status_t execute(dnnl_stream_t stream, const sg_backend_conv &c, workspace &space) {
+  // `before`: the convolution of the command's band before, whose filters are in place; NULL: none.
+  dnnl_status_t execute(dnnl_stream_t stream, const sg_backend_conv &c, const convolution *before, workspace &space) {
     void *const scratchpad = space.get(scratch::library, scratchpad_bytes_);
-    if (scratchpad == nullptr || !place(x_, c.x, scratch::panel_b, space) || !place(w_, c.w, scratch::panel_a, space) ||
-        !place(y_, c.y, scratch::converted, space))
+    scratch_room room{static_cast<char *>(c.scratch), static_cast<std::size_t>(c.scratch_bytes)};
+    if (scratchpad == nullptr || !place(w_, c.w, room, scratch::panel_a, space) ||
+        !place(x_, c.x, room, scratch::panel_b, space) || !place(y_, c.y, room, scratch::converted, space))
       return dnnl_out_of_memory;
     dnnl_memory_set_data_handle(scratchpad_.get(), scratchpad);
     dnnl_memory_set_data_handle(bias_.get(), const_cast<void *>(c.bias));
+    const bool has_filters = before != nullptr && before->filters_ == filters_;
     for (const reordering *each : {&x_, &w_})
-      if (each->moves)
+      if (each->moves && (each != &w_ || !has_filters))
         if (const dnnl_status_t status = each->execute(stream, true, scratchpad_); status != dnnl_success)
           return status;
     const dnnl_exec_arg_t args[] = {{DNNL_ARG_SRC, x_.own.get()},
@@ -134,10 +162,12 @@ class convolution {
   }
 
  private:
-  static bool place(const reordering &what, const void *given, scratch use, workspace &space) {
+  // In the command's memory; in the worker's, if this order of oneDNN's needs more than the planner knows of.
+  static bool place(const reordering &what, const void *given, scratch_room &room, scratch use, workspace &space) {
     dnnl_memory_set_data_handle(what.given.get(), const_cast<void *>(given));
     if (!what.moves) return true;
-    void *const own = space.get(use, what.bytes);
+    void *own = room.take(what.bytes);
+    if (own == nullptr) own = space.get(use, what.bytes);
     if (own != nullptr) dnnl_memory_set_data_handle(what.own.get(), own);
     return own != nullptr;
   }
@@ -145,6 +175,7 @@ class convolution {
   dnnl::convolution_forward primitive_;
   reordering x_, w_, y_;
   dnnl::memory bias_, scratchpad_;
+  dnnl::memory::desc filters_;
   std::size_t scratchpad_bytes_ = 0;
 };
 
@@ -152,7 +183,23 @@ class convolution {
 class convolution_cache final : public provider_state {
  public:
   dnnl_status_t run(const sg_backend_conv &what, workspace &space) {
-    const conv_key key(what);
+    const conv_bands bands(what);
+    const convolution *before = nullptr;
+    for (std::int64_t i = 0; i < bands.count(); ++i) {
+      const conv_band band = bands.at(i);
+      convolution *const chosen = of(band);
+      if (chosen == nullptr) return dnnl_out_of_memory;
+      const dnnl_status_t status = chosen->execute(stream_.get(), band.of, before, space);
+      if (status != dnnl_success) return status;
+      before = chosen;
+    }
+    return dnnl_success;
+  }
+
+ private:
+  // NULL: out of memory.
+  convolution *of(const conv_band &band) {
+    const conv_key key(band);
     entry *chosen = &entries_[0];
     for (entry &e : entries_) {
       if (e.last_use != 0 && e.key == key) {
@@ -163,18 +210,17 @@ class convolution_cache final : public provider_state {
     }
     if (chosen->last_use == 0 || !(chosen->key == key)) {
       chosen->last_use = 0;
-      if (!memory_left(1 << 20)) return dnnl_out_of_memory;
+      if (!memory_left(1 << 20)) return nullptr;
       const std::lock_guard lock(fork_lock());
-      chosen->primitive = std::make_unique<convolution>(what);
+      chosen->primitive = std::make_unique<convolution>(band);
       chosen->key = key;
     }
     chosen->last_use = ++uses_;
-    return chosen->primitive->execute(stream_.get(), what, space);
+    return chosen->primitive.get();
   }
 
- private:
   struct entry {
-    conv_key key{sg_backend_conv{}};
+    conv_key key{conv_band{}};
     std::uint64_t last_use = 0;  // 0: empty
     std::unique_ptr<convolution> primitive;
   };
@@ -202,12 +248,13 @@ void activate(const sg_backend_conv &what) noexcept {
 }  // namespace
 
 // A GELU of rounded bf16 would be rounded twice. For dilated windows oneDNN has no fast kernels. Images of one element
-// do not say what the order of Y is.
+// do not say what the order of Y is. Each band has rows of the image.
 bool has_conv(const sg_backend_conv &what) noexcept {
   const sg_backend_windows &w = what.of;
   const bool is_bf16 = what.type == SG_DTYPE_BF16 && what.activation != SG_ACTIVATION_GELU;
   return (what.type == SG_DTYPE_F32 || (is_bf16 && has_isa(dnnl_cpu_isa_avx512_core_bf16))) && w.dilation_h == 1 &&
          w.dilation_w == 1 && w.pad_top < w.kernel_h && w.pad_left < w.kernel_w &&
+         std::int64_t{w.out_h - 1} * w.stride_h - w.pad_top < w.height &&
          std::int64_t{w.channels} * w.height * w.width > 1;
 }
 

@@ -44,9 +44,8 @@ sg_status copy(const sg_backend_command &what, workspace &) noexcept {
 sg_status gemm(const sg_backend_command &what, workspace &space) noexcept {
   return run_gemm(as<sg_backend_gemm>(what), nullptr, space);
 }
-sg_status reduce(const sg_backend_command &what, workspace &) noexcept {
-  run_reduce(as<sg_backend_reduce>(what));
-  return SG_STATUS_OK;
+sg_status reduce(const sg_backend_command &what, workspace &space) noexcept {
+  return run_reduce(as<sg_backend_reduce>(what), space);
 }
 
 bool supports_axpby(const sg_backend_command &what) noexcept { return has_axpby(as<sg_backend_axpby>(what).type); }

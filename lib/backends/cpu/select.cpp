@@ -3,8 +3,10 @@
 
 #include <pthread.h>
 
-#include "cblas_library.hpp"
+#include <algorithm>
+
 #include "pack.hpp"
+#include "pairwise.hpp"
 #include "simd.hpp"
 #include "thread.hpp"
 
@@ -57,9 +59,38 @@ constexpr bool suits_small(const gemm_args &p) noexcept {
 // | W^T x 4096^2: 10304 to 2416 | x W 4096^2: 6160 to 2440.
 constexpr bool is_matrix_vector(const gemm_args &p) noexcept { return p.m == 1 || p.n == 1; }
 
+// A vector times a vector: BLAS adds the products of one result one after another. Vectors with gaps are gathered piece
+// by piece.
+sg_status run_dot(const gemm_args &p) noexcept {
+  constexpr std::int64_t piece = 1024;
+  alignas(64) float gathered[2][piece], levels[64];
+  const auto *a = static_cast<const float *>(p.a), *b = static_cast<const float *>(p.b);
+  const std::int64_t a_step = p.op_a == SG_OP_N ? p.lda : 1, b_step = p.op_b == SG_OP_N ? 1 : p.ldb;
+  const std::int64_t at_once = a_step == 1 && b_step == 1 ? p.k : piece;
+  const auto contiguous = [](const float *from, std::int64_t step, std::int64_t count, float *to) {
+    if (step == 1) return from;
+    for (std::int64_t i = 0; i < count; ++i) to[i] = from[i * step];
+    return static_cast<const float *>(to);
+  };
+  pairwise_sums sums(levels, SG_DTYPE_F32, 1);
+  for (std::int64_t l = 0; l < p.k; l += at_once) {
+    const std::int64_t count = std::min(at_once, p.k - l);
+    *static_cast<float *>(sums.next()) =
+        simd().layers->dot(contiguous(a + l * a_step, a_step, count, gathered[0]),
+                           contiguous(b + l * b_step, b_step, count, gathered[1]), count);
+    sums.push();
+  }
+  const float sum = *static_cast<const float *>(sums.total());
+  auto &c = *static_cast<float *>(p.c);
+  const auto alpha = static_cast<float>(p.alpha.re), beta = static_cast<float>(p.beta.re);
+  c = beta == 0 ? alpha * sum : alpha * sum + beta * c;
+  return SG_STATUS_OK;
+}
+
 sg_status run_best_f32(const gemm_args &p, workspace &space) noexcept {
   static const kernel small = small_kernel(SG_DTYPE_F32, SG_DTYPE_F32);
   static const kernel blas = of_cblas(SG_DTYPE_F32, SG_DTYPE_F32), dnn = of_onednn(SG_DTYPE_F32, SG_DTYPE_F32);
+  if (p.m == 1 && p.n == 1) return run_dot(p);
   if (blas && is_matrix_vector(p)) return blas.run(p, space);
   if (small && suits_small(p)) return small.run(p, space);
   return (!dnn || (blas && suits_cblas(p)) ? blas : dnn).run(p, space);
@@ -146,10 +177,7 @@ double rate_of(sg_dtype in) noexcept {
   }
 }
 
-bool has_cblas() noexcept {
-  if constexpr (have_cblas) return cblas() != nullptr;
-  return false;
-}
+bool has_cblas() noexcept { return bool(of_cblas(SG_DTYPE_F64, SG_DTYPE_F64)); }
 
 sg_status warm_up() noexcept {
   sg_status result = SG_STATUS_OK;

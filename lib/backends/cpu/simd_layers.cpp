@@ -1,23 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The operations of layers.h for one instruction set; the rules of simd.cpp apply. Sums and maxima are kept in several
-// parts, which the compiler holds in vectors.
+// The operations of layers.h and convert.h on elements, for one instruction set; the rules of simd.cpp apply.
 #include "simd.hpp"
-#include "simd_exponential.hpp"
+#include "simd_apply.hpp"
+#include "simd_rows.hpp"
 
 namespace sg::cpu::SG_CPU_LEVEL {
 namespace {
-
-template <class Body>
-void with_real(sg_dtype type, Body body) {
-  return type == SG_DTYPE_F64 ? body(double{}) : body(float{});
-}
-
-template <class R>
-constexpr std::int64_t part_count = 256 / sizeof(R);  // four of the widest vectors
-
-// e^x for x <= 0: 0 where it is subnormal. Keeps a NaN.
-float decay(float x) { return x < -87.0f ? 0.0f : exponential(x); }
-double decay(double x) { return x < -708.0 ? 0.0 : exponential(x); }
 
 template <class R>
 R magnitude(R x) {
@@ -71,13 +59,6 @@ float hyperbolic(float x) {
 }
 double hyperbolic(double x) { return __builtin_tanh(x); }
 
-// y[i] = function(x[i], i). y may be x: no iteration reads what another writes.
-template <class R, class Function>
-void apply(R *y, const R *x, std::int64_t n, Function function) {
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) y[i] = function(x[i], i);
-}
-
 void unary(sg_dtype type, sg_function function, void *y, const void *x, std::int64_t n) {
   with_real(type, [=]<class R>(R) {
     auto *const to = static_cast<R *>(y);
@@ -92,12 +73,6 @@ void unary(sg_dtype type, sg_function function, void *y, const void *x, std::int
       default: return;
     }
   });
-}
-
-// y[i] = function(a[i], b[i]), as in apply.
-template <class R, class Function>
-void apply_to_two(R *y, const R *a, const R *b, std::int64_t n, Function function) {
-  apply(y, a, n, [=](R v, std::int64_t i) { return function(v, b[i]); });
 }
 
 // So far from 0 derivatives are their limits, and no term of them is infinite.
@@ -146,66 +121,6 @@ void binary(sg_dtype type, sg_function function, void *y, const void *a, const v
       case SG_FUNCTION_TANH_GRADIENT: return with([](R v, R w) { return v * (4 * derivative_of_sigmoid(2 * w)); });
       default: return;
     }
-  });
-}
-
-// Combines f(x[0]), f(x[1]), ... by `plus`, from `start`.
-template <class R, class Element, class Plus>
-R reduced(const R *x, std::int64_t n, R start, Element element, Plus plus) {
-  constexpr std::int64_t parts = part_count<R>;
-  R sums[parts];
-  for (R &sum : sums) sum = start;
-  std::int64_t i = 0;
-  for (; i + parts <= n; i += parts)
-    for (std::int64_t l = 0; l < parts; ++l) sums[l] = plus(sums[l], element(x[i + l]));
-  for (; i < n; ++i) sums[i % parts] = plus(sums[i % parts], element(x[i]));
-  for (std::int64_t half = parts / 2; half > 0; half /= 2)
-    for (std::int64_t l = 0; l < half; ++l) sums[l] = plus(sums[l], sums[l + half]);
-  return sums[0];
-}
-
-// A maximum of minus infinity is replaced by 0: the row's exponentials, unless there is a NaN, are then all 0.
-template <class R>
-void softmax_row(R *y, const R *x, std::int64_t n) {
-  const R lowest = -R(__builtin_huge_val());
-  R most = reduced(
-      x, n, lowest, [](R v) { return v; }, [](R a, R b) { return b > a ? b : a; });
-  if (most == lowest) most = 0;
-  apply(y, x, n, [most](R v, std::int64_t) { return decay(v - most); });
-  const R sum = reduced(
-      y, n, R(0), [](R v) { return v; }, [](R a, R b) { return a + b; });
-  const R inverse = sum == 0 ? R(0) : R(1) / sum;
-  apply(y, y, n, [inverse](R v, std::int64_t) { return v * inverse; });
-}
-void softmax(sg_dtype type, void *y, const void *x, std::int64_t n) {
-  with_real(type, [=]<class R>(R) { softmax_row(static_cast<R *>(y), static_cast<const R *>(x), n); });
-}
-
-float root(float x) { return __builtin_sqrtf(x); }
-double root(double x) { return __builtin_sqrt(x); }
-
-template <class R>
-void norm_row(sg_norm_kind kind, R *y, const R *x, const R *gamma, const R *beta, R epsilon, std::int64_t n) {
-  const auto plus = [](R a, R b) { return a + b; };
-  R mean = 0;
-  if (kind == SG_NORM_LAYER)
-    mean = reduced(
-               x, n, R(0), [](R v) { return v; }, plus) /
-           R(n);
-  const R squares = reduced(
-      x, n, R(0), [mean](R v) { return (v - mean) * (v - mean); }, plus);
-  const R factor = R(1) / root(squares / R(n) + epsilon);
-  if (gamma != nullptr && beta != nullptr)
-    return apply(y, x, n, [=](R v, std::int64_t i) { return (v - mean) * factor * gamma[i] + beta[i]; });
-  if (gamma != nullptr) return apply(y, x, n, [=](R v, std::int64_t i) { return (v - mean) * factor * gamma[i]; });
-  if (beta != nullptr) return apply(y, x, n, [=](R v, std::int64_t i) { return (v - mean) * factor + beta[i]; });
-  apply(y, x, n, [=](R v, std::int64_t) { return (v - mean) * factor; });
-}
-void norm(sg_dtype type, sg_norm_kind kind, void *y, const void *x, const void *gamma, const void *beta, double epsilon,
-          std::int64_t n) {
-  with_real(type, [=]<class R>(R) {
-    norm_row(kind, static_cast<R *>(y), static_cast<const R *>(x), static_cast<const R *>(gamma),
-             static_cast<const R *>(beta), R(epsilon), n);
   });
 }
 
@@ -277,7 +192,7 @@ void dequantize(sg_quantization quantization, float *y, const void *x, const flo
 }  // namespace
 
 extern const simd_layer_ops layer_ops;
-const simd_layer_ops layer_ops = {unary,        binary, softmax,   norm, f32_from_f64, odd_f32_from_f64,
-                                  f64_from_f32, rotate, dequantize};
+const simd_layer_ops layer_ops = {unary,        binary,           softmax,      softmax_gradient, norm,      dot,
+                                  f32_from_f64, odd_f32_from_f64, f64_from_f32, rotate,           dequantize};
 
 }  // namespace sg::cpu::SG_CPU_LEVEL

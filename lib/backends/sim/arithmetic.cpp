@@ -11,8 +11,8 @@ namespace sg::sim {
 
 namespace {
 
-// A block of C is summed over all of k before it is rounded. Its operands are unpacked into doubles, a slice of k at a
-// time, and its sides are rounded up to full register tiles; the additional sums are not stored.
+// A block of C is summed over all of k, in the accumulator's type, before it is rounded. Its operands are unpacked, a
+// slice of k at a time, and its sides are rounded up to full register tiles; the additional sums are not stored.
 constexpr std::int64_t block_m = 128, block_n = 64, block_k = 128;
 constexpr std::int64_t tile = 4;
 static_assert(block_m % tile == 0 && block_n % tile == 0);
@@ -20,10 +20,11 @@ static_assert(block_m % tile == 0 && block_n % tile == 0);
 constexpr std::int64_t padded(std::int64_t count) { return (count + tile - 1) / tile * tile; }
 
 // c[j][i] += sum over p < k of a[p][i] * b[p][j], for i < m and j < n, multiples of the tile.
-void accumulate(std::int64_t m, std::int64_t n, std::int64_t k, const double *a, const double *b, double *c) {
+template <class Real>
+void accumulate(std::int64_t m, std::int64_t n, std::int64_t k, const Real *a, const Real *b, Real *c) {
   for (std::int64_t j = 0; j < n; j += tile)
     for (std::int64_t i = 0; i < m; i += tile) {
-      double sum[tile][tile] = {};
+      Real sum[tile][tile] = {};
       for (std::int64_t p = 0; p < k; ++p)
         for (std::int64_t jj = 0; jj < tile; ++jj)
           for (std::int64_t ii = 0; ii < tile; ++ii) sum[jj][ii] += a[p * block_m + i + ii] * b[p * block_n + j + jj];
@@ -53,8 +54,9 @@ struct source {
 };
 
 // The planes of one operand's slice: real parts, imaginary parts.
+template <class Real>
 struct slice {
-  std::vector<double> plane[2];
+  std::vector<Real> plane[2];
 
   slice(std::int64_t count, int planes) {
     for (int p = 0; p < planes; ++p) plane[p].resize(count);
@@ -66,6 +68,7 @@ class block_gemm {
  public:
   static constexpr int planes = element<in>::planes;
   static_assert(planes == element<out>::planes);
+  using real = typename element<out>::sum;
 
   explicit block_gemm(const sg_backend_gemm &gemm)
       : gemm_(gemm),
@@ -82,7 +85,7 @@ class block_gemm {
     for (std::int64_t j = 0; j < gemm_.n; j += block_n)
       for (std::int64_t i = 0; i < gemm_.m; i += block_m) {
         const std::int64_t m = std::min(block_m, gemm_.m - i), n = std::min(block_n, gemm_.n - j);
-        for (auto &plane : c_.plane) std::fill(plane.begin(), plane.end(), 0.0);
+        for (auto &plane : c_.plane) std::fill(plane.begin(), plane.end(), real{0});
         for (std::int64_t p = 0; p < gemm_.k; p += block_k) add(from_a, from_b, i, j, p, m, n);
         store(to, i, j, m, n, end);
       }
@@ -98,12 +101,12 @@ class block_gemm {
       unpack(b_.plane[plane], block_n, k, n,
              [&](std::int64_t q, std::int64_t r) { return from_b.load(p + q, j + r, plane); });
     }
-    const auto sum = [&](int a_plane, const std::vector<double> &b, int c_plane) {
+    const auto sum = [&](int a_plane, const std::vector<real> &b, int c_plane) {
       accumulate(padded(m), padded(n), k, a_.plane[a_plane].data(), b.data(), c_.plane[c_plane].data());
     };
     sum(0, b_.plane[0], 0);
     if constexpr (planes == 2) {
-      std::transform(b_.plane[1].begin(), b_.plane[1].end(), minus_b_.begin(), [](double x) { return -x; });
+      std::transform(b_.plane[1].begin(), b_.plane[1].end(), minus_b_.begin(), [](real x) { return -x; });
       sum(1, minus_b_, 0);
       sum(0, b_.plane[1], 1);
       sum(1, b_.plane[0], 1);
@@ -111,10 +114,10 @@ class block_gemm {
   }
 
   template <class Load>
-  static void unpack(std::vector<double> &to, std::int64_t width, std::int64_t k, std::int64_t count, Load &&load) {
+  static void unpack(std::vector<real> &to, std::int64_t width, std::int64_t k, std::int64_t count, Load &&load) {
     for (std::int64_t q = 0; q < k; ++q) {
-      double *row = to.data() + q * width;
-      for (std::int64_t r = 0; r < count; ++r) row[r] = load(q, r);
+      real *row = to.data() + q * width;
+      for (std::int64_t r = 0; r < count; ++r) row[r] = static_cast<real>(load(q, r));
     }
   }
 
@@ -122,22 +125,24 @@ class block_gemm {
              const ending<out> &end) {
     using traits = element<out>;
     const bool reads_c = gemm_.beta.re != 0 || (planes == 2 && gemm_.beta.im != 0);
-    const sg_scalar alpha = gemm_.alpha, beta = gemm_.beta;
+    const auto load = [](auto stored) { return static_cast<real>(traits::load(stored)); };
+    const auto alpha = static_cast<real>(gemm_.alpha.re), alpha_im = static_cast<real>(gemm_.alpha.im);
+    const auto beta = static_cast<real>(gemm_.beta.re), beta_im = static_cast<real>(gemm_.beta.im);
     for (std::int64_t j = 0; j < n; ++j)
       for (std::int64_t i = 0; i < m; ++i) {
         auto *at = c + (row + i + (col + j) * gemm_.ldc) * planes;
-        const double re = c_.plane[0][j * block_m + i];
+        const real re = c_.plane[0][j * block_m + i];
         if constexpr (planes == 1) {
-          const double product = scaled<out>(alpha.re, re);
-          const double sum = reads_c ? product + scaled<out>(beta.re, traits::load(*at)) : product;
+          const real product = scaled<out>(alpha, re);
+          const real sum = reads_c ? product + scaled<out>(beta, load(*at)) : product;
           *at = end.store(sum, row + i, col + j, 0);
         } else {
-          const double im = c_.plane[1][j * block_m + i];
-          double out_re = alpha.re * re - alpha.im * im, out_im = alpha.re * im + alpha.im * re;
+          const real im = c_.plane[1][j * block_m + i];
+          real out_re = alpha * re - alpha_im * im, out_im = alpha * im + alpha_im * re;
           if (reads_c) {
-            const double c_re = traits::load(at[0]), c_im = traits::load(at[1]);
-            out_re += beta.re * c_re - beta.im * c_im;
-            out_im += beta.re * c_im + beta.im * c_re;
+            const real c_re = load(at[0]), c_im = load(at[1]);
+            out_re += beta * c_re - beta_im * c_im;
+            out_im += beta * c_im + beta_im * c_re;
           }
           at[0] = end.store(out_re, row + i, col + j, 0);
           at[1] = end.store(out_im, row + i, col + j, 1);
@@ -146,8 +151,8 @@ class block_gemm {
   }
 
   const sg_backend_gemm &gemm_;
-  slice a_, b_, c_;
-  std::vector<double> minus_b_;
+  slice<real> a_, b_, c_;
+  std::vector<real> minus_b_;
 };
 
 template <sg_dtype part, sg_dtype out>
@@ -158,22 +163,25 @@ void sum_parts(const sg_backend_reduce &reduce, const std::byte *parts, std::byt
   constexpr int planes = to::planes;
   const auto *first = reinterpret_cast<const typename from::stored *>(parts);
   auto *result = reinterpret_cast<typename to::stored *>(c);
-  const sg_scalar beta = reduce.beta;
-  const bool reads_c = beta.re != 0 || (planes == 2 && beta.im != 0);
+  using real = typename to::sum;
+  const auto beta_re = static_cast<real>(reduce.beta.re), beta_im = static_cast<real>(reduce.beta.im);
+  const bool reads_c = beta_re != 0 || (planes == 2 && beta_im != 0);
   const ending<out> end{bias, reduce.bias_per_row != 0, reduce.activation};
   for (std::int64_t j = 0; j < reduce.n; ++j)
     for (std::int64_t i = 0; i < reduce.m; ++i) {
       auto *at = result + (i + j * reduce.ldc) * planes;
-      double sum[2] = {0, 0};
+      real sum[2] = {0, 0};
       if (reads_c) {
-        const double re = to::load(at[0]), im = planes == 2 ? to::load(at[planes - 1]) : 0;
-        sum[0] = planes == 2 ? beta.re * re - beta.im * im : scaled<out>(beta.re, re);
-        sum[1] = beta.re * im + beta.im * re;
+        const auto re = static_cast<real>(to::load(at[0]));
+        const auto im = static_cast<real>(planes == 2 ? to::load(at[planes - 1]) : 0);
+        sum[0] = planes == 2 ? beta_re * re - beta_im * im : scaled<out>(beta_re, re);
+        sum[1] = beta_re * im + beta_im * re;
       }
-      for (std::int64_t item = 0; item < reduce.parts_count; ++item) {
-        const auto *x = first + (item * reduce.part_stride + i + j * reduce.part_ld) * planes;
-        for (int plane = 0; plane < planes; ++plane) sum[plane] += from::load(x[plane]);
-      }
+      const auto *x = first + (i + j * reduce.part_ld) * planes;
+      for (int plane = 0; plane < planes && reduce.parts_count > 0; ++plane)
+        sum[plane] += pairwise_sum<real>(0, reduce.parts_count, [&](std::int64_t item) {
+          return static_cast<real>(from::load(x[item * reduce.part_stride * planes + plane]));
+        });
       for (int plane = 0; plane < planes; ++plane) at[plane] = end.store(sum[plane], i, j, plane);
     }
 }

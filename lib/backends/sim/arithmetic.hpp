@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The arithmetic of the simulated chip: sums in double precision (integers exactly), rounded once when stored.
+// The arithmetic of the simulated chip: sums in the accumulator's type (integers modulo 2^32), rounded once when
+// stored.
 #pragma once
 
 #include <streamgemm/backend.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention in double precision, rounded once.
+// Attention in f32 with rounded weights, divided by the sum of the rounded ones.
 #pragma once
 
 #include <streamgemm/backend.h>
@@ -28,11 +28,12 @@ void attend(const sg_backend_attention &what, const std::byte *q, const std::byt
             std::byte *o) {
   using format = element<type>;
   using stored = typename format::stored;
+  const auto value_of = [](stored x) { return static_cast<float>(format::load(x)); };
   const auto row = [](const std::byte *base, const sg_backend_heads &x, std::int64_t batch, std::int64_t head,
                       std::int64_t token) {
     return reinterpret_cast<const stored *>(base) + batch * x.batch + head * x.head + token * x.token;
   };
-  std::vector<double> weights(static_cast<std::size_t>(what.keys)), sums(static_cast<std::size_t>(what.value_width));
+  std::vector<float> weights(static_cast<std::size_t>(what.keys)), sums(static_cast<std::size_t>(what.value_width));
   for (std::int64_t b = 0; b < what.batch; ++b)
     for (std::int64_t h = 0; h < what.heads; ++h)
       for (std::int64_t i = 0; i < what.queries; ++i) {
@@ -41,21 +42,21 @@ void attend(const sg_backend_attention &what, const std::byte *q, const std::byt
         const std::int64_t visible =
             what.mask == SG_MASK_CAUSAL ? std::clamp<std::int64_t>(last + 1, 0, what.keys) : what.keys;
         const stored *const query = row(q, what.q, b, h, i);
-        double most = -std::numeric_limits<double>::infinity(), total = 0;
+        float most = -std::numeric_limits<float>::infinity(), total = 0;
         for (std::int64_t j = 0; j < visible; ++j) {
           const stored *const key = row(k, what.k, b, own, j);
-          double score = 0;
-          for (std::int64_t e = 0; e < what.width; ++e) score += format::load(query[e]) * format::load(key[e]);
-          weights[static_cast<std::size_t>(j)] = score * what.scale;
+          float score = 0;
+          for (std::int64_t e = 0; e < what.width; ++e) score += value_of(query[e]) * value_of(key[e]);
+          weights[static_cast<std::size_t>(j)] = score * static_cast<float>(what.scale);
           most = std::fmax(most, weights[static_cast<std::size_t>(j)]);
         }
-        std::fill(sums.begin(), sums.end(), 0.0);
+        std::fill(sums.begin(), sums.end(), 0.0f);
         for (std::int64_t j = 0; j < visible; ++j) {
-          const double weight = std::exp(weights[static_cast<std::size_t>(j)] - most);
+          const float weight = value_of(format::store(std::exp(weights[static_cast<std::size_t>(j)] - most)));
           const stored *const value = row(v, what.v, b, own, j);
           total += weight;
           for (std::int64_t e = 0; e < what.value_width; ++e)
-            sums[static_cast<std::size_t>(e)] += weight * format::load(value[e]);
+            sums[static_cast<std::size_t>(e)] += weight * value_of(value[e]);
         }
         stored *const to = const_cast<stored *>(row(o, what.o, b, h, i));
         for (std::int64_t e = 0; e < what.value_width; ++e)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scale and add, in double precision with one rounding.
+// Scale and add, in the accumulator's type, rounded once.
 #pragma once
 
 #include <streamgemm/backend.h>
@@ -23,24 +23,27 @@ void scale_and_add(const sg_backend_axpby &what, const std::byte *a, std::byte *
   using traits = element<type>;
   constexpr int planes = traits::planes;
   using stored = typename traits::stored;
+  using real = typename traits::sum;
   const ending<type> end{nullptr, false, what.activation};
   const bool reads_c = what.beta.re != 0 || (planes == 2 && what.beta.im != 0);
   // Adds a factor times the element at `from` to `sum`. Skips a factor of 1: multiplying would change complex
   // infinities.
-  const auto add = [](double(&sum)[2], const sg_scalar &factor, const stored *from) {
-    const double re = traits::load(from[0]), im = planes == 2 ? traits::load(from[planes - 1]) : 0;
-    if (factor.re == 1 && (planes == 1 || factor.im == 0)) {
+  const auto add = [](real(&sum)[2], const sg_scalar &factor, const stored *from) {
+    const auto re = static_cast<real>(traits::load(from[0]));
+    const auto im = static_cast<real>(planes == 2 ? traits::load(from[planes - 1]) : 0);
+    const auto by_re = static_cast<real>(factor.re), by_im = static_cast<real>(factor.im);
+    if (by_re == 1 && (planes == 1 || by_im == 0)) {
       sum[0] += re;
       sum[1] += im;
       return;
     }
-    sum[0] += planes == 2 ? factor.re * re - factor.im * im : scaled<type>(factor.re, re);
-    sum[1] += factor.re * im + factor.im * re;
+    sum[0] += planes == 2 ? by_re * re - by_im * im : scaled<type>(by_re, re);
+    sum[1] += by_re * im + by_im * re;
   };
   for (std::int64_t j = 0; j < what.n; ++j)
     for (std::int64_t i = 0; i < what.m; ++i) {
       auto *to = reinterpret_cast<stored *>(c) + (i + j * what.ldc) * planes;
-      double sum[2] = {0, 0};
+      real sum[2] = {0, 0};
       if (reads_c) add(sum, what.beta, to);
       if (a) add(sum, what.alpha, reinterpret_cast<const stored *>(a) + (i + j * what.lda) * planes);
       for (int plane = 0; plane < planes; ++plane) to[plane] = end.store(sum[plane], i, j, plane);

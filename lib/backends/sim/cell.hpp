@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Steps of recurrent cells, in double precision with one rounding.
+// Steps of recurrent cells, in f64 for f64 and in f32 for the others; results are rounded once.
 #pragma once
 
 #include <streamgemm/backend.h>
@@ -28,27 +28,28 @@ void with_cell_types(sg_dtype type, Body &&body) {
 // `next` may be NULL. The command's own pointers are not used here and below.
 inline void run_cell(const sg_backend_cell &what, std::byte *row, std::byte *next, std::byte *y) {
   with_cell_types(what.type, [&]<class Wide, class Narrow>() {
+    using real = typename Wide::sum;
     for (std::int64_t at = 0; at < what.hidden * what.batch; ++at) {
       const std::int64_t column = at / what.hidden, i = at % what.hidden;
       auto *const of_row = stored_at<Wide>(row) + column * what.row_ld + i;
       const auto gate = [&](int index) -> auto & { return of_row[what.gates[index] * what.hidden]; };
-      const auto sum = [&](int index) { return Wide::load(gate(index)); };
-      const auto sigmoid = [&](int index) { return times_sigmoid(1, sum(index)); };
-      const double before = Wide::load(of_row[4 * what.hidden]);
-      const auto keep = [&](int index, double value) {
+      const auto sum = [&](int index) { return static_cast<real>(Wide::load(gate(index))); };
+      const auto sigmoid = [&](int index) { return static_cast<real>(times_sigmoid(1, sum(index))); };
+      const real before = static_cast<real>(Wide::load(of_row[4 * what.hidden]));
+      const auto keep = [&](int index, real value) {
         if (what.keeps) gate(index) = Wide::store(value);
       };
-      double after = 0, h = 0;
+      real after = 0, h = 0;
       if (what.cell == SG_CELL_LSTM) {
-        const double in = sigmoid(0), forget = sigmoid(1), g = std::tanh(sum(2)), out = sigmoid(3);
+        const real in = sigmoid(0), forget = sigmoid(1), g = std::tanh(sum(2)), out = sigmoid(3);
         after = forget * before + in * g;
         h = out * std::tanh(after);
         keep(0, in), keep(1, forget), keep(2, g), keep(3, out);
       } else if (what.step == SG_BACKEND_CELL_RESET) {
         h = sigmoid(1) * before;
       } else {
-        const double reset = sigmoid(1), z = sigmoid(2);
-        const double n = std::tanh(sum(0) + (what.cell == SG_CELL_GRU ? reset : 1) * sum(3));
+        const real reset = sigmoid(1), z = sigmoid(2);
+        const real n = std::tanh(sum(0) + (what.cell == SG_CELL_GRU ? reset : 1) * sum(3));
         after = h = (1 - z) * n + z * before;
         keep(0, n), keep(1, reset), keep(2, z);
       }
@@ -62,31 +63,35 @@ inline void run_cell(const sg_backend_cell &what, std::byte *row, std::byte *nex
 inline void run_cell_backward(const sg_backend_cell_backward &what, const std::byte *row, const std::byte *gradient,
                               std::byte *dstate, std::byte *dgates) {
   with_cell_types(what.type, [&]<class Wide, class Narrow>() {
+    using real = typename Wide::sum;
     for (std::int64_t at = 0; at < what.hidden * what.batch; ++at) {
       const std::int64_t column = at / what.hidden, i = at % what.hidden;
       const auto *const of_row = stored_at<Wide>(row) + column * what.row_ld + i;
-      const auto gate = [&](int index) { return Wide::load(of_row[what.gates[index] * what.hidden]); };
-      const auto set = [&](int index, double value) {
+      const auto gate = [&](int index) {
+        return static_cast<real>(Wide::load(of_row[what.gates[index] * what.hidden]));
+      };
+      const auto set = [&](int index, real value) {
         stored_at<Narrow>(dgates)[column * what.dgates_ld + what.gates[index] * what.hidden + i] = Narrow::store(value);
       };
-      const double before = Wide::load(of_row[4 * what.hidden]);
-      const double dh = Wide::load(stored_at<Wide>(gradient)[column * what.dh_ld + i]);
+      const real before = static_cast<real>(Wide::load(of_row[4 * what.hidden]));
+      const real dh = static_cast<real>(Wide::load(stored_at<Wide>(gradient)[column * what.dh_ld + i]));
       auto *const kept = dstate ? stored_at<Wide>(dstate) + column * what.dstate_ld + i : nullptr;
       if (what.cell == SG_CELL_LSTM) {
-        const double in = gate(0), forget = gate(1), g = gate(2), out = gate(3);
-        const double t = std::tanh(forget * before + in * g), dc = Wide::load(*kept) + dh * out * (1 - t * t);
+        const real in = gate(0), forget = gate(1), g = gate(2), out = gate(3);
+        const real t = std::tanh(forget * before + in * g),
+                   dc = static_cast<real>(Wide::load(*kept)) + dh * out * (1 - t * t);
         set(0, dc * g * in * (1 - in));
         set(1, dc * before * forget * (1 - forget));
         set(2, dc * in * (1 - g * g));
         set(3, dh * t * out * (1 - out));
         *kept = Wide::store(dc * forget);
       } else {
-        const double n = gate(0), reset = gate(1), z = gate(2), dn = dh * (1 - z) * (1 - n * n);
+        const real n = gate(0), reset = gate(1), z = gate(2), dn = dh * (1 - z) * (1 - n * n);
         set(0, dn);
         set(1, dn * gate(3) * reset * (1 - reset));
         set(2, dh * (before - n) * z * (1 - z));
         set(3, dn * reset);
-        if (kept) *kept = Wide::store(Wide::load(*kept) + dh * z);
+        if (kept) *kept = Wide::store(static_cast<real>(Wide::load(*kept)) + dh * z);
       }
     }
   });

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The operations of convert.h, in double precision with one rounding.
+// The operations of convert.h: products of a dequantization in f32, all else with one rounding.
 #pragma once
 
 #include <streamgemm/backend.h>
@@ -38,11 +38,11 @@ inline void run_dequantize(const sg_backend_dequantize &what, const std::byte *x
       for (std::int64_t i = 0; i < what.rows; ++i)
         for (std::int64_t j = 0; j < what.cols; ++j) {
           const std::int64_t block = j / what.block_size;
-          const double scale = Scale::load(stored_at<Scale>(scales)[i * what.scales_row + block]);
+          const auto scale = static_cast<float>(Scale::load(stored_at<Scale>(scales)[i * what.scales_row + block]));
           const int zero =
               zero_points ? std::to_integer<std::int8_t>(zero_points[i * what.zero_points_row + block]) : 0;
           const int value = quantized_value(what.quantization, x + i * what.x_row, j) - zero;
-          stored_at<Traits>(y)[i * what.y_row + j] = Traits::store(value * scale);
+          stored_at<Traits>(y)[i * what.y_row + j] = Traits::store(static_cast<float>(value) * scale);
         }
     });
   });

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The element types of the simulated chip: every number is converted to doubles, exactly, and stored with one rounding
-// (to nearest, ties to even).
+// (to nearest, ties to even). `sum` is the type of the arithmetic that the public headers name: f32 for f32 and shorter
+// types. Sums modulo 2^32 are exact in doubles.
 #pragma once
 
 #include <streamgemm/backend.h>
@@ -9,6 +10,7 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <type_traits>
 
 namespace sg::sim {
 
@@ -71,6 +73,7 @@ struct element;
 template <class T, int count>
 struct plain_element {
   using stored = T;
+  using sum = std::conditional_t<std::is_same_v<T, float>, float, double>;
   static constexpr int planes = count;
   static double load(T value) noexcept { return static_cast<double>(value); }
   static T store(double value) noexcept { return static_cast<T>(value); }
@@ -79,6 +82,7 @@ struct plain_element {
 template <class Format>
 struct half_element {
   using stored = std::uint16_t;
+  using sum = float;
   static constexpr int planes = 1;
   static double load(std::uint16_t bits) noexcept { return Format::decode(bits); }
   static std::uint16_t store(double value) noexcept { return Format::encode(value); }
@@ -87,6 +91,7 @@ struct half_element {
 template <class Format>
 struct read_only_element {
   using stored = std::uint8_t;
+  using sum = float;
   static constexpr int planes = 1;
   static double load(std::uint8_t bits) noexcept { return Format::decode(bits); }
 };
@@ -113,6 +118,7 @@ struct element<SG_DTYPE_F8_E5M2> : read_only_element<f8_e5m2> {};
 template <>
 struct element<SG_DTYPE_I32> {
   using stored = std::int32_t;
+  using sum = double;
   static constexpr int planes = 1;
   static double load(std::int32_t value) noexcept { return value; }
   // The low 32 bits, as in 32-bit integer sums; exact for values below 2^53.
@@ -122,6 +128,18 @@ struct element<SG_DTYPE_I32> {
     return low >= 0 && low < period ? static_cast<std::int32_t>(static_cast<std::uint32_t>(low)) : 0;
   }
 };
+
+// value(0) + value(1) + ..., added pairwise.
+template <class Real, class Value>
+Real pairwise_sum(std::int64_t first, std::int64_t count, Value &&value) {
+  if (count > 16) {
+    const std::int64_t half = count / 2;
+    return pairwise_sum<Real>(first, half, value) + pairwise_sum<Real>(first + half, count - half, value);
+  }
+  Real sum = 0;
+  for (std::int64_t i = first; i < first + count; ++i) sum += value(i);
+  return sum;
+}
 
 // Calls body.template operator()<type>() for a type given as a value.
 template <class Body>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Conversion of a sum in double precision to an element: scalars, bias, activation, and the one rounding.
+// Conversion of a sum to an element: scalars, bias, activation, and the one rounding.
 #pragma once
 
 #include <cmath>
@@ -12,7 +12,7 @@ namespace sg::sim {
 
 // A scalar times a value of C's type; integers modulo 2^32, because a product of two of them may exceed a double.
 template <sg_dtype out>
-double scaled(double factor, double value) {
+typename element<out>::sum scaled(typename element<out>::sum factor, typename element<out>::sum value) {
   if constexpr (out == SG_DTYPE_I32) {
     using traits = element<out>;
     const auto low =

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The operations of layers.h, in double precision with one rounding.
+// The operations of layers.h, in the arithmetic that it names. Functions of elements are computed in doubles and
+// rounded once.
 #pragma once
 
 #include <streamgemm/backend.h>
@@ -106,62 +107,78 @@ inline bool has_softmax(const sg_backend_softmax &what) noexcept {
   return is_layer_type(what.type) && (what.x_type == 0 || (what.x_type == SG_DTYPE_F32 && is_short));
 }
 
-inline void softmax_row(std::vector<double> &row, std::size_t visible) {
-  double most = -INFINITY, sum = 0;
-  for (std::size_t j = 0; j < visible; ++j) most = std::max(most, row[j]);  // passes over a NaN
+template <class Real>
+void softmax_row(std::vector<Real> &row, std::int64_t visible) {
+  Real most = -INFINITY;
+  const auto at = [&row](std::int64_t j) -> Real & { return row[static_cast<std::size_t>(j)]; };
+  for (std::int64_t j = 0; j < visible; ++j) most = std::max(most, at(j));  // passes over a NaN
   if (most == -INFINITY) most = 0;
-  for (std::size_t j = 0; j < visible; ++j) sum += row[j] = std::exp(row[j] - most);
-  for (std::size_t j = 0; j < row.size(); ++j) row[j] = j < visible && sum != 0 ? row[j] / sum : 0;
+  for (std::int64_t j = 0; j < visible; ++j) at(j) = std::exp(at(j) - most);
+  const Real sum = pairwise_sum<Real>(0, visible, at);
+  for (std::size_t j = 0; j < row.size(); ++j) row[j] = std::int64_t(j) < visible && sum != 0 ? row[j] / sum : 0;
 }
 
-// Reads each row as doubles, calls body(row, i), and stores it.
+// Reads each row in the type of the arithmetic, calls body(row, i), and stores it.
 template <class Command, class Body>
 void each_row(const Command &what, sg_dtype x_type, const std::byte *x, std::byte *y, Body &&body) {
-  std::vector<double> row(static_cast<std::size_t>(what.cols));
-  for (std::int64_t i = 0; i < what.rows; ++i) {
-    with_layer_type(x_type, [&]<class Traits>() {
-      for (std::int64_t j = 0; j < what.cols; ++j)
-        row[static_cast<std::size_t>(j)] = Traits::load(stored_at<Traits>(x)[i * what.x_row + j * what.x_col]);
-    });
-    body(row, i);
-    with_layer_type(what.type, [&]<class Traits>() {
+  with_layer_type(what.type, [&]<class Traits>() {
+    using real = typename Traits::sum;
+    std::vector<real> row(static_cast<std::size_t>(what.cols));
+    for (std::int64_t i = 0; i < what.rows; ++i) {
+      with_layer_type(x_type, [&]<class Given>() {
+        for (std::int64_t j = 0; j < what.cols; ++j)
+          row[static_cast<std::size_t>(j)] =
+              static_cast<real>(Given::load(stored_at<Given>(x)[i * what.x_row + j * what.x_col]));
+      });
+      body(row, i);
       for (std::int64_t j = 0; j < what.cols; ++j)
         stored_at<Traits>(y)[i * what.y_row + j * what.y_col] = Traits::store(row[static_cast<std::size_t>(j)]);
-    });
-  }
+    }
+  });
 }
 
 inline sg_dtype x_type_of(const sg_backend_softmax &what) noexcept { return what.x_type ? what.x_type : what.type; }
 
 inline void run_softmax(const sg_backend_softmax &what, const std::byte *x, std::byte *y) {
-  each_row(what, x_type_of(what), x, y, [&](std::vector<double> &row, std::int64_t i) {
+  each_row(what, x_type_of(what), x, y, [&](auto &row, std::int64_t i) {
     std::int64_t visible = what.cols, number = i + what.mask_row;
     if (what.mask_rows > 0) number %= what.mask_rows;
     if (what.mask == SG_MASK_CAUSAL) visible = std::clamp<std::int64_t>(number + what.mask_offset + 1, 0, what.cols);
-    softmax_row(row, static_cast<std::size_t>(visible));
+    softmax_row(row, visible);
   });
+}
+
+// The mean of a layer norm is the rounded one and, beside it, the mean of the differences from that.
+template <class Real>
+void norm_row(const sg_backend_norm &what, std::vector<Real> &row) {
+  const auto count = static_cast<std::int64_t>(row.size());
+  const auto mean_of = [&](auto &&value) {
+    return pairwise_sum<Real>(0, count, [&](std::int64_t j) { return value(row[static_cast<std::size_t>(j)]); }) /
+           static_cast<Real>(count);
+  };
+  if (what.kind == SG_NORM_LAYER) {
+    const Real mean = mean_of([](Real v) { return v; });
+    for (Real &value : row) value -= mean;
+    const Real rest = mean_of([](Real v) { return v; });
+    for (Real &value : row) value -= rest;
+  }
+  const Real variance = mean_of([](Real v) { return v * v; });
+  const Real factor = 1 / std::sqrt(variance + static_cast<Real>(what.epsilon));
+  for (Real &value : row) value *= factor;
 }
 
 // `gamma` and `beta` may be NULL.
 inline void run_norm(const sg_backend_norm &what, const std::byte *x, std::byte *y, const std::byte *gamma,
                      const std::byte *beta) {
-  std::vector<double> factors(static_cast<std::size_t>(what.cols), 1.0), addends(factors.size(), 0.0);
   with_layer_type(what.type, [&]<class Traits>() {
-    for (std::size_t j = 0; j < factors.size(); ++j) {
-      if (gamma) factors[j] = Traits::load(stored_at<Traits>(gamma)[j]);
-      if (beta) addends[j] = Traits::load(stored_at<Traits>(beta)[j]);
-    }
-  });
-  each_row(what, what.type, x, y, [&](std::vector<double> &row, std::int64_t) {
-    const auto count = static_cast<double>(row.size());
-    double mean = 0, squares = 0;
-    if (what.kind == SG_NORM_LAYER) {
-      for (const double value : row) mean += value;
-      mean /= count;
-    }
-    for (const double value : row) squares += (value - mean) * (value - mean);
-    const double factor = 1 / std::sqrt(squares / count + what.epsilon);
-    for (std::size_t j = 0; j < row.size(); ++j) row[j] = (row[j] - mean) * factor * factors[j] + addends[j];
+    using real = typename Traits::sum;
+    each_row(what, what.type, x, y, [&](auto &row, std::int64_t) {
+      norm_row(what, row);
+      for (std::size_t j = 0; j < row.size(); ++j) {
+        if (gamma) row[j] *= static_cast<real>(Traits::load(stored_at<Traits>(gamma)[j]));
+        if (beta) row[j] += static_cast<real>(Traits::load(stored_at<Traits>(beta)[j]));
+      }
+    });
   });
 }
 
@@ -172,16 +189,18 @@ inline bool has_softmax_backward(const sg_backend_softmax_backward &what) noexce
 
 inline void run_softmax_backward(const sg_backend_softmax_backward &what, const std::byte *y, const std::byte *dy,
                                  std::byte *dx) {
-  std::vector<double> weights(static_cast<std::size_t>(what.cols)), gradients(weights.size());
   with_layer_type(what.type, [&]<class Traits>() {
+    using real = typename Traits::sum;
+    std::vector<real> weights(static_cast<std::size_t>(what.cols)), gradients(weights.size());
     with_layer_type(what.dy_type, [&]<class Gradient>() {
       for (std::int64_t i = 0; i < what.rows; ++i) {
-        double sum = 0;
         for (std::size_t j = 0; j < weights.size(); ++j) {
-          weights[j] = Traits::load(stored_at<Traits>(y)[i * what.y_row + std::int64_t(j)]);
-          gradients[j] = Gradient::load(stored_at<Gradient>(dy)[i * what.dy_row + std::int64_t(j)]);
-          sum += weights[j] * gradients[j];
+          weights[j] = static_cast<real>(Traits::load(stored_at<Traits>(y)[i * what.y_row + std::int64_t(j)]));
+          gradients[j] = static_cast<real>(Gradient::load(stored_at<Gradient>(dy)[i * what.dy_row + std::int64_t(j)]));
         }
+        const real sum = pairwise_sum<real>(0, what.cols, [&](std::int64_t j) {
+          return weights[static_cast<std::size_t>(j)] * gradients[static_cast<std::size_t>(j)];
+        });
         for (std::size_t j = 0; j < weights.size(); ++j)
           stored_at<Traits>(dx)[i * what.dx_row + std::int64_t(j)] = Traits::store(weights[j] * (gradients[j] - sum));
       }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rotary embedding, in double precision with one rounding.
+// Rotary embedding, in the arithmetic of layers.h; angles in f64.
 #pragma once
 
 #include <streamgemm/backend.h>
@@ -27,6 +27,7 @@ inline void run_rotary(const sg_backend_rotary &what, const std::byte *x, std::b
   const bool halves = what.pairs == SG_ROTARY_HALVES;
   with_layer_type(what.table_type, [&]<class Table>() {
     with_layer_type(what.type, [&]<class Traits>() {
+      using real = typename Traits::sum;
       const auto *from = stored_at<Traits>(x);
       auto *to = stored_at<Traits>(y);
       for (std::int64_t i = 0; i < what.rows; ++i, from += what.x_row, to += what.y_row) {
@@ -36,11 +37,12 @@ inline void run_rotary(const sg_backend_rotary &what, const std::byte *x, std::b
             const double angle = double(p) * std::pow(what.theta, -double(2 * j) / double(what.rotated_size));
             const double c = cos ? Table::load(stored_at<Table>(cos)[p * what.cos_row + j]) : std::cos(angle);
             const double s = sin ? Table::load(stored_at<Table>(sin)[p * what.sin_row + j]) : std::sin(angle);
-            const double signed_s = what.inverse ? -s : s;
+            const auto real_c = static_cast<real>(c), signed_s = static_cast<real>(what.inverse ? -s : s);
             const std::int64_t first = head + (halves ? j : 2 * j), second = head + (halves ? j + half : 2 * j + 1);
-            const double a = Traits::load(from[first]), b = Traits::load(from[second]);
-            to[first] = Traits::store(a * c - b * signed_s);
-            to[second] = Traits::store(a * signed_s + b * c);
+            const auto a = static_cast<real>(Traits::load(from[first])),
+                       b = static_cast<real>(Traits::load(from[second]));
+            to[first] = Traits::store(a * real_c - b * signed_s);
+            to[second] = Traits::store(a * signed_s + b * real_c);
           }
           for (std::int64_t j = head + what.rotated_size; j < head + what.head_size; ++j) to[j] = from[j];
         }

@@ -2,6 +2,7 @@
 #include "timeline.hpp"
 
 #include <algorithm>
+#include <iterator>
 
 namespace sg::sim {
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The operations of conv.h, window by window and pixel by pixel, in double precision with one rounding.
+// The operations of conv.h, window by window and pixel by pixel, sums in f64 for f64 and in f32 for the others,
+// rounded once.
 #pragma once
 
 #include <streamgemm/backend.h>
@@ -55,29 +56,31 @@ inline bool has_col2im(const sg_backend_col2im &what) noexcept {
 inline void run_col2im(const sg_backend_col2im &what, const std::byte *matrix, std::byte *x) {
   const sg_backend_windows &w = what.of;
   const std::int64_t of_image = std::int64_t{w.out_h} * w.out_w, pixels = std::int64_t{w.height} * w.width;
-  std::vector<double> sums(static_cast<std::size_t>(pixels));
-  for (std::int64_t n = 0; n < w.images; ++n)
-    for (std::int64_t c = 0; c < w.channels; ++c) {
-      sums.assign(sums.size(), 0.0);
-      const std::int64_t lo = std::max(n * of_image, w.first_position);
-      const std::int64_t hi = std::min((n + 1) * of_image, w.first_position + w.positions);
-      with_layer_type(what.matrix_type, [&]<class From>() {
-        for (std::int64_t at = lo; at < hi; ++at)
-          each_tap(w, at - w.first_position, c, [&](std::int64_t pixel, std::int64_t element) {
-            if (pixel < 0) return;
-            const std::int64_t in_image = pixel - n * w.image - c * w.channel;
-            const std::int64_t row = in_image / w.row, col = in_image % w.row / w.pixel;
-            sums[static_cast<std::size_t>(row * w.width + col)] += From::load(stored_at<From>(matrix)[element]);
-          });
-      });
-      with_layer_type(what.type, [&]<class To>() {
+  with_layer_type(what.type, [&]<class To>() {
+    using real = typename To::sum;
+    std::vector<real> sums(static_cast<std::size_t>(pixels));
+    for (std::int64_t n = 0; n < w.images; ++n)
+      for (std::int64_t c = 0; c < w.channels; ++c) {
+        sums.assign(sums.size(), 0);
+        const std::int64_t lo = std::max(n * of_image, w.first_position);
+        const std::int64_t hi = std::min((n + 1) * of_image, w.first_position + w.positions);
+        with_layer_type(what.matrix_type, [&]<class From>() {
+          for (std::int64_t at = lo; at < hi; ++at)
+            each_tap(w, at - w.first_position, c, [&](std::int64_t pixel, std::int64_t element) {
+              if (pixel < 0) return;
+              const std::int64_t in_image = pixel - n * w.image - c * w.channel;
+              const std::int64_t row = in_image / w.row, col = in_image % w.row / w.pixel;
+              sums[static_cast<std::size_t>(row * w.width + col)] +=
+                  static_cast<real>(From::load(stored_at<From>(matrix)[element]));
+            });
+        });
         for (std::int64_t i = 0; i < pixels; ++i) {
           auto &to = stored_at<To>(x)[n * w.image + c * w.channel + i / w.width * w.row + i % w.width * w.pixel];
-          const double sum = sums[static_cast<std::size_t>(i)];
-          to = To::store(what.accumulate ? To::load(to) + sum : sum);
+          const real sum = sums[static_cast<std::size_t>(i)];
+          to = To::store(what.accumulate ? static_cast<real>(To::load(to)) + sum : sum);
         }
-      });
-    }
+      }
+  });
 }
 
 inline std::uint64_t image_elements(const sg_backend_windows &w) {

@@ -96,7 +96,8 @@ schedule build_fused_attention(const attention_form &f, const device_model &mode
   builder.add(c);
   schedule made = builder.finish("attention, one kernel");
   made.flops = ops::flops_of(fused(f));
-  for (const view &each : c.views) made.buffers[std::size_t(each.buffer)].bytes = each.rows * size_of(f.type);
+  for (const view &each : c.views)
+    if (each.exists()) made.buffers[std::size_t(each.buffer)].bytes = each.rows * size_of(f.type);
   made.predicted_seconds = simulate(made, model).seconds;
   made.bound_seconds = std::max(made.flops / gemm_rate_of(model, f.type, f.compute), bytes / model.memory_rate);
   return made;

@@ -19,20 +19,27 @@ inline std::int64_t stride_of_groups(sg_op op_a, std::int64_t rows, std::int64_t
   return rows_of_group(rows) * (op_a == SG_OP_N ? ld : 1);
 }
 
-// The sums of some columns, on one compute lane, or rows on several ones.
+// The sums of some columns, on one compute lane, or rows on several ones. The partial sums of blocks of rows are added
+// pairwise, but for a few at a time: those of 2^i times few blocks are kept in a level of their own until there are as
+// many others.
 class column_sums {
  public:
-  column_sums(schedule_builder &builder, std::int32_t group, range columns, std::uint16_t lane_index, int lanes = 1);
+  // `blocks`: calls of add, at most; those of several lanes differ by one.
+  column_sums(schedule_builder &builder, std::int32_t group, range columns, std::int64_t blocks,
+              std::uint16_t lane_index, int lanes = 1);
 
-  // Adds `rows` rows of dY, at least a group for the first call. `buffer` has groups of rows as items; all columns of
-  // the rows begin at `offset` bytes. `lane`: which of its lanes; each has rows. Returns the last command.
+  // Adds a block of `rows` rows of dY, at least a group for the first call. `buffer` has groups of rows as items; all
+  // columns of the rows begin at `offset` bytes. `lane`: which of its lanes; each has rows. Returns the last command.
   std::uint32_t add(std::int32_t buffer, std::int64_t offset, std::int64_t ld, std::int64_t rows,
                     std::span<const std::uint32_t> waits, int lane = 0);
   // C = beta * C + the sums, where all of C is at `offset` bytes of a buffer. Returns the command.
   std::uint32_t finish(std::int32_t buffer, std::int64_t offset, std::span<const std::uint32_t> waits);
 
  private:
-  view sums(std::int64_t rows, int lane) const;
+  static constexpr std::int64_t few = 8;
+  static std::int64_t levels_with(std::int64_t added) noexcept;
+  view sums(std::int64_t level, std::int64_t levels, std::int64_t rows, int lane) const;
+  void merge(std::int64_t first, std::int64_t levels, int lane);
 
   schedule_builder &builder_;
   std::int32_t group_;
@@ -40,10 +47,10 @@ class column_sums {
   std::uint16_t lane_;  // the first
   int lanes_;
   bool by_columns_;  // rows of dY are columns as stored
-  std::int64_t width_;
+  std::int64_t width_, levels_;
   sg_dtype type_;
-  std::int32_t buffer_ = -1;    // of the partial sums
-  std::vector<bool> has_sums_;  // by lane
+  std::int32_t buffer_ = -1, of_levels_ = -1;  // the partial sums; the same with levels as items
+  std::vector<std::int64_t> added_;            // blocks, by lane
   std::vector<std::uint32_t> last_;
 };
 

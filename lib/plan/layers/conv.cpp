@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "plan/layers/conv.hpp"
 
+#include <algorithm>
+#include <initializer_list>
+
+#include "base/checked.hpp"
+
 namespace sg {
 namespace {
 
@@ -11,6 +16,7 @@ class conv_forward : conv_build {
   conv_forward(const problem &p, const conv_form &f, const conv_cuts &cuts, const device_model &model, bool by_device)
       : conv_build({with_items(p, f)}, f, model, blocks_of(p, f, cuts, model, by_device), 0, pageable(p)),
         p_(builder_.of(0)),
+        cuts_(cuts),
         by_device_(by_device),
         direct_(f.is_direct()),
         by_images_(f.of.groups == 1 && !f.of.channels_last) {}
@@ -18,6 +24,7 @@ class conv_forward : conv_build {
   schedule run() {
     w_ = f_.of.channels > 0 ? load_whole(0, of_w, filter_items(), filter_ready_) : -1;
     if (p_.has_bias()) bias_ = load_whole(0, operand_name::bias, f_.outputs_of_group(), filter_ready_);
+    if (by_device_ && model_.lanes_are_cores) add_scratch();
     for (int lane = 0; lane < blocks_.lanes && !by_device_ && !direct_ && f_.of.channels > 0; ++lane)
       matrices_.push_back(
           builder_.add_device_buffer(p_.a.type, matrix_elements(blocks_.most, f_.of.columns()) * size_of(p_.a.type)));
@@ -127,10 +134,25 @@ class conv_forward : conv_build {
     c.views[ops::conv::x] = whole_images(x, p_.a.type, p_.a.rows, b);
     c.views[ops::conv::w] = view{w_, 0, 1, 0, f_.columns_of_group(), f_.columns_of_group(), f_.out_channels};
     if (bias_ >= 0) c.views[ops::conv::bias] = view{bias_, 0, 1, 0, f_.out_channels, f_.out_channels, 1};
+    if (!matrices_.empty()) {
+      const std::int64_t elements = scratch_ / size_of(p_.a.type);
+      c.views[ops::conv::scratch] = view{matrices_[lane], 0, 1, 0, elements, elements, 1};
+    }
     flops_ += 2.0 * double(b.count()) * double(f_.out_channels) * double(f_.columns_of_group());
     const std::uint32_t computed = builder_.add(c, waits);
     if (x.users) builder_.merge(*x.users, computed);
     return computed;
+  }
+
+  // Each lane has its share of the workspace, as far as its images need it, and room for the filters.
+  void add_scratch() {
+    const conv_scratch least = conv_scratch_of(p_, f_);
+    const std::int64_t workspace = cuts_.workspace > 0 ? cuts_.workspace : usual_conv_workspace(model_, cuts_.lanes);
+    const std::int64_t images = ceil_div(blocks_.most, positions());
+    const std::int64_t all_rows = checked_mul(checked_mul(least.row, f_.of.out_h, "scratch"), images, "scratch");
+    scratch_ = round_up(least.filters, 256) + std::min(workspace / blocks_.lanes, all_rows) / 256 * 256;
+    for (int lane = 0; lane < blocks_.lanes; ++lane)
+      matrices_.push_back(builder_.add_device_buffer(p_.a.type, scratch_));
   }
 
   // Without channels the bias is all there is.
@@ -152,13 +174,35 @@ class conv_forward : conv_build {
   static constexpr operand_name of_y = operand_name::c;
 
   const problem &p_;
+  const conv_cuts cuts_;
   bool by_device_, direct_, by_images_;
   std::int32_t w_ = -1, bias_ = -1;
   std::vector<std::uint32_t> filter_ready_;  // and the bias
-  std::vector<std::int32_t> matrices_;       // by lane
+  std::vector<std::int32_t> matrices_;       // by lane; by device: its scratch memory
+  std::int64_t scratch_ = 0;                 // bytes of each
 };
 
 }  // namespace
+
+conv_scratch conv_scratch_of(const problem &p, const conv_form &f) {
+  constexpr std::int64_t block = 16;
+  const auto blocked = [](std::int64_t channels) { return round_up(channels, block); };
+  const auto product = [](std::initializer_list<std::int64_t> factors) {
+    std::int64_t all = 1;
+    for (const std::int64_t each : factors) all = checked_mul(all, each, "a copy of an operand");
+    return all;
+  };
+  const std::int64_t size = size_of(p.a.type), in = f.of.channels / f.of.groups, out = f.outputs_of_group();
+  conv_scratch made;
+  made.filters = in == 1 && out == 1 ? product({blocked(f.of.groups), f.of.taps(), size})
+                                     : product({f.of.groups, blocked(in), blocked(out), f.of.taps(), size});
+  const bool is_plain = f.of.channels == 1 || f.of.channels == 3;  // grey or coloured pixels are not blocked
+  if (!f.of.channels_last)
+    made.row =
+        checked_add(product({is_plain ? f.of.channels : blocked(f.of.channels), f.of.kernel_h, f.of.width, size}),
+                    product({blocked(f.out_channels), f.of.out_w, size}), "a copy of an operand");
+  return made;
+}
 
 schedule build_conv(const problem &p, const conv_form &f, const conv_cuts &cuts, const device_model &model,
                     bool by_device) {

@@ -15,6 +15,12 @@ namespace sg {
 // by_device: by the device's own command for whole images.
 schedule build_conv(const problem &p, const conv_form &f, const conv_cuts &cuts, const device_model &model,
                     bool by_device = false);
+// Bytes of copies in the order of a processor's library, which blocks channels: of the filters, and of one row of Y
+// with its rows of X. NHWC images are taken as they are.
+struct conv_scratch {
+  std::int64_t filters = 0, row = 0;
+};
+conv_scratch conv_scratch_of(const problem &p, const conv_form &f);
 // Has it X and Y without gaps, as that command takes them?
 bool has_dense_images(const problem &p);
 

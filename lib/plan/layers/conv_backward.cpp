@@ -127,7 +127,8 @@ class conv_backward : conv_build {
     const problem &last = builder_.of(conv_bias_gradient);
     if (exists(last.c)) {
       bias_.emplace(builder_, conv_bias_gradient, sums_moves_);
-      sums_.emplace_back(builder_, conv_bias_gradient, range{0, f_.out_channels}, std::uint16_t(0), blocks_.lanes);
+      sums_.emplace_back(builder_, conv_bias_gradient, range{0, f_.out_channels}, blocks_.count(), std::uint16_t(0),
+                         blocks_.lanes);
     }
     if (!has_windows_) return;
     for (int lane = 0; lane < blocks_.lanes; ++lane) {

@@ -31,7 +31,7 @@ class conv_search {
     const bool is_gemm = f.is_direct() && f.of.groups == 1 && !(f.of.channels_last && terms_.model.lanes_are_cores);
     // On a GPU images from the host are cut into many parts, and each would take the host's time of a call.
     const bool suits_device = f.by_device && (terms_.model.lanes_are_cores || !is_streamed(problems_));
-    if (forward && suits_device && !is_gemm && f.of.channels > 0 && has_dense_images(problems_[0])) {
+    if (forward && suits_device && !is_gemm && f.of.channels > 0 && has_dense_images(problems_[0]) && has_scratch(f)) {
       schedule made = build_conv(problems_[0], f, {parts, f.workspace, terms_.lanes}, terms_.model, true);
       if (made.device_bytes <= terms_.memory_limit) best_.offer(std::move(made));
     }
@@ -52,6 +52,12 @@ class conv_search {
       return true;
     }
     return false;
+  }
+
+  // Whether the workspace has room for a row of the images in the order of a processor's library.
+  bool has_scratch(const conv_form &f) const {
+    const std::int64_t workspace = f.workspace > 0 ? f.workspace : usual_conv_workspace(terms_.model, terms_.lanes);
+    return !terms_.model.lanes_are_cores || conv_scratch_of(problems_[0], f).row <= workspace / terms_.lanes;
   }
 
   schedule take() {

@@ -94,7 +94,7 @@ class linear_stream {
   schedule run(const std::string &name) {
     if (p_.computes(bias_gradient_part)) {
       bias_.emplace_back(builder_, bias_gradient_part, moves_[bias_gradient_part]);
-      sums_.emplace_back(builder_, bias_gradient_part, g_.outputs(), lane_of(1));
+      sums_.emplace_back(builder_, bias_gradient_part, g_.outputs(), std::int64_t(rows_.size()), lane_of(1));
     }
     if (p_.computes(input_gradient)) load_w();
     make_room_for_rows();

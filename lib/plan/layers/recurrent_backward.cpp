@@ -3,6 +3,7 @@
 // to the gradient of the state before. The gradients of X and of the weights follow from those of all steps at once.
 #include <algorithm>
 #include <deque>
+#include <iterator>
 #include <vector>
 
 #include "base/checked.hpp"
@@ -22,9 +23,9 @@ class recurrent_backward_build : recurrent_parts {
       : recurrent_parts(f, model, lanes, true), x_(of_operand(which::x, f.in)), batch_major_(is_batch_major()) {}
 
   schedule run() {
-    const bool is_empty = f_.steps == 0 || f_.batch == 0;
-    is_empty ? finish_without_steps() : add_all();
-    return finish(is_empty ? "recurrent backward, no steps" : f_.is_lstm() ? "lstm backward" : "gru backward");
+    const bool is_empty = f_.steps == 0 || f_.batch == 0 || hidden() == 0;
+    is_empty ? finish_without_gates() : add_all();
+    return finish(is_empty ? "recurrent backward, no gates" : f_.is_lstm() ? "lstm backward" : "gru backward");
   }
 
  private:
@@ -161,7 +162,7 @@ class recurrent_backward_build : recurrent_parts {
     auto known = std::ranges::find_if(sums_, [&](const auto &each) { return each.first == part.to; });
     if (known == sums_.end()) {
       sums_.emplace_back(part.to,
-                         column_sums(builder_, group_of_biases, {part.to * hidden(), part.count * hidden()}, 0));
+                         column_sums(builder_, group_of_biases, {part.to * hidden(), part.count * hidden()}, 1, 0));
       known = std::prev(sums_.end());
       const std::int64_t width = blocks_of_gates * hidden(), size = size_of(f_.type);
       if (groups_ < 0)
@@ -172,7 +173,9 @@ class recurrent_backward_build : recurrent_parts {
     note(known->second.finish(slot(db), offset, before_phase()));
   }
 
-  void finish_without_steps() {
+  // Without steps, sequences or values of the state: sums of nothing.
+  void finish_without_gates() {
+    if (f_.has(which::dx)) fill(view_of(of_operand(which::dx, f_.in), all_steps(), all_batch(), {}, 0, f_.in));
     const auto pass = [&](which to, which from) {
       if (!f_.has(to) || f_.batch == 0) return;
       f_.has(from) ? convert(of_state(to, all_batch()), of_state(from, all_batch())) : fill(of_state(to, all_batch()));

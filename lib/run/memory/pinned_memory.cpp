@@ -2,6 +2,7 @@
 #include "run/memory/pinned_memory.hpp"
 
 #include <algorithm>
+#include <iterator>
 
 #include "base/error.hpp"
 

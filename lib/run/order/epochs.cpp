@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "run/order/epochs.hpp"
 
+#include <iterator>
 #include <numeric>
 
 namespace sg {

@@ -2,6 +2,7 @@
 #include "run/pipeline/pipeline.hpp"
 
 #include <algorithm>
+#include <thread>
 
 #include "base/checked.hpp"
 #include "base/log.hpp"

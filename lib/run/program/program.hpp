@@ -25,7 +25,10 @@ struct program {
   program(std::vector<problem> planned, const plan_request &requested, std::shared_ptr<const sg::schedule> made,
           const device_model &model);
 
-  bool is_single() const noexcept { return schedule->commands.size() == 1; }
+  // One command without memory of its own, which needs no run.
+  bool is_single() const noexcept {
+    return schedule->commands.size() == 1 && schedule->device_bytes == 0 && schedule->staging_bytes == 0;
+  }
   std::int64_t predicted_ns() const noexcept {
     constexpr double most_seconds = 1e8;
     return static_cast<std::int64_t>(std::min(schedule->predicted_seconds, most_seconds) * 1e9);

@@ -38,8 +38,7 @@ typedef struct sg_attention_desc {
   sg_heads q;          /**< Q; read only. */
   sg_heads k;          /**< K; read only. */
   sg_heads v;          /**< V; read only. */
-  sg_heads o;          /**< The result. Its tokens do not overlap; the bytes from its first to its last element contain no other
-                            operand. */
+  sg_heads o;          /**< The result. Its tokens do not overlap, nor other operands. */
   sg_dtype dtype;      /**< Of all operands. Default: f32. */
   sg_mask mask;        /**< Default: none. */
   int64_t mask_offset; /**< Of a causal mask: 0 for as many keys as queries, and the number of earlier keys if there are more.

@@ -142,8 +142,9 @@ typedef struct sg_conv2d_desc {
   int64_t out_channels;           /**< Of Y; >= 0, < 2^29, a multiple of groups. */
   int64_t groups;                 /**< > 0. SG_CONV2D_DESC_INIT sets 1. */
   sg_windows windows;             /**< SG_CONV2D_DESC_INIT: each pixel. */
-  uint64_t workspace;             /**< Limit of the memory for matrices of windows, in bytes; 0: a quarter of the device's, 256 MiB
-                                       at most; on the cpu 1 MiB for each core. */
+  uint64_t workspace;             /**< Limit of the memory for matrices of windows, and on the cpu for copies of images in another
+                                       order, in bytes; 0: a quarter of the device's, 256 MiB at most; on the cpu 1 MiB for each
+                                       core. */
   sg_image_layout image_layout;   /**< Of X and Y. Default: NCHW. */
   sg_filter_layout filter_layout; /**< Default: OIHW. */
   sg_dtype dtype;                 /**< Of all operands. Default: f32. */

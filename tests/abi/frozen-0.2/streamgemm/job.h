@@ -103,7 +103,7 @@ typedef struct sg_submit {
   const char *label;      /**< A name for the job, UTF-8; NULL or "": none. It begins the message of the job's failure and
                                names the job in the log. Copied by the call, without allocating; of a text of SG_LABEL_SIZE
                                bytes or more the first SG_LABEL_SIZE - 1 are kept, or up to three fewer so that no character
-                               is cut. Of a recorded submission, the name of its job in each run. Since 0.2. */
+                               is cut; '?' replaces bytes that are not UTF-8, U+FFFE and U+FFFF. Of a recorded submission, the name of its job in each run. Since 0.2. */
 } sg_submit;
 
 /** Initial value of an sg_submit. */
