@@ -11,6 +11,7 @@
 #include "plan/layers/column_sums.hpp"
 #include "plan/layers/linear_stream.hpp"
 #include "plan/streaming/stream_search.hpp"
+#include "plan/streaming/transfer.hpp"
 
 namespace sg {
 namespace {
@@ -22,7 +23,25 @@ bool uses_link(const linear_problems &p) {
   return found;
 }
 
+// Commands that move the operands on the host, about.
+double moves_of(const linear_problems &p) {
+  double all = 0;
+  const auto add = [&all](const operand &x) {
+    if (on_host(x) && x.rows > 0 && x.cols > 0)
+      all += double(chunks_of(view{0, 0, 1, 0, x.ld, x.rows, x.cols}, size_of(x.type)));
+  };
+  add(p.dy());
+  for (const linear_part part : {input_gradient, weight_gradient, bias_gradient_part})
+    if (p.computes(part))
+      for (const operand *x : {&p.all[part].a, &p.all[part].b, &p.all[part].c}) add(*x);
+  return all;
+}
+
 void offer_streams(best_schedule &best, const linear_problems &p, const plan_terms &terms) {
+  // Some forty schedules are built below, unless they are so large that planning would take long.
+  constexpr double many_moves = 50'000;
+  const double moves = moves_of(p);
+  if (moves > double(most_asked_commands)) return;
   const auto offer = [&](const linear_blocks &blocks) {
     schedule made = build_linear_stream(p, blocks, terms.model, terms.lanes);
     return made.device_bytes <= terms.memory_limit ? best.offer(std::move(made)) : HUGE_VAL;
@@ -30,14 +49,15 @@ void offer_streams(best_schedule &best, const linear_problems &p, const plan_ter
   const std::int64_t most_rows = p.rows() / rows_of_group(p.rows());
   linear_blocks fastest;
   double least = HUGE_VAL;
-  for (std::int64_t blocks = 1; blocks <= 64; blocks *= 2)
+  const std::int64_t fewest = moves > many_moves ? 8 : 1, most = moves > many_moves ? 8 : 64;
+  for (std::int64_t blocks = fewest; blocks <= most; blocks *= 2)
     for (const bool packs : {false, true}) {
       const linear_blocks now{std::min(blocks, most_rows), std::min(blocks, p.inputs()), packs};
       if (packs && !has_short_runs(p, now)) continue;
       const double seconds = offer(now);
       if (seconds < least) least = seconds, fastest = now;
     }
-  if (least == HUGE_VAL) return;
+  if (least == HUGE_VAL || moves > many_moves) return;
   const auto scaled = [](std::int64_t blocks, double factor, std::int64_t most) {
     return std::clamp(std::int64_t(double(blocks) * factor), std::int64_t(1), most);
   };

@@ -201,7 +201,8 @@ __global__ void __launch_bounds__(threads) attention_kernel(const __grid_constan
       for (int key = 0; key < key_parts; ++key)
 #pragma unroll
         for (int e = 0; e < 4; ++e) {
-          scores[p][key][e] = power_of_two(scores[p][key][e] * c.scale - shift[e / 2]);
+          // As the values are multiplied by it, so that the result is a mean of them.
+          scores[p][key][e] = float(T(power_of_two(scores[p][key][e] * c.scale - shift[e / 2])));
           total[p][e / 2] += scores[p][key][e];
         }
 #pragma unroll
