@@ -89,11 +89,15 @@ TEST_P(labels, are_truncated_between_characters) {
 
 // So that messages and traces are texts, whatever the application passes.
 TEST_P(labels, are_valid_text) {
-  EXPECT_EQ("a?b", kept("a\xff" "b"));
+  EXPECT_EQ("a?b", kept("a\xff"
+                        "b"));
   EXPECT_EQ("???", kept("\xed\xa0\x80")) << "a surrogate";
   EXPECT_EQ("??", kept("\xc0\xaf")) << "an overlong '/'";
   EXPECT_EQ("?x", kept("\xe2x")) << "a character without its end";
-  EXPECT_EQ("a?b?c", kept("a\ufffe" "b\uffff" "c")) << "no characters of XML";
+  EXPECT_EQ("a?b?c", kept("a\ufffe"
+                          "b\uffff"
+                          "c"))
+      << "no characters of XML";
   EXPECT_EQ("\ufffd\u20ac", kept("\ufffd\u20ac"));
 }
 
