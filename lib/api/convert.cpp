@@ -70,7 +70,7 @@ void submit_dequantize(context &on, const sg_dequantize_desc &d, const char *nam
 }
 
 void submit_convert(context &on, const sg_convert_desc &d, const char *name, checked_submit &order, sg_job **out_job) {
-  const given_operand in{name, "a", by_rows_if_both(d.a), nullptr, 0}, out{name, "c", by_rows_if_both(d.c), nullptr, 0};
+  const given_operand in{name, "a", d.a, nullptr, 0}, out{name, "c", d.c, nullptr, 0};
   require_reserved_zero(d.reserved, name);
   check_view(out);
   check_view(in);
