@@ -20,7 +20,8 @@ class Summary(unittest.TestCase):
             absent = pathlib.Path(temporary, "absent.ini")
             programs = ("swig", "doxygen", "cmake")
             absent.write_text("[binaries]\n" + "".join(f"{name} = 'no-such-program'\n" for name in programs))
-            command = [*MESON, "setup", "--native-file", absent, "-Dcuda=disabled", "-Dtests=disabled", f"{temporary}/build", SOURCE]
+            command = [*MESON, "setup", "--native-file", absent, "-Dcuda=disabled", "-Dtests=disabled", "-Dlanguages=python,java",
+                       f"{temporary}/build", SOURCE]
             # The one library that cannot be absent.
             json = [subprocess.run(["pkg-config", what, "nlohmann_json"], capture_output=True, text=True, check=True).stdout for what in ("--modversion", "--cflags")]
             pathlib.Path(temporary, "nlohmann_json.pc").write_text("Name: json\nDescription: json\nVersion: {}Cflags: {}".format(*json))
@@ -33,7 +34,8 @@ class Summary(unittest.TestCase):
         self.assertEqual("no: -Dtests=disabled", said["tests"])
         self.assertIn("CLI11 (libcli11-dev)", said["program streamgemm"])
         self.assertIn("Doxygen (doxygen)", said["site"])
-        for package in ("Python package", "Java package", "C# package"):
+        self.assertEqual("no: not in -Dlanguages", said["C# package"])
+        for package in ("Python package", "Java package"):
             self.assertRegex(said[package], r"^no: install .*SWIG 4.1 or newer \(swig\)")
 
 
