@@ -95,7 +95,7 @@ SG_INTEGER64(size_t, ulong)
 %typemap(in) const char *, char [ANY] "$1 = ($1_ltype)$input;"
 %typemap(out) const char *, char [ANY] "$result = $1;"
 %typemap(csout) const char *, char [ANY] { return StreamGemm.Text.Of($imcall); }
-%typemap(csin, pre="    using (var $csinput_text = new StreamGemm.Text($csinput))", terminator="") const char * "$csinput_text.Address"
+%typemap(csin, pre="    using (var $csinput_text = new StreamGemm.Text($csinput, \"$csinput\"))", terminator="") const char * "$csinput_text.Address"
 %typemap(csvarin) const char * %{ set { using (var text = new StreamGemm.Text(value)) { var $csinput_text = text; $imcall; } } %}
 %typemap(csvarout) const char *, char [ANY] %{
     get {

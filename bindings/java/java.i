@@ -48,6 +48,15 @@
 %typemap(freearg) void *SG_ADDRESS ""
 %apply void *SG_ADDRESS { SWIGTYPE *, char *text };
 
+/* A NUL, where C would end the text, is two bytes in the VM's form of UTF-8. */
+%typemap(check) const char * {
+  if ($1 && strstr($1, "\xC0\x80")) {
+    (*jenv)->ReleaseStringUTFChars(jenv, $input, $1);
+    sg_java_throw(jenv, SG_STATUS_INVALID_ARGUMENT, "$1_name holds a NUL");
+    return $null;
+  }
+}
+
 /* Outputs become the result. */
 %typemap(in, numinputs=0) void **SG_OUT_ADDRESS (void *made = NULL) "$1 = ($1_ltype)&made;"
 %typemap(argout) void **SG_OUT_ADDRESS "if (result >= 0) $result = (jlong)(intptr_t)made$argnum;"

@@ -40,18 +40,23 @@
 }
 %typemap(freearg) (void *const *SG_ADDRESSES, int32_t SG_COUNT) "free((void *)$1);"
 
-/* Outputs are the return value; OK without outputs is None, another status such as SG_STATUS_NOT_READY its number. */
+/* A string has no NUL inside, where C would end it. */
+%typemap(in) const char * {
+  $1 = NULL;
+  if ($input != Py_None && !($1 = ($1_ltype)text_of($input, "$1_name"))) SWIG_fail;
+}
+%typemap(freearg) const char * ""
+
+/* Outputs are the return value; OK without outputs is None, another status such as SG_STATUS_NOT_READY its number. An output
+ * replaces NULL with every SWIG, and None only with those before 4.3. */
 %typemap(out) sg_status {
   if ((int)$1 < 0) {
     raise_status($1, sg_last_error_message());
     SWIG_fail;
   }
-  if ((int)$1 > 0) {
-    $result = PyLong_FromLong((long)$1);
-  } else {
-    $result = SWIG_Py_Void();
-  }
+  $result = (int)$1 > 0 ? PyLong_FromLong((long)$1) : NULL;
 }
+%typemap(ret) sg_status "if (!$result) $result = SWIG_Py_Void();"
 
 /* Replaced by plan_text below, for text of any length. */
 %ignore sg_plan_describe;
@@ -129,5 +134,9 @@ PyObject *pipeline_text(sg_pipeline *pipeline);
 PyObject *trace_bytes(sg_trace *trace, sg_trace_format format);
 
 %init %{
+#if SWIG_VERSION < 0x040400
   if (!native_add(m)) return NULL;
+#else /* a phase of several */
+  if (!native_add(m)) return -1;
+#endif
 %}

@@ -3,7 +3,8 @@
 """Builds the site: the Markdown pages and the reference of C and Python by Sphinx, that of Java by Javadoc, that of C# by Doxygen.
 Every warning is an error, and so is a link to nothing.
 
-usage: build.py [--test] SETTINGS.json [OUTPUT-FOLDER]     --test: exit 77, which Meson takes for a skip, where a tool is missing
+usage: build.py [--test | --missing] SETTINGS.json [OUTPUT-FOLDER]     --test: exit 77, which Meson takes for a skip, where a tool is missing;
+--missing: names the missing tools, and builds nothing
 """
 import json
 import os
@@ -22,14 +23,15 @@ HERE = pathlib.Path(__file__).resolve().parent
 
 def missing(settings):
     """Tools that are not there, for a person to install; tools/setup has their packages."""
-    for key, name in {"doxygen": "Doxygen", "javadoc": "a JDK with javadoc and the Java package", "assembly": "the C# package",
+    for key, name in {"doxygen": "Doxygen (doxygen)", "javadoc": "a JDK with javadoc and the Java package", "assembly": "the C# package",
                       "python": "the Python package"}.items():
         if not settings[key]:
             yield name
-    modules = {"sphinx": "Sphinx", "myst_parser": "MyST-Parser", "breathe": "Breathe", "furo": "the theme Furo"}
+    modules = {"sphinx": "Sphinx (python3-sphinx)", "myst_parser": "MyST-Parser (python3-myst-parser)", "breathe": "Breathe (python3-breathe)",
+               "furo": "Furo (furo)"}
     for module, name in modules.items():
         if settings["python"] and subprocess.run([settings["python"], "-c", f"import {module}"], stderr=subprocess.DEVNULL).returncode:
-            yield f"{name} (Python module {module}, for {settings['python']})"
+            yield f"{name} for {settings['python']}"
 
 
 def start(command, **variables):
@@ -110,9 +112,12 @@ def build(settings, output):
 
 
 def main():
-    arguments = [x for x in sys.argv[1:] if x != "--test"]
+    arguments = [x for x in sys.argv[1:] if x not in ("--test", "--missing")]
     settings = json.loads(pathlib.Path(arguments[0]).read_text())
     absent = list(missing(settings))
+    if "--missing" in sys.argv:
+        print(", ".join(absent))
+        return 0
     if absent:
         print("the site is not built; missing:", *absent, sep="\n  ")
         return 77 if "--test" in sys.argv else 1

@@ -10,6 +10,7 @@ import re
 import shutil
 import subprocess
 import sys
+import sysconfig
 import tempfile
 import unittest
 
@@ -50,6 +51,22 @@ class Installation(unittest.TestCase):
     def test_names_of_the_library(self):
         self.assertTrue(self.library.is_symlink())
         self.assertTrue((self.library.parent / "libstreamgemm.so.0").is_symlink())
+
+    def test_installed_parts_find_the_library(self):
+        """Under a prefix that the loader does not search, and without a variable that names it."""
+        env = {k: v for k, v in os.environ.items() if k not in ("LD_LIBRARY_PATH", "PYTHONPATH")}
+        self.assertRegex(run(self.prefix / "bin/streamgemm", "--version", env=env), r"^\d+\.\d+\.\d+\n$")
+        parts = [*self.root.glob("**/streamgemm/_raw.*.so"), *self.prefix.glob("lib*/**/jni/libstreamgemm_java.so")]
+        for part in [*parts, *self.prefix.glob("lib*/**/libstreamgemm_csharp.so")]:
+            with self.subTest(part.name):
+                self.assertIn(str(self.library.parent), os.path.realpath(self.loaded(part, env)))
+        for raw in self.root.glob(f"**/streamgemm/_raw{sysconfig.get_config_var('EXT_SUFFIX')}"):  # of this Python
+            code = "import streamgemm; print(len(streamgemm.devices()) > 0)"
+            self.assertEqual("True\n", run(sys.executable, "-c", code, env={**env, "PYTHONPATH": str(raw.parent.parent)}))
+
+    def loaded(self, part, env):
+        [line] = [line for line in run("ldd", part, env=env).splitlines() if "libstreamgemm.so" in line]
+        return line.partition("=> ")[2].split(" (")[0]
 
     def test_program(self):
         self.assertRegex(run(self.prefix / "bin/streamgemm", "--version", env=self.env), r"^\d+\.\d+\.\d+\n$")

@@ -31,6 +31,7 @@ namespace StreamGemm {
 
     internal Completions(long context) {
       Raw.sg_queue_create(context, out Queue);
+      Raw.sg_queue_set_observing(Queue, 0);  // the program observes a job when it asks
       var thread = new Thread(Run) { IsBackground = true, Name = "StreamGemm" };
       try {
         lock (all) {
@@ -40,6 +41,7 @@ namespace StreamGemm {
         thread.Start();
       } catch {
         End();
+        StopAtExit();
         throw;
       }
     }
@@ -47,8 +49,10 @@ namespace StreamGemm {
     /// <summary>Reserves an entry of the table for the next submission.</summary>
     /// <returns>Its tag.</returns>
     internal long Enter(Pending pending) {
+      StopAtExit();
       lock (gate) {
-        if (retired) throw new ObjectDisposedException("GemmContext");
+        if (retired && !exiting) throw new ObjectDisposedException("GemmContext");
+        if (retired) throw new ShutdownException("the process is exiting");
         if (free.Count == 0 && used == table.Length) Array.Resize(ref table, 2 * used);
         int place = free.Count > 0 ? free.Pop() : used++;
         table[place] = pending;
@@ -102,10 +106,10 @@ namespace StreamGemm {
       CustomCalls.End();
     }
 
-    /// <summary>Keeps threads that wait for a job in native code from seeing its cancellation at process exit.</summary>
-    internal static int Outcome(int status) {
-      if (exiting && status == (int)Status.Cancelled) Thread.Sleep(Timeout.Infinite);
-      return Errors.Check(status);
+    /// <summary>A background thread that uses the library while the process exits stops here: it would get an exception because of
+    /// the exit, and end the process by that. The runtime ends it. A function of a custom operation goes on, as its end is waited for.</summary>
+    internal static void StopAtExit() {
+      if (exiting && Thread.CurrentThread.IsBackground && !CustomCalls.OnThread) Thread.Sleep(Timeout.Infinite);
     }
 
     void CancelAll() {
@@ -123,8 +127,7 @@ namespace StreamGemm {
         for (byte* one = batch; count > 0; --count, one += size) {
           Pending pending;
           lock (gate) pending = table[*(long*)(one + tag)];
-          pending.Release();
-          if (!exiting || *(int*)(one + status) == (int)Status.Ok) pending.Complete(*(int*)(one + status), (IntPtr)(one + message));
+          pending.End(*(int*)(one + status), (IntPtr)(one + message), exiting);
         }
       }
       Marshal.FreeHGlobal((IntPtr)batch);

@@ -98,12 +98,21 @@ namespace StreamGemm {
           status = Status.Ok;
         } catch (Exception error) {
           if (error is OutOfMemoryException) status = Status.OutOfMemory;
-          message = Encoding.UTF8.GetBytes(error.GetType().FullName + ": " + error.Message + "\0");
+          message = Encoding.UTF8.GetBytes(Describe(error) + "\0");
         } finally {
           running = false;
           fixed (byte* text = message) RawPINVOKE.sg_relay_done(relay, id, (int)status, (long)text);
           Interlocked.Increment(ref waiting);
         }
+      }
+    }
+
+    /// <summary>The type and the message of an exception, or its type alone where its own code throws.</summary>
+    static string Describe(Exception error) {
+      try {
+        return error.GetType().FullName + ": " + error.Message;
+      } catch (Exception) {
+        return error.GetType().FullName;
       }
     }
 

@@ -112,8 +112,10 @@ namespace StreamGemm {
   internal static class Errors {
     /// <summary>Throws for a failure of this thread's latest call; returns other statuses.</summary>
     internal static int Check(int status) {
-      if (status < 0) throw Latest(status);
-      return status;
+      if (status >= 0) return status;
+      Exception error = Latest(status);
+      Completions.StopAtExit();
+      throw error;
     }
 
     /// <summary>The exception for a failure of this thread's latest call.</summary>

@@ -251,7 +251,7 @@ namespace StreamGemm {
           order.Flags |= (int)SubmitFlags.WillWait;
           return call(pins, order);
         }));
-        Completions.Outcome(RawPINVOKE.sg_job_wait(job, -1));
+        Errors.Check(RawPINVOKE.sg_job_wait(job, -1));
       } finally {
         if (job != 0) RawPINVOKE.sg_job_release(job);
         pins.Release();

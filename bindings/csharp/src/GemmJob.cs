@@ -12,15 +12,17 @@ namespace StreamGemm {
     const int LabelSize = 64;  // SG_LABEL_SIZE
     static readonly Func<long, int> release = RawPINVOKE.sg_job_release;
 
-    internal GemmJob(long token, Task completion) {
+    readonly Pending pending;
+
+    internal GemmJob(long token, Pending pending) {
       Handle = new Handle(token, release, "GemmJob");
-      Completion = completion;
+      this.pending = pending;
     }
 
     internal Handle Handle { get; }
 
     /// <summary>Completes with the job.</summary>
-    public Task Completion { get; }
+    public Task Completion => pending.Ask(this);
 
     /// <summary>For await.</summary>
     public TaskAwaiter GetAwaiter() => Completion.GetAwaiter();
@@ -44,7 +46,7 @@ namespace StreamGemm {
     /// <summary>Waits until the job has completed; throws its failure.</summary>
     /// <returns>False when the time passed first.</returns>
     public bool Wait(TimeSpan timeout) {
-      int status = Completions.Outcome(RawPINVOKE.sg_job_wait(Handle.Token, Time.Nanoseconds(timeout)));
+      int status = Errors.Check(RawPINVOKE.sg_job_wait(Handle.Token, Time.Nanoseconds(timeout)));
       GC.KeepAlive(this);
       return status == (int)Status.Ok;
     }
@@ -91,13 +93,11 @@ namespace StreamGemm {
     }
 
     /// <summary>The full message of the job's failure; "" if it has not failed.</summary>
-    public unsafe string Message {
+    public string Message {
       get {
-        byte* text = stackalloc byte[2048];
-        text[0] = 0;
-        Raw.sg_job_message(Handle.Token, (long)text, 2048);
+        string message = Pending.MessageOf(Handle.Token);
         GC.KeepAlive(this);
-        return Text.Of((IntPtr)text);
+        return message;
       }
     }
 
@@ -107,7 +107,7 @@ namespace StreamGemm {
       long[] tokens = Tokens(jobs);
       int status;
       fixed (long* first = tokens) {
-        status = Completions.Outcome(RawPINVOKE.sg_job_wait_all((long)first, tokens.Length, Time.Nanoseconds(timeout)));
+        status = Errors.Check(RawPINVOKE.sg_job_wait_all((long)first, tokens.Length, Time.Nanoseconds(timeout)));
       }
       GC.KeepAlive(jobs);
       return status == (int)Status.Ok;

@@ -50,7 +50,7 @@ namespace StreamGemm {
             pairs[2 * i + 1] = BytesOf(weights[i]);
           }
           var stage = new sg_stage();
-          using (var text = new Text(name)) {
+          using (var text = new Text(name, "name")) {
             fixed (long* first = pairs) {
               Raw.sg_flat_pipeline_add_stage(handle.Token, text.Address.ToInt64(), output, workspace,
                                              weights.Length == 0 ? 0 : (long)first, weights.Length, (int)place, stage);

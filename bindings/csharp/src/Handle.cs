@@ -28,6 +28,9 @@ namespace StreamGemm {
       }
     }
 
+    /// <summary>The token, released or not.</summary>
+    internal long Any => (long)handle;
+
     protected override bool ReleaseHandle() {
       return release((long)handle) >= 0;
     }

@@ -14,6 +14,9 @@ namespace StreamGemm {
     readonly CancellationToken token;
     internal readonly long Tag;
     long job;  // 0 before the submission; its handle, which is a reference of this object's; Ended
+    bool asked = true;    // the program has the task; a job that failed before is told, and observed, when it asks
+    int late;             // the failure of a job that it has not asked for; 0: none
+    string lateText;
     Pin a, b, c, bias;
     Pins more;
     Recorded[] shared;
@@ -54,10 +57,12 @@ namespace StreamGemm {
       if (status < 0) {
         Exception error = Errors.Latest(status);
         Abandon();
+        Completions.StopAtExit();
         throw error;
       }
       RawPINVOKE.sg_job_retain(handle);
-      var made = new GemmJob(handle, Task);
+      var made = new GemmJob(handle, this);
+      asked = false;
       Keep(handle);
       return made;
     }
@@ -65,6 +70,7 @@ namespace StreamGemm {
     /// <summary>Undoes the preparation of a submission that is not made: throws usage errors; other errors complete the task.</summary>
     internal Task Refused(Exception error) {
       Abandon();
+      Completions.StopAtExit();
       if (Errors.IsUsage(error)) throw error;
       TrySetException(error);
       return Task;
@@ -76,20 +82,58 @@ namespace StreamGemm {
       completions.Leave(Tag);
     }
 
-    /// <summary>The job has completed: releases everything held for it.</summary>
-    internal void Release() {
+    /// <summary>The job has completed: releases everything held for it, and completes the task, or leaves a failure until the program
+    /// asks. A failure at process exit is not told.</summary>
+    internal void End(int status, IntPtr message, bool exiting) {
+      string text = null;
+      bool waits = false;
+      if (status != (int)Status.Ok) {
+        if (Volatile.Read(ref job) == 0) SpinWait.SpinUntil(() => Volatile.Read(ref job) != 0);  // the submission is about to return
+        text = Text.Of(message);
+        lock (this) {
+          waits = !asked;
+          if (waits) {
+            late = status;
+            lateText = text;
+          }
+        }
+        if (!waits) text = MessageOf(job, text);
+      }
+      Release();
+      if (token.CanBeCanceled) Unwatch();
+      if (!waits && (!exiting || status == (int)Status.Ok)) Complete(status, text);
+    }
+
+    /// <summary>The program asks for the task, and so for the outcome: it observes a failure.</summary>
+    internal Task Ask(GemmJob from) {
+      int status;
+      lock (this) {
+        asked = true;
+        status = late;
+        late = 0;
+      }
+      if (status != 0) Complete(status, MessageOf(from.Handle.Any, lateText));
+      return Task;
+    }
+
+    /// <summary>The whole message of a failed job, which is observed by that; without one, the text that its completion has.</summary>
+    internal static unsafe string MessageOf(long handle, string otherwise = "") {
+      const int size = 4096;
+      byte* text = stackalloc byte[size];
+      return RawPINVOKE.sg_job_message(handle, (long)text, size) == (int)Status.Ok && text[0] != 0 ? Text.Of((IntPtr)text) : otherwise;
+    }
+
+    void Release() {
       Unpin();
       long handle = Interlocked.Exchange(ref job, Ended);
       if (handle != 0) RawPINVOKE.sg_job_release(handle);
       completions.Leave(Tag);
     }
 
-    /// <summary>Completes the task, after <see cref="Release"/>.</summary>
-    internal void Complete(int status, IntPtr message) {
-      if (token.CanBeCanceled) Unwatch();
+    void Complete(int status, string text) {
       if (status == (int)Status.Ok) TrySetResult(true);
       else if (status == (int)Status.Cancelled) TrySetCanceled(token.IsCancellationRequested ? token : CancellationToken.None);
-      else TrySetException(Errors.Of((Status)status, Text.Of(message)));
+      else TrySetException(Errors.Of((Status)status, text));
     }
 
     /// <summary>Cancels the job. A handle released meanwhile is a stale token, which the library detects.</summary>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 using System;
+using System.Runtime.CompilerServices;
 using System.Runtime.InteropServices;
 using System.Text;
 
@@ -8,10 +9,13 @@ namespace StreamGemm {
   internal struct Text : IDisposable {
     internal readonly IntPtr Address;
 
-    internal Text(string value) {
+    /// <param name="value">May be null.</param>
+    /// <param name="name">Of the argument, in errors; by default that of the property.</param>
+    internal Text(string value, [CallerMemberName] string name = null) {
       Address = IntPtr.Zero;
       if (value == null) return;
-      if (value.IndexOf('\0') >= 0) throw new ArgumentException("the text holds a NUL: \"" + value.Replace("\0", "\\0") + "\"");
+      if (value.IndexOf('\0') >= 0)  // where C would end it
+        throw new ArgumentException(name + " holds a NUL: \"" + value.Replace("\0", "\\0") + "\"", name);
       byte[] bytes = Encoding.UTF8.GetBytes(value);
       Address = Marshal.AllocHGlobal(bytes.Length + 1);
       Marshal.Copy(bytes, 0, Address, bytes.Length);

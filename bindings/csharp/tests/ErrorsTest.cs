@@ -111,7 +111,11 @@ static class ErrorsTest {
     IStreamGemmError error = Expect.Throws<NoDeviceException>(() => new GemmContext("sim:/nonexistent/model.json"), "nonexistent");
     Expect.Equal(Status.NoDevice, error.Status, "status");
     Expect.Throws<NoDeviceException>(() => new GemmContext("no such thing"), "no such thing");
-    Expect.Throws<ArgumentException>(() => new GemmContext("cpu\0"), "NUL");
+    Expect.Throws<ArgumentException>(() => new GemmContext("cpu\0z"), "device holds a NUL: \"cpu\\0z\"");
+    Expect.Throws<ArgumentException>(() => new SubmitOptions { Label = "a\0b" }, "Label holds a NUL");
+    using (GemmPipeline pipeline = context.CreatePipeline(new PipelineOptions { InputBytes = 4 }))
+      Expect.Throws<ArgumentException>(() => pipeline.AddStage(4, name: "a\0b"), "name holds a NUL");
+    using (GemmTrace trace = new GemmTrace()) Expect.Throws<ArgumentException>(() => trace.Write("x\0y.json"), "path holds a NUL");
     Expect.Throws<StreamGemmException>(() => new GemmContext("cuda:77"));
   }
 

@@ -42,6 +42,16 @@ static class Exits {
           new Thread(() => wait()) { IsBackground = true }.Start();
         Thread.Sleep(20);
         return 0;
+      case "submitting":  // other threads go on to submit
+        var y = new float[50, 50];
+        foreach (Action submit in new Action[] { () => context.GemmAsync(y, y, new float[50, 50]).Wait(), () => context.Gemm(y, y, new float[50, 50]),
+                                                 () => context.SubmitGemm(y, y, new float[50, 50]).Wait(), () => new GemmContext(args[0]).Dispose(),
+                                                 () => context.GemmAsync(y, y, new float[50, 50]).GetAwaiter().GetResult() })
+          new Thread(() => {
+            for (;;) submit();
+          }) { IsBackground = true }.Start();
+        Thread.Sleep(50);
+        return 0;
     }
     return 2;
   }
@@ -74,13 +84,7 @@ static class Exits {
       case "waiting":
         for (int i = 0; i < 3; ++i)
           new Thread(() => {
-            for (;;) {
-              try {
-                context.Custom(call => Thread.Sleep(1), updates: new[] { other });
-              } catch (ShutdownException) {
-                return;
-              }
-            }
+            for (;;) context.Custom(call => Thread.Sleep(1), updates: new[] { other });
           }) { IsBackground = true }.Start();
         Thread.Sleep(20);
         return 0;

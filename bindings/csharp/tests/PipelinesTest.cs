@@ -69,4 +69,21 @@ static class PipelinesTest {
     }
     return Task.CompletedTask;
   }
+
+  public static void TheMatricesOfAStageAreRefusedElsewhere() {
+    using (GemmPipeline pipeline = context.CreatePipeline(new PipelineOptions { InputBytes = bytes }))
+    using (var other = new GemmContext("cpu")) {
+      GemmStage stage = pipeline.AddStage(bytes, workspace: bytes);
+      stage.Graph.Record(stage.Input(n, n), stage.Input(n, n), stage.Output(n, n));
+      Matrix y = context.AllocateDevice(bytes).Matrix(n, n, DType.F32);
+      var host = new float[n, n];
+      foreach (Matrix m in new[] { stage.Input(n, n), stage.Output(n, n), stage.Workspace(0, n, n) })
+        foreach (Action use in new Action[] {
+                   () => context.Gemm(m, m, y), () => context.GemmAsync(m, m, y).Wait(), () => context.Axpby(m, y), () => context.Copy(m, host),
+                   () => context.Custom(call => { }, new[] { m }, new[] { y }), () => pipeline.PushAsync(m, y).Wait(), () => other.Gemm(m, m, host) }) {
+          string said = Expect.Throws<ArgumentException>(use).Message;
+          Expect.True(said.Contains("an address of a pipeline's stage") || said.Contains("in the device memory of another context"), said);
+        }
+    }
+  }
 }

@@ -69,7 +69,7 @@ static bool fill_conv(call *in, sg_conv2d_desc *d, PyObject **result, const conv
   const sizes of_y = convolved(&of_x, &of_w, &d->windows);
   const gemm_shape shape = shape_of_sizes(&of_y, last), channels = {.ndim = 1, .extent = {of_w.n}};
   PyObject *like = settled(in, g->x, "x");
-  *result = like ? given_or_new(in, g->out, "out", like, x.dtype, &shape) : NULL;
+  *result = like ? given_or_new(in, g->out, "out", like, product_dtype(x.dtype), &shape) : NULL;
   if (!*result || !see_array(in, *result, "out", true, &y) || !has_extents(&y, "out", &shape) ||
       !same_type(&y, "out", &x, "x") || !images_of(&y, "out", &d->y))
     return false;

@@ -20,9 +20,10 @@ static sg_status set_exception_message(const sg_custom_call *call) {
   PyObject *type, *value, *traceback;
   PyErr_Fetch(&type, &value, &traceback);
   PyErr_NormalizeException(&type, &value, &traceback);
-  PyObject *text = PyUnicode_FromFormat("%s: %S", ((PyTypeObject *)type)->tp_name, value ? value : Py_None);
+  const char *const name = ((PyTypeObject *)type)->tp_name;
+  PyObject *text = PyUnicode_FromFormat("%s: %S", name, value ? value : Py_None);
   const char *encoded = text ? PyUnicode_AsUTF8(text) : NULL;
-  set_message(call, encoded ? encoded : "an exception without a text");
+  set_message(call, encoded ? encoded : name); /* the exception has no text */
   PyErr_Clear();
   Py_XDECREF(text);
   Py_XDECREF(type);
@@ -78,11 +79,13 @@ PyObject *forget_calls(PyObject *self, PyObject *unused) {
   Py_RETURN_NONE;
 }
 
-/* (shape, strides, dtype, readonly, CUDA device or -1), from which the function's operand is made. */
-static PyObject *form_of(const view *v) {
+/* (shape, strides, dtype, readonly, CUDA device or -1), from which the function's operand is made. On the host what is
+ * only read is read-only; DLPack before 1.0 exports no such device memory. */
+static PyObject *form_of(const view *v, sg_access access) {
+  const bool on_cuda = v->place == ON_CUDA, readonly = v->readonly || (access == SG_ACCESS_READ && !on_cuda);
   PyObject *shape = shape_text(v), *strides = strides_text(v);
-  PyObject *form = shape && strides ? Py_BuildValue("(OOsii)", shape, strides, sg_dtype_name(v->dtype), v->readonly,
-                                                    v->place == ON_CUDA ? v->device_id : -1)
+  PyObject *form = shape && strides ? Py_BuildValue("(OOsii)", shape, strides, sg_dtype_name(v->dtype), readonly,
+                                                    on_cuda ? v->device_id : -1)
                                     : NULL;
   Py_XDECREF(shape);
   Py_XDECREF(strides);
@@ -114,7 +117,7 @@ static bool fill_operands(call *in, PyObject *given, sg_custom_operand *operands
     ready = PyArg_ParseTuple(PyTuple_GET_ITEM(given, i), "Ois", &array, &access, &name) &&
             (array = settled(in, array, name)) && see_array(in, array, name, access != SG_ACCESS_READ, &v) &&
             fill_range(&v, name, (sg_access)access, &operands[i]);
-    PyObject *form = ready ? form_of(&v) : NULL;
+    PyObject *form = ready ? form_of(&v, (sg_access)access) : NULL;
     ready = form && PyList_Append(forms, form) == 0;
     Py_XDECREF(form);
     if (ready && access != SG_ACCESS_READ) ready = PyList_Append(written, array) == 0;

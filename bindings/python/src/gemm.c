@@ -46,7 +46,8 @@ static PyObject *result_of(call *in, const gemm_request *p, const gemm_arguments
   PyObject *like = p->a.list ? PyTuple_GET_ITEM(p->a.list, 0) : g->a;
   like = settled(in, like, p->a.name);
   if (like && !p->a.list && (PyList_CheckExact(like) || PyTuple_CheckExact(like))) like = NULL;
-  return like ? new_result(like, p->a.seen.dtype, &p->shape, (p->a.list || p->b.list) && p->shape.batch_ndim == 1)
+  return like ? new_result(like, product_dtype(p->a.seen.dtype), &p->shape,
+                           (p->a.list || p->b.list) && p->shape.batch_ndim == 1)
               : NULL;
 }
 

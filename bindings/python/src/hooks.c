@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdarg.h>
+#include <string.h>
 
 #include "native.h"
 
@@ -37,6 +38,20 @@ PyObject *raise_argument(const char *format, ...) {
   if (message) raise_status(SG_STATUS_INVALID_ARGUMENT, message);
   Py_DECREF(text);
   return NULL;
+}
+
+const char *text_of(PyObject *value, const char *argument) {
+  Py_ssize_t size;
+  if (!PyUnicode_Check(value)) {
+    PyErr_Format(PyExc_TypeError, "%s is %R, which is no string", argument, value);
+    return NULL;
+  }
+  const char *text = PyUnicode_AsUTF8AndSize(value, &size);
+  if (text && strlen(text) != (size_t)size) {
+    raise_argument("%s is %R, which holds a NUL", argument, value);
+    return NULL;
+  }
+  return text;
 }
 
 int enum_of(PyObject *value, PyObject *table, const char *argument) {

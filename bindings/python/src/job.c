@@ -3,8 +3,13 @@
  *
  * From its submission until its completion was taken from the queue, a job has one more reference, held by the tag of
  * the submission: whatever the user drops, the operands stay. A job completes once, under the GIL. A job without
- * listeners (it has no condition yet) completes in a few stores; the others are handed to Python. */
+ * listeners (it has no condition yet) completes in a few stores; the others are handed to Python.
+ *
+ * Taking a completion from the queue is not the application's observation of a failure (sg_queue_set_observing): that
+ * is made by job_observe, when the application asks, however far the package's thread is. */
 #include "native.h"
+
+enum { MESSAGE_SIZE = 4096 };
 
 PyTypeObject *job_type;
 
@@ -48,6 +53,26 @@ void job_end(job_object *job, int status, PyObject *message) {
   drop_operands(job);
 }
 
+void job_observe(job_object *job) {
+  char text[MESSAGE_SIZE];
+  if (job->status >= 0 || job->observed || !job->handle) return;
+  job->observed = true;
+  if (sg_job_message(job->handle, text, sizeof text) != SG_STATUS_OK || !text[0]) return; /* it is from before a fork */
+  PyObject *whole = PyUnicode_DecodeUTF8(text, (Py_ssize_t)strlen(text), "replace");
+  if (whole)
+    Py_XSETREF(job->message, whole);
+  else
+    PyErr_Clear(); /* no memory: the completion's text stays */
+}
+
+/* _observe(): the message of the complete job, "" of one that succeeded. */
+static PyObject *observe(PyObject *self, PyObject *unused) {
+  job_object *job = (job_object *)self;
+  (void)unused;
+  job_observe(job);
+  return job->message ? Py_NewRef(job->message) : PyUnicode_FromString("");
+}
+
 /* _end(status, message): completes a job that has listeners; the caller holds its condition. False: it was complete. */
 static PyObject *end_listened(PyObject *self, PyObject *args) {
   job_object *job = (job_object *)self;
@@ -81,10 +106,11 @@ static PyObject *job_wait(PyObject *self, PyObject *args) {
 }
 
 /* _poll(): the status in the library, which may know of the completion before the completing thread has notified the
- * listeners. */
+ * listeners. An observation, as sg_job_query is. */
 static PyObject *job_poll(PyObject *self, PyObject *unused) {
   job_object *job = (job_object *)self;
   (void)unused;
+  job_observe(job);
   if (job->status != SG_STATUS_NOT_READY) return PyLong_FromLong(job->status);
   const sg_status status = sg_job_query(job->handle);
   if (status == SG_STATUS_INVALID_HANDLE || status == SG_STATUS_INVALID_ARGUMENT)
@@ -123,12 +149,6 @@ static PyObject *get_wake(PyObject *self, void *unused) {
 
 static PyObject *get_status(PyObject *self, void *unused) {
   return (void)unused, PyLong_FromLong(((job_object *)self)->status);
-}
-
-static PyObject *get_message(PyObject *self, void *unused) {
-  PyObject *message = ((job_object *)self)->message;
-  (void)unused;
-  return message ? Py_NewRef(message) : PyUnicode_FromString("");
 }
 
 static PyObject *get_result(PyObject *self, void *unused) {
@@ -187,21 +207,15 @@ static void job_dealloc(PyObject *self) {
 }
 
 static PyMethodDef job_methods[] = {
-    {"_end", end_listened, METH_VARARGS, NULL},
-    {"_wait", job_wait, METH_VARARGS, NULL},
-    {"_poll", job_poll, METH_NOARGS, NULL},
-    {"_sleep", job_sleep, METH_O, NULL},
-    {NULL, NULL, 0, NULL},
+    {"_end", end_listened, METH_VARARGS, NULL}, {"_wait", job_wait, METH_VARARGS, NULL},
+    {"_poll", job_poll, METH_NOARGS, NULL},     {"_observe", observe, METH_NOARGS, NULL},
+    {"_sleep", job_sleep, METH_O, NULL},        {NULL, NULL, 0, NULL},
 };
 
 static PyGetSetDef job_getset[] = {
-    {"_condition", get_condition, NULL, NULL, NULL},
-    {"_wake", get_wake, NULL, NULL, NULL},
-    {"_status", get_status, NULL, NULL, NULL},
-    {"_message", get_message, NULL, NULL, NULL},
-    {"_result", get_result, NULL, NULL, NULL},
-    {"_handle", get_handle, NULL, NULL, NULL},
-    {NULL, NULL, NULL, NULL, NULL},
+    {"_condition", get_condition, NULL, NULL, NULL}, {"_wake", get_wake, NULL, NULL, NULL},
+    {"_status", get_status, NULL, NULL, NULL},       {"_result", get_result, NULL, NULL, NULL},
+    {"_handle", get_handle, NULL, NULL, NULL},       {NULL, NULL, NULL, NULL, NULL},
 };
 
 static PyType_Slot job_slots[] = {
@@ -215,7 +229,21 @@ static PyType_Spec job_spec = {
 
 extern PyType_Spec matrix_spec;
 
+/* The package's state is the process's, and its threads enter the main interpreter. */
+static bool in_main_interpreter(void) {
+  if (PyInterpreterState_Get() == PyInterpreterState_Main()) return true;
+  PyErr_SetString(PyExc_ImportError, "streamgemm runs in the main interpreter only, not in a sub-interpreter");
+  return false;
+}
+
+/* require_main_interpreter(): an import in a second interpreter may copy the module without its initialisation. */
+static PyObject *require_main_interpreter(PyObject *self, PyObject *unused) {
+  (void)self, (void)unused;
+  return in_main_interpreter() ? Py_NewRef(Py_None) : NULL;
+}
+
 static PyMethodDef functions[] = {
+    {"require_main_interpreter", require_main_interpreter, METH_NOARGS, NULL},
     {"install", install, METH_VARARGS, NULL},
     {"submit_gemm", (PyCFunction)(void (*)(void))submit_gemm, METH_FASTCALL, NULL},
     {"remember_numpy", remember_numpy, METH_VARARGS, NULL},
@@ -224,7 +252,8 @@ static PyMethodDef functions[] = {
     {"submit_layer", submit_layer, METH_VARARGS, NULL},
     {"submit_axpby", submit_axpby, METH_VARARGS, NULL},
     {"push_batch", push_batch, METH_VARARGS, NULL},
-    {"add_function_stage", add_function_stage, METH_VARARGS, NULL},
+    {"add_stage", add_stage, METH_VARARGS, NULL},
+    {"take_raised", take_raised, METH_NOARGS, NULL},
     {"submit_custom", submit_custom, METH_VARARGS, NULL},
     {"end_calls", end_calls, METH_NOARGS, NULL},
     {"forget_calls", forget_calls, METH_NOARGS, NULL},
@@ -253,6 +282,7 @@ static PyMethodDef functions[] = {
 };
 
 bool native_add(PyObject *module) {
+  if (!in_main_interpreter()) return false;
   matrix_type = (PyTypeObject *)PyType_FromSpec(&matrix_spec);
   job_type = (PyTypeObject *)PyType_FromSpec(&job_spec);
   return matrix_type && job_type && completions_init() &&

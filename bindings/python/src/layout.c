@@ -105,7 +105,7 @@ static char *gather_into(char *to, const char *from, int ndim, const Py_ssize_t 
 }
 
 matrix_object *gather(const view *v, int item_ndim, const char *name) {
-  if (v->place != ON_HOST || (!v->data && v->memory != SG_MEMORY_AUTO))
+  if (v->place != ON_HOST || v->memory != SG_MEMORY_AUTO)
     return (matrix_object *)raise_argument("%s is not in host memory, from which alone an operand is copied", name);
   const Py_ssize_t size = sg_dtype_size(v->dtype);
   matrix_object *m = matrix_alloc(matrix_type);

@@ -66,7 +66,7 @@ static bool fill_linear(call *in, sg_linear_desc *d, PyObject **result, const li
   if (!fits_weight(&x, "x", &w, inputs, "inputs")) return false;
   const gemm_shape shape = rows_like(&x, w.shape[1 - inputs]);
   PyObject *like = settled(in, g->x, "x");
-  *result = like ? given_or_new(in, g->out, "out", like, x.dtype, &shape) : NULL;
+  *result = like ? given_or_new(in, g->out, "out", like, product_dtype(x.dtype), &shape) : NULL;
   return *result && see_array(in, *result, "out", true, &y) && has_extents(&y, "out", &shape) &&
          matrix_of(&y, "out", &d->y) && see_values(in, g->bias, "bias", &y, "out", &d->bias);
 }
@@ -113,7 +113,7 @@ typedef struct backward_arguments {
 
 bool see_result(call *in, PyObject *results, Py_ssize_t at, PyObject *given, const char *name, PyObject *like,
                 sg_dtype dtype, const gemm_shape *shape, view *v) {
-  PyObject *array = given_or_new(in, given, name, like, dtype, shape);
+  PyObject *array = given_or_new(in, given, name, like, product_dtype(dtype), shape);
   if (!array) return false;
   PyTuple_SetItem(results, at, array); /* in place of None */
   return see_array(in, array, name, true, v) && has_extents(v, name, shape);

@@ -38,7 +38,7 @@ typedef struct view {
   bool readonly;
   int place;             /* ON_... */
   int device_id;         /* of a CUDA device */
-  sg_memory_kind memory; /* of a placeholder, which has no data */
+  sg_memory_kind memory; /* of a placeholder or a stage's matrix, which have no memory; else SG_MEMORY_AUTO */
 } view;
 
 /* Keeps an operand alive and in its place: an exported buffer, or a Matrix. Zeroed: nothing. */
@@ -70,7 +70,8 @@ typedef struct job_object {
   hold holds[4];
   hold_block *more;
   PyObject *result;
-  PyObject *message;
+  PyObject *message;   /* of its failure: as the completion has it, and the whole of it once it was observed */
+  bool observed;       /* the application has asked for the outcome of the complete job */
   PyObject *condition; /* made when a thread waits or listens */
   PyObject *wake;      /* (loop, asyncio future) of the first task that awaits it */
 } job_object;
@@ -100,6 +101,8 @@ PyObject *raise_status(sg_status status, const char *message);
 PyObject *raise_argument(const char *format, ...);
 /* The value of an enumerator given by name, number or None; -1 and an exception. */
 int enum_of(PyObject *value, PyObject *table, const char *argument);
+/* A string as UTF-8 that belongs to it; NULL and an exception if it is none, or holds a NUL. */
+const char *text_of(PyObject *value, const char *argument);
 PyObject *install(PyObject *self, PyObject *given);
 
 /* view.c */
@@ -134,6 +137,8 @@ PyObject *job_new(PyTypeObject *type);
 hold *job_hold(PyObject *job); /* one more, zeroed; NULL: no memory, an exception */
 void job_submitted(PyObject *job, sg_job *handle, PyObject *result);
 void job_end(job_object *job, int status, PyObject *message);
+/* The application asks for the outcome of a complete job: it has observed a failure (job.h). */
+void job_observe(job_object *job);
 bool native_add(PyObject *module); /* all of this to the module that SWIG makes */
 
 /* completions.c; the last two are methods of the module */
@@ -151,7 +156,8 @@ PyObject *submit_copy(PyObject *self, PyObject *args);
 PyObject *submit_layer(PyObject *self, PyObject *args);
 PyObject *submit_axpby(PyObject *self, PyObject *args);
 PyObject *push_batch(PyObject *self, PyObject *args);
-PyObject *add_function_stage(PyObject *self, PyObject *args);
+PyObject *add_stage(PyObject *self, PyObject *args);
+PyObject *take_raised(PyObject *self, PyObject *unused);
 PyObject *submit_custom(PyObject *self, PyObject *args);
 PyObject *end_calls(PyObject *self, PyObject *unused);
 PyObject *forget_calls(PyObject *self, PyObject *unused);

@@ -22,7 +22,8 @@ bool run_after(call *in, PyObject *job) {
   return true;
 }
 
-static PyObject *raise_failure(const job_object *job, const char *name) {
+static PyObject *raise_failure(job_object *job, const char *name) {
+  job_observe(job);
   PyObject *text = PyUnicode_FromFormat("%s is a Job that failed: %S", name, job->message ? job->message : Py_None);
   const char *message = text ? PyUnicode_AsUTF8(text) : NULL;
   if (message) raise_status(SG_STATUS_DEPENDENCY_FAILED, message);

@@ -72,47 +72,77 @@ PyObject *push_batch(PyObject *self, PyObject *args) {
   return made;
 }
 
-/* `user`: a callable of a graph's handle and a batch, that records and returns a status. The thread is one of Python's
- * that pushes or prepares. */
+/* What functions of stages have raised in this thread's call of the library. */
+static _Thread_local PyObject *raised;
+
+/* take_raised(): the exception, or None; the caller raises it. */
+PyObject *take_raised(PyObject *self, PyObject *unused) {
+  PyObject *const taken = raised;
+  (void)self, (void)unused;
+  raised = NULL;
+  return taken ? taken : Py_NewRef(Py_None);
+}
+
+static void keep_raised(void) {
+  PyObject *type, *traceback;
+  Py_XDECREF(raised);
+  PyErr_Fetch(&type, &raised, &traceback);
+  PyErr_NormalizeException(&type, &raised, &traceback);
+  if (traceback) PyException_SetTraceback(raised, traceback);
+  Py_XDECREF(type);
+  Py_XDECREF(traceback);
+}
+
+/* `user`: a callable of a graph's handle and a batch, that records. The thread is one of Python's that pushes or
+ * prepares: an interpreter that ends ends it here, and the library lets it. */
 static sg_status record_in_python(const sg_stage *stage, void *user) {
   const PyGILState_STATE state = PyGILState_Ensure();
-  sg_status status = SG_STATUS_INTERNAL;
   PyObject *returned = PyObject_CallFunction((PyObject *)user, "KL", (unsigned long long)(uintptr_t)stage->graph,
                                              (long long)stage->batch);
-  if (returned) status = (sg_status)PyLong_AsLong(returned);
-  if (PyErr_Occurred()) PyErr_WriteUnraisable((PyObject *)user);
+  const sg_status status = returned ? SG_STATUS_OK : SG_STATUS_BACKEND_FAILURE;
+  if (!returned) keep_raised();
   Py_XDECREF(returned);
   PyGILState_Release(state);
   return status;
 }
 
-/* add_function_stage(pipeline, callable, name, output_bytes, workspace_bytes, weights, weight_count, place), where
- * weights is as in sg_flat_pipeline_add_stage: (input, output, workspace, [weights], index). */
-PyObject *add_function_stage(PyObject *self, PyObject *args) {
+static PyObject *addresses_of(const sg_stage *stage, int32_t count) {
+  PyObject *addresses = PyList_New(0);
+  for (int32_t i = 0; addresses && i < count; ++i) {
+    PyObject *address = PyLong_FromVoidPtr(stage->weights[i]);
+    if (!address || PyList_Append(addresses, address) != 0) Py_CLEAR(addresses);
+    Py_XDECREF(address);
+  }
+  return addresses;
+}
+
+/* add_stage(pipeline, callable or None, name or None, output_bytes, workspace_bytes, weights, weight_count, place),
+ * where weights is the address of weight_count pairs of an address and a number of bytes: (graph, input, output,
+ * workspace, [weights], index). */
+PyObject *add_stage(PyObject *self, PyObject *args) {
   unsigned long long pipeline, output_bytes, workspace_bytes, weights;
-  PyObject *function;
+  PyObject *function, *name;
   int place;
   sg_stage_desc desc = SG_STAGE_DESC_INIT;
   sg_stage stage = SG_STAGE_INIT;
   (void)self;
-  if (!PyArg_ParseTuple(args, "KOzKKKii", &pipeline, &function, &desc.name, &output_bytes, &workspace_bytes, &weights,
-                        &desc.weight_count, &place))
+  if (!PyArg_ParseTuple(args, "KOOKKKii", &pipeline, &function, &name, &output_bytes, &workspace_bytes, &weights,
+                        &desc.weight_count, &place) ||
+      (name != Py_None && !(desc.name = text_of(name, "name"))))
     return NULL;
   desc.output_bytes = output_bytes;
   desc.workspace_bytes = workspace_bytes;
   desc.weights = (const sg_weight *)(uintptr_t)weights;
   desc.place = (sg_weights_place)place;
-  desc.function = record_in_python;
-  desc.user = function;
+  if (function != Py_None) {
+    desc.function = record_in_python;
+    desc.user = function;
+  }
   const sg_status status = sg_pipeline_add_stage((sg_pipeline *)(uintptr_t)pipeline, &desc, &stage);
   if (status != SG_STATUS_OK) return raise_status(status, sg_last_error_message());
-  PyObject *addresses = PyList_New(0);
-  for (int32_t i = 0; addresses && i < desc.weight_count; ++i) {
-    PyObject *address = PyLong_FromVoidPtr(stage.weights[i]);
-    if (!address || PyList_Append(addresses, address) != 0) Py_CLEAR(addresses);
-    Py_XDECREF(address);
-  }
+  PyObject *addresses = addresses_of(&stage, desc.weight_count);
   if (!addresses) return NULL;
-  return Py_BuildValue("KKKNi", (unsigned long long)(uintptr_t)stage.input, (unsigned long long)(uintptr_t)stage.output,
-                       (unsigned long long)(uintptr_t)stage.workspace, addresses, (int)stage.index);
+  return Py_BuildValue("KKKKNi", (unsigned long long)(uintptr_t)stage.graph, (unsigned long long)(uintptr_t)stage.input,
+                       (unsigned long long)(uintptr_t)stage.output, (unsigned long long)(uintptr_t)stage.workspace,
+                       addresses, (int)stage.index);
 }

@@ -26,7 +26,7 @@ PyObject *remember_numpy(PyObject *self, PyObject *args) {
   Py_RETURN_NONE;
 }
 
-static sg_dtype natural_result(sg_dtype of_operands) {
+sg_dtype product_dtype(sg_dtype of_operands) {
   switch (of_operands) {
     case SG_DTYPE_I8: return SG_DTYPE_I32;
     case SG_DTYPE_F8_E4M3:
@@ -43,8 +43,7 @@ static PyObject *one(PyObject *like, PyObject *extents, sg_dtype dtype) {
   return PyObject_CallFunction(hook.make_result, "OOs", like, extents, sg_dtype_name(dtype));
 }
 
-PyObject *new_result(PyObject *like, sg_dtype of_operands, const gemm_shape *shape, bool listed) {
-  const sg_dtype dtype = natural_result(of_operands);
+PyObject *new_result(PyObject *like, sg_dtype dtype, const gemm_shape *shape, bool listed) {
   PyObject *extents = shape_tuple(shape, listed);
   PyObject *made = !extents ? NULL : listed ? PyList_New(shape->count) : one(like, extents, dtype);
   for (Py_ssize_t i = 0; made && listed && i < shape->count; ++i) {

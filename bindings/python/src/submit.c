@@ -49,15 +49,9 @@ static bool deadline_of(PyObject *timeout, int64_t *out) {
 
 /* The text belongs to the argument. */
 static bool label_of(PyObject *label, const char **out) {
-  Py_ssize_t size;
   *out = NULL;
   if (!label || label == Py_None) return true;
-  if (!PyUnicode_Check(label)) {
-    PyErr_Format(PyExc_TypeError, "label is %R, which is no string", label);
-    return false;
-  }
-  *out = PyUnicode_AsUTF8AndSize(label, &size);
-  if (*out && strlen(*out) != (size_t)size) return raise_argument("label is %R, which holds a NUL", label);
+  *out = text_of(label, "label");
   return *out != NULL;
 }
 

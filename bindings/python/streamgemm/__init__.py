@@ -26,6 +26,9 @@ def _use_own_plugins():
 _use_own_plugins()
 
 from . import _raw  # noqa: E402
+
+_raw.require_main_interpreter()
+
 from . import _arrays, _completer, _enums, _job, _results  # noqa: E402
 from ._context import Context  # noqa: E402
 from ._default import default_context, matmul, matmul_async, set_default_context  # noqa: E402

@@ -181,6 +181,8 @@ def is_masked(kind):
 
 def look(array, name):
     """A Matrix of any array."""
+    if isinstance(array, Matrix):
+        return array
     if is_masked(type(array)):
         raise TypeError(f"{name} is a {type(array).__name__}, whose mask a GEMM would ignore")
     try:

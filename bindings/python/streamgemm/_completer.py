@@ -22,6 +22,7 @@ def start():
         if _queue or _ending:
             return
         _queue = _raw.sg_queue_create_shared()
+        _raw.sg_queue_set_observing(_queue, 0)  # the application observes a job when it asks
         _thread = threading.Thread(target=_run, args=(_queue,), name="streamgemm", daemon=True)
         _thread.start()
         _raw.set_queue(_queue)

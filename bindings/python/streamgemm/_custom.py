@@ -70,7 +70,7 @@ class CustomMethods:
         cudaStream_t, an int, of operands that are Matrix objects in device memory (DLPack, __cuda_array_interface__), and does
         not wait. On other devices the stream is 0, the operands are NumPy arrays, and the work is done when it returns. It runs
         on a thread of the library and calls nothing of this package that submits or waits. An exception fails the job.
-        reads: arrays that it only reads, or Jobs. writes: arrays that it writes, whatever they contain. updates: arrays that it
+        reads: arrays that it only reads, or Jobs; read-only in the function on other devices. writes: arrays that it writes, whatever they contain. updates: arrays that it
         reads and writes. Four at most in all; in device or pinned memory, unless the device is the cpu.
         seconds: expected time, for predictions and simulated devices; 0: by the bytes of the operands.
         compute_units: multiprocessors that it occupies, for predictions; 0: all; -1: none, as of a transfer between devices.

@@ -35,26 +35,30 @@ class Job(Uncopied, _raw.JobBase, concurrent.futures.Future):
             return self.__dict__.setdefault(name, [])
         raise AttributeError(f"a Job has no attribute {name!r}")
 
-    # The state that concurrent.futures sees.
+    # The state that concurrent.futures reads for the application, which then has observed the job.
 
     @property
     def _state(self):
         status = self._status
         if status == _raw.SG_STATUS_NOT_READY:
             return PENDING
+        self._observe()
         return CANCELLED_AND_NOTIFIED if status == _raw.SG_STATUS_CANCELLED else FINISHED
 
     @property
     def _exception(self):
         if self._status >= 0:
             return None
-        return self.__dict__.get("_error") or self.__dict__.setdefault("_error", error_of(self._status, self._message))
+        message = self._observe()
+        return self.__dict__.get("_error") or self.__dict__.setdefault("_error", error_of(self._status, message))
 
     def _finish(self, status, message):
         """Completes it and notifies its observers; once, on the first thread that sees the completion."""
         with self._condition:
             if not self._end(status, message or ""):
                 return
+            if self._waiters or self._done_callbacks:  # the application gets the job from them
+                self._observe()
             for waiter in self._waiters:
                 if status == _raw.SG_STATUS_OK:
                     waiter.add_result(self)
@@ -67,8 +71,12 @@ class Job(Uncopied, _raw.JobBase, concurrent.futures.Future):
 
     def wait(self, timeout=None):
         """Waits until it completes, successfully or not, for `timeout` seconds at most. Returns whether it has."""
-        if self._status != _raw.SG_STATUS_NOT_READY:
-            return True
+        complete = self._status != _raw.SG_STATUS_NOT_READY or self._wait_for_end(timeout)
+        if complete:
+            self._observe()
+        return complete
+
+    def _wait_for_end(self, timeout):
         deadline = None if timeout is None else time.monotonic() + timeout
         native = _NATIVE_NS if timeout is None else min(_NATIVE_NS, max(0, int(timeout * 1e9)))
         if not _completer.serves_others():  # no other thread would wake this one

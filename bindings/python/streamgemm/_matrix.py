@@ -139,21 +139,35 @@ class Matrix(Uncopied, _raw.MatrixBase):
             **extra,
         }
 
+    def _without_memory(self):
+        """Why nothing but the library may use its address; None: it has memory."""
+        if self._memory == MemoryKind.AUTO:
+            return None
+        if not self.address:
+            return "a placeholder has no memory"
+        return "it is a matrix of a pipeline's stage: only operations that are recorded for the stage have memory there"
+
+    def __array__(self, *how, **options):
+        """NumPy asks for it where there is no array interface."""
+        raise InvalidArgument(f"{self!r} is no array of the host: {self._without_memory() or 'copy it to one'}")
+
     @property
     def __array_interface__(self):
-        if self._place[0] != ON_HOST:
-            raise AttributeError("this memory is not on the host")
+        if self._place[0] != ON_HOST or self._without_memory():
+            raise AttributeError(self._without_memory() or "this memory is not on the host")
         return self._interface({"version": 3})
 
     @property
     def __cuda_array_interface__(self):
-        if self._place[0] != ON_CUDA:
-            raise AttributeError("this memory is not on a CUDA device")
+        if self._place[0] != ON_CUDA or self._without_memory():
+            raise AttributeError(self._without_memory() or "this memory is not on a CUDA device")
         return self._interface({"version": 3, "stream": None})  # the result of a completed job may be read at once
 
     def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
         if copy or (dl_device is not None and tuple(dl_device) != self.__dlpack_device__()):
             raise BufferError("a Matrix is exported in place, without a copy")
+        if reason := self._without_memory():
+            raise BufferError(reason)
         return self._export(max_version is not None and max_version[0] >= 1)
 
     def __dlpack_device__(self):

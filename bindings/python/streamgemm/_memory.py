@@ -107,6 +107,8 @@ class Pinned(Handle):
         """Pins `array` for the device of `context`."""
         handle = context._open()
         matrix = _arrays.look(array, "array")
+        if reason := matrix._without_memory():
+            raise InvalidArgument(f"array is {matrix!r}: {reason}")
         nbytes = _dtype_size(matrix.dtype)
         for extent, stride in zip(matrix.shape, matrix.strides):
             if extent == 0 or stride < 0:

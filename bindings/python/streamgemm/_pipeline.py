@@ -32,7 +32,7 @@ class _Form(NamedTuple):
     def at(self, address, context, owner, offset=0):
         return Matrix._at(
             address + offset, self.shape, strides_of(self.shape, _dtype_size(self.dtype), "C"), self.dtype, False,
-            *context._place, int(MemoryKind.AUTO), owner,
+            *context._place, int(MemoryKind.DEVICE), owner,
         )  # fmt: skip
 
 
@@ -52,9 +52,6 @@ class _Filled(NamedTuple):
     workspace: int
     weights: list
     index: int
-
-    def weight(self, i):
-        return self.weights[i]
 
 
 class Stage(Graph):
@@ -77,8 +74,8 @@ class Stage(Graph):
         self.output = output.at(filled.output, pipeline._context, pipeline)
         self.weights = tuple(
             Matrix._at(
-                filled.weight(i), each.shape, each.strides, each.dtype, True, *pipeline._context._place,
-                int(MemoryKind.AUTO), pipeline,
+                filled.weights[i], each.shape, each.strides, each.dtype, True, *pipeline._context._place,
+                int(MemoryKind.AUTO if filled.weights[i] == each.address else MemoryKind.DEVICE), pipeline,
             )
             for i, each in enumerate(weights)
         )  # fmt: skip
@@ -107,36 +104,31 @@ class _Recorder:
 
     def __call__(self, graph, batch):
         pipeline = self._pipeline()
-        stage = Stage(pipeline, _Filled(graph, *self.addresses), *self._forms)
+        stage = Stage(pipeline, self.addresses._replace(graph=graph), *self._forms)
         try:
             self._function(stage, batch)
-        except BaseException as error:
-            pipeline._calls.error = error
-            return _raw.SG_STATUS_BACKEND_FAILURE
         finally:
             pipeline._calls.kept.append(stage._kept)
             stage.close()
-        return _raw.SG_STATUS_OK
 
 
 class _Calls(threading.local):
     """The calls of functions within one call of a pipeline's method, on its thread."""
 
     def __init__(self):
-        self.error = None
         self.kept = []
 
     def during(self, run):
         """Calls run(kept): what the functions record is added to `kept`. Raises what a function has raised."""
-        self.error, self.kept = None, []
+        self.kept = []
         try:
             return run(self.kept)
         except Error:
-            if self.error is not None:
-                raise self.error from None
+            if (raised := _raw.take_raised()) is not None:
+                raise raised from None
             raise
         finally:
-            self.error, self.kept = None, []
+            self.kept = []
 
 
 class Pipeline(Handle):
@@ -184,25 +176,23 @@ class Pipeline(Handle):
         workspace = integer(workspace, "workspace", 0, (1 << 61) - 1)
         if function is not None:
             return self._function_stage(function, form, arrays, pairs, workspace, place, name)
-        text = ctypes.create_string_buffer(name.encode()) if name is not None else None
-        filled = _raw.sg_stage()
-        _raw.sg_flat_pipeline_add_stage(
-            self._open(), ctypes.addressof(text) if text else 0, form.nbytes, workspace,
-            ctypes.addressof(pairs) if arrays else 0, len(arrays), value_of(WeightsPlace, place, "place"), filled,
-        )  # fmt: skip
+        filled = self._add(None, name, form, workspace, pairs, place)
         made = Stage(self, filled, self._forms[-1], form, arrays, workspace)
         self._forms.append(form)
         self._kept.append((arrays, made._kept))
         return made
 
+    def _add(self, function, name, form, workspace, pairs, place):
+        return _Filled(*_raw.add_stage(
+            self._open(), function, name, form.nbytes, workspace, ctypes.addressof(pairs) if len(pairs) else 0,
+            len(pairs) // 2, value_of(WeightsPlace, place, "place"),
+        ))  # fmt: skip
+
     def _function_stage(self, function, form, arrays, pairs, workspace, place, name):
         if not callable(function):
             raise TypeError(f"function is {function!r}, which cannot be called")
         recorder = _Recorder(self, function, self._forms[-1], form, arrays, workspace)
-        recorder.addresses = _raw.add_function_stage(
-            self._open(), recorder, name, form.nbytes, workspace, ctypes.addressof(pairs) if arrays else 0, len(arrays),
-            value_of(WeightsPlace, place, "place"),
-        )  # fmt: skip
+        recorder.addresses = self._add(recorder, name, form, workspace, pairs, place)
         self._forms.append(form)
         self._kept.append((arrays, recorder))
 

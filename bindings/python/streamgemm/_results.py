@@ -66,7 +66,7 @@ def make_result(like, shape, dtype):
     if family == "numpy" and type(like) is library.ndarray:
         _remember(library)
     if isinstance(like, Matrix):
-        if like._memory != MemoryKind.AUTO:
+        if like._memory != MemoryKind.AUTO and not like.address:
             return Matrix.placeholder(shape, dtype, place=like._memory)
         if like._place[0] != ON_HOST:
             raise InvalidArgument("a is in device memory: c must be given")

@@ -110,6 +110,17 @@ class Convert(unittest.TestCase):
         np.testing.assert_array_equal([[3, 4, 5], [np.nan] * 3], result)
 
     @unittest.skipUnless(DEVICE == "cpu", "operands in host memory")
+    def test_only_products_widen_their_results(self):
+        x = np.arange(-8, 8, dtype=np.int8).reshape(4, 4)
+        gathered = self.context.gather(x, np.array([2, -1, 0]), from_end=True)
+        np.testing.assert_array_equal(x[[2, 3, 0]], gathered)
+        windows = self.context.im2col(x.reshape(1, 1, 4, 4), (1, 1))
+        for made in (gathered, windows):
+            self.assertEqual(np.int8, made.dtype)
+        np.testing.assert_array_equal(x.ravel(), windows.ravel())
+        self.assertEqual(np.int32, self.context.gemm(x, x).dtype)
+
+    @unittest.skipUnless(DEVICE == "cpu", "operands in host memory")
     def test_weights_of_a_gemm_in_order(self):
         weights = self.random.integers(-8, 8, (32, 64)).astype(np.int8)
         scales, x = self.random.standard_normal((32, 2)).astype(np.float32), np.eye(32, dtype=np.float32)

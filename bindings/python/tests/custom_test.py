@@ -65,7 +65,7 @@ class Custom(DeviceTest):
 
         result = self.on_device(np.zeros((8, 8)))
         self.assertIs(result, self.context.custom(collect, reads=(job, left), writes=[result]))
-        self.assertEqual([((8, 8), (8, 4), True)], seen)
+        self.assertEqual([((8, 8), (8, 4), False)], seen)
         wanted = np.hstack([(self.fetch(a) @ self.fetch(b))[:, :4] * 2, self.fetch(a)[:, :4]])
         np.testing.assert_array_equal(wanted, self.fetch(result))
         both = self.context.custom(lambda stream, x, y: (x.fill(1), y.fill(2)), writes=[a, b])

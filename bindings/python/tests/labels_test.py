@@ -65,6 +65,25 @@ class Labels(DeviceTest):
         with self.assertRaises(UnicodeEncodeError):
             self.context.gemm(one, one, label="\ud800")
 
+    def test_every_text_is_refused_that_holds_a_nul(self):
+        pipeline = self.context.pipeline((2, 2), "f64")
+        with sg.Trace() as trace:
+            uses = {
+                "device": lambda: sg.Context("cpu\0z"),
+                "path": lambda: trace.write("x\0y.json"),
+                "name": lambda: pipeline.stage((2, 2), name="a\0b"),
+                "name ": lambda: pipeline.stage((2, 2), name="a\0b", function=lambda stage, batch: None),
+                "label": lambda: self.context.copy(np.empty(1), np.ones(1), label="a\0b"),
+            }
+            for argument, use in uses.items():
+                with self.subTest(argument), self.assertRaisesRegex(
+                    sg.InvalidArgument, rf"^{argument.strip()} is '.*\\x00.*', which holds a NUL"
+                ):
+                    use()
+        for argument, use in {"device": lambda: sg.Context(b"cpu"), "name": lambda: pipeline.stage((2, 2), name=3)}.items():
+            with self.assertRaisesRegex(TypeError, f"{argument} is"):
+                use()
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -27,6 +27,7 @@ final class Completions implements Runnable {
 
   Completions(long context, String name) {
     queue = Native.sg_queue_create(context);
+    Native.sg_queue_set_observing(queue, 0); // the program observes a job when it asks
     thread = new Thread(null, this, "streamgemm-completions-" + name, 256 << 10);
     thread.setDaemon(true);
     thread.start();

@@ -103,6 +103,7 @@ final class CustomCalls implements Runnable {
       ByteBuffer message = null;
       try {
         if (WAITING.decrementAndGet() == 0) addThreadIfPossible();
+        Thread.interrupted(); // of the function before
         run(FUNCTIONS.get(call.getLong(8)).get(), call);
         status = Status.OK;
       } catch (Throwable t) {
@@ -121,10 +122,19 @@ final class CustomCalls implements Runnable {
     bound.function.run(new CustomCall(call.getLong(16), addresses, bound.sizes, bound.readOnly));
   }
 
+  /** The class and the message of an exception, or its class alone where its own code throws. */
+  private static String describe(Throwable t) {
+    try {
+      return t.toString();
+    } catch (Throwable mute) {
+      return t.getClass().getName();
+    }
+  }
+
   /** The class and the message of an exception, as UTF-8 with a NUL; null without memory. */
   private static ByteBuffer textOf(Throwable t) {
     try {
-      byte[] text = t.toString().getBytes(StandardCharsets.UTF_8);
+      byte[] text = describe(t).getBytes(StandardCharsets.UTF_8);
       return ByteBuffer.allocateDirect(text.length + 1).put(text).put((byte) 0);
     } catch (Throwable none) {
       return null;

@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.streamgemm;
 
+import static java.lang.ref.Reference.reachabilityFence;
+
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
 import java.util.Optional;
+import java.util.concurrent.CancellationException;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.Executor;
@@ -17,6 +22,10 @@ import org.streamgemm.internal.Native;
  * and C must not be accessed: until the future is done, unless it was completed early ({@link #cancel}, {@code
  * orTimeout}, {@code complete}), which cancels the job; then until {@link #released()} is done.
  *
+ * <p>Jobs that read what a failed job was to write fail, too, until the program has asked for the outcome of the failed one:
+ * by {@code get}, {@code join}, {@code getNow}, {@code isCompletedExceptionally} or {@code isCancelled}, by a stage that depends
+ * on it, or by completing it early. {@code CompletableFuture.allOf} and {@code anyOf} do not ask.
+ *
  * @param <T> type of the result
  */
 public final class Job<T> extends Stage<T> {
@@ -26,6 +35,8 @@ public final class Job<T> extends Stage<T> {
    */
   static final Executor SHARED = new ForkJoinPool(Math.max(2, Runtime.getRuntime().availableProcessors()),
       ForkJoinPool.defaultForkJoinWorkerThreadFactory, null, true);
+
+  private static final int MESSAGE_SIZE = 4096;
 
   private final Completions home;
   private final Executor executor;
@@ -37,13 +48,17 @@ public final class Job<T> extends Stage<T> {
 
   // Guarded by this.
   private long handle;
-  /** The handle of a job that completed while a trace was recorded, as long as this object lives. */
+  /** The handle of a job that failed, or completed while a trace was recorded, as long as this object lives. */
   private long kept;
+  /** The program asks for the outcome, or gets it: it observes a failure. */
+  private boolean asked;
   private boolean ended;
   private boolean settled;
   private CompletableFuture<Void> released;
 
   private volatile Status status;
+  /** Of a failed job, whose whole text it has once the program has asked. */
+  private RuntimeException failure;
   private volatile JobStatistics statistics;
 
   Job(Completions home, Executor executor, T result, Object operands, Submit submit) {
@@ -149,7 +164,7 @@ public final class Job<T> extends Stage<T> {
     long held;
     synchronized (this) {
       boolean interrupted = false;
-      while (wantsStatistics && handle == 0) { // submitted() is about to set it
+      while ((wantsStatistics || how != Status.OK) && handle == 0) { // submitted() is about to set it
         try {
           wait();
         } catch (InterruptedException e) {
@@ -163,7 +178,7 @@ public final class Job<T> extends Stage<T> {
     }
     if (held != 0) {
       if (wantsStatistics) statistics = JobStatistics.from(struct -> Native.sg_job_get_statistics(held, struct));
-      if (Trace.isRecorded()) {
+      if (how != Status.OK || Trace.isRecorded()) {
         NativeObject.CLEANER.register(this, () -> Native.sg_job_release(held));
         synchronized (this) {
           kept = held;
@@ -181,7 +196,8 @@ public final class Job<T> extends Stage<T> {
 
   /** On the executor: releases the operands and completes the future. */
   private void settle(Status how, String message) {
-    Throwable failure = how == Status.OK ? null : StreamGemmException.of(how, message);
+    if (endsEarly()) ask();
+    Throwable failure = how == Status.OK ? null : failure(how, message);
     if (operands instanceof Operands) {
       try {
         ((Operands) operands).end(how == Status.OK);
@@ -197,6 +213,29 @@ public final class Job<T> extends Stage<T> {
     }
     finish(result, failure);
     if (done != null) done.complete(null);
+  }
+
+  /** The exception of the failed job; the program observes it if it has asked. */
+  private synchronized RuntimeException failure(Status how, String message) {
+    failure = StreamGemmException.of(how, message);
+    if (asked) observe();
+    return failure;
+  }
+
+  /** The program asks for the outcome: it has observed a failure (job.h). */
+  private synchronized void ask() {
+    if (!asked && failure != null) observe();
+    asked = true;
+  }
+
+  /** The library gives the whole text to those who observe. With the lock, when the job has completed. */
+  private void observe() {
+    if (kept == 0) return;
+    ByteBuffer text = ByteBuffer.allocateDirect(MESSAGE_SIZE);
+    Native.sg_job_message(kept, Native.address(text), MESSAGE_SIZE);
+    if (failure instanceof StreamGemmException)
+      ((StreamGemmException) failure).complete(new String(Native.text(Native.address(text)), StandardCharsets.UTF_8));
+    reachabilityFence(text);
   }
 
   /** A reference to the native job for a trace, to be released; 0 when no trace saw it. */
@@ -233,18 +272,49 @@ public final class Job<T> extends Stage<T> {
   @Override
   public T get() throws InterruptedException, ExecutionException {
     refuseOwnThread();
+    ask();
     return super.get();
   }
 
   @Override
   public T get(long timeout, TimeUnit unit) throws InterruptedException, ExecutionException, TimeoutException {
     refuseOwnThread();
-    return super.get(timeout, unit);
+    try {
+      return super.get(timeout, unit);
+    } catch (ExecutionException | CancellationException failed) {
+      ask();
+      return super.get();
+    }
   }
 
   @Override
   public T join() {
     refuseOwnThread();
+    ask();
     return super.join();
+  }
+
+  @Override
+  public T getNow(T valueIfAbsent) {
+    if (isDone()) ask();
+    return super.getNow(valueIfAbsent);
+  }
+
+  @Override
+  public boolean isCompletedExceptionally() {
+    if (isDone()) ask();
+    return super.isCompletedExceptionally();
+  }
+
+  @Override
+  public boolean isCancelled() {
+    if (isDone()) ask();
+    return super.isCancelled();
+  }
+
+  @Override
+  public <V> CompletableFuture<V> newIncompleteFuture() {
+    ask();
+    return super.newIncompleteFuture();
   }
 }

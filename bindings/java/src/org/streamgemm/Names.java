@@ -15,6 +15,12 @@ final class Names {
 
   private Names() {}
 
+  /** Refuses a text with a NUL, where C would end it. */
+  static void refuseNul(String argument, String text) {
+    if (text != null && text.indexOf('\0') >= 0)
+      throw new StreamGemmException.InvalidArgument(argument + " holds a NUL: \"" + text.replace("\0", "\\0") + "\"");
+  }
+
   /** The message with Java names. */
   static String inJava(String message) {
     if (message == null) return null;

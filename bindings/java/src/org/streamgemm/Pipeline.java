@@ -129,6 +129,7 @@ public final class Pipeline extends NativeObject {
    * @throws StreamGemmException.Busy if the pipeline is prepared
    */
   public synchronized Stage stage(String name, long output, long workspace, WeightsPlace place, Matrix... given) {
+    Names.refuseNul("name", name);
     ByteBuffer pairs = ByteBuffer.allocateDirect(16 * Math.max(1, given.length)).order(ByteOrder.nativeOrder());
     for (Matrix each : given) {
       if (each.array != null)

@@ -62,7 +62,8 @@ class Stage<U> extends CompletableFuture<U> {
     for (Stage<?> each = source; each != null && each.endsEarly(); each = each.source) each.cancelThis();
   }
 
-  private synchronized boolean endsEarly() {
+  /** Whether the program completes this early. */
+  final synchronized boolean endsEarly() {
     return early;
   }
 

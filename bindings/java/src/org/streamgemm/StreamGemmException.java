@@ -13,6 +13,8 @@ public class StreamGemmException extends RuntimeException implements StreamGemmF
 
   /** The status. */
   private final Status status;
+  /** The whole message, which a job has when the program asks for its outcome; null: the one given at first. */
+  private volatile String whole;
 
   /**
    * A failure.
@@ -28,6 +30,16 @@ public class StreamGemmException extends RuntimeException implements StreamGemmF
   @Override
   public Status status() {
     return status;
+  }
+
+  @Override
+  public String getMessage() {
+    return whole == null ? super.getMessage() : whole;
+  }
+
+  /** Replaces a message that was cut; `text` has C argument names. */
+  final void complete(String text) {
+    whole = Names.inJava(text);
   }
 
   /**

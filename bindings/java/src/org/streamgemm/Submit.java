@@ -121,8 +121,7 @@ public final class Submit {
    * @return these options
    */
   public Submit label(String label) {
-    if (label != null && label.indexOf('\0') >= 0)
-      throw new StreamGemmException.InvalidArgument("label holds a NUL: \"" + label.replace("\0", "\\0") + "\"");
+    Names.refuseNul("label", label);
     byte[] bytes = label == null ? new byte[0] : label.getBytes(StandardCharsets.UTF_8);
     int kept = Math.min(bytes.length, RawConstants.SG_LABEL_SIZE - 1);
     while (kept < bytes.length && (bytes[kept] & 0xc0) == 0x80) --kept; // the library keeps whole characters too

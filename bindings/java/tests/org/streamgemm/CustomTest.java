@@ -104,6 +104,35 @@ public class CustomTest extends DeviceTest {
   }
 
   @Test(timeout = Support.LIMIT)
+  public void anExceptionWithoutATextKeepsItsClass() {
+    class Mute extends RuntimeException {
+      private static final long serialVersionUID = 1;
+
+      @Override
+      public String getMessage() {
+        throw new IllegalStateException();
+      }
+    }
+    Matrix y = place(1, 1, 1);
+    StreamGemmException failure = assertThrows(StreamGemmException.BackendFailure.class, () -> context.custom(new CustomOperation(call -> {
+      throw new Mute();
+    }).writes(y)));
+    assertTrue(failure.getMessage(), failure.getMessage().contains("Mute"));
+  }
+
+  @Test(timeout = Support.LIMIT)
+  public void theInterruptOfOneFunctionIsNotThatOfTheNext() {
+    Matrix y = place(1, 1, 1);
+    AtomicInteger interrupted = new AtomicInteger();
+    for (int i = 0; i < 20; ++i)
+      context.custom(new CustomOperation(call -> {
+        if (Thread.currentThread().isInterrupted()) interrupted.incrementAndGet();
+        Thread.currentThread().interrupt();
+      }).writes(y));
+    assertEquals(0, interrupted.get());
+  }
+
+  @Test(timeout = Support.LIMIT)
   public void wrongCallsNameTheArgument() {
     Matrix x = place(1, 2, 1, 2);
     CustomOperation.Function nothing = call -> {};

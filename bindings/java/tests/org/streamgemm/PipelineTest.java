@@ -104,4 +104,40 @@ public class PipelineTest {
           () -> context.pipeline(new PipelineOptions().inputBytes(8).depth(-1)));
     }
   }
+
+  private static void refused(String text, org.junit.function.ThrowingRunnable call) {
+    Throwable refusal = assertThrows(Throwable.class, call);
+    if (refusal instanceof java.util.concurrent.CompletionException) refusal = refusal.getCause();
+    assertTrue(refusal.toString(), refusal instanceof StreamGemmException.InvalidArgument && refusal.getMessage().matches(".*(" + text + ").*"));
+  }
+
+  @Test(timeout = Support.LIMIT)
+  public void theMatricesOfAStageAreRefusedElsewhere() {
+    String said = "is an address of a pipeline's stage|is in the device memory of another context";
+    try (Context context = Context.open(device); Context other = Context.open("cpu");
+        Pipeline pipeline = context.pipeline(new PipelineOptions().inputBytes(BYTES).depth(2))) {
+      Pipeline.Stage stage = pipeline.stage(null, BYTES, BYTES, WeightsPlace.AUTO);
+      stage.graph().record(Gemm.of(stage.input(DType.F32, N, N), stage.input(DType.F32, N, N), stage.output(DType.F32, N, N)));
+      Matrix result = context.deviceMatrix(DType.F32, N, N);
+      float[] host = new float[N * N];
+      for (Matrix each : List.of(stage.input(DType.F32, N, N), stage.output(DType.F32, N, N), stage.workspace(0, DType.F32, N, N))) {
+        refused(said, () -> context.gemm(Gemm.of(each, each, result)));
+        refused(said, () -> context.gemmAsync(Gemm.of(each, each, result)).join());
+        refused(said, () -> context.copyAsync(each, Matrix.of(host, N, N)).join());
+        refused(said, () -> context.layers().axpbyAsync(each, result, new Axpby(), new Submit()).join());
+        refused(said, () -> context.custom(new CustomOperation(call -> {}).reads(each).writes(result)));
+        refused(said, () -> pipeline.pushAsync(each, result).join());
+        refused(said, () -> other.gemmAsync(Gemm.of(each, each, Matrix.of(host, N, N))).join());
+      }
+    }
+  }
+
+  @Test(timeout = Support.LIMIT)
+  public void textsWithANulAreRefusedByName() {
+    refused("device holds a NUL", () -> Context.open(device + "\0z"));
+    refused("label holds a NUL", () -> new Submit().label("a\0b"));
+    try (Context context = Context.open(device); Pipeline pipeline = context.pipeline(new PipelineOptions().inputBytes(BYTES))) {
+      refused("name holds a NUL", () -> pipeline.stage("a\0b", BYTES, 0, WeightsPlace.AUTO));
+    }
+  }
 }
