@@ -50,7 +50,8 @@ memory_space space_of(const memory_kinds &kinds, const given_operand &x, const o
     }
     if (i == 0 || space == SG_MEMORY_PAGEABLE) seen = space;
   }
-  if (known == SG_MEMORY_AUTO || seen == known) return seen;
+  // All memory is the device's own on a device with unified memory, whatever kind the plan names.
+  if (known == SG_MEMORY_AUTO || seen == known || kinds.on().unified()) return seen;
   if ((known == SG_MEMORY_DEVICE) != (seen == SG_MEMORY_DEVICE))
     throw error(SG_STATUS_INVALID_ARGUMENT, "%s->%s%s is in %s memory, but the plan has it in %s memory", x.desc,
                 x.name, x.data, name_of(seen.kind()), name_of(known));
