@@ -155,6 +155,18 @@ TEST_P(convert, ops_and_layouts_of_conversions) {
 }
 
 // On cores, long operations are split between workers, by columns or by rows of the result.
+TEST_P(convert, a_vector_is_its_own_transpose_in_place) {
+  const std::vector<double> values = {1, 2, 3, 4, 5, 6};
+  const on_device<double> x = place(values);
+  const sg_matrix row = view(x, 1, 6), column = view(x, 6, 1, 0, SG_LAYOUT_COLUMN_MAJOR);
+  const sg_matrix spaced_row = view(x, 1, 3, 2, SG_LAYOUT_COLUMN_MAJOR), spaced_column = view(x, 3, 1, 2);
+  for (const auto &[a, c] : {std::pair{row, column}, {column, row}, {spaced_row, spaced_column}}) {
+    const sg_convert_desc desc = conversion(a, c, SG_OP_T);
+    EXPECT_OK(sg_convert(context_, &desc, nullptr));
+    EXPECT_EQ(values, fetch(x, values.size()));
+  }
+}
+
 TEST_P(convert, convert_large_matrices) {
   random_source random(7);
   for (const auto &[rows, cols] : {std::pair<std::int64_t, std::int64_t>{900, 700}, {3, 300000}, {300000, 3}}) {
