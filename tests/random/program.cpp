@@ -163,11 +163,27 @@ class writer {
                        long_long{size});
     }
     line("%s", text.c_str());
+    if (which == 3 && p.bias_cancels)
+      for (const element_value &each : cancelling_bias(p))
+        if (p.nan_in != 4 || p.seed % e.items != 0 || each.at != e.at(0, (p.seed >> 8) % e.rows, 0))
+          line("  bias%d[%lld] = %s;", step_, long_long{each.at}, value_text(type, each.value).c_str());
     upload(c_type(type), name, x, e.elements * size, before);
     if (e.form != item_form::pointers) return;
     line("  void *p_%s%d[%lld]; for (int i = 0; i < %lld; i++) p_%s%d[i] = %s%s%d + %lld + (%lld - i) * %lld;", name,
          step_, long_long{e.items}, long_long{e.items}, name, step_, at(x), name, step_, long_long{e.offset * n},
          long_long{e.items - 1}, long_long{e.stride * n});
+  }
+
+  // A call with an operand in memory of another context is refused.
+  void foreign_call(const gemm_case &p) {
+    static const char *const fields[] = {"", "a.data", "b.data", "c.data", "bias"};
+    if (!p.reads_foreign()) return;
+    line(
+        "  { sg_context *y; sg_buffer *u; sg_gemm_desc f = d%d; o.device = \"sim:h200\"; sg_context_create(&o, &y);\n"
+        "    sg_buffer_create(y, %zu, &u); sg_buffer_data(u, (void **)&f.%s);\n"
+        "    if (sg_gemm_async(x, &f, 0, 0) != SG_STATUS_INVALID_ARGUMENT) return puts(\"foreign memory is used\"), 1; "
+        "}",
+        step_, foreign_bytes, fields[p.foreign]);
   }
 
   static const char *at(const operand_case &x) { return x.where == memory::device ? "d_" : ""; }
@@ -216,6 +232,7 @@ class writer {
       line("  d%d.bias = %sbias%d + %lld; d%d.bias_shape = %d; d%d.stride_bias = %lld;", step_, at(p.bias), step_,
            long_long{bias.offset * (p.complex() ? 2 : 1)}, step_, p.bias_shape, step_,
            p.batch > 1 ? long_long{bias.given_stride()} : 0);
+    foreign_call(p);
   }
 
   void copy_operands(const copy_case &c) {
@@ -308,8 +325,10 @@ class writer {
           "puts(sg_last_error_message());",
           all.c_str(), t_.steps.size());
     }
+    if (t_.untracked_run) line("  sg_submit s = SG_SUBMIT_INIT; s.flags = SG_SUBMIT_UNTRACKED;");
     for (int run = 0; t_.how == way::graph && run < t_.runs; ++run)
-      line("  if (sg_graph_run_async(g, 0, j)) puts(sg_last_error_message());\n  sg_job_wait(j[0], SG_FOREVER);");
+      line("  if (sg_graph_run_async(g, %s, j)) puts(sg_last_error_message());\n  sg_job_wait(j[0], SG_FOREVER);",
+           t_.untracked_run ? "&s" : "0");
     line("  sg_context_synchronize(x);%s", repeats ? "\n  }" : "");
   }
 

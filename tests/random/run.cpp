@@ -142,6 +142,8 @@ class running {
                                             static_cast<std::uint64_t>(s.copy.height), &submit, out));
     } else {
       const sg_gemm_desc desc = gemms_.at(i)->desc();
+      if (s.gemm.reads_foreign())
+        if ((wrong = refuse_foreign(step, desc, submit))) return wrong;
       if (s.call == call_form::blas)
         wrong = accept(step, "sg_xgemm_async", submit_blas(s.gemm, desc, submit, out));
       else if (s.call == call_form::plan)
@@ -153,6 +155,18 @@ class running {
     if (t_.blocking && handle.get()) wrong = wait(step, handle);
     if (handle.get()) jobs_.push_back(std::move(handle));
     return wrong;
+  }
+
+  std::optional<fault> refuse_foreign(int step, sg_gemm_desc desc, const sg_submit &submit) {
+    const int which = t_.steps[static_cast<std::size_t>(step)].gemm.foreign;
+    void *const theirs = on_.foreign();
+    if (which == 4)
+      desc.bias = theirs;
+    else
+      (which == 1 ? desc.a : which == 2 ? desc.b : desc.c).data = theirs;
+    const sg_status status = sg_gemm_async(on_.context, &desc, &submit, nullptr);
+    if (status == SG_STATUS_INVALID_ARGUMENT && std::strstr(sg_last_error_message(), "of another context")) return {};
+    return failure(step, "sg_gemm_async with memory of another context", status);
   }
 
   sg_status submit_blas(const gemm_case &p, const sg_gemm_desc &d, const sg_submit &submit, sg_job **out) {
@@ -208,7 +222,9 @@ class running {
         if (auto wrong = submit_step(i)) return drained(wrong);
     if (t_.how == way::graph) {
       job handle;
-      if (auto wrong = accept(-1, "sg_graph_run_async", sg_graph_run_async(graph_, nullptr, handle.out())))
+      sg_submit submit = SG_SUBMIT_INIT;
+      if (t_.untracked_run) submit.flags = SG_SUBMIT_UNTRACKED;
+      if (auto wrong = accept(-1, "sg_graph_run_async", sg_graph_run_async(graph_, &submit, handle.out())))
         return wrong;
       jobs_.push_back(std::move(handle));
     }
@@ -287,7 +303,21 @@ bench::bench(const char *device, bool check_hazards) {
   if (sg_stream_create_limited(context, 0, 1, &limited) == SG_STATUS_OK) streams.push_back(limited);
 }
 
+void *bench::foreign() {
+  if (!other_) {
+    sg_context_options options = SG_CONTEXT_OPTIONS_INIT;
+    options.device = "sim:h200";
+    require_ok(sg_context_create(&options, &other_), "another context");
+    require_ok(sg_buffer_create(other_, foreign_bytes, &foreign_), "sg_buffer_create");
+  }
+  void *data = nullptr;
+  require_ok(sg_buffer_data(foreign_, &data), "sg_buffer_data");
+  return data;
+}
+
 bench::~bench() {
+  sg_buffer_release(foreign_);
+  sg_context_release(other_);
   for (sg_stream *stream : streams) sg_stream_release(stream);
   memory.reset();
   sg_context_release(context);
