@@ -97,7 +97,9 @@ class running {
     const bool cut = (s.options.split != SG_SPLIT_AUTO || s.options.parts > 0) && !s.is_copy;
     if (status == SG_STATUS_OUT_OF_MEMORY && limited) return "too little memory";
     if (status == SG_STATUS_UNSUPPORTED && cut && message.find("split") != message.npos) return "no such split";
-    if (status == SG_STATUS_UNSUPPORTED && message.find("has no ") != message.npos) return "no such GEMM";
+    const bool is_f8 = s.gemm.in == SG_DTYPE_F8_E4M3 || s.gemm.in == SG_DTYPE_F8_E5M2;
+    if (status == SG_STATUS_UNSUPPORTED && !s.is_copy && is_f8 && message.find("has no ") != message.npos)
+      return "no such GEMM";
     // A stream of few compute units takes no plan for more.
     if (status == SG_STATUS_INVALID_ARGUMENT && s.call == call_form::plan &&
         message.find("compute units, and the plan") != message.npos)
