@@ -189,25 +189,25 @@ TEST_P(convert, convert_large_matrices) {
 }
 
 TEST_P(convert, conversions_are_recorded_and_updated) {
-  const auto a = place(std::vector<double>{1, 2}), other = place(std::vector<double>{3, 4});
-  const auto c = place(floats(2));
+  const auto a = place(std::vector<double>{1, 2, 3, 4}), other = place(std::vector<double>{5, 6, 7, 8});
+  const auto c = place(floats(4));
   sg_graph *graph = nullptr;
   ASSERT_OK(sg_graph_create(context_, &graph));
   sg_submit record = SG_SUBMIT_INIT;
   record.graph = graph;
-  sg_convert_desc desc = conversion(view(a, 1, 2), view(c, 1, 2));
+  sg_convert_desc desc = conversion(view(a, 2, 2), view(c, 2, 2));
   ASSERT_OK(sg_convert_async(context_, &desc, &record, nullptr));
   sg_operation_desc update = SG_OPERATION_DESC_INIT;
   update.operation = SG_OPERATION_CONVERT, update.convert = &desc;
   desc.a.data = other;
   ASSERT_OK(sg_graph_update(graph, 0, &update));
-  desc.a = view(a, 2, 1), desc.op_a = SG_OP_T;
+  desc.a = view(a, 2, 2), desc.op_a = SG_OP_T;
   EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_graph_update(graph, 0, &update));
   EXPECT_NE(nullptr, std::strstr(sg_last_error_message(), "desc->convert differs")) << sg_last_error_message();
   job handle;
   ASSERT_OK(sg_graph_run_async(graph, nullptr, handle.out()));
   ASSERT_OK(sg_job_wait(handle, SG_FOREVER));
-  EXPECT_EQ((floats{3, 4}), fetch(c, 2));
+  EXPECT_EQ((floats{5, 6, 7, 8}), fetch(c, 4));
   EXPECT_OK(sg_graph_release(graph));
 }
 

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "run.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <initializer_list>
 #include <stdexcept>
 
 #include "data.hpp"
@@ -97,8 +99,12 @@ class running {
     const bool cut = (s.options.split != SG_SPLIT_AUTO || s.options.parts > 0) && !s.is_copy;
     if (status == SG_STATUS_OUT_OF_MEMORY && limited) return "too little memory";
     if (status == SG_STATUS_UNSUPPORTED && cut && message.find("split") != message.npos) return "no such split";
-    const bool is_f8 = s.gemm.in == SG_DTYPE_F8_E4M3 || s.gemm.in == SG_DTYPE_F8_E5M2;
-    if (status == SG_STATUS_UNSUPPORTED && !s.is_copy && is_f8 && message.find("has no ") != message.npos)
+    const auto is_in = [&](std::initializer_list<sg_dtype> types) {
+      return std::find(types.begin(), types.end(), s.gemm.in) != types.end();
+    };
+    const bool every_device_has_it = is_in({SG_DTYPE_F64, SG_DTYPE_F32, SG_DTYPE_F16, SG_DTYPE_C64, SG_DTYPE_C128});
+    if (status == SG_STATUS_UNSUPPORTED && !s.is_copy && !every_device_has_it &&
+        message.find("has no ") != message.npos)
       return "no such GEMM";
     // A stream of few compute units takes no plan for more.
     if (status == SG_STATUS_INVALID_ARGUMENT && s.call == call_form::plan &&
