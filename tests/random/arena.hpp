@@ -15,9 +15,6 @@ namespace sg_test::random_tests {
 // Filler of memory outside the operands: NaN in every floating type.
 constexpr std::uint8_t untouched = 0xff;
 
-// The size of memory of another context.
-constexpr std::size_t foreign_bytes = std::size_t(1) << 20;
-
 struct block {
   std::uint8_t *image = nullptr;  // on the host
   void *address = nullptr;        // the address passed to the library

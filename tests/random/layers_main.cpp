@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "arguments.hpp"
+#include "foreign.hpp"
 #include "shares.hpp"
 #include "support/numbers.hpp"
 #include "support/owned.hpp"
@@ -38,6 +39,7 @@ constexpr double epsilon = 0.25;  // so large that errors of earlier steps do no
 
 std::uint64_t current_seed = 0;
 shares drawn;
+foreign_memory foreign;
 
 [[noreturn]] void stop(const std::string &why) {
   std::fprintf(stderr, "--seed %llu: %s (%s)\n", static_cast<unsigned long long>(current_seed), why.c_str(),
@@ -128,6 +130,7 @@ class chain {
     const bool untracked = records && random_.below(3) == 0;
     if (records) drawn.note("untracked runs of graphs", untracked);
     may_fail_ = drawn.note("chains with failures", !records && fails_ && random_.below(3) == 0);
+    if (records) log_ += untracked ? "an untracked graph\n" : "a graph\n";
     if (may_fail_) submit_failure();
     if (records) require_ok(sg_graph_create(context_, &submit_.graph), "sg_graph_create");
     for (int steps = 1 + random_.below(12); steps > 0; --steps) {
@@ -348,6 +351,13 @@ class chain {
     if (desc.function == SG_FUNCTION_RELU_GRADIENT && std::any_of(second.begin(), second.end(), is_small))
       desc.function = SG_FUNCTION_SILU_GRADIENT;
     desc.a = view(a), desc.b = view(b), desc.c = view(c);
+    if (drawn.note("elementwise of foreign memory", c.rows * c.cols > 0 && random_.below(8) == 0)) {
+      sg_elementwise_desc theirs = desc;
+      (random_.below(2) ? theirs.a : theirs.c).data = foreign.data();
+      if (const sg_status status = sg_elementwise_async(context_, &theirs, &submit_, nullptr);
+          !foreign_memory::is_refusal(status))
+        stop(log_ + "memory of another context: " + sg_status_name(status));
+    }
     if (!begins(two ? std::vector{a, b} : std::vector{a}, {c})) return;
     note("elementwise", c);
     if (!accepted(sg_elementwise_async(context_, &desc, &submit_, handle()), bad(a, c) || (two && bad(b, c)))) return;

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "arguments.hpp"
+#include "foreign.hpp"
 #include "shares.hpp"
 #include "support/owned.hpp"
 
@@ -32,6 +33,7 @@ using pipeline = owned<sg_pipeline, sg_pipeline_release>;
 constexpr double failing_value = 0.5;
 
 shares drawn;
+foreign_memory foreign;
 
 class random_pipeline {
  public:
@@ -334,6 +336,13 @@ class random_pipeline {
       place(each.output, doubles(static_cast<std::size_t>(rows_ * widths_.back()), -9), below(3), below(3) == 0);
       sg_submit submit = SG_SUBMIT_INIT;
       submit.priority = below(3) - 1;
+      if (drawn.note("batches of foreign memory", below(16) == 0)) {
+        const bool is_input = below(2) == 0;
+        const sg_status status = sg_pipeline_push_async(made_, is_input ? foreign.data() : each.input.data,
+                                                        is_input ? each.output.data : foreign.data(), &submit, nullptr);
+        if (!foreign_memory::is_refusal(status))
+          stop(std::string("a batch of foreign memory: ") + sg_status_name(status));
+      }
       const sg_status pushed =
           sg_pipeline_push_async(made_, each.input.data, each.output.data, &submit, each.handle.out());
       if (drawn.note("refused batches", leaves_output())) {
@@ -397,6 +406,7 @@ int run_all(const char *device, double seconds, std::uint64_t seed) {
     return 1;
   }
   const bool calls_functions = std::strncmp(device, "cuda", 4) != 0;
+  if (!foreign.data()) return 1;  // before threads ask for it
   const auto begin = std::chrono::steady_clock::now();
   long pipelines = 0;
   do {

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A random tester finds the planted defect SG_PLANTED in time, with three fresh seeds; where it prints a program, that
-fails with the defect alone. The defect is in the library SG_PLANTED_LIBRARY, or in the plugin SG_PLANTED_PLUGIN.
+"""A random tester finds the planted defect SG_PLANTED in time, with three fresh seeds; with SG_PLANTED_PROGRAM=1 it
+prints a program, which fails with the defect alone. The defect is in the library SG_PLANTED_LIBRARY, or in the plugin SG_PLANTED_PLUGIN.
 planted_test.py TESTER DEVICE SECONDS INCLUDE LIBRARY C-COMPILER..."""
 import os
 import pathlib
@@ -40,11 +40,12 @@ def main():
                            capture_output=True, text=True)
     if sound.returncode != 0:
         sys.exit(f"a fault without the defect:\n{sound.stdout}{sound.stderr}")
-    prints_program = "random_test" in tester
+    prints_program = os.environ.get("SG_PLANTED_PROGRAM") == "1"
+    is_of_gemms = pathlib.Path(tester).name == "random_test"
     for seeds_left in reversed(range(SEEDS)):
         begin = time.monotonic()
         seed = int.from_bytes(os.urandom(6), "little")
-        as_drawn = ["--as-drawn"] if prints_program and seeds_left else []
+        as_drawn = ["--as-drawn"] if is_of_gemms and (seeds_left or not prints_program) else []
         run = subprocess.run([tester, "--device", device, "--seconds", seconds, "--seed", str(seed), *as_drawn],
                              env=with_defect(), capture_output=True, text=True)
         if run.returncode == 0:

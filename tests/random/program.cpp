@@ -9,6 +9,7 @@
 #include <map>
 
 #include "data.hpp"
+#include "foreign.hpp"
 
 namespace sg_test::random_tests {
 
@@ -183,7 +184,7 @@ class writer {
         "    sg_buffer_create(y, %zu, &u); sg_buffer_data(u, (void **)&f.%s);\n"
         "    if (sg_gemm_async(x, &f, 0, 0) != SG_STATUS_INVALID_ARGUMENT) return puts(\"foreign memory is used\"), 1; "
         "}",
-        step_, foreign_bytes, fields[p.foreign]);
+        step_, foreign_memory::bytes, fields[p.foreign]);
   }
 
   static const char *at(const operand_case &x) { return x.where == memory::device ? "d_" : ""; }

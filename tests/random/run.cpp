@@ -167,13 +167,13 @@ class running {
 
   std::optional<fault> refuse_foreign(int step, sg_gemm_desc desc, const sg_submit &submit) {
     const int which = t_.steps[static_cast<std::size_t>(step)].gemm.foreign;
-    void *const theirs = on_.foreign();
+    void *const theirs = on_.foreign.data();
     if (which == 4)
       desc.bias = theirs;
     else
       (which == 1 ? desc.a : which == 2 ? desc.b : desc.c).data = theirs;
     const sg_status status = sg_gemm_async(on_.context, &desc, &submit, nullptr);
-    if (status == SG_STATUS_INVALID_ARGUMENT && std::strstr(sg_last_error_message(), "of another context")) return {};
+    if (foreign_memory::is_refusal(status)) return {};
     return failure(step, "sg_gemm_async with memory of another context", status);
   }
 
@@ -311,21 +311,7 @@ bench::bench(const char *device, bool check_hazards) {
   if (sg_stream_create_limited(context, 0, 1, &limited) == SG_STATUS_OK) streams.push_back(limited);
 }
 
-void *bench::foreign() {
-  if (!other_) {
-    sg_context_options options = SG_CONTEXT_OPTIONS_INIT;
-    options.device = "sim:h200";
-    require_ok(sg_context_create(&options, &other_), "another context");
-    require_ok(sg_buffer_create(other_, foreign_bytes, &foreign_), "sg_buffer_create");
-  }
-  void *data = nullptr;
-  require_ok(sg_buffer_data(foreign_, &data), "sg_buffer_data");
-  return data;
-}
-
 bench::~bench() {
-  sg_buffer_release(foreign_);
-  sg_context_release(other_);
   for (sg_stream *stream : streams) sg_stream_release(stream);
   memory.reset();
   sg_context_release(context);

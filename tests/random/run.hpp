@@ -8,6 +8,7 @@
 
 #include "arena.hpp"
 #include "case.hpp"
+#include "foreign.hpp"
 #include "reference.hpp"
 
 namespace sg_test::random_tests {
@@ -19,16 +20,10 @@ class bench {
   ~bench();
   bench(const bench &) = delete;
 
-  // Device memory of another context, of foreign_bytes.
-  void *foreign();
-
   sg_context *context = nullptr;
   std::unique_ptr<arena> memory;
   std::vector<sg_stream *> streams;  // normal, normal, low, high, and one of few compute units where there is one
-
- private:
-  sg_context *other_ = nullptr;
-  sg_buffer *foreign_ = nullptr;
+  foreign_memory foreign;
 };
 
 // The number of allowed refusals, by reason.
