@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <streamgemm/convert.h>
 
+#include <utility>
+
 #include "api/layer.hpp"
 #include "api/submission.hpp"
 #include "api/wait.hpp"
@@ -19,6 +21,13 @@ void require_short_real(const given_operand &x) {
 void require_bytes(const given_operand &x) {
   if (x.view.dtype != SG_DTYPE_I8)
     throw error(SG_STATUS_UNSUPPORTED, "%s->%s.dtype is %s; it must be i8", x.desc, x.name, name_of(x.view.dtype));
+}
+
+// The same memory.
+sg_matrix transpose_of(sg_matrix view) noexcept {
+  std::swap(view.rows, view.cols);
+  view.layout = view.layout == SG_LAYOUT_ROW_MAJOR ? SG_LAYOUT_COLUMN_MAJOR : SG_LAYOUT_ROW_MAJOR;
+  return view;
 }
 
 }  // namespace
@@ -70,16 +79,18 @@ void submit_dequantize(context &on, const sg_dequantize_desc &d, const char *nam
 }
 
 void submit_convert(context &on, const sg_convert_desc &d, const char *name, checked_submit &order, sg_job **out_job) {
-  const given_operand in{name, "a", d.a, nullptr, 0}, out{name, "c", d.c, nullptr, 0};
+  const given_operand a{name, "a", d.a, nullptr, 0}, out{name, "c", by_rows_if_both(d.c), nullptr, 0};
   require_reserved_zero(d.reserved, name);
   check_view(out);
-  check_view(in);
+  check_view(a);
   require_layer_type(out);
-  require_layer_type(in);
+  require_layer_type(a);
+  const bool transposes = op_on_stored(a, d.op_a, d.a.layout) != SG_OP_N;
+  require_extent(a, transposes ? d.c.cols : d.c.rows, transposes ? d.c.rows : d.c.cols, out);
+  // A matrix of the other layout is the transpose; a vector then has the layout of C.
+  const given_operand in{name, "a", by_rows_if_both(transposes ? transpose_of(d.a) : d.a), nullptr, 0};
   ops::convert what;
-  what.op = op_on_stored(in, d.op_a, out.view.layout);
-  const bool transposes = d.op_a != SG_OP_N;
-  require_extent(in, transposes ? d.c.cols : d.c.rows, transposes ? d.c.rows : d.c.cols, out);
+  what.op = op_on_stored(in, SG_OP_N, out.view.layout);
   layer x;
   x.what = what;
   x.strategy = what.op == SG_OP_T ? "transpose" : "convert";

@@ -155,6 +155,18 @@ TEST_P(convert, ops_and_layouts_of_conversions) {
 }
 
 // On cores, long operations are split between workers, by columns or by rows of the result.
+TEST_P(convert, a_vector_is_its_own_transpose_in_place) {
+  const std::vector<double> values = {1, 2, 3, 4, 5, 6};
+  const on_device<double> x = place(values);
+  const sg_matrix row = view(x, 1, 6), column = view(x, 6, 1, 0, SG_LAYOUT_COLUMN_MAJOR);
+  const sg_matrix spaced_row = view(x, 1, 3, 2, SG_LAYOUT_COLUMN_MAJOR), spaced_column = view(x, 3, 1, 2);
+  for (const auto &[a, c] : {std::pair{row, column}, {column, row}, {spaced_row, spaced_column}}) {
+    const sg_convert_desc desc = conversion(a, c, SG_OP_T);
+    EXPECT_OK(sg_convert(context_, &desc, nullptr));
+    EXPECT_EQ(values, fetch(x, values.size()));
+  }
+}
+
 TEST_P(convert, convert_large_matrices) {
   random_source random(7);
   for (const auto &[rows, cols] : {std::pair<std::int64_t, std::int64_t>{900, 700}, {3, 300000}, {300000, 3}}) {
@@ -177,25 +189,25 @@ TEST_P(convert, convert_large_matrices) {
 }
 
 TEST_P(convert, conversions_are_recorded_and_updated) {
-  const auto a = place(std::vector<double>{1, 2}), other = place(std::vector<double>{3, 4});
-  const auto c = place(floats(2));
+  const auto a = place(std::vector<double>{1, 2, 3, 4}), other = place(std::vector<double>{5, 6, 7, 8});
+  const auto c = place(floats(4));
   sg_graph *graph = nullptr;
   ASSERT_OK(sg_graph_create(context_, &graph));
   sg_submit record = SG_SUBMIT_INIT;
   record.graph = graph;
-  sg_convert_desc desc = conversion(view(a, 1, 2), view(c, 1, 2));
+  sg_convert_desc desc = conversion(view(a, 2, 2), view(c, 2, 2));
   ASSERT_OK(sg_convert_async(context_, &desc, &record, nullptr));
   sg_operation_desc update = SG_OPERATION_DESC_INIT;
   update.operation = SG_OPERATION_CONVERT, update.convert = &desc;
   desc.a.data = other;
   ASSERT_OK(sg_graph_update(graph, 0, &update));
-  desc.a = view(a, 2, 1), desc.op_a = SG_OP_T;
+  desc.a = view(a, 2, 2), desc.op_a = SG_OP_T;
   EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_graph_update(graph, 0, &update));
   EXPECT_NE(nullptr, std::strstr(sg_last_error_message(), "desc->convert differs")) << sg_last_error_message();
   job handle;
   ASSERT_OK(sg_graph_run_async(graph, nullptr, handle.out()));
   ASSERT_OK(sg_job_wait(handle, SG_FOREVER));
-  EXPECT_EQ((floats{3, 4}), fetch(c, 2));
+  EXPECT_EQ((floats{5, 6, 7, 8}), fetch(c, 4));
   EXPECT_OK(sg_graph_release(graph));
 }
 

@@ -60,6 +60,9 @@ struct gemm_case {
   int a_from = -1;      // A is the C of that earlier step
   values data = values::integers;
   int nan_in = 0;  // one element is NaN, of 1: A, 2: B, 3: C, 4: the bias
+  int foreign =
+      0;  // a call with one operand in memory of another context is refused first: 1: A, 2: B, 3: C, 4: the bias
+  bool bias_cancels = false;  // the bias is that of one row or column of products, rounded, with the other sign
   std::uint32_t seed = 0;
 
   bool operator==(const gemm_case &) const = default;
@@ -78,6 +81,12 @@ struct gemm_case {
   bool beta_zero() const { return is_scalar(beta, 0); }
   bool alpha_zero() const { return is_scalar(alpha, 0); }
   bool plain() const { return !has_bias && activation == SG_ACTIVATION_NONE; }
+  // Does the call look at the operand `foreign`?
+  bool reads_foreign() const {
+    if (nothing_to_do() || foreign == 0) return false;
+    if (foreign > 2) return foreign == 3 ? batch == 1 || c.items != item_form::pointers : has_bias;
+    return k > 0 && !alpha_zero() && (batch == 1 || (foreign == 1 ? a : b).items != item_form::pointers);
+  }
   bool nothing_to_do() const { return m == 0 || n == 0 || ((k == 0 || alpha_zero()) && is_scalar(beta, 1) && plain()); }
 };
 
@@ -112,6 +121,7 @@ struct test_case {
   int runs = 1;
   bool blocking = false;  // waits for each step before the next
   bool check_hazards = true;
+  bool untracked_run = false;  // of a graph: nothing else is in flight
 
   bool operator==(const test_case &) const = default;
 

@@ -4,6 +4,8 @@
 #pragma once
 
 #include <array>
+#include <cmath>
+#include <vector>
 
 #include "case.hpp"
 #include "support/numbers.hpp"
@@ -38,5 +40,38 @@ inline std::array<long double, 16> table_of(const gemm_case &p, sg_dtype type, i
 }
 
 inline std::uint32_t seed_of(const gemm_case &p, int which) { return p.seed * 31 + static_cast<std::uint32_t>(which); }
+
+struct element_value {
+  std::int64_t at;  // in elements from the start of the operand's memory
+  long double value;
+};
+
+// A bias that cancels one element of each row or column: what is left is what was rounded too early, or nothing.
+inline std::vector<element_value> cancelling_bias(const gemm_case &p) {
+  const operand_case &b_case = p.b_is_a ? p.a : p.b;
+  const auto a = extent_of(p.a, p.rows_a(), p.cols_a(), p.batch),
+             b = extent_of(b_case, p.rows_b(), p.cols_b(), p.batch), bias = extent_of_bias(p);
+  const int which_b = p.b_is_a ? 0 : 1;
+  const auto of_a = table_of(p, p.in, 0), of_b = table_of(p, p.in, which_b);
+  const auto value = [&](const auto &table, int which, const extent_of_operand &e, sg_op op, std::int64_t item,
+                         std::int64_t i, std::int64_t j) {
+    return table[choice_of(seed_of(p, which), op == SG_OP_N ? e.at(item, i, j) : e.at(item, j, i))];
+  };
+  std::vector<element_value> made;
+  const bool per_row = p.bias_shape == SG_BIAS_PER_ROW;
+  const std::int64_t others = per_row ? p.n : p.m;
+  for (std::int64_t item = 0; others > 0 && item < (bias.form == item_form::shared ? 1 : p.batch); ++item)
+    for (std::int64_t x = 0; x < bias.rows; ++x) {
+      const std::int64_t other = p.seed % others, i = per_row ? x : other, j = per_row ? other : x;
+      long double sum = 0;
+      for (std::int64_t l = 0; l < p.k; ++l)
+        sum += value(of_a, 0, a, p.op_a, item, i, l) * value(of_b, which_b, b, p.op_b, item, l, j);
+      alignas(16) std::uint8_t bytes[16] = {};
+      store(p.out, bytes, -sum * static_cast<long double>(p.alpha.re));
+      const long double rounded = load(p.out, bytes).real();
+      made.push_back({bias.at(item, x, 0), std::isfinite(rounded) ? rounded : 0});
+    }
+  return made;
+}
 
 }  // namespace sg_test::random_tests

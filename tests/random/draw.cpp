@@ -20,6 +20,7 @@ class drawing {
     t.check_hazards = chance(50);
     t.how = chance(70) ? way::jobs : chance(60) ? way::graph : way::grouped;
     t.runs = chance(80) ? 1 : 2 + below(2);
+    t.untracked_run = t.how == way::graph && chance(40);
     t.blocking = t.how == way::jobs && chance(20);
     const int count = t.how == way::jobs && chance(60) ? 1 : 1 + below(chance(90) ? 4 : 12);
     budget_ = count > 1 ? 100000 : chance(85) ? 400000 : chance(93) ? 4000000 : 20000000;
@@ -122,6 +123,7 @@ class drawing {
     p.bias.pad = 0;
     // There is no pointer array of biases.
     if (p.bias.items != item_form::strided && p.bias.items != item_form::overlapping) p.bias.items = item_form::shared;
+    p.bias_cancels = p.has_bias && !p.complex() && p.out != SG_DTYPE_I32 && chance(40);
     if (p.complex() || chance(80)) return;
     p.activation = p.out == SG_DTYPE_I32 || chance(60) ? SG_ACTIVATION_RELU : SG_ACTIVATION_GELU;
   }
@@ -152,7 +154,8 @@ class drawing {
     p.seed = static_cast<std::uint32_t>(random_.next());
     if (p.in != SG_DTYPE_I8 && chance(6)) p.nan_in = 1 + below(4);
     if (chance(3)) alias_b(p);
-    if (t.how != way::grouped && chance(40)) chain(t, index, p);
+    if (t.how != way::grouped && chance(4)) p.foreign = 1 + below(4);
+    if (t.how != way::grouped && chance(t.untracked_run ? 75 : 40)) chain(t, index, p);
     // A conjugate transpose of a complex matrix needs the layout of C.
     if (p.complex() && p.op_a == SG_OP_C) p.a.layout = p.c.layout;
     if (p.complex() && p.op_b == SG_OP_C) p.b.layout = p.c.layout;
@@ -195,6 +198,7 @@ class drawing {
       p.m = q.m;
       p.k = q.n;
       p.a = q.c;
+      p.bias_cancels = false;  // A's values are not known
       return;
     }
   }

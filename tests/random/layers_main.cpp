@@ -2,7 +2,8 @@
 // Random chains of the operations of layers.h, convert.h and gather.h, GEMMs, gradients of linear layers, attention
 // with its gradients, convolutions and GRUs on overlapping views of a few matrices, submitted without waits between
 // them or recorded in a graph: the result must be that of one after another. Overlap is refused exactly where it must
-// be. usage: random_layers_test --device NAME --seconds N [--seed N]
+// be. In some chains operations fail, and those that read their results, until an operation has written all of them.
+// usage: random_layers_test --device NAME --seconds N [--seed N]
 #include <streamgemm/streamgemm.h>
 
 #include <algorithm>
@@ -16,7 +17,10 @@
 #include <vector>
 
 #include "arguments.hpp"
+#include "foreign.hpp"
+#include "shares.hpp"
 #include "support/numbers.hpp"
+#include "support/owned.hpp"
 
 namespace sg_test {
 namespace {
@@ -28,10 +32,14 @@ struct memory {
   double *of_f64[matrices];
   float *of_f32;
   std::int8_t *codes;
+  void *written_by_failure, *scratch;
 };
+constexpr std::uint64_t scratch_bytes = 1 << 16;
 constexpr double epsilon = 0.25;  // so large that errors of earlier steps do not grow
 
 std::uint64_t current_seed = 0;
+shares drawn;
+foreign_memory foreign;
 
 [[noreturn]] void stop(const std::string &why) {
   std::fprintf(stderr, "--seed %llu: %s (%s)\n", static_cast<unsigned long long>(current_seed), why.c_str(),
@@ -42,13 +50,15 @@ void require_ok(sg_status status, const char *what) {
   if (status != SG_STATUS_OK) stop(std::string(what) + ": " + sg_status_name(status));
 }
 
-// A part of one of the matrices, whose leading dimension it has.
+// A part of one of the matrices, whose leading dimension it has. Columns of several heads may have gaps between heads.
 struct part {
   int matrix;
   std::int64_t start, rows, cols;
   sg_layout layout;
+  std::int64_t head_width = side, head_stride = side;
 
   std::int64_t at(std::int64_t i, std::int64_t j) const {
+    j = j / head_width * head_stride + j % head_width;
     return start + (layout == SG_LAYOUT_ROW_MAJOR ? i * side + j : i + j * side);
   }
   bool operator==(const part &) const = default;
@@ -96,10 +106,17 @@ double value_of(sg_function function, double a, double b) {
 
 class chain {
  public:
-  chain(sg_context *context, const std::vector<sg_stream *> &streams, const memory &on_device, std::uint64_t seed)
-      : context_(context), streams_(streams), on_device_(on_device), data_(on_device.of_f64), random_(seed) {}
+  chain(sg_context *context, const std::vector<sg_stream *> &streams, const memory &on_device, bool fails,
+        std::uint64_t seed)
+      : context_(context),
+        streams_(streams),
+        on_device_(on_device),
+        data_(on_device.of_f64),
+        random_(seed),
+        fails_(fails) {}
 
   void run() {
+    if (drawn.note("gradients of a recurrent layer", random_.below(8) == 0)) recurrent_gradients();
     std::vector<double> whole(elements);
     for (int m = 0; m < matrices; ++m) {
       for (double &each : whole) each = random_.real();
@@ -109,14 +126,24 @@ class chain {
     for (float &each : floats_) each = static_cast<float>(random_.real());
     require_ok(sg_copy(context_, on_device_.of_f32, floats_.data(), elements * sizeof(float), nullptr), "sg_copy");
     require_ok(sg_copy(context_, on_device_.codes, codes_.data(), elements, nullptr), "sg_copy");
-    const bool records = random_.below(4) == 0;
+    const bool records = drawn.note("graphs", random_.below(4) == 0);
+    const bool untracked = records && random_.below(3) == 0;
+    if (records) drawn.note("untracked runs of graphs", untracked);
+    may_fail_ = drawn.note("chains with failures", !records && fails_ && random_.below(3) == 0);
+    if (records) log_ += untracked ? "an untracked graph\n" : "a graph\n";
+    if (may_fail_) submit_failure();
     if (records) require_ok(sg_graph_create(context_, &submit_.graph), "sg_graph_create");
     for (int steps = 1 + random_.below(12); steps > 0; --steps) {
       submit_.stream = streams_[std::size_t(random_.below(int(streams_.size())))];
       one_step();
     }
+    check_statuses();
     if (records) {
-      require_ok(sg_graph_run_async(submit_.graph, nullptr, nullptr), "sg_graph_run_async");
+      sg_submit run = SG_SUBMIT_INIT;
+      if (untracked) require_ok(sg_context_synchronize(context_), "sg_context_synchronize");
+      if (untracked) run.flags = SG_SUBMIT_UNTRACKED;
+      require_ok(sg_graph_run_async(submit_.graph, &run, nullptr), "sg_graph_run_async");
+      if (untracked) require_ok(sg_context_synchronize(context_), "sg_context_synchronize");
       require_ok(sg_graph_release(submit_.graph), "sg_graph_release");
     }
     for (int m = 0; m < matrices; ++m) {
@@ -142,7 +169,105 @@ class chain {
   part any_part(std::int64_t rows, std::int64_t cols, sg_layout layout) {
     const bool by_rows = layout == SG_LAYOUT_ROW_MAJOR;
     const int outer = int(side - (by_rows ? rows : cols)), inner = int(side - (by_rows ? cols : rows));
-    return {random_.below(matrices), random_.below(outer + 1) * side + random_.below(inner + 1), rows, cols, layout};
+    const std::int64_t start = random_.below(outer + 1) * side + random_.below(inner + 1);
+    drawn.note("empty operands", rows == 0 || cols == 0);
+    return {random_.below(matrices), std::min(start, elements - 1), rows, cols, layout};
+  }
+  std::int64_t upto(std::int64_t most) { return random_.below(24) ? 1 + random_.below(int(most)) : 0; }
+  // Tokens of heads side by side in each row, perhaps with gaps between heads.
+  part any_heads(std::int64_t tokens, std::int64_t heads, std::int64_t width) {
+    const std::int64_t most = heads > 1 ? (side - heads * width) / (heads - 1) : 0;
+    const std::int64_t gap = random_.below(2) ? random_.below(int(most) + 1) : 0;
+    part made = any_part(tokens, heads * width + std::max<std::int64_t>(heads - 1, 0) * gap, SG_LAYOUT_ROW_MAJOR);
+    drawn.note("gaps between heads", gap > 0);
+    made.cols = heads * width;
+    if (width > 0) made.head_width = width, made.head_stride = width + gap;
+    return made;
+  }
+  sg_heads heads_of(const part &p) const { return {data_[p.matrix] + p.start, 0, p.head_stride, side}; }
+
+  // What operations that failed were to write.
+  struct unwritten {
+    std::vector<bool> elements;  // of all matrices
+    bool is_overwritten_in_part = false;
+  };
+  struct submitted {
+    job handle;
+    bool fails;
+  };
+
+  static sg_status fail(const sg_custom_call *, void *) { return SG_STATUS_UNSUPPORTED; }
+
+  // A job that fails, to be named by later ones; unobserved until the end.
+  void submit_failure() {
+    sg_custom_operand operand = {on_device_.written_by_failure, 8, SG_ACCESS_WRITE, 0};
+    sg_custom_desc desc = SG_CUSTOM_DESC_INIT;
+    desc.function = fail, desc.operands = &operand, desc.operand_count = 1;
+    require_ok(sg_custom_async(context_, &desc, nullptr, failure_.out()), "sg_custom_async");
+    after_ = failure_;
+  }
+
+  static std::vector<bool> elements_of(const std::vector<part> &parts) {
+    std::vector<bool> made(matrices * elements);
+    for (const part &p : parts)
+      for (std::int64_t i = 0; i < p.rows; ++i)
+        for (std::int64_t j = 0; j < p.cols; ++j) made[std::size_t(p.matrix * elements + p.at(i, j))] = true;
+    return made;
+  }
+  static bool meet(const std::vector<bool> &x, const std::vector<bool> &y) {
+    for (std::size_t i = 0; i < x.size(); ++i)
+      if (x[i] && y[i]) return true;
+    return false;
+  }
+
+  // Before an operation is submitted: decides whether it fails. False: nothing says what it does, as a part of what it
+  // reads has been overwritten.
+  bool begins(const std::vector<part> &reads, const std::vector<part> &writes) {
+    submit_.after_count = 0;
+    fails_now_ = false;
+    if (!may_fail_) return true;
+    const std::vector<bool> read = elements_of(reads);
+    written_ = elements_of(writes);
+    const bool accesses = std::find(written_.begin(), written_.end(), true) != written_.end();
+    for (const unwritten &each : unwritten_)
+      if (meet(each.elements, read)) {
+        if (each.is_overwritten_in_part) return false;
+        fails_now_ = fails_now_ || accesses;
+      }
+    if (drawn.note("operations after a failure", random_.below(8) == 0)) {
+      submit_.after = &after_;
+      submit_.after_count = 1;
+      fails_now_ = true;
+    }
+    drawn.note("operations that fail", fails_now_);
+    return true;
+  }
+  sg_job **handle() {
+    if (!may_fail_) return nullptr;
+    jobs_.push_back({job(), fails_now_});
+    return jobs_.back().handle.out();
+  }
+  // The operation has been submitted.
+  void note_written() {
+    for (auto each = unwritten_.begin(); each != unwritten_.end();) {
+      bool all = true;
+      for (std::size_t i = 0; i < written_.size(); ++i) all = all && (!each->elements[i] || written_[i]);
+      each->is_overwritten_in_part = each->is_overwritten_in_part || meet(each->elements, written_);
+      each = all ? unwritten_.erase(each) : std::next(each);
+    }
+    if (fails_now_) unwritten_.push_back({written_});
+  }
+  void check_statuses() {
+    if (!may_fail_) return;
+    require_ok(sg_context_synchronize(context_), "sg_context_synchronize");  // observes nothing
+    for (std::size_t i = 0; i < jobs_.size(); ++i) {
+      const sg_status status = sg_job_query(jobs_[i].handle),
+                      wanted = jobs_[i].fails ? SG_STATUS_DEPENDENCY_FAILED : SG_STATUS_OK;
+      if (status != wanted)
+        stop(log_ + "job " + std::to_string(i) + " has " + sg_status_name(status) + " instead of " +
+             sg_status_name(wanted));
+    }
+    if (sg_job_wait(failure_, SG_FOREVER) != SG_STATUS_UNSUPPORTED) stop("the job that fails");
   }
   sg_matrix view(const part &p) const {
     return {data_[p.matrix] + p.start, p.rows, p.cols, side, SG_DTYPE_F64, p.layout};
@@ -168,17 +293,36 @@ class chain {
   }
   // Whether it was accepted, which `overlaps` must allow.
   bool accepted(sg_status status, bool overlaps) {
-    if (status == SG_STATUS_OK && !overlaps) return true;
-    if (status == SG_STATUS_INVALID_ARGUMENT && overlaps && std::strstr(sg_last_error_message(), "overlap"))
+    if (status == SG_STATUS_OK && !overlaps) {
+      if (may_fail_) note_written();
+      if (may_fail_)
+        log_ += "  job " + std::to_string(jobs_.size() - 1) +
+                (!fails_now_           ? "\n"
+                 : submit_.after_count ? ", which follows the failure\n"
+                                       : ", which fails\n");
+      return !fails_now_;
+    }
+    if (status == SG_STATUS_INVALID_ARGUMENT && overlaps && std::strstr(sg_last_error_message(), "overlap")) {
+      if (may_fail_) jobs_.pop_back();
       return false;
+    }
     stop(log_ + "an operation that " + (overlaps ? "overlaps" : "does not overlap") + ": " + sg_status_name(status));
   }
   static bool bad(const part &in, const part &out) { return !(in == out) && share(in, out); }
 
   void one_step() {
     const sg_layout layout = random_.below(2) ? SG_LAYOUT_ROW_MAJOR : SG_LAYOUT_COLUMN_MAJOR;
-    const std::int64_t rows = 1 + random_.below(side), cols = 1 + random_.below(side);
+    const std::int64_t rows = upto(side), cols = upto(side);
     const part out = any_part(rows, cols, layout), in = random_.below(3) ? any_part(rows, cols, layout) : out;
+    if (may_fail_) switch (random_.below(8)) {
+        case 0: return elementwise(in, out);
+        case 1: return softmax(in, out);
+        case 2: return norm(in, out);
+        case 3: return gradients();
+        case 4: return attention_gradients();
+        case 5: return gemm(out);
+        default: return attention();
+      }
     switch (random_.below(13)) {
       case 0: return elementwise(in, out);
       case 1: return softmax(in, out);
@@ -207,8 +351,16 @@ class chain {
     if (desc.function == SG_FUNCTION_RELU_GRADIENT && std::any_of(second.begin(), second.end(), is_small))
       desc.function = SG_FUNCTION_SILU_GRADIENT;
     desc.a = view(a), desc.b = view(b), desc.c = view(c);
+    if (drawn.note("elementwise of foreign memory", c.rows * c.cols > 0 && random_.below(8) == 0)) {
+      sg_elementwise_desc theirs = desc;
+      (random_.below(2) ? theirs.a : theirs.c).data = foreign.data();
+      if (const sg_status status = sg_elementwise_async(context_, &theirs, &submit_, nullptr);
+          !foreign_memory::is_refusal(status))
+        stop(log_ + "memory of another context: " + sg_status_name(status));
+    }
+    if (!begins(two ? std::vector{a, b} : std::vector{a}, {c})) return;
     note("elementwise", c);
-    if (!accepted(sg_elementwise_async(context_, &desc, &submit_, nullptr), bad(a, c) || (two && bad(b, c)))) return;
+    if (!accepted(sg_elementwise_async(context_, &desc, &submit_, handle()), bad(a, c) || (two && bad(b, c)))) return;
     std::vector<double> values = read(a);
     for (std::size_t i = 0; i < values.size(); ++i) values[i] = value_of(desc.function, values[i], second[i]);
     write(c, values);
@@ -218,8 +370,9 @@ class chain {
     sg_softmax_desc desc = SG_SOFTMAX_DESC_INIT;
     desc.x = view(x), desc.y = view(y);
     if (random_.below(2)) desc.mask = SG_MASK_CAUSAL, desc.mask_offset = random_.below(20) - 10;
+    if (!begins({x}, {y})) return;
     note("softmax", y);
-    if (!accepted(sg_softmax_async(context_, &desc, &submit_, nullptr), bad(x, y))) return;
+    if (!accepted(sg_softmax_async(context_, &desc, &submit_, handle()), bad(x, y))) return;
     std::vector<double> values = read(x);
     for (std::int64_t i = 0; i < x.rows; ++i) {
       double *const row = values.data() + i * x.cols, most = -INFINITY, sum = 0;
@@ -240,9 +393,13 @@ class chain {
     const bool has_gamma = random_.below(2) != 0, has_beta = desc.kind == SG_NORM_LAYER && random_.below(2) != 0;
     if (has_gamma) desc.gamma = view(gamma).data;
     if (has_beta) desc.beta = view(beta).data;
+    std::vector<part> reads = {x};
+    if (has_gamma) reads.push_back(gamma);
+    if (has_beta) reads.push_back(beta);
+    if (!begins(reads, {y})) return;
     note("norm", y);
     const bool overlaps = bad(x, y) || (has_gamma && share(gamma, y)) || (has_beta && share(beta, y));
-    if (!accepted(sg_norm_async(context_, &desc, &submit_, nullptr), overlaps)) return;
+    if (!accepted(sg_norm_async(context_, &desc, &submit_, handle()), overlaps)) return;
     std::vector<double> values = read(x);
     const std::vector<double> factors = read(gamma), addends = read(beta);
     for (std::int64_t i = 0; i < x.rows; ++i) {
@@ -257,7 +414,7 @@ class chain {
   }
 
   void rotary() {
-    const std::int64_t rows = 1 + random_.below(side), head = 2 + 2 * random_.below(6), heads = 1 + random_.below(4);
+    const std::int64_t rows = upto(side), head = 2 + 2 * random_.below(6), heads = upto(4);
     const std::int64_t rotated = 2 * (1 + random_.below(int(head / 2)));
     const part y = any_part(rows, heads * head, SG_LAYOUT_ROW_MAJOR);
     const part x = random_.below(3) ? any_part(rows, heads * head, SG_LAYOUT_ROW_MAJOR) : y;
@@ -266,7 +423,7 @@ class chain {
     sg_rotary_desc desc = SG_ROTARY_DESC_INIT;
     desc.x = view(x), desc.y = view(y), desc.head_size = head, desc.rotated_size = rotated;
     if (has_tables) desc.cos = view(cos), desc.sin = view(sin);
-    desc.sequence_length = 1 + random_.below(int(rows)), desc.inverse = random_.below(2);
+    desc.sequence_length = 1 + random_.below(std::max(int(rows), 1)), desc.inverse = random_.below(2);
     desc.first_position = random_.below(int(side - desc.sequence_length) + 1);
     desc.pairs = random_.below(2) ? SG_ROTARY_HALVES : SG_ROTARY_INTERLEAVED;
     note("rotary", y);
@@ -295,7 +452,7 @@ class chain {
   void convert(const part &c) {
     const sg_op op = random_.below(2) ? SG_OP_N : SG_OP_T;
     const sg_layout layout = random_.below(2) ? SG_LAYOUT_ROW_MAJOR : SG_LAYOUT_COLUMN_MAJOR;
-    const bool transposes = op == SG_OP_T, moves = transposes != (layout != c.layout);
+    const bool transposes = op == SG_OP_T;
     part a = any_part(transposes ? c.cols : c.rows, transposes ? c.rows : c.cols, layout);
     part beside = a;
     beside.matrix = c.matrix, beside.start = c.start;
@@ -313,14 +470,16 @@ class chain {
     desc.a = view(a), desc.c = view(c), desc.op_a = op;
     if (from_f32) desc.a.data = on_device_.of_f32 + a.start, desc.a.dtype = SG_DTYPE_F32;
     note(transposes ? "transpose" : "convert", c);
-    const bool stays = !moves && a.matrix == c.matrix && a.start == c.start;
+    bool stays = a.matrix == c.matrix;
+    for (std::int64_t i = 0; i < c.rows; ++i)
+      for (std::int64_t j = 0; j < c.cols; ++j) stays = stays && c.at(i, j) == (transposes ? a.at(j, i) : a.at(i, j));
     if (accepted(sg_convert_async(context_, &desc, &submit_, nullptr), !from_f32 && !stays && share(a, c)))
       write(c, values);
   }
 
   // Indices are four quantized values each: nearly all are out of range, unless the values are new and small.
   void gather() {
-    const std::int64_t rows = 1 + random_.below(side / 4), cols = 1 + random_.below(side);
+    const std::int64_t rows = upto(side / 4), cols = upto(side);
     const part y = any_part(rows, cols, SG_LAYOUT_ROW_MAJOR), table = any_part(side / 2, cols, SG_LAYOUT_ROW_MAJOR);
     const std::int64_t start = 4 * random_.below(int(elements / 4 - rows));
     if (random_.below(4)) {
@@ -359,7 +518,7 @@ class chain {
   void dequantize() {
     if (random_.below(2)) replace_codes();
     const bool four_bits = random_.below(2) != 0, has_zeros = random_.below(2) != 0;
-    const std::int64_t rows = 1 + random_.below(side), blocks = 1 + random_.below(6), block = 2 + 2 * random_.below(4);
+    const std::int64_t rows = upto(side), blocks = upto(6), block = 2 + 2 * random_.below(4);
     const auto of_one = [&](std::int64_t cols) {
       part made = any_part(rows, cols, SG_LAYOUT_ROW_MAJOR);
       made.matrix = 0;
@@ -390,12 +549,13 @@ class chain {
   }
 
   void gemm(const part &c) {
-    const std::int64_t k = 1 + random_.below(side);
+    const std::int64_t k = upto(side);
     const part a = any_part(c.rows, k, SG_LAYOUT_ROW_MAJOR), b = any_part(k, c.cols, SG_LAYOUT_COLUMN_MAJOR);
     sg_gemm_desc desc = SG_GEMM_DESC_INIT;
-    desc.a = view(a), desc.b = view(b), desc.c = view(c), desc.alpha.re = 1.0 / double(k);
+    desc.a = view(a), desc.b = view(b), desc.c = view(c), desc.alpha.re = 1.0 / double(std::max<std::int64_t>(k, 1));
+    if (!begins({a, b}, {c})) return;
     note("gemm", c);
-    if (!accepted(sg_gemm_async(context_, &desc, &submit_, nullptr), share(a, c) || share(b, c))) return;
+    if (!accepted(sg_gemm_async(context_, &desc, &submit_, handle()), share(a, c) || share(b, c))) return;
     std::vector<double> values;
     for (std::int64_t i = 0; i < c.rows; ++i)
       for (std::int64_t j = 0; j < c.cols; ++j) {
@@ -416,7 +576,7 @@ class chain {
   }
 
   void gradients() {
-    const std::int64_t rows = 1 + random_.below(side), in = 1 + random_.below(side), out = 1 + random_.below(side);
+    const std::int64_t rows = upto(side), in = upto(side), out = upto(side);
     const bool transposed = random_.below(2) != 0;
     const std::int64_t w_rows = transposed ? out : in, w_cols = transposed ? in : out;
     const part dy = any_part(rows, out), x = any_part(rows, in), w = any_part(w_rows, w_cols);
@@ -426,16 +586,26 @@ class chain {
     sg_linear_backward_desc desc = SG_LINEAR_BACKWARD_DESC_INIT;
     desc.dy = view(dy), desc.op_w = transposed ? SG_OP_T : SG_OP_N, desc.accumulate = random_.below(2);
     std::vector<part> read_parts = {dy}, written;
-    if (results & 1) desc.w = view(w), desc.dx = view(dx), read_parts.push_back(w), written.push_back(dx);
-    if (results & 2) desc.x = view(x), desc.dw = view(dw), read_parts.push_back(x), written.push_back(dw);
-    if (results & 4) desc.dbias = view(dbias).data, desc.dbias_dtype = SG_DTYPE_F64, written.push_back(dbias);
+    const bool adds_nothing = desc.accumulate && rows == 0;  // then sums over rows are not looked at
+    if (results & 1) desc.w = view(w), desc.dx = view(dx), written.push_back(dx);
+    if (results & 2) desc.x = view(x), desc.dw = view(dw);
+    if (results & 2 && !adds_nothing) written.push_back(dw);
+    // What an empty result does not need is not looked at.
+    if (results & 1 && rows > 0) read_parts.push_back(w);
+    if (results & 2 && out > 0) read_parts.push_back(x);
+    if (results & 4) desc.dbias = view(dbias).data, desc.dbias_dtype = SG_DTYPE_F64;
+    if (results & 4 && !adds_nothing) written.push_back(dbias);
+    std::vector<part> used = read_parts;
+    if (desc.accumulate && rows > 0 && results & 2) used.push_back(dw);
+    if (desc.accumulate && rows > 0 && results & 4) used.push_back(dbias);
+    if (!begins(used, written)) return;
     bool overlaps = false;
     for (std::size_t i = 0; i < written.size(); ++i) {
       note("gradients", written[i]);
       for (const part &each : read_parts) overlaps = overlaps || share(each, written[i]);
       for (std::size_t j = 0; j < i; ++j) overlaps = overlaps || share(written[j], written[i]);
     }
-    if (!accepted(sg_linear_backward_async(context_, &desc, &submit_, nullptr), overlaps)) return;
+    if (!accepted(sg_linear_backward_async(context_, &desc, &submit_, handle()), overlaps)) return;
     for (std::int64_t i = 0; i < rows && results & 1; ++i)
       for (std::int64_t j = 0; j < in; ++j) {
         double sum = 0;
@@ -455,16 +625,14 @@ class chain {
     }
   }
 
-  // Heads side by side in each row.
-  // Of one query head for each key head; the heads of a token follow each other, so that overlap is exact.
+  // Of one query head for each key head.
   void attention_gradients() {
-    const std::int64_t heads = 1 + random_.below(3), width = 1 + random_.below(int(side / heads) / 2);
-    const std::int64_t queries = 1 + random_.below(side / 2), keys = 1 + random_.below(side / 2);
-    const auto tokens = [&](std::int64_t count) { return any_part(count, heads * width, SG_LAYOUT_ROW_MAJOR); };
+    const std::int64_t heads = 1 + random_.below(3), width = upto(side / heads / 2);
+    const std::int64_t queries = upto(side / 2), keys = upto(side / 2);
+    const auto tokens = [&](std::int64_t count) { return any_heads(count, heads, width); };
     const part q = tokens(queries), k = tokens(keys), v = tokens(keys), d_o = tokens(queries);
     const part dq = tokens(queries), dk = tokens(keys), dv = tokens(keys);
     if (!is_small(q) || !is_small(k) || !is_small(v) || !is_small(d_o)) return;
-    const auto heads_of = [&](const part &p) { return sg_heads{data_[p.matrix] + p.start, 0, width, side}; };
     sg_attention_backward_desc desc = SG_ATTENTION_BACKWARD_DESC_INIT;
     desc.q = heads_of(q), desc.k = heads_of(k), desc.v = heads_of(v), desc.d_o = heads_of(d_o);
     desc.dq = heads_of(dq), desc.dk = heads_of(dk), desc.dv = heads_of(dv);
@@ -472,11 +640,12 @@ class chain {
     desc.width = desc.value_width = width;
     if (random_.below(2)) desc.mask = SG_MASK_CAUSAL, desc.mask_offset = random_.below(20) - 10;
     if (random_.below(2)) desc.workspace = std::uint64_t(1200 + random_.below(8000));
+    if (!begins({q, k, v, d_o}, {dq, dk, dv})) return;
     note("attention backward", dq);
     bool overlaps = share(dq, dk) || share(dq, dv) || share(dk, dv);
     for (const part *result : {&dq, &dk, &dv})
       for (const part *input : {&q, &k, &v, &d_o}) overlaps |= share(*result, *input);
-    if (!accepted(sg_attention_backward_async(context_, &desc, &submit_, nullptr), overlaps)) return;
+    if (!accepted(sg_attention_backward_async(context_, &desc, &submit_, handle()), overlaps)) return;
     const double scale = 1 / std::sqrt(double(width));
     for (const part *result : {&dq, &dk, &dv})
       write(*result, std::vector<double>(std::size_t(result->rows * result->cols)));
@@ -511,8 +680,8 @@ class chain {
 
   // A GRU whose weights are consecutive values of a matrix. Rows are steps of one or more sequences.
   void recurrent() {
-    const std::int64_t batch = 1 + random_.below(3), steps = 1 + random_.below(int(side / batch));
-    const std::int64_t in = 1 + random_.below(6), hidden = 1 + random_.below(6), weights = 3 * hidden * (in + hidden);
+    const std::int64_t batch = upto(3), steps = upto(side / std::max<std::int64_t>(batch, 1));
+    const std::int64_t in = upto(6), hidden = upto(6), weights = 3 * hidden * (in + hidden);
     const part x = any_part(steps * batch, in, SG_LAYOUT_ROW_MAJOR),
                y = any_part(steps * batch, hidden, SG_LAYOUT_ROW_MAJOR);
     const int w_matrix = random_.below(matrices);
@@ -559,25 +728,111 @@ class chain {
     }
   }
 
+  // Of any type and cell, by themselves. In f64 they are the derivative of the layer; all others are finite, and those
+  // that are sums of nothing are zeros.
+  void recurrent_gradients() {
+    static constexpr sg_dtype types[] = {SG_DTYPE_F64, SG_DTYPE_F32, SG_DTYPE_F16, SG_DTYPE_BF16};
+    const sg_dtype type = types[random_.below(4)];
+    const auto few = [this] { return std::int64_t(random_.below(6) ? 1 + random_.below(6) : 0); };
+    const std::int64_t steps = few(), batch = few(), in = few(), hidden = few();
+    const bool lstm = random_.below(2);
+    const std::int64_t gates = (lstm ? 4 : 3) * hidden, size = sg_dtype_size(type);
+    drawn.note("recurrent layers without state values", hidden == 0);
+    char *free = static_cast<char *>(on_device_.scratch);
+    const auto place = [&](std::int64_t bytes) { return std::exchange(free, free + (bytes + 7) / 8 * 8); };
+    // The values of an operand, and where they are.
+    struct operand {
+      std::vector<double> values;
+      char *at;
+    };
+    const auto send = [&](const operand &x, const std::vector<double> &values) {
+      std::vector<std::uint8_t> bytes(values.size() * std::size_t(size) + 16);
+      for (std::size_t i = 0; i < values.size(); ++i) store(type, bytes.data() + i * std::size_t(size), values[i]);
+      require_ok(sg_copy(context_, x.at, bytes.data(), values.size() * std::size_t(size), nullptr), "sg_copy");
+    };
+    const auto values_at = [&](const char *at, std::int64_t count) {
+      std::vector<std::uint8_t> bytes(std::size_t(count * size) + 16);
+      require_ok(sg_copy(context_, bytes.data(), at, std::uint64_t(count * size), nullptr), "sg_copy");
+      std::vector<double> values;
+      for (std::int64_t i = 0; i < count; ++i) values.push_back(double(load(type, bytes.data() + i * size).real()));
+      return values;
+    };
+    const auto some = [&](std::int64_t count) {
+      operand made{std::vector<double>(std::size_t(count)), place(count * size)};
+      for (double &each : made.values) each = random_.real();
+      return made;
+    };
+    const std::vector<std::uint8_t> nan(scratch_bytes, 0xff);
+    require_ok(sg_copy(context_, on_device_.scratch, nan.data(), nan.size(), nullptr), "sg_copy");
+    const std::int64_t tokens = steps * batch;
+    operand x = some(tokens * in), w_ih = some(gates * in), w_hh = some(gates * hidden), dy = some(tokens * hidden);
+    operand *const variables[] = {&x, &w_ih, &w_hh};
+    send(dy, dy.values);
+    char *const y = place(tokens * hidden * size), *const dx = place(tokens * in * size);
+    char *const dw_ih = place(gates * in * size), *const dw_hh = place(gates * hidden * size);
+    const auto sequence = [&](void *at, std::int64_t width) { return sg_sequence{at, batch * width, width}; };
+    sg_recurrent_desc layer = SG_RECURRENT_DESC_INIT;
+    layer.cell = lstm ? SG_CELL_LSTM : SG_CELL_GRU, layer.dtype = type, layer.reverse = random_.below(2);
+    layer.steps = steps, layer.batch = batch, layer.in = in, layer.hidden = hidden;
+    layer.x = sequence(x.at, in), layer.y = sequence(y, hidden), layer.w_ih = w_ih.at, layer.w_hh = w_hh.at;
+    layer.reserve = free;
+    std::vector<std::vector<double>> directions;
+    for (operand *each : variables) {
+      directions.emplace_back();
+      for (std::size_t i = 0; i < each->values.size(); ++i) directions.back().push_back(random_.real());
+    }
+    // The sum of Y times dY at a distance in that direction.
+    const auto loss = [&](double distance) {
+      for (std::size_t v = 0; v < std::size(variables); ++v) {
+        std::vector<double> values = variables[v]->values;
+        for (std::size_t i = 0; i < values.size(); ++i) values[i] += distance * directions[v][i];
+        send(*variables[v], values);
+      }
+      require_ok(sg_recurrent(context_, &layer, nullptr), "sg_recurrent");
+      const std::vector<double> seen = values_at(y, tokens * hidden);
+      double sum = 0;
+      for (std::size_t i = 0; i < seen.size(); ++i) sum += seen[i] * dy.values[i];
+      return sum;
+    };
+    const double h = 1e-5, difference = type == SG_DTYPE_F64 ? (loss(h) - loss(-h)) / (2 * h) : 0;
+    loss(0);
+    sg_recurrent_backward_desc desc = SG_RECURRENT_BACKWARD_DESC_INIT;
+    desc.cell = layer.cell, desc.dtype = desc.gradient_dtype = type, desc.reverse = layer.reverse;
+    desc.steps = steps, desc.batch = batch, desc.in = in, desc.hidden = hidden;
+    desc.x = layer.x, desc.y = layer.y, desc.w_ih = layer.w_ih, desc.w_hh = layer.w_hh, desc.reserve = layer.reserve;
+    desc.dy = sequence(dy.at, hidden), desc.dx = sequence(dx, in), desc.dw_ih = dw_ih, desc.dw_hh = dw_hh;
+    require_ok(sg_recurrent_backward(context_, &desc, nullptr), "sg_recurrent_backward");
+    const std::vector<double> results[] = {values_at(dx, tokens * in), values_at(dw_ih, gates * in),
+                                           values_at(dw_hh, gates * hidden)};
+    double along = 0, total = 0;
+    for (std::size_t v = 0; v < std::size(results); ++v)
+      for (std::size_t i = 0; i < results[v].size(); ++i) {
+        along += results[v][i] * directions[v][i], total += std::fabs(results[v][i]);
+        if (!std::isfinite(results[v][i]) || (results[v][i] != 0 && (hidden == 0 || tokens == 0)))
+          stop("gradient " + std::to_string(v) + " of a recurrent layer is " + std::to_string(results[v][i]));
+      }
+    if (type == SG_DTYPE_F64 && !(std::fabs(along - difference) <= 1e-6 * (1 + total)))
+      stop("the derivative of a recurrent layer is " + std::to_string(along) + " instead of " +
+           std::to_string(difference));
+  }
+
   void attention() {
-    const std::int64_t kv_heads = 1 + random_.below(3), heads = kv_heads * (1 + random_.below(2));
-    const std::int64_t width = 1 + random_.below(int(side / heads)), queries = 1 + random_.below(side);
-    const std::int64_t keys = 1 + random_.below(side);
-    const part q = any_part(queries, heads * width, SG_LAYOUT_ROW_MAJOR),
-               k = any_part(keys, kv_heads * width, SG_LAYOUT_ROW_MAJOR),
-               v = any_part(keys, kv_heads * width, SG_LAYOUT_ROW_MAJOR),
-               o = any_part(queries, heads * width, SG_LAYOUT_ROW_MAJOR);
+    const std::int64_t kv_heads = 1 + random_.below(3), heads = kv_heads * upto(2);
+    const std::int64_t width = upto(side / std::max(heads, kv_heads)), queries = upto(side);
+    const std::int64_t keys = upto(side);
+    const part q = any_heads(queries, heads, width), k = any_heads(keys, kv_heads, width),
+               v = any_heads(keys, kv_heads, width), o = any_heads(queries, heads, width);
     if (!is_small(q) || !is_small(k)) return;
-    const auto heads_of = [&](const part &p) { return sg_heads{data_[p.matrix] + p.start, 0, width, side}; };
     sg_attention_desc desc = SG_ATTENTION_DESC_INIT;
     desc.q = heads_of(q), desc.k = heads_of(k), desc.v = heads_of(v), desc.o = heads_of(o);
     desc.dtype = SG_DTYPE_F64, desc.heads = heads, desc.kv_heads = kv_heads, desc.queries = queries, desc.keys = keys;
     desc.width = desc.value_width = width;
     if (random_.below(2)) desc.mask = SG_MASK_CAUSAL, desc.mask_offset = random_.below(20) - 10;
     if (random_.below(2)) desc.workspace = std::uint64_t(600 + random_.below(8000));
+    if (!begins({q, k, v}, {o})) return;
     note("attention", o);
     const bool overlaps = share(q, o) || share(k, o) || share(v, o);
-    if (!accepted(sg_attention_async(context_, &desc, &submit_, nullptr), overlaps)) return;
+    if (!accepted(sg_attention_async(context_, &desc, &submit_, handle()), overlaps)) return;
     std::vector<double> weights(static_cast<std::size_t>(keys));
     for (std::int64_t h = 0; h < heads; ++h)
       for (std::int64_t i = 0; i < queries; ++i) {
@@ -601,10 +856,10 @@ class chain {
 
   // An image is a row of a part; filters and biases are rows of their own.
   void conv() {
-    const auto upto = [this](std::int64_t n) { return 1 + std::int64_t(random_.below(int(n))); };
-    const std::int64_t images = upto(8), groups = upto(2), inputs = upto(2), outputs = upto(2), kernel = upto(3);
-    const std::int64_t channels = groups * inputs, filters = groups * outputs, pad = random_.below(2), step = upto(2);
-    const std::int64_t rows = std::max(kernel, upto(4)), cols = std::max(kernel, upto(3));
+    const auto some = [this](std::int64_t n) { return 1 + std::int64_t(random_.below(int(n))); };
+    const std::int64_t images = upto(8), groups = some(2), inputs = upto(2), outputs = upto(2), kernel = some(3);
+    const std::int64_t channels = groups * inputs, filters = groups * outputs, pad = random_.below(2), step = some(2);
+    const std::int64_t rows = std::max(kernel, some(4)), cols = std::max(kernel, some(3));
     const std::int64_t out_h = (rows + 2 * pad - kernel) / step + 1, out_w = (cols + 2 * pad - kernel) / step + 1;
     const std::int64_t of_x = channels * rows * cols, of_y = filters * out_h * out_w;
     const std::int64_t of_w = filters * inputs * kernel * kernel;
@@ -660,7 +915,10 @@ class chain {
     desc.accumulate = random_.below(2);
     note("gradients of a convolution", dx);
     bool overlaps = share(dx, dw);
-    for (const part *read : {&x, &y, &w}) overlaps = overlaps || share(*read, dx) || share(*read, dw);
+    for (const part *read : {&x, &y, &w}) {
+      if (read == &x ? of_w == 0 : read == &w && images * of_x == 0) continue;  // the result that needs it is empty
+      overlaps = overlaps || share(*read, dx) || share(*read, dw);
+    }
     if (!accepted(sg_conv2d_backward_async(context_, &desc, &submit_, nullptr), overlaps)) return;
     std::vector<double> of_images(static_cast<std::size_t>(images * of_x)), of_filters = read(dw);
     if (!desc.accumulate) of_filters.assign(of_filters.size(), 0);
@@ -684,6 +942,13 @@ class chain {
   std::list<std::vector<std::int8_t>> sent_;  // sources of copies in flight
   sg_submit submit_ = SG_SUBMIT_INIT;
   std::string log_;
+  const bool fails_;
+  bool may_fail_ = false, fails_now_ = false;
+  job failure_;
+  sg_job *after_ = nullptr;  // the same
+  std::list<unwritten> unwritten_;
+  std::vector<submitted> jobs_;
+  std::vector<bool> written_;  // by the operation that is being submitted
 };
 
 int run_all(const char *device, double seconds, std::uint64_t seed) {
@@ -707,14 +972,18 @@ int run_all(const char *device, double seconds, std::uint64_t seed) {
   for (double *&each : on_device.of_f64) each = static_cast<double *>(allocate(elements * sizeof(double)));
   on_device.of_f32 = static_cast<float *>(allocate(elements * sizeof(float)));
   on_device.codes = static_cast<std::int8_t *>(allocate(elements));
+  on_device.written_by_failure = allocate(8);
+  on_device.scratch = allocate(scratch_bytes);
+  const bool calls_functions = std::strncmp(device, "cuda", 4) != 0;  // on the host: not on a GPU
   const auto begin = std::chrono::steady_clock::now();
   long chains = 0;
   do {
     current_seed = seed;
-    chain(context, streams, on_device, seed++).run();
+    chain(context, streams, on_device, calls_functions, seed++).run();
     ++chains;
   } while (std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count() < seconds);
   std::printf("%ld chains\n", chains);
+  drawn.print();
   for (sg_buffer *each : buffers) sg_buffer_release(each);
   for (sg_stream *each : streams) sg_stream_release(each);
   sg_context_release(context);

@@ -18,6 +18,7 @@
 #include "isolate.hpp"
 #include "program.hpp"
 #include "run.hpp"
+#include "shares.hpp"
 
 namespace sg_test::random_tests {
 
@@ -31,7 +32,7 @@ struct settings {
   std::string device = "cpu";
   double seconds = 10;
   std::uint64_t seed = 0, count = 0;  // 0: until the time is over
-  bool has_seed = false, isolated = false, prints = false;
+  bool has_seed = false, isolated = false, prints = false, shrinks = true;
 };
 
 // Progress of the testing process; shared with the process that watches it.
@@ -42,14 +43,16 @@ struct progress {
 constexpr int found_a_fault = 3;
 
 [[noreturn]] void usage() {
-  std::fprintf(stderr,
-               "usage: random_test [--device NAME] [--seconds N] [--count N] [--seed N] [--isolated] [--program]\n"
-               "  --device    cpu, sim:h200, cuda:0, ...\n"
-               "  --seconds   how long; SG_SOAK=1 makes it 60 times as long\n"
-               "  --count     how many tests, whatever time that takes\n"
-               "  --seed      of the first test; the next one has the next number\n"
-               "  --isolated  the one test of the seed, in a process of its own; made smaller if it fails\n"
-               "  --program   prints the test of the seed as a program\n");
+  std::fprintf(
+      stderr,
+      "usage: random_test [--device NAME] [--seconds N] [--count N] [--seed N] [--isolated] [--as-drawn] [--program]\n"
+      "  --device    cpu, sim:h200, cuda:0, ...\n"
+      "  --seconds   how long; SG_SOAK=1 makes it 60 times as long\n"
+      "  --count     how many tests, whatever time that takes\n"
+      "  --seed      of the first test; the next one has the next number\n"
+      "  --isolated  the one test of the seed, in a process of its own; made smaller if it fails\n"
+      "  --as-drawn  a test that fails is neither made smaller nor printed as a program\n"
+      "  --program   prints the test of the seed as a program\n");
   std::exit(2);
 }
 
@@ -68,6 +71,8 @@ settings settings_of(int count, char **arguments) {
       s.seed = std::strtoull(value(), nullptr, 10), s.has_seed = true;
     else if (name == "--isolated")
       s.isolated = true;
+    else if (name == "--as-drawn")
+      s.shrinks = false;
     else if (name == "--program")
       s.prints = true;
     else
@@ -107,9 +112,24 @@ int in_isolation(const settings &s) {
   return 1;
 }
 
+void count(const test_case &t, shares &drawn) {
+  drawn.note("untracked runs of graphs", t.untracked_run);
+  for (const step_case &s : t.steps) {
+    if (s.is_copy) continue;
+    const gemm_case &p = s.gemm;
+    const auto skewed = [&](const operand_case &x) { return p.complex() && x.half_an_element_on; };
+    drawn.note("empty extents", p.m == 0 || p.n == 0 || p.k == 0);
+    drawn.note("offsets of one component", skewed(p.a) || skewed(p.b) || skewed(p.c) || (p.has_bias && skewed(p.bias)));
+    drawn.note("cancelling bias", p.bias_cancels);
+    drawn.note("foreign memory", p.reads_foreign());
+    drawn.note("results of earlier steps", p.a_from >= 0);
+  }
+}
+
 int search(const settings &s, progress &at) {
   bench checked(s.device.c_str(), true), unchecked(s.device.c_str(), false);
   refusals refused;
+  shares drawn;
   const auto begin = clock::now();
   const auto seconds = [&] { return std::chrono::duration<double>(clock::now() - begin).count(); };
   std::uint64_t done = 0;
@@ -117,6 +137,7 @@ int search(const settings &s, progress &at) {
     const std::uint64_t seed = s.seed + done;
     at.seed = seed;
     const test_case t = draw(seed);
+    count(t, drawn);
     const auto wrong = run(t.check_hazards ? checked : unchecked, t, refused);
     if (!wrong) continue;
     std::fprintf(stderr, "\n%s\n", text_of(*wrong).c_str());
@@ -125,6 +146,7 @@ int search(const settings &s, progress &at) {
   std::printf("%llu tests in %.1f s", static_cast<unsigned long long>(done), seconds());
   for (const auto &[why, times] : refused) std::printf("; refused, %s: %ld", why.c_str(), times);
   std::printf("\n");
+  drawn.print();
   return 0;
 }
 
@@ -168,7 +190,7 @@ int watch(settings s) {
                s.device.c_str(), static_cast<unsigned long long>(at.seed - s.seed),
                static_cast<unsigned long long>(s.seed), ending.c_str());
   s.seed = at.seed;
-  return in_isolation(s);
+  return s.shrinks ? in_isolation(s) : 1;
 }
 
 // The program expects the element to have the value seen in the test.

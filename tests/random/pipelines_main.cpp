@@ -2,7 +2,8 @@
 // Random pipelines: stages of GEMMs, functions of elements, copies, custom operations and functions, with weights of
 // every place and kind of memory, batches of every kind of memory, cancelled and failing batches, and memory of the
 // application's that batches change; one pipeline, or two on threads of their own. Each result is that of the stages
-// one after the other, exactly. usage: random_pipelines_test --device NAME --seconds N [--seed N]
+// one after the other, exactly. Stages that leave bytes of their output unwritten, always or at one batch, are refused.
+// usage: random_pipelines_test --device NAME --seconds N [--seed N]
 #include <streamgemm/streamgemm.h>
 
 #include <algorithm>
@@ -18,6 +19,8 @@
 #include <vector>
 
 #include "arguments.hpp"
+#include "foreign.hpp"
+#include "shares.hpp"
 #include "support/owned.hpp"
 
 namespace sg_test {
@@ -28,6 +31,9 @@ using pipeline = owned<sg_pipeline, sg_pipeline_release>;
 
 // A batch whose first value is this one fails in the stages that check it; all others are integers.
 constexpr double failing_value = 0.5;
+
+shares drawn;
+foreign_memory foreign;
 
 class random_pipeline {
  public:
@@ -49,6 +55,7 @@ class random_pipeline {
     sg_pipeline_info info = SG_PIPELINE_INFO_INIT;
     const sg_status prepared = sg_pipeline_prepare(made_, &info);
     if (is_limited && prepared == SG_STATUS_OUT_OF_MEMORY) return;
+    if (leaves_output()) return require_refused(prepared, "sg_pipeline_prepare");
     require_ok(prepared, "sg_pipeline_prepare");
     require(!is_limited || info.device_bytes <= options.memory_limit, "a pipeline within its limit");
     push_all(below(14));
@@ -94,6 +101,13 @@ class random_pipeline {
   }
   void require(bool holds, const char *what) const {
     if (!holds) stop(what);
+  }
+  // Some bytes of a stage's output were left.
+  void require_refused(sg_status status, const char *what) const {
+    const char *const message = sg_last_error_message();
+    const bool says_why = std::strstr(message, "none writes byte") || std::strstr(message, "has no operation");
+    if (status != SG_STATUS_INVALID_ARGUMENT || !says_why)
+      stop(std::string(what) + " of a stage that leaves some of its output: " + sg_status_name(status));
   }
   void require_ok(sg_status status, const char *what) const {
     if (status != SG_STATUS_OK) stop(std::string(what) + ": " + sg_status_name(status));
@@ -153,19 +167,29 @@ class random_pipeline {
     const random_pipeline *of;
     std::int64_t in, out;
     bool has_bias, has_activation, varies, through_workspace;
-    void record(const sg_stage &stage, sg_graph *graph) const {
+    enum class left { none, all, rows, cols, all_but_workspace } leaves;
+    int leaves_at;         // -1: when it is recorded, or called by sg_pipeline_prepare; otherwise at this batch's call
+    int calls = 0;         // for batches
+    bool is_left = false;  // the latest call left some of its output
+    void record(const sg_stage &stage, sg_graph *graph) {
       sg_submit submit = SG_SUBMIT_INIT;
       submit.graph = graph;
       const void *x = stage.input;
+      is_left = leaves != left::none && leaves_at == (stage.batch < 0 || !varies ? -1 : calls++);
+      if (is_left && leaves == left::all) return;
       if (through_workspace) {
         of->require_ok(sg_copy_async(of->context_, stage.workspace, x, of->bytes_of(in), &submit, nullptr),
                        "sg_copy_async");
         x = stage.workspace;
       }
+      if (is_left && leaves == left::all_but_workspace) return;
+      const std::int64_t rows = of->rows_ - (is_left && leaves == left::rows);
+      const std::int64_t cols = out - (is_left && leaves == left::cols);
       sg_gemm_desc desc = SG_GEMM_DESC_INIT;
-      desc.a = of->matrix(x, of->rows_, in);
-      desc.b = of->matrix(stage.weights[0], in, out);
-      desc.c = of->matrix(stage.output, of->rows_, out);
+      desc.a = of->matrix(x, rows, in);
+      desc.b = of->matrix(stage.weights[0], in, cols);
+      desc.c = of->matrix(stage.output, rows, cols);
+      desc.b.ld = desc.c.ld = out;
       desc.alpha.re = varies ? double(1 + (stage.batch < 0 ? 0 : stage.batch) % 3) : 1;
       if (has_bias) desc.bias = stage.weights[1];
       if (has_activation) desc.activation = SG_ACTIVATION_RELU;
@@ -173,8 +197,12 @@ class random_pipeline {
     }
   };
   static sg_status record_layer(const sg_stage *stage, void *user) {
-    static_cast<const layer *>(user)->record(*stage, stage->graph);
+    static_cast<layer *>(user)->record(*stage, stage->graph);
     return SG_STATUS_OK;
+  }
+
+  bool leaves_output() const {
+    return std::any_of(layers_.begin(), layers_.end(), [](const auto &each) { return each->is_left; });
   }
 
   void add_stage() {
@@ -237,20 +265,26 @@ class random_pipeline {
   }
 
   void add_layer(std::int64_t in, std::int64_t out) {
-    layers_.push_back(
-        std::make_unique<layer>(layer{this, in, out, below(2) == 0, below(2) == 0, below(3) == 0, below(3) == 0}));
-    const layer &own = *layers_.back();
+    layers_.push_back(std::make_unique<layer>(
+        layer{this, in, out, below(2) == 0, below(2) == 0, below(3) == 0, below(3) == 0, layer::left::none, -1}));
+    layer &own = *layers_.back();
+    if (drawn.note("layers that leave output", below(16) == 0))
+      own.leaves = layer::left(1 + below(own.through_workspace ? 4 : 3));
+    if (drawn.note("layers that are functions", own.varies)) own.leaves_at = below(6) - 1;
     widths_.push_back(out);
-    const int memory = below(3);
     sg_stage_desc desc = SG_STAGE_DESC_INIT;
     desc.output_bytes = bytes_of(out);
     desc.workspace_bytes = own.through_workspace ? bytes_of(in) : 0;
     desc.place = static_cast<sg_weights_place>(below(3));
     const doubles w = integers(in * out), bias = integers(out);
     sg_weight weights[2];
+    log_ += "layer " + std::to_string(in) + " -> " + std::to_string(out) + ", weights in memory";
     for (int i = 0; i < 2; ++i) {
       weights_.push_back(std::make_unique<placed>());
-      place(*weights_.back(), i == 0 ? w : bias, memory);
+      const int memory = below(3);
+      drawn.note("weights in device memory", memory == 2);
+      log_ += " " + std::to_string(memory);
+      place(*weights_.back(), i == 0 ? w : bias, memory, drawn.note("weights at 8 mod 16", below(3) == 0));
       weights[i] = {weights_.back()->data, (i == 0 ? w : bias).size() * sizeof(double)};
     }
     desc.weights = weights;
@@ -259,9 +293,8 @@ class random_pipeline {
       desc.function = record_layer;
       desc.user = layers_.back().get();
     }
-    log_ += "layer " + std::to_string(in) + " -> " + std::to_string(out) + ", weights in memory " +
-            std::to_string(memory) + ", place " + std::to_string(int{desc.place}) + (own.varies ? ", a function" : "") +
-            "\n";
+    log_ += ", place " + std::to_string(int{desc.place}) + (own.varies ? ", a function" : "") + ", leaves " +
+            std::to_string(int(own.leaves)) + " at " + std::to_string(own.leaves_at) + "\n";
     sg_stage stage = SG_STAGE_INIT;
     require_ok(sg_pipeline_add_stage(made_, &desc, &stage), "sg_pipeline_add_stage");
     if (!own.varies) own.record(stage, stage.graph);
@@ -295,20 +328,34 @@ class random_pipeline {
       batches.push_back(std::make_unique<batch>());
       batch &each = *batches.back();
       doubles x = integers(rows_ * widths_[0]);
-      if (may_end_early && first_custom_ == 0 && below(6) == 0) {
+      if (may_end_early && first_custom_ == 0 && drawn.note("failing batches", below(6) == 0)) {
         each.fails = true;
         x[0] = failing_value;
       }
       place(each.input, x, below(3), below(3) == 0);
       place(each.output, doubles(static_cast<std::size_t>(rows_ * widths_.back()), -9), below(3), below(3) == 0);
-      each.wanted = x;
-      for (const effect &stage : effects_) each.wanted = stage(each.wanted, number);
-      ++number;
       sg_submit submit = SG_SUBMIT_INIT;
       submit.priority = below(3) - 1;
-      require_ok(sg_pipeline_push_async(made_, each.input.data, each.output.data, &submit, each.handle.out()),
-                 "sg_pipeline_push_async");
-      if (may_end_early && below(8) == 0) {
+      if (drawn.note("batches of foreign memory", below(16) == 0)) {
+        const bool is_input = below(2) == 0;
+        const sg_status status = sg_pipeline_push_async(made_, is_input ? foreign.data() : each.input.data,
+                                                        is_input ? each.output.data : foreign.data(), &submit, nullptr);
+        if (!foreign_memory::is_refusal(status))
+          stop(std::string("a batch of foreign memory: ") + sg_status_name(status));
+      }
+      const sg_status pushed =
+          sg_pipeline_push_async(made_, each.input.data, each.output.data, &submit, each.handle.out());
+      if (drawn.note("refused batches", leaves_output())) {
+        require_refused(pushed, "sg_pipeline_push_async");
+        for (const auto &stage : layers_) stage->is_left = false;
+        batches.pop_back();
+        continue;
+      }
+      require_ok(pushed, "sg_pipeline_push_async");
+      each.wanted = std::move(x);
+      for (const effect &stage : effects_) each.wanted = stage(each.wanted, number);
+      ++number;
+      if (may_end_early && drawn.note("cancelled batches", below(8) == 0)) {
         const std::size_t at = std::size_t(below(int(batches.size())));
         if (sg_job_cancel(batches[at]->handle) == SG_STATUS_OK) batches[at]->is_cancelled = true;
       }
@@ -359,6 +406,7 @@ int run_all(const char *device, double seconds, std::uint64_t seed) {
     return 1;
   }
   const bool calls_functions = std::strncmp(device, "cuda", 4) != 0;
+  if (!foreign.data()) return 1;  // before threads ask for it
   const auto begin = std::chrono::steady_clock::now();
   long pipelines = 0;
   do {
@@ -374,6 +422,7 @@ int run_all(const char *device, double seconds, std::uint64_t seed) {
     ++seed;
   } while (std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count() < seconds);
   std::printf("%ld pipelines\n", pipelines);
+  drawn.print();
   return 0;
 }
 

@@ -39,6 +39,10 @@ void placed_operand::fill(const gemm_case &p, int which) {
   });
 }
 
+void placed_operand::set(const element_value &element) {
+  store(type_, block_.image + element.at * sg_dtype_size(type_), element.value);
+}
+
 void placed_operand::make_nan(std::uint32_t choice) {
   if (!extent_.runs || !extent_.width || !extent_.items) return;
   const std::int64_t item = choice % extent_.items, i = (choice >> 8) % extent_.rows, j = (choice >> 16) % extent_.cols;
@@ -81,6 +85,8 @@ placed_gemm::placed_gemm(arena &memory, const gemm_case &p, const placed_operand
   if (!p.b_is_a) own_b_.fill(p, 1);
   if (!p.beta_zero()) c.fill(p, 2);
   if (p.has_bias) bias_.fill(p, 3);
+  if (p.has_bias && p.bias_cancels)
+    for (const element_value &each : cancelling_bias(p)) bias_.set(each);
   if (p.nan_in == 1 && !a_) own_a_.make_nan(p.seed);
   if (p.nan_in == 2 && !p.b_is_a) own_b_.make_nan(p.seed);
   if (p.nan_in == 3 && !p.beta_zero()) c.make_nan(p.seed);

@@ -7,6 +7,7 @@
 
 #include "arena.hpp"
 #include "case.hpp"
+#include "data.hpp"
 #include "reference.hpp"
 
 namespace sg_test::random_tests {
@@ -18,6 +19,7 @@ class placed_operand {
 
   // Gives every element of the footprint its value (data.hpp).
   void fill(const gemm_case &p, int which);
+  void set(const element_value &element);
   void make_nan(std::uint32_t choice);
   void remember() { before_.assign(block_.image, block_.image + block_.size); }
 

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The random tester detects a planted defect of the library in time, and prints a program that shows it.
-planted_test.py RANDOM-TEST INCLUDE LIBRARY DEFECTIVE-LIBRARY DEVICE SECONDS C-COMPILER..."""
+"""A random tester finds the planted defect SG_PLANTED in time, with three fresh seeds; with SG_PLANTED_PROGRAM=1 it
+prints a program, which fails with the defect alone. The defect is in the library SG_PLANTED_LIBRARY, or in the plugin SG_PLANTED_PLUGIN.
+planted_test.py TESTER DEVICE SECONDS INCLUDE LIBRARY C-COMPILER..."""
 import os
 import pathlib
 import subprocess
@@ -11,23 +12,48 @@ import time
 
 from programs_test import compiled
 
+SEEDS = 3
+
+
+def with_defect():
+    changed = {"SG_SOAK": "0"}
+    if "SG_PLANTED_LIBRARY" in os.environ:
+        changed["LD_PRELOAD"] = os.environ["SG_PLANTED_LIBRARY"]
+    if "SG_PLANTED_PLUGIN" in os.environ:
+        changed["SG_PLUGIN_PATH"] = os.environ["SG_PLANTED_PLUGIN"]
+    return {**os.environ, **changed}
+
+
+def check_program(text, include, library, compiler):
+    with tempfile.TemporaryDirectory() as folder:
+        made = compiled(text, pathlib.Path(folder), include, library, compiler)
+        sound, broken = (subprocess.run([made], env=environment, stdout=subprocess.DEVNULL, timeout=120).returncode
+                         for environment in (os.environ, with_defect()))
+    print(f"its program ends with {broken}, and with {sound} where there is no defect")
+    if sound != 0 or broken == 0:
+        sys.exit(f"the program does not show the defect:\n{text}")
+
 
 def main():
-    tester, include, library, defective, device, seconds, *compiler = sys.argv[1:]
-    preloaded = {**os.environ, "LD_PRELOAD": defective, "SG_SOAK": "0"}
-    begin = time.monotonic()
-    run = subprocess.run([tester, "--device", device, "--seconds", seconds], env=preloaded, capture_output=True, text=True)
-    if run.returncode != 1 or "#include" not in run.stderr:
-        sys.exit(f"the tester does not see the defect within {seconds} s:\n{run.stdout}{run.stderr}")
-    program = run.stderr[run.stderr.index("#include"):]
-    with tempfile.TemporaryDirectory() as folder:
-        made = compiled(program, pathlib.Path(folder), include, library, compiler)
-        sound, broken = (subprocess.run([made], env=environment, stdout=subprocess.DEVNULL, timeout=120).returncode
-                         for environment in (os.environ, preloaded))
-    print(f"seen and made small in {time.monotonic() - begin:.1f} s; its program ends with {broken}, and with {sound} where "
-          f"there is no defect\n{run.stdout}{run.stderr}")
-    return 0 if (sound, broken) == (0, 1) else 1
+    tester, device, seconds, include, library, *compiler = sys.argv[1:]
+    sound = subprocess.run([tester, "--device", device, "--seconds", "1"], env={**with_defect(), "SG_PLANTED": ""},
+                           capture_output=True, text=True)
+    if sound.returncode != 0:
+        sys.exit(f"a fault without the defect:\n{sound.stdout}{sound.stderr}")
+    prints_program = os.environ.get("SG_PLANTED_PROGRAM") == "1"
+    is_of_gemms = pathlib.Path(tester).name == "random_test"
+    for seeds_left in reversed(range(SEEDS)):
+        begin = time.monotonic()
+        seed = int.from_bytes(os.urandom(6), "little")
+        as_drawn = ["--as-drawn"] if is_of_gemms and (seeds_left or not prints_program) else []
+        run = subprocess.run([tester, "--device", device, "--seconds", seconds, "--seed", str(seed), *as_drawn],
+                             env=with_defect(), capture_output=True, text=True)
+        if run.returncode == 0:
+            sys.exit(f"seed {seed}: not found within {seconds} s:\n{run.stdout}{run.stderr}")
+        print(f"seed {seed}: found in {time.monotonic() - begin:.1f} s\n{run.stdout}{run.stderr[:600]}")
+    if prints_program:
+        check_program(run.stderr[run.stderr.index("#include"):], include, library, compiler)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

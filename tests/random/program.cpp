@@ -9,6 +9,7 @@
 #include <map>
 
 #include "data.hpp"
+#include "foreign.hpp"
 
 namespace sg_test::random_tests {
 
@@ -72,8 +73,8 @@ class writer {
           "  char *p = mmap(0, pages + 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);\n"
           "  mprotect(p + pages, 4096, PROT_NONE);\n"
           "  return p + pages - n;\n}");
-    line("int main(void) {\n  sg_context_options o = SG_CONTEXT_OPTIONS_INIT; o.device = \"%s\";%s", device_.c_str(),
-         t_.check_hazards ? " o.flags = SG_CONTEXT_CHECK_HAZARDS;" : "");
+    line("static int failed;\nint main(void) {\n  sg_context_options o = SG_CONTEXT_OPTIONS_INIT; o.device = \"%s\";%s",
+         device_.c_str(), t_.check_hazards ? " o.flags = SG_CONTEXT_CHECK_HAZARDS;" : "");
     line("  sg_context *x; if (sg_context_create(&o, &x)) return puts(sg_last_error_message()), 2;");
     for (std::size_t i = 0; i < t_.steps.size(); ++i) {
       step_ = static_cast<int>(i);
@@ -163,11 +164,27 @@ class writer {
                        long_long{size});
     }
     line("%s", text.c_str());
+    if (which == 3 && p.bias_cancels)
+      for (const element_value &each : cancelling_bias(p))
+        if (p.nan_in != 4 || p.seed % e.items != 0 || each.at != e.at(0, (p.seed >> 8) % e.rows, 0))
+          line("  bias%d[%lld] = %s;", step_, long_long{each.at}, value_text(type, each.value).c_str());
     upload(c_type(type), name, x, e.elements * size, before);
     if (e.form != item_form::pointers) return;
     line("  void *p_%s%d[%lld]; for (int i = 0; i < %lld; i++) p_%s%d[i] = %s%s%d + %lld + (%lld - i) * %lld;", name,
          step_, long_long{e.items}, long_long{e.items}, name, step_, at(x), name, step_, long_long{e.offset * n},
          long_long{e.items - 1}, long_long{e.stride * n});
+  }
+
+  // A call with an operand in memory of another context is refused.
+  void foreign_call(const gemm_case &p) {
+    static const char *const fields[] = {"", "a.data", "b.data", "c.data", "bias"};
+    if (!p.reads_foreign()) return;
+    line(
+        "  { sg_context *y; sg_buffer *u; sg_gemm_desc f = d%d; o.device = \"sim:h200\"; sg_context_create(&o, &y);\n"
+        "    sg_buffer_create(y, %zu, &u); sg_buffer_data(u, (void **)&f.%s);\n"
+        "    if (sg_gemm_async(x, &f, 0, 0) != SG_STATUS_INVALID_ARGUMENT) return puts(\"foreign memory is used\"), 1; "
+        "}",
+        step_, foreign_memory::bytes, fields[p.foreign]);
   }
 
   static const char *at(const operand_case &x) { return x.where == memory::device ? "d_" : ""; }
@@ -216,6 +233,7 @@ class writer {
       line("  d%d.bias = %sbias%d + %lld; d%d.bias_shape = %d; d%d.stride_bias = %lld;", step_, at(p.bias), step_,
            long_long{bias.offset * (p.complex() ? 2 : 1)}, step_, p.bias_shape, step_,
            p.batch > 1 ? long_long{bias.given_stride()} : 0);
+    foreign_call(p);
   }
 
   void copy_operands(const copy_case &c) {
@@ -261,7 +279,7 @@ class writer {
       const bool has_options = !(t_.steps[0].options == sg_plan_options(SG_PLAN_OPTIONS_INIT));
       if (has_options) line("  sg_submit s0 = SG_SUBMIT_INIT;");
       if (has_options) options(t_.steps[0]);
-      return line("  if (sg_gemm(x, &d0, %s)) puts(sg_last_error_message());", has_options ? "&s0" : "0");
+      return line("  if (sg_gemm(x, &d0, %s)) puts(sg_last_error_message()), failed = 1;", has_options ? "&s0" : "0");
     }
     streams();
     line("  sg_job *j[%zu] = {0};%s", t_.steps.size(),
@@ -286,18 +304,19 @@ class writer {
       if (s.is_copy)
         line(
             "  if (sg_copy_2d_async(x, %sdst%d + %lld, %lld, %ssrc%d + %lld, %lld, %lld, %lld, &s%d, %s)) "
-            "puts(sg_last_error_message());",
+            "puts(sg_last_error_message()), failed = 1;",
             at(s.copy.dst), step_, long_long{s.copy.dst.offset}, long_long{s.copy.width + s.copy.dst_gap},
             at(s.copy.src), step_, long_long{s.copy.src.offset}, long_long{s.copy.width + s.copy.src_gap},
             long_long{s.copy.width}, long_long{s.copy.height}, step_, out);
       else if (s.call == call_form::plan)
         line(
-            "  sg_plan *l%d = 0; if (sg_plan_create(x, &d%d, s%d.plan, &l%d)) puts(sg_last_error_message()); s%d.plan "
+            "  sg_plan *l%d = 0; if (sg_plan_create(x, &d%d, s%d.plan, &l%d)) puts(sg_last_error_message()), failed = "
+            "1; s%d.plan "
             "= 0;\n"
-            "  if (sg_plan_run_async(l%d, &d%d, &s%d, %s)) puts(sg_last_error_message());",
+            "  if (sg_plan_run_async(l%d, &d%d, &s%d, %s)) puts(sg_last_error_message()), failed = 1;",
             step_, step_, step_, step_, step_, step_, step_, step_, out);
       else
-        line("  if (sg_gemm_async(x, &d%d, &s%d, %s)) puts(sg_last_error_message());", step_, step_, out);
+        line("  if (sg_gemm_async(x, &d%d, &s%d, %s)) puts(sg_last_error_message()), failed = 1;", step_, step_, out);
       if (t_.blocking) line("  sg_job_wait(%s, SG_FOREVER);", j.c_str());
     }
     if (t_.how == way::grouped) {
@@ -305,17 +324,23 @@ class writer {
       for (std::size_t i = 0; i < t_.steps.size(); ++i) all += (i ? ", d" : "d") + std::to_string(i);
       line(
           "  sg_gemm_desc all[] = {%s};\n  if (sg_gemm_grouped_async(x, all, %zu, &s0, j)) "
-          "puts(sg_last_error_message());",
+          "puts(sg_last_error_message()), failed = 1;",
           all.c_str(), t_.steps.size());
     }
+    if (t_.untracked_run) line("  sg_submit s = SG_SUBMIT_INIT; s.flags = SG_SUBMIT_UNTRACKED;");
     for (int run = 0; t_.how == way::graph && run < t_.runs; ++run)
-      line("  if (sg_graph_run_async(g, 0, j)) puts(sg_last_error_message());\n  sg_job_wait(j[0], SG_FOREVER);");
+      line(
+          "  if (sg_graph_run_async(g, %s, j)) puts(sg_last_error_message()), failed = 1;\n  sg_job_wait(j[0], "
+          "SG_FOREVER);",
+          t_.untracked_run ? "&s" : "0");
     line("  sg_context_synchronize(x);%s", repeats ? "\n  }" : "");
   }
 
   void verdict() {
     const bool element = seen_.step >= 0 && seen_.item >= 0;
-    if (!element) return line("  return 0; /* %s */", seen_.what.c_str());
+    if (!element && !seen_.what.empty() && !is_one_call())
+      line("  for (int i = 0; i < %zu; i++) failed |= j[i] && sg_job_wait(j[i], SG_FOREVER);", t_.steps.size());
+    if (!element) return line("  return %s; /* %s */", seen_.what.empty() ? "0" : "failed", seen_.what.c_str());
     const step_case &s = t_.steps[static_cast<std::size_t>(seen_.step)];
     const gemm_case &p = s.gemm;
     const extent_of_operand c = extent_of(p.c, p.m, p.n, p.batch);

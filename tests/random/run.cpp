@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "run.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <initializer_list>
 #include <stdexcept>
 
 #include "data.hpp"
@@ -97,7 +99,13 @@ class running {
     const bool cut = (s.options.split != SG_SPLIT_AUTO || s.options.parts > 0) && !s.is_copy;
     if (status == SG_STATUS_OUT_OF_MEMORY && limited) return "too little memory";
     if (status == SG_STATUS_UNSUPPORTED && cut && message.find("split") != message.npos) return "no such split";
-    if (status == SG_STATUS_UNSUPPORTED && message.find("has no ") != message.npos) return "no such GEMM";
+    const auto is_in = [&](std::initializer_list<sg_dtype> types) {
+      return std::find(types.begin(), types.end(), s.gemm.in) != types.end();
+    };
+    const bool every_device_has_it = is_in({SG_DTYPE_F64, SG_DTYPE_F32, SG_DTYPE_F16, SG_DTYPE_C64, SG_DTYPE_C128});
+    if (status == SG_STATUS_UNSUPPORTED && !s.is_copy && !every_device_has_it &&
+        message.find("has no ") != message.npos)
+      return "no such GEMM";
     // A stream of few compute units takes no plan for more.
     if (status == SG_STATUS_INVALID_ARGUMENT && s.call == call_form::plan &&
         message.find("compute units, and the plan") != message.npos)
@@ -142,6 +150,8 @@ class running {
                                             static_cast<std::uint64_t>(s.copy.height), &submit, out));
     } else {
       const sg_gemm_desc desc = gemms_.at(i)->desc();
+      if (s.gemm.reads_foreign())
+        if ((wrong = refuse_foreign(step, desc, submit))) return wrong;
       if (s.call == call_form::blas)
         wrong = accept(step, "sg_xgemm_async", submit_blas(s.gemm, desc, submit, out));
       else if (s.call == call_form::plan)
@@ -153,6 +163,18 @@ class running {
     if (t_.blocking && handle.get()) wrong = wait(step, handle);
     if (handle.get()) jobs_.push_back(std::move(handle));
     return wrong;
+  }
+
+  std::optional<fault> refuse_foreign(int step, sg_gemm_desc desc, const sg_submit &submit) {
+    const int which = t_.steps[static_cast<std::size_t>(step)].gemm.foreign;
+    void *const theirs = on_.foreign.data();
+    if (which == 4)
+      desc.bias = theirs;
+    else
+      (which == 1 ? desc.a : which == 2 ? desc.b : desc.c).data = theirs;
+    const sg_status status = sg_gemm_async(on_.context, &desc, &submit, nullptr);
+    if (foreign_memory::is_refusal(status)) return {};
+    return failure(step, "sg_gemm_async with memory of another context", status);
   }
 
   sg_status submit_blas(const gemm_case &p, const sg_gemm_desc &d, const sg_submit &submit, sg_job **out) {
@@ -208,7 +230,9 @@ class running {
         if (auto wrong = submit_step(i)) return drained(wrong);
     if (t_.how == way::graph) {
       job handle;
-      if (auto wrong = accept(-1, "sg_graph_run_async", sg_graph_run_async(graph_, nullptr, handle.out())))
+      sg_submit submit = SG_SUBMIT_INIT;
+      if (t_.untracked_run) submit.flags = SG_SUBMIT_UNTRACKED;
+      if (auto wrong = accept(-1, "sg_graph_run_async", sg_graph_run_async(graph_, &submit, handle.out())))
         return wrong;
       jobs_.push_back(std::move(handle));
     }

@@ -8,6 +8,7 @@
 
 #include "arena.hpp"
 #include "case.hpp"
+#include "foreign.hpp"
 #include "reference.hpp"
 
 namespace sg_test::random_tests {
@@ -22,6 +23,7 @@ class bench {
   sg_context *context = nullptr;
   std::unique_ptr<arena> memory;
   std::vector<sg_stream *> streams;  // normal, normal, low, high, and one of few compute units where there is one
+  foreign_memory foreign;
 };
 
 // The number of allowed refusals, by reason.

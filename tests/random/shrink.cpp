@@ -62,6 +62,8 @@ void for_gemm(std::vector<change> &all, std::size_t step) {
     if (!p.beta_zero()) p.beta = {1, 0};
   });
   add([](gemm_case &p) { p.nan_in = 0; });
+  add([](gemm_case &p) { p.foreign = 0; });
+  add([](gemm_case &p) { p.bias_cancels = false; });
   add([](gemm_case &p) { p.b_is_a = false; });
   add([](gemm_case &p) { p.op_a = SG_OP_N; });
   add([](gemm_case &p) { p.op_b = SG_OP_N; });
@@ -130,6 +132,7 @@ std::vector<change> changes_of(const test_case &t) {
   all.push_back([](test_case &x) { x.how = way::jobs; });
   all.push_back([](test_case &x) { x.blocking = x.how == way::jobs; });
   all.push_back([](test_case &x) { x.check_hazards = false; });
+  all.push_back([](test_case &x) { x.untracked_run = false; });
   for (std::size_t i = 0; i < t.steps.size(); ++i) {
     all.push_back([i](test_case &x) { x.steps[i].gemm.a_from = -1; });
     for_step(all, t, i);
@@ -145,9 +148,11 @@ bool blas_fits(const step_case &s) {
 
 // Makes a changed test valid again, or returns that it cannot be.
 bool settle(test_case &t) {
+  t.untracked_run = t.untracked_run && t.how == way::graph;
   for (step_case &s : t.steps) {
     gemm_case &p = s.gemm;
     if (s.is_copy) continue;
+    p.bias_cancels = p.bias_cancels && p.has_bias && !p.complex() && p.out != SG_DTYPE_I32;
     if (p.a_from >= 0) {
       const gemm_case &from = t.steps[static_cast<std::size_t>(p.a_from)].gemm;
       if (from.out != p.in) return false;

@@ -84,7 +84,8 @@ std::vector<bool> unbatched_of(const std::vector<submission> &works, const std::
 // Small GEMMs at the same depth of the dependency graph are one step. Steps are in a valid order of execution.
 std::vector<step> steps_of(const std::vector<submission> &works, bool batches) {
   const auto before = order_of(works);
-  std::vector<std::int32_t> rank(works.size(), 0), step_of(works.size());
+  std::vector<std::int32_t> rank(works.size(), 0);
+  std::vector<std::vector<std::int32_t>> ends(works.size());  // the step of a submission; of a marker those before it
   std::vector<std::int32_t> by_rank(works.size());
   for (std::size_t i = 0; i < works.size(); ++i) {
     by_rank[i] = static_cast<std::int32_t>(i);
@@ -99,8 +100,13 @@ std::vector<step> steps_of(const std::vector<submission> &works, bool batches) {
   std::int32_t present = 0;
   for (const std::int32_t index : by_rank) {
     const auto i = static_cast<std::size_t>(index);
+    const auto add_ends = [&](std::vector<std::int32_t> &to) {
+      for (const std::int32_t j : before[i])
+        for (const std::int32_t each : ends[static_cast<std::size_t>(j)])
+          if (std::find(to.begin(), to.end(), each) == to.end()) to.push_back(each);
+    };
     if (works[i].kind == work_kind::marker) {
-      step_of[i] = -1;
+      add_ends(ends[i]);
       continue;
     }
     if (rank[i] != present) {
@@ -112,15 +118,11 @@ std::vector<step> steps_of(const std::vector<submission> &works, bool batches) {
           const auto first = static_cast<std::size_t>(s.works.front());
           return batches && !unbatched[i] && !unbatched[first] && may_join(works[first], works[i]);
         });
-    step_of[i] = static_cast<std::int32_t>(found - steps.begin());
+    ends[i] = {static_cast<std::int32_t>(found - steps.begin())};
     if (found == steps.end()) steps.emplace_back();
-    step &joined = steps[static_cast<std::size_t>(step_of[i])];
+    step &joined = steps[static_cast<std::size_t>(ends[i].front())];
     joined.works.push_back(index);
-    for (const std::int32_t j : before[i]) {
-      const std::int32_t other = step_of[static_cast<std::size_t>(j)];
-      if (other >= 0 && std::find(joined.before.begin(), joined.before.end(), other) == joined.before.end())
-        joined.before.push_back(other);
-    }
+    add_ends(joined.before);
   }
   return steps;
 }
