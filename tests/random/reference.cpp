@@ -66,6 +66,7 @@ class judge {
                                : p.compute == SG_COMPUTE_F8      ? 0x1p6L
                                                                  : 0x1p16L;
     // The result of an earlier step need not be an integer.
+    size_of_alpha_ = std::fabs(static_cast<long double>(p.alpha.re)) + std::fabs(static_cast<long double>(p.alpha.im));
     exact_below_ = p.data == values::integers && p.a_from < 0 && p.activation != SG_ACTIVATION_GELU ? digits : 0;
   }
 
@@ -86,7 +87,7 @@ class judge {
     // GELU is nowhere steeper than 1.13, and may be wrong by 8 units of its argument.
     const long double all = gelu ? 1.13L * error + 8 * precision_.accumulator * std::fabs(sum) : error;
     bound = precision_.output * std::fabs(exact) + (1 + precision_.output) * all +
-            (static_cast<long double>(p_.k) + 1) * (1 + largest) * precision_.tiny;
+            (static_cast<long double>(p_.k) + 1) * (1 + largest) * (1 + size_of_alpha_) * precision_.tiny;
     if (std::isinf(seen)) return std::fabs(exact) + bound >= precision_.largest && (seen > 0) == (exact > 0);
     return std::fabs(seen - exact) <= bound;
   }
@@ -94,7 +95,7 @@ class judge {
  private:
   const gemm_case &p_;
   const precision precision_;
-  long double gamma_ = 0, exact_below_ = 0;
+  long double gamma_ = 0, exact_below_ = 0, size_of_alpha_ = 0;  // alpha scales what is lost below the normal range
 };
 
 // An operand of one item after op, dense.
