@@ -91,8 +91,12 @@ class Attention(unittest.TestCase):
                     self.assertAlmostEqual((losses[0] - losses[1]) / 2e-6, gradient[index], delta=1e-7)
         packed = np.zeros((2, 6, 2, 5))  # dk and dv of each token
         dk, dv = packed[..., :3].transpose(0, 2, 1, 3), packed[..., 3:].transpose(0, 2, 1, 3)
-        with self.assertRaisesRegex(sg.InvalidArgument, "overlap"):  # heads of a token do not follow each other
-            self.context.attention_backward(q, k, v, d_out, dk=dk, dv=dv)
+        apart = self.context.attention_backward(q, k, v, d_out)
+        self.context.attention_backward(q, k, v, d_out, dk=dk, dv=dv)  # one between the heads of the other
+        np.testing.assert_allclose(dk, apart[1], rtol=1e-12)
+        np.testing.assert_allclose(dv, apart[2], rtol=1e-12)
+        with self.assertRaisesRegex(sg.InvalidArgument, "overlap"):  # an element of both
+            self.context.attention_backward(q, k, v, d_out, dk=dk, dv=packed[..., 2:4].transpose(0, 2, 1, 3))
         dv = np.zeros_like(v)
         result = self.context.attention_backward(q, k, v, d_out, dq=False, dk=False, dv=dv)
         self.assertEqual((None, None), result[:2])
