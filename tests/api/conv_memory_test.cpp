@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // A convolution on the cpu makes the process grow by its workspace and little more, also in the library underneath.
-#include <malloc.h>
-
 #include <fstream>
 #include <string>
 #include <vector>
+
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 
 #include "support/harness.hpp"
 #include "support/sanitizers.hpp"
@@ -31,7 +33,9 @@ class conv_memory : public testing::TestWithParam<shape> {};
 
 TEST_P(conv_memory, is_bounded_by_the_workspace) {
   if (sanitized) GTEST_SKIP() << "a sanitizer keeps freed memory";
+#ifdef __GLIBC__
   mallopt(M_PERTURB, 0);  // meson's MALLOC_PERTURB_ writes memory that nobody uses, which makes it resident
+#endif
   const shape &s = GetParam();
   const std::int64_t pad = s.kernel / 2;
   const std::int64_t in = s.channels * s.size * s.size, out = s.out_channels * s.size * s.size;
