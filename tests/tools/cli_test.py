@@ -240,7 +240,8 @@ class Traces(Program):
         gains = [each["gain_seconds"] for each in said["advice"]]
         self.assertEqual(sorted(gains, reverse=True), gains)
         self.assertLess(gains[0], context["span_seconds"])
-        for each in said["advice"]:
+        by_plan = [each for each in said["advice"] if "tf32" in each["title"] or "device memory" in each["title"]]
+        for each in by_plan:  # a slow machine has other advice beside it, as to have several jobs in flight
             self.assertIn("6 jobs of 4096 x 3072 x 4096, ", each["evidence"])
         text = self.run_program("explain", trace).stdout
         for title in titles:
