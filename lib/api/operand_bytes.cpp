@@ -22,12 +22,17 @@ std::int64_t total_bytes(const operand &o, std::int64_t batch, const char *what)
 
 strided_bytes bytes_of(const operand &o, std::int64_t batch, const void *start) {
   const std::int64_t element = size_of(o.type);
-  return {start, o.rows * element, {{{o.cols, o.ld * element}, {batch, o.item_stride * element}, {}}}};
+  const std::int64_t width = o.rows * element;
+  return {start,
+          width,
+          {{{o.cols, step_bytes(o.ld, element, width)}, {batch, step_bytes(o.item_stride, element, width)}, {}}}};
 }
 
 footprint footprint_of(const operand &o, const operand_address &where) {
   const std::int64_t element = size_of(o.type);
-  return footprint::rectangle(o.pointer_array ? where.items[0] : where.base, o.rows * element, o.cols, o.ld * element);
+  const std::int64_t width = o.rows * element;
+  return footprint::rectangle(o.pointer_array ? where.items[0] : where.base, width, o.cols,
+                              step_bytes(o.ld, element, width));
 }
 
 memory_space space_of(const memory_kinds &kinds, const given_operand &x, const operand &o, std::int64_t batch,

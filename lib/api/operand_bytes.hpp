@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "api/given_operand.hpp"
+#include "base/checked.hpp"
 #include "ops/binding.hpp"
 #include "plan/gemm/problem.hpp"
 #include "run/memory/memory_kinds.hpp"
@@ -37,8 +38,8 @@ template <class Each>
 void each_item(const operand &o, std::int64_t batch, const operand_address &where, Each &&each) {
   const std::int64_t element = size_of(o.type), distinct = o.pointer_array || o.item_stride > 0 ? batch : 1;
   for (std::int64_t i = 0; i < distinct; ++i) {
-    const char *const start = o.pointer_array ? where.items[i] : where.base + i * o.item_stride * element;
-    each(footprint::rectangle(start, o.rows * element, o.cols, o.ld * element));
+    const char *const start = o.pointer_array ? where.items[i] : where.base + i * step_bytes(o.item_stride, element, 0);
+    each(footprint::rectangle(start, o.rows * element, o.cols, step_bytes(o.ld, element, o.rows * element)));
   }
 }
 

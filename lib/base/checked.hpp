@@ -24,6 +24,13 @@ inline std::int64_t checked_add(std::int64_t a, std::int64_t b, const char *what
   return result;
 }
 
+// The bytes of a stride in elements. A single column or item may have any stride, since it leads nowhere: one that does
+// not fit is `width`.
+inline std::int64_t step_bytes(std::int64_t stride, std::int64_t element, std::int64_t width) noexcept {
+  std::int64_t result;
+  return __builtin_mul_overflow(stride, element, &result) ? width : result;
+}
+
 constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) noexcept { return (a + b - 1) / b; }
 constexpr std::int64_t round_up(std::int64_t a, std::int64_t b) noexcept { return ceil_div(a, b) * b; }
 

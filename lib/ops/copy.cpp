@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/checked.hpp"
 #include "ops/binding.hpp"
 #include "ops/describe.hpp"
 #include "ops/operation.hpp"
@@ -94,7 +95,8 @@ std::string describe_move(const buffer_list &buffers, const command &c, const vi
 copy_shape shape_of_copy(const buffer_list &buffers, const command &c) {
   const view &to = destination_of(c), &from = source_of(c);
   const std::int64_t size = size_of(type_of(buffers, to));
-  return {to.rows * size, to.cols, to.ld * size, from.ld * size, c.is<ops::copy_in>()};
+  const std::int64_t width = to.rows * size;
+  return {width, to.cols, step_bytes(to.ld, size, width), step_bytes(from.ld, size, width), c.is<ops::copy_in>()};
 }
 
 double bytes_of_copy(const buffer_list &buffers, const command &c) {
@@ -131,8 +133,8 @@ void lower_copy(const buffer_list &buffers, const command &c, const binding &whe
   copy.src_space = space_of(from);
   copy.width = to.rows * element;
   copy.height = to.cols;
-  copy.dst_pitch = to.ld * element;
-  copy.src_pitch = from.ld * element;
+  copy.dst_pitch = step_bytes(to.ld, element, to.rows * element);
+  copy.src_pitch = step_bytes(from.ld, element, to.rows * element);
   out.clear();
   for (std::int64_t i = 0; i < to.items; ++i) {
     copy.dst = address_of(buffers, to, where, to.item + i);

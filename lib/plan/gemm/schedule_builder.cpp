@@ -53,7 +53,7 @@ schedule_builder::schedule_builder(std::span<const problem> problems) : problems
   for (const problem &p : problems_) {
     for (const operand *x : {&p.a, &p.b, &p.c, &p.bias})
       s_.buffers.push_back({buffer_kind::operand, x->type, x->pointer_array, x->space,
-                            x->item_stride * size_of(x->type), 0, footprint(*x, p.batch)});
+                            step_bytes(x->item_stride, size_of(x->type), 0), 0, footprint(*x, p.batch)});
     s_.flops += p.flops();
   }
 }

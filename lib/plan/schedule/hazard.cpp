@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 
+#include "base/checked.hpp"
 #include "base/error.hpp"
 #include "ops/operation.hpp"
 #include "plan/schedule/dependents.hpp"
@@ -89,7 +90,7 @@ region region_of(const schedule &s, const view &v) {
   region r;
   r.buffer = v.buffer;
   r.width = v.rows * size;
-  r.pitch = v.ld * size;
+  r.pitch = step_bytes(v.ld, size, r.width);
   r.height = v.cols;
   r.offset = v.offset;
   r.first_item = v.item;
