@@ -46,7 +46,7 @@ struct element_value {
   long double value;
 };
 
-// A bias that cancels one element of each row or column: what is left is what was rounded too early, or nothing.
+// A bias that cancels the product in one element of each row or column: any value but 0 there is an early rounding.
 inline std::vector<element_value> cancelling_bias(const gemm_case &p) {
   const operand_case &b_case = p.b_is_a ? p.a : p.b;
   const auto a = extent_of(p.a, p.rows_a(), p.cols_a(), p.batch),

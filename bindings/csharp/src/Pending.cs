@@ -14,8 +14,8 @@ namespace StreamGemm {
     readonly CancellationToken token;
     internal readonly long Tag;
     long job;  // 0 before the submission; its handle, which is a reference of this object's; Ended
-    bool asked = true;    // the program has the task; a job that failed before is told, and observed, when it asks
-    int late;             // the failure of a job that it has not asked for; 0: none
+    bool task_requested = true;  // the application holds the task: a failure is observed when it reads the task
+    int late;                    // status of a failed job whose task the application has not read; 0: none
     string lateText;
     Pin a, b, c, bias;
     Pins more;
@@ -62,7 +62,7 @@ namespace StreamGemm {
       }
       RawPINVOKE.sg_job_retain(handle);
       var made = new GemmJob(handle, this);
-      asked = false;
+      task_requested = false;
       Keep(handle);
       return made;
     }
@@ -91,7 +91,7 @@ namespace StreamGemm {
         if (Volatile.Read(ref job) == 0) SpinWait.SpinUntil(() => Volatile.Read(ref job) != 0);  // the submission is about to return
         text = Text.Of(message);
         lock (this) {
-          waits = !asked;
+          waits = !task_requested;
           if (waits) {
             late = status;
             lateText = text;
@@ -108,7 +108,7 @@ namespace StreamGemm {
     internal Task Ask(GemmJob from) {
       int status;
       lock (this) {
-        asked = true;
+        task_requested = true;
         status = late;
         late = 0;
       }
