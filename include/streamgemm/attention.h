@@ -8,7 +8,9 @@
  * h / (heads / kv_heads).
  *
  * The type is f64, f32, f16 or bf16, the same for all operands. Products, scores and the softmax are in f64 for f64 and in f32
- * for the other types; the weights, and O, are rounded to the type once.
+ * for the other types. Of f16 and bf16 each weight, the exponential of a score less the query's largest, is rounded to the type
+ * once; the sum of the weighted values, in f32 (where the sum of values near bf16's largest overflows), is divided by the sum of
+ * the rounded weights and rounded once to O, which therefore is a mean of values: it exceeds none.
  *
  * With a causal mask query i has the keys j <= i + mask_offset. A query without keys gets zeros. Keys behind the mask, NaN
  * too, have no effect, but values must be finite: 0 times NaN or infinity is NaN.

@@ -193,6 +193,8 @@ typedef struct sg_backend_softmax {
   int64_t mask_row;          /**< Row i has the number r = i + mask_row, */
   int64_t mask_rows;         /**< modulo mask_rows, the rows of each matrix of a stack, unless that is 0. */
   sg_dtype x_type;           /**< Of X: 0, or f32 with a Y of f16 or bf16; then x_col and y_col are 1. */
+  float *sums;               /**< NULL; or, if x_type is not 0, one for each row: then Y has the exponentials of X less the row's
+                              * maximum, not divided by their sum, and sums[i] is the sum of row i of Y as rounded. */
 } sg_backend_softmax;
 
 /** The normalization of each row, as sg_norm_desc describes it; strides as in sg_backend_softmax. Y may be X itself. */
@@ -259,8 +261,8 @@ typedef struct sg_backend_rotary {
   int64_t sin_row;           /**< From row to row of sin. */
 } sg_backend_rotary;
 
-/** C = op(A), cast to C's type as sg_convert_desc describes it; column major. C may be A itself with op N, types of one size
- * and equal leading dimensions. */
+/** C_i = op(A_i) for i < batch, cast to C's type as sg_convert_desc describes it; column major. C may be A itself with op N,
+ * types of one size, equal leading dimensions and equal strides. */
 typedef struct sg_backend_convert {
   sg_backend_command header; /**< SG_BACKEND_CONVERT. */
   int64_t m;                 /**< Rows of op(A) and C. */
@@ -273,6 +275,11 @@ typedef struct sg_backend_convert {
   int64_t lda;               /**< In elements. */
   void *c;                   /**< The result. */
   int64_t ldc;               /**< In elements. */
+  int64_t batch;             /**< >= 1. */
+  int64_t stride_a;          /**< Between items of A in elements. */
+  int64_t stride_c;          /**< Between items of C in elements. */
+  const float *divisors;     /**< NULL; or, if A is f32 and op is N, n for each item, contiguous: column j is divided by its
+                              * divisor, unless that is 0, before the one rounding. */
 } sg_backend_convert;
 
 /** Row i of Y = row indices[i] of the table, as sg_gather_desc describes it; row major, of elements of any type. No byte outside

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// C = op(A), cast to C's type. C may be A itself if no element moves.
+// C = op(A), cast to C's type, for each item. C may be A itself if no element moves. The columns of C may have
+// divisors: a column of f32, one item's after the other's.
 #pragma once
 
 #include <streamgemm/backend.h>
@@ -16,7 +17,7 @@ struct operation;
 namespace ops {
 
 struct convert {
-  enum : std::size_t { c, a };
+  enum : std::size_t { c, a, divisors };
   sg_op op = SG_OP_N;  // N or T, of the views
   bool operator==(const convert &) const = default;
   static const operation entry;

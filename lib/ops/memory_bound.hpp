@@ -18,7 +18,8 @@ inline double bytes_moved(const buffer_list &buffers, const command &command) {
   double bytes = 0;
   for (const view &each : command.views)
     if (each.exists())
-      bytes += std::min(double(each.rows) * double(each.cols), double(result.rows) * double(result.cols)) *
+      bytes += double(each.items) *
+               std::min(double(each.rows) * double(each.cols), double(result.rows) * double(result.cols)) *
                double(size_of(type_of(buffers, each)));
   return bytes;
 }

@@ -13,7 +13,7 @@ namespace {
 using ops::softmax;
 
 access_mode access(const command &, std::size_t view) {
-  return view == softmax::y ? access_mode::write : access_mode::read;
+  return view == softmax::x ? access_mode::read : access_mode::write;
 }
 
 const char *defect(const buffer_list &buffers, const command &command) {
@@ -23,8 +23,12 @@ const char *defect(const buffer_list &buffers, const command &command) {
   if (!x.exists() || x.rows != y.rows || x.cols != y.cols || x.items != 1)
     return "X and Y of a softmax differ in shape";
   const sg_dtype from = type_of(buffers, x), to = type_of(buffers, y);
-  const bool rounds = from == SG_DTYPE_F32 && accumulator_of(to) == from && command.as<softmax>()->by_rows;
-  return from == to || rounds ? nullptr : "X and Y of a softmax differ in type";
+  const bool rounds =
+      from == SG_DTYPE_F32 && to != from && accumulator_of(to) == from && command.as<softmax>()->by_rows;
+  if (from != to && !rounds) return "X and Y of a softmax differ in type";
+  const view &sums = command.views[softmax::sums];
+  const bool fit = rounds && sums.rows == y.cols && sums.cols == 1 && type_of(buffers, sums) == SG_DTYPE_F32;
+  return !sums.exists() || fit ? nullptr : "the sums of a softmax do not fit its rows";
 }
 
 // X is read once, Y is written once: a row stays in registers or caches between its passes.
@@ -54,6 +58,8 @@ void lower(const buffer_list &buffers, const command &command, const binding &wh
   made.y = address_of(buffers, y, where, y.item);
   made.y_row = from.by_rows ? y.ld : 1;
   made.y_col = from.by_rows ? 1 : y.ld;
+  if (const view &sums = command.views[softmax::sums]; sums.exists())
+    made.sums = reinterpret_cast<float *>(address_of(buffers, sums, where, sums.item));
   out.add(made);
 }
 

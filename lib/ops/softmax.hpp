@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The softmax of each row of the caller's matrix. Y may be X itself.
+// The softmax of each row of the caller's matrix. Y may be X itself. With `sums`, a column of f32, rows are not divided
+// by the sums of their exponentials, which are stored there as the rounded elements have them.
 #pragma once
 
 #include <streamgemm/backend.h>
@@ -17,7 +18,7 @@ struct operation;
 namespace ops {
 
 struct softmax {
-  enum : std::size_t { y, x };
+  enum : std::size_t { y, x, sums };
   bool by_rows = true;  // the caller's matrix is row major: its rows are the columns of the views
   sg_mask mask = SG_MASK_NONE;
   std::int64_t mask_offset = 0;

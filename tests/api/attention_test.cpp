@@ -348,6 +348,39 @@ TEST_P(small_attention, wrong_calls_name_the_field) {
   EXPECT_STATUS(SG_STATUS_INVALID_HANDLE, sg_attention(reinterpret_cast<sg_context *>(1), &desc, nullptr));
 }
 
+// The weights of a query, as rounded, sum to one: results are means of values, so that equal values are their own mean,
+// f16's largest one too.
+TEST_P(attention, means_of_equal_values_are_the_values) {
+  for (const sg_dtype type : {SG_DTYPE_F16, SG_DTYPE_BF16})
+    for (const shape &s :
+         {shape{1, 1, 1, 1, 1000, 16, 16}, shape{1, 2, 1, 70, 333, 40, 24}, shape{2, 2, 2, 3, 77, 128, 128},
+          shape{1, 1, 1, 5, 30, 300, 513}, shape{1, 4, 2, 20, 1000, 4, 80}}) {
+      heads_in_memory q(context_, random_, type, s.batch, s.heads, s.queries, s.width),
+          k(context_, random_, type, s.batch, s.kv_heads, s.keys, s.width),
+          v(context_, random_, type, s.batch, s.kv_heads, s.keys, s.value_width),
+          o(context_, random_, type, s.batch, s.heads, s.queries, s.value_width);
+      const long double largest = type == SG_DTYPE_F16 ? 65504 : std::ldexp(255.0L, 100);  // their sum is in f32
+      const bool has_equal_keys = s.queries == 1;
+      for (std::int64_t b = 0; b < s.batch; ++b)
+        for (std::int64_t h = 0; h < s.kv_heads; ++h)
+          for (std::int64_t t = 0; t < s.keys; ++t) {
+            for (std::int64_t d = 0; d < s.value_width; ++d) v.set(b, h, t, d, d % 2 == 0 ? largest : v.at(b, h, 0, d));
+            for (std::int64_t d = 0; has_equal_keys && d < s.width; ++d) k.set(b, h, t, d, 1);
+          }
+      v.write(), k.write();
+      sg_attention_desc desc = described(s, type);
+      desc.q = q.view(), desc.k = k.view(), desc.v = v.view(), desc.o = o.view();
+      ASSERT_OK(sg_attention(context_, &desc, nullptr));
+      o.fetch();
+      for (std::int64_t b = 0; b < s.batch; ++b)
+        for (std::int64_t h = 0; h < s.heads; ++h)
+          for (std::int64_t t = 0; t < s.queries; ++t)
+            for (std::int64_t d = 0; d < s.value_width; ++d)
+              ASSERT_EQ(v.at(b, h / (s.heads / s.kv_heads), 0, d), o.at(b, h, t, d))
+                  << sg_dtype_name(type) << ", " << s.keys << " keys, token " << t << ", element " << d;
+    }
+}
+
 ON_EACH_DEVICE(attention);
 ON_EACH_DEVICE(small_attention);
 

@@ -130,7 +130,7 @@ void convert::try_cast(const cast_case &f, Value &&value) {
   at_a.write(stream_, a.bytes.data());
   at_c.write(stream_, c.bytes.data());
   auto what = backend_command<sg_backend_convert>();
-  what.m = f.m, what.n = f.n, what.op = f.transposes ? SG_OP_T : SG_OP_N;
+  what.batch = 1, what.m = f.m, what.n = f.n, what.op = f.transposes ? SG_OP_T : SG_OP_N;
   what.in_type = f.in, what.out_type = f.out;
   what.a = at_a.data(), what.lda = a.ld;
   what.c = f.in_place ? at_a.data() : at_c.data(), what.ldc = c.ld;
@@ -241,6 +241,47 @@ TEST_P(convert, types_that_no_device_dequantizes) {
     EXPECT_FALSE(dev()->supports(other.header)) << sg::name_of(type);
   }
   what.quantization = sg_quantization(3);
+  EXPECT_FALSE(dev()->supports(what.header));
+}
+
+// Each item like a matrix of its own; the columns of f32 are divided before the one rounding, but not by 0.
+TEST_P(convert, items_and_divisors) {
+  constexpr std::int64_t m = 37, n = 5, items = 3;
+  for (const sg_dtype out : {SG_DTYPE_F32, SG_DTYPE_F16, SG_DTYPE_BF16})
+    for (const bool divides : {false, true})
+      for (const bool transposes : {false, true}) {
+        if (divides && transposes) continue;
+        host_operand a(SG_DTYPE_F32, transposes ? n : m, transposes ? m : n, 3, items), c(out, m, n, 1, items);
+        a.randomise(random_);
+        std::vector<float> divisors(std::size_t(n * items));
+        for (std::size_t i = 0; i < divisors.size(); ++i) divisors[i] = i == 4 ? 0 : 0.5f + float(i) / 3;
+        host_operand before = c;
+        memory at_a(dev(), std::int64_t(a.bytes.size())), at_c(dev(), std::int64_t(c.bytes.size())),
+            at_divisors(dev(), std::int64_t(divisors.size() * sizeof(float)));
+        at_a.write(stream_, a.bytes.data()), at_c.write(stream_, c.bytes.data());
+        at_divisors.write(stream_, divisors.data());
+        auto what = backend_command<sg_backend_convert>();
+        what.m = m, what.n = n, what.op = transposes ? SG_OP_T : SG_OP_N, what.batch = items;
+        what.in_type = a.type, what.out_type = out;
+        what.a = at_a.data(), what.lda = a.ld, what.stride_a = a.item_elements();
+        what.c = at_c.data(), what.ldc = c.ld, what.stride_c = c.item_elements();
+        if (divides) what.divisors = reinterpret_cast<const float *>(at_divisors.data());
+        enqueue_one(what);
+        at_c.read(stream_, c.bytes.data());
+        expect_gaps(before, c);
+        for (std::int64_t item = 0; item < items; ++item)
+          for (std::int64_t j = 0; j < n; ++j)
+            for (std::int64_t i = 0; i < m; ++i) {
+              const auto from = float((transposes ? a.get(item, j, i) : a.get(item, i, j)).real());
+              const float divisor =
+                  divides && divisors[std::size_t(item * n + j)] != 0 ? divisors[std::size_t(item * n + j)] : 1;
+              ASSERT_EQ(rounded(out, from / divisor), c.get(item, i, j).real())
+                  << sg::name_of(out) << ", item " << item << ", element " << i << ", " << j;
+            }
+      }
+  auto what = backend_command<sg_backend_convert>();
+  const float divisor = 2;
+  what.m = what.n = what.batch = 1, what.divisors = &divisor, what.out_type = SG_DTYPE_F16, what.in_type = SG_DTYPE_F64;
   EXPECT_FALSE(dev()->supports(what.header));
 }
 

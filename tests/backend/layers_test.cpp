@@ -54,9 +54,10 @@ struct matrix {
 };
 
 // A stack of matrices of `rows` rows, whose first row has the number `first`. `wide`: X is f32, whatever Y is.
+// `sums`: rows are not divided by the sums of their exponentials.
 struct stack {
   std::int64_t first = 0, rows = 0;
-  bool wide = false;
+  bool wide = false, sums = false;
 };
 
 struct expected {
@@ -225,6 +226,8 @@ void layers::try_softmax(sg_dtype type, const form &f, std::optional<std::int64_
     return j % 3 == 0 ? -infinite : value;
   });
   matrix before = f.in_place ? x : y;
+  std::vector<float> sums(std::size_t(f.rows), -1);
+  memory at_sums(dev(), std::int64_t(sums.size() * sizeof(float)));
   run(f, x, y, [&](void *at_x, void *at_y) {
     auto what = backend_command<sg_backend_softmax>();
     what.rows = f.rows, what.cols = f.cols, what.type = type;
@@ -233,8 +236,16 @@ void layers::try_softmax(sg_dtype type, const form &f, std::optional<std::int64_
     what.y = at_y, what.y_row = y.row_stride(), what.y_col = y.col_stride();
     what.mask_row = of.first, what.mask_rows = of.rows;
     if (of.wide) what.x_type = SG_DTYPE_F32;
+    if (of.sums) what.sums = reinterpret_cast<float *>(at_sums.data());
     enqueue_one(what);
   });
+  at_sums.read(stream_, sums.data());
+  for (std::int64_t i = 0; of.sums && i < f.rows; ++i) {
+    real sum = 0;
+    for (std::int64_t j = 0; j < f.cols; ++j) sum += y.get(i, j);
+    ASSERT_NEAR(1, sum == 0 ? 1 + sums[std::size_t(i)] : real(sums[std::size_t(i)]) / sum, 1e-5)
+        << "the sum of row " << i;
+  }
   std::vector<expected> row(std::size_t(f.cols));
   std::int64_t known = -1;
   check(f, type, before, y, [&](std::int64_t i, std::int64_t j) {
@@ -246,6 +257,7 @@ void layers::try_softmax(sg_dtype type, const form &f, std::optional<std::int64_
     for (std::int64_t k = 0; k < visible; ++k) most = std::isnan(x.get(i, k)) ? most : std::max(most, x.get(i, k));
     if (most == -infinite) most = 0;
     for (std::int64_t k = 0; k < visible; ++k) sum += std::exp(x.get(i, k) - most);
+    if (of.sums) sum = 1;
     for (std::int64_t k = 0; k < f.cols; ++k) {
       const real value = k >= visible || sum == 0 ? 0 : std::exp(x.get(i, k) - most) / sum;
       const real distance = value == 0 || !std::isfinite(value) ? 0 : most - x.get(i, k);
@@ -366,6 +378,7 @@ TEST_P(layers, softmax_of_wider_operands) {
       for (const std::int64_t gap : {0, 3, 8}) {
         try_softmax(type, {size[0], size[1], gap, true, false}, {}, 4, false, {0, 0, true});
         try_softmax(type, {size[0], size[1], gap, true, false}, size[1] / 2, 4, true, {1, 2, true});
+        try_softmax(type, {size[0], size[1], gap, true, false}, size[1] / 2, 4, false, {1, 2, true, true});
       }
 }
 

@@ -81,11 +81,31 @@ void cast(void *to, sg_dtype out, const void *from, sg_dtype in, std::int64_t n)
 }  // namespace
 
 bool has_convert(const sg_backend_convert &what) noexcept {
-  return is_layer_type(what.in_type) && is_layer_type(what.out_type);
+  const bool divides = what.divisors == nullptr || (what.in_type == SG_DTYPE_F32 && what.op == SG_OP_N);
+  return is_layer_type(what.in_type) && is_layer_type(what.out_type) && divides;
+}
+
+namespace {
+
+// Columns of f32, each divided before the one rounding.
+sg_status convert_quotients(const sg_backend_convert &what, const float *divisors, workspace &space) noexcept {
+  alignas(64) float quotients[cast_step];
+  poll end(space);
+  for (std::int64_t j = 0; j < what.n; ++j)
+    for (std::int64_t i = 0; i < what.m; i += cast_step) {
+      const std::int64_t count = std::min(cast_step, what.m - i);
+      std::memcpy(quotients, static_cast<const float *>(what.a) + i + j * what.lda,
+                  static_cast<std::size_t>(count) * sizeof(float));
+      if (divisors[j] != 0) simd().layers->divide(quotients, divisors[j], count);
+      cast(static_cast<char *>(what.c) + (i + j * what.ldc) * element_size(what.out_type), what.out_type, quotients,
+           SG_DTYPE_F32, count);
+      if (end.stops(count)) return SG_STATUS_CANCELLED;
+    }
+  return SG_STATUS_OK;
 }
 
 // Transposed by tiles of the source, whose rows and columns are a few cache lines long.
-sg_status run_convert(const sg_backend_convert &what, workspace &space) noexcept {
+sg_status convert_item(const sg_backend_convert &what, workspace &space) noexcept {
   constexpr std::int64_t side = 64;
   alignas(64) char tile[side * side * 8];
   const std::int64_t in_size = element_size(what.in_type), out_size = element_size(what.out_type);
@@ -107,6 +127,19 @@ sg_status run_convert(const sg_backend_convert &what, workspace &space) noexcept
       if (end.stops(height * width)) return SG_STATUS_CANCELLED;
     }
   return SG_STATUS_OK;
+}
+
+}  // namespace
+
+sg_status run_convert(const sg_backend_convert &what, workspace &space) noexcept {
+  sg_backend_convert item = what;
+  sg_status status = SG_STATUS_OK;
+  for (std::int64_t i = 0; i < what.batch && status == SG_STATUS_OK; ++i) {
+    item.a = static_cast<const char *>(what.a) + i * what.stride_a * element_size(what.in_type);
+    item.c = static_cast<char *>(what.c) + i * what.stride_c * element_size(what.out_type);
+    status = what.divisors ? convert_quotients(item, what.divisors + i * what.n, space) : convert_item(item, space);
+  }
+  return status;
 }
 
 }  // namespace sg::cpu

@@ -138,19 +138,37 @@ sg_status run_elementwise(const sg_backend_elementwise &what, workspace &space) 
   return SG_STATUS_OK;
 }
 
+namespace {
+
+// The sums of contiguous rows of Y as stored.
+sg_status sum_rows(const sg_backend_softmax &what, workspace &space) noexcept {
+  auto *const row = static_cast<float *>(space.get(scratch::converted, bytes_of(what.cols, sizeof(float))));
+  if (row == nullptr) return SG_STATUS_OUT_OF_MEMORY;
+  poll end(space);
+  for (std::int64_t i = 0; i < what.rows; ++i) {
+    widen(row, static_cast<const char *>(what.y) + i * what.y_row * element_size(what.type), what.type, what.cols);
+    what.sums[i] = simd().layers->sum(row, what.cols);
+    if (end.stops(what.cols)) return SG_STATUS_CANCELLED;
+  }
+  return SG_STATUS_OK;
+}
+
+}  // namespace
+
 // Masked elements are read with their row, but take no part in the result.
 sg_status run_softmax(const sg_backend_softmax &what, workspace &space) noexcept {
   const sg_dtype type = sum_type_of(what.type);
   const std::int64_t size = element_size(type);
   row_operands rows = operands_of(what);
   if (what.x_type != 0) rows.x_type = what.x_type;
-  return each_row(rows, space, [&](char *to, const char *from, std::int64_t i) {
+  const sg_status status = each_row(rows, space, [&](char *to, const char *from, std::int64_t i) {
     std::int64_t visible = what.cols, row = i + what.mask_row;
     if (what.mask_rows > 0) row %= what.mask_rows;
     if (what.mask == SG_MASK_CAUSAL) visible = std::clamp<std::int64_t>(row + what.mask_offset + 1, 0, what.cols);
-    if (visible > 0) simd().layers->softmax(type, to, from, visible);
+    if (visible > 0) simd().layers->softmax(type, to, from, visible, what.sums == nullptr);
     std::memset(to + visible * size, 0, bytes_of(what.cols - visible, size));
   });
+  return status != SG_STATUS_OK || what.sums == nullptr ? status : sum_rows(what, space);
 }
 
 sg_status run_softmax_backward(const sg_backend_softmax_backward &what, workspace &space) noexcept {

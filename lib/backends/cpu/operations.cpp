@@ -62,7 +62,8 @@ sg_status elementwise(const sg_backend_command &what, workspace &space) noexcept
 bool supports_softmax(const sg_backend_command &what) noexcept {
   const auto &wanted = as<sg_backend_softmax>(what);
   const bool is_short = wanted.type == SG_DTYPE_F16 || wanted.type == SG_DTYPE_BF16;
-  return is_layer_type(wanted.type) && (wanted.x_type == 0 || (wanted.x_type == SG_DTYPE_F32 && is_short));
+  const bool rounds = wanted.x_type == SG_DTYPE_F32 && is_short;
+  return is_layer_type(wanted.type) && (wanted.x_type == 0 ? wanted.sums == nullptr : rounds);
 }
 sg_status softmax(const sg_backend_command &what, workspace &space) noexcept {
   return run_softmax(as<sg_backend_softmax>(what), space);

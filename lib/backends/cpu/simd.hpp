@@ -15,13 +15,16 @@ struct gemm_args;
 struct simd_layer_ops {
   void (*unary)(sg_dtype type, sg_function function, void *y, const void *x, std::int64_t n);
   void (*binary)(sg_dtype type, sg_function function, void *y, const void *a, const void *b, std::int64_t n);
-  void (*softmax)(sg_dtype type, void *y, const void *x, std::int64_t n);
+  // Without `divides` the exponentials only, of x less the maximum.
+  void (*softmax)(sg_dtype type, void *y, const void *x, std::int64_t n, bool divides);
   // dx = y * (dy - the sum of y * dy).
   void (*softmax_gradient)(sg_dtype type, void *dx, const void *y, const void *dy, std::int64_t n);
   // gamma, beta: of the same type; NULL: ones, zeros.
   void (*norm)(sg_dtype type, sg_norm_kind kind, void *y, const void *x, const void *gamma, const void *beta,
                double epsilon, std::int64_t n);
   float (*dot)(const float *x, const float *y, std::int64_t n);
+  float (*sum)(const float *x, std::int64_t n);
+  void (*divide)(float *x, float divisor, std::int64_t n);
   void (*f32_from_f64)(float *dst, const double *src, std::int64_t n);
   void (*odd_f32_from_f64)(float *dst, const double *src, std::int64_t n);  // rounded to odd
   void (*f64_from_f32)(double *dst, const float *src, std::int64_t n);

@@ -74,12 +74,13 @@ moments<R> moments_of(const R *x, std::int64_t n, R shift) {
 
 // A maximum of minus infinity is replaced by 0: the row's exponentials, unless there is a NaN, are then all 0.
 template <class R>
-void softmax_row(R *y, const R *x, std::int64_t n) {
+void softmax_row(R *y, const R *x, std::int64_t n, bool divides) {
   const R lowest = -R(__builtin_huge_val());
   R most = reduced(
       x, n, lowest, [](R v) { return v; }, [](R a, R b) { return b > a ? b : a; });
   if (most == lowest) most = 0;
   apply(y, x, n, [most](R v, std::int64_t) { return decay(v - most); });
+  if (!divides) return;
   const R sum = reduced(
       y, n, R(0), [](R v) { return v; }, [](R a, R b) { return a + b; });
   const R inverse = sum == 0 ? R(0) : R(1) / sum;
@@ -135,8 +136,8 @@ void norm_row(sg_norm_kind kind, R *y, const R *x, const R *gamma, const R *beta
 
 }  // namespace
 
-void softmax(sg_dtype type, void *y, const void *x, std::int64_t n) {
-  with_real(type, [=]<class R>(R) { softmax_row(static_cast<R *>(y), static_cast<const R *>(x), n); });
+void softmax(sg_dtype type, void *y, const void *x, std::int64_t n, bool divides) {
+  with_real(type, [=]<class R>(R) { softmax_row(static_cast<R *>(y), static_cast<const R *>(x), n, divides); });
 }
 
 void softmax_gradient(sg_dtype type, void *dx, const void *y, const void *dy, std::int64_t n) {
@@ -156,5 +157,14 @@ void norm(sg_dtype type, sg_norm_kind kind, void *y, const void *x, const void *
 }
 
 float dot(const float *x, const float *y, std::int64_t n) { return inner_product(x, y, n); }
+
+float sum(const float *x, std::int64_t n) {
+  return reduced(
+      x, n, 0.0f, [](float v) { return v; }, [](float a, float b) { return a + b; });
+}
+
+void divide(float *x, float divisor, std::int64_t n) {
+  apply(x, x, n, [divisor](float v, std::int64_t) { return v / divisor; });
+}
 
 }  // namespace sg::cpu::SG_CPU_LEVEL

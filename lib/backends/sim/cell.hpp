@@ -34,7 +34,7 @@ inline void run_cell(const sg_backend_cell &what, std::byte *row, std::byte *nex
       auto *const of_row = stored_at<Wide>(row) + column * what.row_ld + i;
       const auto gate = [&](int index) -> auto & { return of_row[what.gates[index] * what.hidden]; };
       const auto sum = [&](int index) { return static_cast<real>(Wide::load(gate(index))); };
-      const auto sigmoid = [&](int index) { return static_cast<real>(times_sigmoid(1, sum(index))); };
+      const auto sigmoid = [&](int index) { return times_sigmoid<real>(1, sum(index)); };
       const real before = static_cast<real>(Wide::load(of_row[4 * what.hidden]));
       const auto keep = [&](int index, real value) {
         if (what.keeps) gate(index) = Wide::store(value);

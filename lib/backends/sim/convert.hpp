@@ -66,22 +66,28 @@ inline std::function<void()> work_of(const address_space &memory, const sg_backe
 }
 
 inline bool has_convert(const sg_backend_convert &what) noexcept {
-  return is_layer_type(what.in_type) && is_layer_type(what.out_type);
+  const bool divides = what.divisors == nullptr || (what.in_type == SG_DTYPE_F32 && what.op == SG_OP_N);
+  return is_layer_type(what.in_type) && is_layer_type(what.out_type) && divides;
 }
 
-// The command's own pointers are not used.
-inline void run_convert(const sg_backend_convert &what, const std::byte *a, std::byte *c) {
+// The command's own pointers are not used. `divisors` may be NULL.
+inline void run_convert(const sg_backend_convert &what, const std::byte *a, std::byte *c, const float *divisors) {
   const std::int64_t row = what.op == SG_OP_T ? what.lda : 1, col = what.op == SG_OP_T ? 1 : what.lda;
   with_layer_type(what.in_type, [&]<class From>() {
     with_layer_type(what.out_type, [&]<class To>() {
-      for (std::int64_t j = 0; j < what.n; ++j)
-        for (std::int64_t i = 0; i < what.m; ++i) {
-          const auto from = stored_at<From>(a)[i * row + j * col];
-          auto &to = stored_at<To>(c)[i + j * what.ldc];
-          if constexpr (std::is_same_v<From, To>)
-            to = from;
-          else
-            to = To::store(From::load(from));
+      for (std::int64_t item = 0; item < what.batch; ++item)
+        for (std::int64_t j = 0; j < what.n; ++j) {
+          const float divisor = divisors && divisors[item * what.n + j] != 0 ? divisors[item * what.n + j] : 1;
+          for (std::int64_t i = 0; i < what.m; ++i) {
+            const auto from = stored_at<From>(a)[item * what.stride_a + i * row + j * col];
+            auto &to = stored_at<To>(c)[item * what.stride_c + i + j * what.ldc];
+            if (divisors)
+              to = To::store(static_cast<float>(From::load(from)) / divisor);
+            else if constexpr (std::is_same_v<From, To>)
+              to = from;
+            else
+              to = To::store(From::load(from));
+          }
         }
     });
   });
@@ -89,12 +95,20 @@ inline void run_convert(const sg_backend_convert &what, const std::byte *a, std:
 
 inline std::function<void()> work_of(const address_space &memory, const sg_backend_convert &what) {
   const bool transposes = what.op == SG_OP_T;
+  const auto extent = [&](std::int64_t rows, std::int64_t cols, std::int64_t ld, std::int64_t stride, sg_dtype type) {
+    return strided_extent(rows, 1, cols, ld, type) + strided_extent(1, 0, what.batch, stride, type) -
+           static_cast<std::uint64_t>(bytes_of(type));
+  };
   const std::uint64_t extent_of_a =
-      strided_extent(transposes ? what.n : what.m, 1, transposes ? what.m : what.n, what.lda, what.in_type);
+      extent(transposes ? what.n : what.m, transposes ? what.m : what.n, what.lda, what.stride_a, what.in_type);
   const std::byte *a = memory.device_bytes(what.a, extent_of_a, "A of a conversion");
   std::byte *c =
-      memory.device_bytes(what.c, strided_extent(what.m, 1, what.n, what.ldc, what.out_type), "C of a conversion");
-  return [what, a, c] { run_convert(what, a, c); };
+      memory.device_bytes(what.c, extent(what.m, what.n, what.ldc, what.stride_c, what.out_type), "C of a conversion");
+  const float *divisors = nullptr;
+  if (what.divisors)
+    divisors = reinterpret_cast<const float *>(memory.device_bytes(
+        what.divisors, strided_extent(what.batch, what.n, what.n, 1, SG_DTYPE_F32), "divisors of a conversion"));
+  return [what, a, c, divisors] { run_convert(what, a, c, divisors); };
 }
 
 }  // namespace sg::sim

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The operations of layers.h, in the arithmetic that it names. Functions of elements are computed in doubles and
-// rounded once.
+// The operations of layers.h, in the arithmetic that it names.
 #pragma once
 
 #include <streamgemm/backend.h>
@@ -23,26 +22,29 @@ inline bool is_layer_type(sg_dtype type) noexcept {
 }
 
 // A times the sigmoid of x; 0 for A at minus infinity.
-inline double times_sigmoid(double a, double x) noexcept {
-  const double e = std::exp(-std::fabs(x));
-  return a == -INFINITY ? 0 : a * ((x < 0 ? e : 1) / (1 + e));
+template <class Real>
+Real times_sigmoid(Real a, Real x) noexcept {
+  const Real e = std::exp(-std::fabs(x));
+  return a == -Real(INFINITY) ? 0 : a * ((x < 0 ? e : 1) / (1 + e));
 }
 
 // The derivative of a function. Far from 0 it is the limit.
-inline double derivative_of(sg_function of, double given) noexcept {
-  const double x = given < -1000 ? -1000 : given > 1000 ? 1000 : given;
+template <class Real>
+Real derivative_of(sg_function of, Real given) noexcept {
+  const Real x = given < -1000 ? -1000 : given > 1000 ? 1000 : given;
   // Of x times the sigmoid of t.
-  const auto of_product = [x](double t, double t_derivative) {
-    const double e = std::exp(-std::fabs(t)), sum = 1 + e;
+  const auto of_product = [x](Real t, Real t_derivative) -> Real {
+    const Real e = std::exp(-std::fabs(t)), sum = 1 + e;
     return (t < 0 ? e : 1) / sum + x * t_derivative * e / (sum * sum);
   };
-  const double e = std::exp(-std::fabs(x)), e2 = e * e;
+  const Real e = std::exp(-std::fabs(x)), e2 = e * e;
   switch (of) {
     case SG_FUNCTION_GELU:
-      return of_product(x * (1.5957691216057308 + 0.071354816272600249 * x * x),
-                        1.5957691216057308 + 3 * 0.071354816272600249 * x * x);
+      return of_product(x * (Real(1.5957691216057308) + Real(0.071354816272600249) * x * x),
+                        Real(1.5957691216057308) + Real(3 * 0.071354816272600249) * x * x);
     case SG_FUNCTION_GELU_ERF:
-      return 0.5 * std::erfc(x * -0.70710678118654752) + x * 0.39894228040143268 * std::exp(-0.5 * x * x);
+      return Real(0.5) * std::erfc(x * Real(-0.70710678118654752)) +
+             x * Real(0.39894228040143268) * std::exp(Real(-0.5) * x * x);
     case SG_FUNCTION_SILU: return of_product(x, 1);
     case SG_FUNCTION_SIGMOID: return e / ((1 + e) * (1 + e));
     case SG_FUNCTION_TANH: return 4 * e2 / ((1 + e2) * (1 + e2));
@@ -50,13 +52,15 @@ inline double derivative_of(sg_function of, double given) noexcept {
   }
 }
 
-inline double value_of(sg_function function, double a, double b) noexcept {
+template <class Real>
+Real value_of(sg_function function, Real a, Real b) noexcept {
   switch (function) {
     case SG_FUNCTION_RELU: return a < 0 ? 0 : a;
-    case SG_FUNCTION_GELU: return times_sigmoid(a, a * (1.5957691216057308 + 0.071354816272600249 * a * a));
-    case SG_FUNCTION_GELU_ERF: return a == -INFINITY ? 0 : 0.5 * a * std::erfc(a * -0.70710678118654752);
+    case SG_FUNCTION_GELU: return times_sigmoid(a, a * (Real(1.5957691216057308) + Real(0.071354816272600249) * a * a));
+    case SG_FUNCTION_GELU_ERF:
+      return a == -Real(INFINITY) ? 0 : Real(0.5) * a * std::erfc(a * Real(-0.70710678118654752));
     case SG_FUNCTION_SILU: return times_sigmoid(a, a);
-    case SG_FUNCTION_SIGMOID: return times_sigmoid(1, a);
+    case SG_FUNCTION_SIGMOID: return times_sigmoid(Real(1), a);
     case SG_FUNCTION_TANH: return std::tanh(a);
     case SG_FUNCTION_ADD: return a + b;
     case SG_FUNCTION_MULTIPLY: return a * b;
@@ -93,10 +97,11 @@ typename Traits::stored *stored_at(std::byte *at) noexcept {
 // `b` may be NULL. The commands' own pointers are not used here and below.
 inline void run_elementwise(const sg_backend_elementwise &what, const std::byte *a, const std::byte *b, std::byte *c) {
   with_layer_type(what.type, [&]<class Traits>() {
+    using real = typename Traits::sum;
     for (std::int64_t j = 0; j < what.n; ++j)
       for (std::int64_t i = 0; i < what.m; ++i) {
-        const double x = Traits::load(stored_at<Traits>(a)[i + j * what.lda]);
-        const double y = b ? Traits::load(stored_at<Traits>(b)[i + j * what.ldb]) : 0;
+        const auto x = static_cast<real>(Traits::load(stored_at<Traits>(a)[i + j * what.lda]));
+        const auto y = static_cast<real>(b ? Traits::load(stored_at<Traits>(b)[i + j * what.ldb]) : 0);
         stored_at<Traits>(c)[i + j * what.ldc] = Traits::store(value_of(what.function, x, y));
       }
   });
@@ -104,17 +109,18 @@ inline void run_elementwise(const sg_backend_elementwise &what, const std::byte 
 
 inline bool has_softmax(const sg_backend_softmax &what) noexcept {
   const bool is_short = what.type == SG_DTYPE_F16 || what.type == SG_DTYPE_BF16;
-  return is_layer_type(what.type) && (what.x_type == 0 || (what.x_type == SG_DTYPE_F32 && is_short));
+  const bool rounds = what.x_type == SG_DTYPE_F32 && is_short;
+  return is_layer_type(what.type) && (what.x_type == 0 ? what.sums == nullptr : rounds);
 }
 
 template <class Real>
-void softmax_row(std::vector<Real> &row, std::int64_t visible) {
+void softmax_row(std::vector<Real> &row, std::int64_t visible, bool divides) {
   Real most = -INFINITY;
   const auto at = [&row](std::int64_t j) -> Real & { return row[static_cast<std::size_t>(j)]; };
   for (std::int64_t j = 0; j < visible; ++j) most = std::max(most, at(j));  // passes over a NaN
   if (most == -INFINITY) most = 0;
   for (std::int64_t j = 0; j < visible; ++j) at(j) = std::exp(at(j) - most);
-  const Real sum = pairwise_sum<Real>(0, visible, at);
+  const Real sum = divides ? pairwise_sum<Real>(0, visible, at) : 1;
   for (std::size_t j = 0; j < row.size(); ++j) row[j] = std::int64_t(j) < visible && sum != 0 ? row[j] / sum : 0;
 }
 
@@ -139,12 +145,20 @@ void each_row(const Command &what, sg_dtype x_type, const std::byte *x, std::byt
 
 inline sg_dtype x_type_of(const sg_backend_softmax &what) noexcept { return what.x_type ? what.x_type : what.type; }
 
-inline void run_softmax(const sg_backend_softmax &what, const std::byte *x, std::byte *y) {
+// `sums` may be NULL.
+inline void run_softmax(const sg_backend_softmax &what, const std::byte *x, std::byte *y, float *sums) {
   each_row(what, x_type_of(what), x, y, [&](auto &row, std::int64_t i) {
     std::int64_t visible = what.cols, number = i + what.mask_row;
     if (what.mask_rows > 0) number %= what.mask_rows;
     if (what.mask == SG_MASK_CAUSAL) visible = std::clamp<std::int64_t>(number + what.mask_offset + 1, 0, what.cols);
-    softmax_row(row, visible);
+    softmax_row(row, visible, sums == nullptr);
+  });
+  if (sums == nullptr) return;
+  with_layer_type(what.type, [&]<class Traits>() {
+    for (std::int64_t i = 0; i < what.rows; ++i)
+      sums[i] = pairwise_sum<float>(0, what.cols, [&](std::int64_t j) {
+        return static_cast<float>(Traits::load(stored_at<Traits>(y)[i * what.y_row + j]));
+      });
   });
 }
 
@@ -228,7 +242,11 @@ inline std::function<void()> work_of(const address_space &memory, const sg_backe
       what.x, strided_extent(what.rows, what.x_row, what.cols, what.x_col, x_type_of(what)), "X of a softmax");
   std::byte *y = memory.device_bytes(what.y, strided_extent(what.rows, what.y_row, what.cols, what.y_col, what.type),
                                      "Y of a softmax");
-  return [what, x, y] { run_softmax(what, x, y); };
+  float *sums = nullptr;
+  if (what.sums)
+    sums = reinterpret_cast<float *>(
+        memory.device_bytes(what.sums, strided_extent(1, 0, what.rows, 1, SG_DTYPE_F32), "the sums of a softmax"));
+  return [what, x, y, sums] { run_softmax(what, x, y, sums); };
 }
 
 inline std::function<void()> work_of(const address_space &memory, const sg_backend_norm &what) {

@@ -16,11 +16,13 @@ class attention_build : attention_parts {
   attention_build(const attention_form &f, const device_model &model, int lanes)
       : attention_parts(f, model, {{0, operand_name::b, f.q, f.width}, {0, operand_name::c, f.o, f.value_width}},
                         {{0, operand_name::a, f.k, f.width}, {0, operand_name::bias, f.v, f.value_width}}, 1,
-                        accumulator_of(f.type) == f.type ? 0 : 1) {
+                        accumulator_of(f.type) == f.type ? row_memory{0, 0} : row_memory{f.value_width, 1, true}) {
     choose_blocks(lanes, false);
     for (int lane = 0; lane < lanes_; ++lane) {
-      scores_.push_back(builder_.add_device_buffer(score_type_, block_bytes(score_type_)));
-      weights_.push_back(score_copies_ == 0 ? scores_.back() : builder_.add_device_buffer(f.type, block_bytes(f.type)));
+      scores_.push_back(builder_.add_device_buffer(score_type_, wide_block_bytes()));
+      if (!memory_.has_sum) continue;
+      weights_.push_back(builder_.add_device_buffer(f.type, block_bytes(f.type)));
+      sums_.push_back(builder_.add_device_buffer(SG_DTYPE_F32, bytes_of_rows(size_of(SG_DTYPE_F32))));
     }
   }
 
@@ -39,13 +41,22 @@ class attention_build : attention_parts {
     const heads_operand &q = of_queries_[0], &o = of_queries_[1], &k = of_keys_[0], &v = of_keys_[1];
     const std::int64_t keys = visible_keys(b.rows);
     if (keys == 0) return fill(of_queries(o, b), lane);
-    add_weights(b, k, q, scores_[lane], weights_[lane], keys, lane);
-    multiply(of_queries(o, b), of_keys(v, b, 0, keys), SG_OP_N,
-             of_block(weights_[lane], f_.type, b.items.size, b.rows.size, keys), SG_OP_N, scalar_role::one, false,
-             lane);
+    const bool rounds = memory_.has_sum;
+    const std::int64_t rows = b.items.size * b.rows.size;
+    const view sums = rounds ? view{sums_[lane], 0, 1, 0, rows, rows, 1} : view{};
+    const std::int32_t weights = rounds ? weights_[lane] : scores_[lane];
+    add_weights(b, k, q, scores_[lane], weights, sums, keys, lane);
+    const view values = of_keys(v, b, 0, keys), factors = of_block(weights, f_.type, b.items.size, b.rows.size, keys);
+    if (!rounds || f_.value_width == 0)
+      return multiply(of_queries(o, b), values, SG_OP_N, factors, SG_OP_N, scalar_role::one, false, lane);
+    // The scores are no longer needed.
+    const std::int32_t wide = alias(scores_[lane], score_type_, b.rows.size, f_.value_width * size_of(score_type_));
+    const view averages{wide, 0, b.items.size, 0, f_.value_width, f_.value_width, b.rows.size};
+    multiply(averages, values, SG_OP_N, factors, SG_OP_N, scalar_role::one, false, lane);
+    convert(of_queries(o, b), averages, sums, lane);
   }
 
-  std::vector<std::int32_t> scores_, weights_;  // by lane
+  std::vector<std::int32_t> scores_, weights_, sums_;  // by lane
 };
 
 }  // namespace

@@ -29,7 +29,7 @@ operands backward_of_keys(const attention_form &f) {
 class attention_backward_build : attention_parts {
  public:
   attention_backward_build(const attention_form &f, const device_model &model, int lanes)
-      : attention_parts(f, model, backward_of_queries(f), backward_of_keys(f), attention_backward_problems, 1) {
+      : attention_parts(f, model, backward_of_queries(f), backward_of_keys(f), attention_backward_problems, {0, 1}) {
     choose_blocks(lanes, true);
     for (int lane = 0; lane < lanes_; ++lane) {
       products_.push_back(builder_.add_device_buffer(score_type_, block_bytes(score_type_)));
@@ -86,16 +86,7 @@ class attention_backward_build : attention_parts {
   void finish_result(const result &x, const block_of_queries &b, std::uint16_t lane) {
     if (x.keys < f_.keys) fill(of_keys(x.to, b, x.keys, f_.keys - x.keys), lane);
     if (x.sums.empty() || x.keys == 0) return;
-    view to = of_keys(x.to, b, 0, x.keys), from = view_of(x, b, 0, x.keys, lane);
-    const std::int64_t items = to.items;
-    to.items = from.items = 1;
-    for (std::int64_t i = 0; i < items; ++i, ++to.item, ++from.item) {
-      command c;
-      c.what = ops::convert{};
-      c.where = {lane_kind::compute, lane};
-      c.views[ops::convert::c] = to, c.views[ops::convert::a] = from;
-      builder_.add(c);
-    }
+    convert(of_keys(x.to, b, 0, x.keys), view_of(x, b, 0, x.keys, lane), {}, lane);
   }
 
   void add_block(const block_of_queries &b, std::uint16_t lane) {
@@ -109,7 +100,7 @@ class attention_backward_build : attention_parts {
     const auto block = [&](std::int32_t buffer, sg_dtype type) {
       return of_block(buffer, type, b.items.size, b.rows.size, keys);
     };
-    add_weights(b, k, q, products, weights, keys, lane);
+    add_weights(b, k, q, products, weights, {}, keys, lane);
     if (f_.computes_dv)
       add_to(results_.back(), b, of_queries(d_o, b), block(weights, f_.type), scalar_role::one, keys, lane);
     if (f_.width == 0 || !(f_.computes_dq || f_.computes_dk)) return;

@@ -46,7 +46,7 @@ std::int64_t usual_attention_workspace(const device_model &model, int lanes) {
 }
 
 attention_parts::attention_parts(const attention_form &f, const device_model &model, const operand_list &of_queries,
-                                 const operand_list &of_keys, std::size_t problems, int score_copies)
+                                 const operand_list &of_keys, std::size_t problems, const row_memory &memory)
     : f_(f),
       model_(model),
       of_queries_(of_queries),
@@ -54,7 +54,7 @@ attention_parts::attention_parts(const attention_form &f, const device_model &mo
       l_(loops_of(f, of_queries, of_keys)),
       score_type_(accumulator_of(f.type)),
       builder_(problems_of(problems)),
-      score_copies_(score_copies) {}
+      memory_(memory) {}
 
 // Elements from item to item.
 std::int64_t attention_parts::item_of(const heads_operand &x, bool of_query) const noexcept {
@@ -81,8 +81,15 @@ std::vector<problem> attention_parts::problems_of(std::size_t count) const {
 
 std::int64_t attention_parts::pitch() const { return round_up(std::max<std::int64_t>(1, f_.keys), 16); }
 std::int64_t attention_parts::row_bytes(sg_dtype type) const { return checked_mul(pitch(), size_of(type), "scores"); }
-std::int64_t attention_parts::block_bytes(sg_dtype type) const {
-  return checked_mul(checked_mul(items_, rows_, "scores"), row_bytes(type), "scores");
+std::int64_t attention_parts::wide_row_bytes() const {
+  return std::max(row_bytes(score_type_), checked_mul(memory_.wide, size_of(score_type_), "scores"));
+}
+std::int64_t attention_parts::least_bytes() const {
+  return round_up(wide_row_bytes(), 256) + memory_.copies * round_up(row_bytes(f_.type), 256) +
+         (memory_.has_sum ? 256 : 0);
+}
+std::int64_t attention_parts::bytes_of_rows(std::int64_t row) const {
+  return checked_mul(checked_mul(items_, rows_, "scores"), row, "scores");
 }
 std::int64_t attention_parts::blocks(bool by_items) const {
   const std::int64_t of_items = l_.outer * ceil_div(l_.items, items_);
@@ -92,14 +99,13 @@ std::int64_t attention_parts::blocks(bool by_items) const {
 void attention_parts::choose_blocks(int lanes, bool by_items) {
   const bool cores = model_.lanes_are_cores;
   const std::int64_t workspace = f_.workspace > 0 ? f_.workspace : usual_attention_workspace(model_, lanes);
-  const std::int64_t least_bytes =
-      round_up(row_bytes(score_type_), 256) + score_copies_ * round_up(row_bytes(f_.type), 256);
+  const std::int64_t least_bytes = this->least_bytes();
   if (least_bytes > workspace)
     throw error(SG_STATUS_OUT_OF_MEMORY, "the scores of one query need %lld bytes of workspace; the limit is %lld",
                 static_cast<long long>(least_bytes), static_cast<long long>(workspace));
   const int most_lanes = cores ? lanes : by_items ? 1 : std::min(lanes, 2);
   lanes_ = int(std::clamp<std::int64_t>(workspace / least_bytes, 1, most_lanes));
-  const std::int64_t room = std::max<std::int64_t>(1, (workspace / lanes_ - 2 * 256) / row_bytes());
+  const std::int64_t room = std::max<std::int64_t>(1, (workspace / lanes_ - 3 * 256) / row_bytes());
   const std::int64_t least = cores ? least_queries_of_core : least_queries;
   items_ = l_.items, rows_ = std::max<std::int64_t>(1, l_.rows);
   if (f_.causal) rows_ = std::clamp(ceil_div(rows_, causal_blocks), std::min(rows_, 2 * least), rows_);
@@ -151,9 +157,12 @@ view attention_parts::of_keys(const heads_operand &x, const block_of_queries &b,
 }
 view attention_parts::of_block(std::int32_t buffer, sg_dtype type, std::int64_t items, std::int64_t rows,
                                std::int64_t keys) {
-  std::int32_t &alias = aliases_.try_emplace({buffer, rows}, -1).first->second;
-  if (alias < 0) alias = builder_.add_alias(buffer, type, rows * row_bytes(type));
-  return {alias, 0, items, 0, pitch(), keys, rows};
+  return {alias(buffer, type, rows, row_bytes(type)), 0, items, 0, pitch(), keys, rows};
+}
+std::int32_t attention_parts::alias(std::int32_t buffer, sg_dtype type, std::int64_t rows, std::int64_t row) {
+  std::int32_t &alias = aliases_.try_emplace({buffer, rows * row}, -1).first->second;
+  if (alias < 0) alias = builder_.add_alias(buffer, type, rows * row);
+  return alias;
 }
 
 void attention_parts::multiply(const view &c, const view &a, sg_op op_a, const view &b, sg_op op_b, scalar_role alpha,
@@ -168,8 +177,17 @@ void attention_parts::multiply(const view &c, const view &a, sg_op op_a, const v
   builder_.add(made);
 }
 
+void attention_parts::convert(const view &c, const view &a, const view &divisors, std::uint16_t lane) {
+  command made;
+  made.what = ops::convert{};
+  made.where = {lane_kind::compute, lane};
+  made.views[ops::convert::c] = c, made.views[ops::convert::a] = a, made.views[ops::convert::divisors] = divisors;
+  builder_.add(made);
+}
+
 void attention_parts::add_weights(const block_of_queries &b, const heads_operand &k, const heads_operand &q,
-                                  std::int32_t scores, std::int32_t weights, std::int64_t keys, std::uint16_t lane) {
+                                  std::int32_t scores, std::int32_t weights, const view &sums, std::int64_t keys,
+                                  std::uint16_t lane) {
   const view products = of_block(scores, score_type_, b.items.size, b.rows.size, keys);
   if (f_.width > 0)
     multiply(products, of_keys(k, b, 0, keys), SG_OP_T, of_queries(q, b), SG_OP_N, scalar_role::job, false, lane);
@@ -186,6 +204,7 @@ void attention_parts::add_weights(const block_of_queries &b, const heads_operand
   softmax.where = {lane_kind::compute, lane};
   softmax.views[ops::softmax::x] = of_stack(scores, b, keys);
   softmax.views[ops::softmax::y] = of_stack(weights, b, keys);
+  softmax.views[ops::softmax::sums] = sums;
   builder_.add(softmax);
 }
 

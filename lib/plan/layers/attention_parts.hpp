@@ -32,10 +32,17 @@ struct heads_operand {
 class attention_parts {
  public:
   using operand_list = std::vector<heads_operand>;
-  // of_queries, of_keys: all operands with tokens of queries, and of keys. score_copies: blocks of scores of the type
-  // in a lane's memory, besides that of the accumulator's type.
+  // A block's row of a lane's memory: `wide` elements of the accumulator's type, `copies` rows of scores of the type,
+  // and a sum of f32 or none.
+  struct row_memory {
+    std::int64_t wide;
+    int copies;
+    bool has_sum = false;
+  };
+
+  // of_queries, of_keys: all operands with tokens of queries, and of keys.
   attention_parts(const attention_form &f, const device_model &model, const operand_list &of_queries,
-                  const operand_list &of_keys, std::size_t problems, int score_copies);
+                  const operand_list &of_keys, std::size_t problems, const row_memory &memory);
 
  protected:
   struct block_of_queries {
@@ -57,15 +64,21 @@ class attention_parts {
   view of_stack(std::int32_t buffer, const block_of_queries &b, std::int64_t keys) const {  // as one matrix
     return {buffer, 0, 1, 0, pitch(), keys, b.items.size * b.rows.size};
   }
-  std::int64_t block_bytes(sg_dtype type) const;
+  std::int64_t block_bytes(sg_dtype type) const { return bytes_of_rows(row_bytes(type)); }
+  std::int64_t wide_block_bytes() const { return bytes_of_rows(wide_row_bytes()); }
+  std::int64_t bytes_of_rows(std::int64_t row) const;  // of a block
+  std::int32_t alias(std::int32_t buffer, sg_dtype type, std::int64_t rows, std::int64_t row);
 
   // c = alpha * op_a(a) * op_b(b) (+ c)
   void multiply(const view &c, const view &a, sg_op op_a, const view &b, sg_op op_b, scalar_role alpha, bool adds,
                 std::uint16_t lane);
   void fill(const view &c, std::uint16_t lane) { builder_.add(builder_.scale(0, c, scalar_role::zero, lane)); }
-  // The scores of a block, or zeros for tokens of no elements; then the weights.
+  // C of a block's queries = A, from item to item. `divisors`: of each row, if it exists.
+  void convert(const view &c, const view &a, const view &divisors, std::uint16_t lane);
+  // The scores of a block, or zeros for tokens of no elements; then the weights, without the division by their sums if
+  // `sums` exists.
   void add_weights(const block_of_queries &b, const heads_operand &k, const heads_operand &q, std::int32_t scores,
-                   std::int32_t weights, std::int64_t keys, std::uint16_t lane);
+                   std::int32_t weights, const view &sums, std::int64_t keys, std::uint16_t lane);
 
   schedule finish(std::string strategy);
 
@@ -75,20 +88,24 @@ class attention_parts {
   attention_loops l_;
   sg_dtype score_type_;
   schedule_builder builder_;
-  int score_copies_;
+  row_memory memory_;
   int lanes_ = 1;
   std::int64_t items_ = 1, rows_ = 1;  // of a block
 
  private:
   std::int64_t pitch() const;
   std::int64_t row_bytes(sg_dtype type) const;
-  std::int64_t row_bytes() const { return row_bytes(score_type_) + score_copies_ * row_bytes(f_.type); }
+  std::int64_t wide_row_bytes() const;
+  std::int64_t least_bytes() const;  // a lane's memory for one row
+  std::int64_t row_bytes() const {
+    return wide_row_bytes() + memory_.copies * row_bytes(f_.type) + (memory_.has_sum ? size_of(SG_DTYPE_F32) : 0);
+  }
   std::int64_t blocks(bool by_items) const;
   std::int64_t item_of(const heads_operand &x, bool of_query) const noexcept;
   std::vector<problem> problems_of(std::size_t count) const;
   void unfold();
 
-  std::map<std::pair<std::int32_t, std::int64_t>, std::int32_t> aliases_;  // by buffer and rows of an item
+  std::map<std::pair<std::int32_t, std::int64_t>, std::int32_t> aliases_;  // by buffer and bytes of an item
   double flops_ = 0;
 };
 

@@ -107,7 +107,7 @@ cudaError_t launch_elementwise(const sg_backend_elementwise &what, cudaStream_t 
 
 cudaError_t launch_softmax(const sg_backend_softmax &what, cudaStream_t in) noexcept {
   return launch_on(in, rows_of(operands_of(what), what.x_type != 0 ? what.x_type : what.type, what.type, {}),
-                   [what] { sim::run_softmax(what, at(what.x), at(what.y)); });
+                   [what] { sim::run_softmax(what, at(what.x), at(what.y), what.sums); });
 }
 
 cudaError_t launch_softmax_backward(const sg_backend_softmax_backward &what, cudaStream_t in) noexcept {
@@ -142,8 +142,10 @@ cudaError_t launch_rotary(const sg_backend_rotary &what, cudaStream_t in) noexce
 cudaError_t launch_convert(const sg_backend_convert &what, cudaStream_t in) noexcept {
   const sg_backend_convert x = as_one_column(what);
   const std::int64_t pack = pack_of(x);
-  return launch(in, {in_packs(x.a, x.in_type, pack, x.n, x.lda), in_packs(x.c, x.out_type, pack, x.n, x.ldc)},
-                [what] { sim::run_convert(what, at(what.a), at(what.c)); });
+  return launch(in,
+                {in_packs(x.a, x.in_type, pack, x.n, x.lda), in_packs(x.a, x.in_type, pack, x.batch, x.stride_a),
+                 in_packs(x.c, x.out_type, pack, x.n, x.ldc), in_packs(x.c, x.out_type, pack, x.batch, x.stride_c)},
+                [what] { sim::run_convert(what, at(what.a), at(what.c), what.divisors); });
 }
 
 cudaError_t launch_gather(const sg_backend_gather &what, cudaStream_t in) noexcept {

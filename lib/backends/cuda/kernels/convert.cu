@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // C = op(A), cast to C's type: by packs of a column, or transposed by tiles in shared memory.
 #include <cstdint>
+#include <type_traits>
 
 #include "arithmetic.cuh"
 #include "layers.hpp"
@@ -32,34 +33,51 @@ inline __device__ void cast(__nv_bfloat16 from, __nv_bfloat16 &to) { to = from; 
 
 constexpr int threads = 256;
 
-template <class From, class To, int count>
-__global__ void cast_kernel(sg_backend_convert what) {
+// The quotient of an element of a column; `divides` only with f32.
+template <bool divides, class From>
+__device__ From divided(From from, float divisor) {
+  if constexpr (divides)
+    return from / divisor;
+  else
+    return from;
+}
+
+template <class From, class To, int count, bool divides>
+__device__ void cast_item(const sg_backend_convert &what, std::int64_t item) {
   for (std::int64_t j = blockIdx.y; j < what.n; j += gridDim.y) {
-    const From *a = static_cast<const From *>(what.a) + j * what.lda;
-    To *c = static_cast<To *>(what.c) + j * what.ldc;
+    const From *a = static_cast<const From *>(what.a) + item * what.stride_a + j * what.lda;
+    To *c = static_cast<To *>(what.c) + item * what.stride_c + j * what.ldc;
+    float divisor = divides ? what.divisors[item * what.n + j] : 1;
+    if (divisor == 0) divisor = 1;
     for (std::int64_t i = (std::int64_t(blockIdx.x) * threads + threadIdx.x) * count; i < what.m;
          i += std::int64_t(gridDim.x) * threads * count) {
       if (i + count <= what.m) {
         const pack<From, count> from = load_pack<count>(a + i);
         pack<To, count> to;
 #pragma unroll
-        for (int v = 0; v < count; ++v) cast(from.at[v], to.at[v]);
+        for (int v = 0; v < count; ++v) cast(divided<divides>(from.at[v], divisor), to.at[v]);
         store_pack(c + i, to);
       } else {
-        for (std::int64_t at = i; at < what.m; ++at) cast(a[at], c[at]);
+        for (std::int64_t at = i; at < what.m; ++at) cast(divided<divides>(a[at], divisor), c[at]);
       }
     }
   }
+}
+
+template <class From, class To, int count, bool divides>
+__global__ void cast_kernel(sg_backend_convert what) {
+  for (std::int64_t item = blockIdx.z; item < what.batch; item += gridDim.z)
+    cast_item<From, To, count, divides>(what, item);
 }
 
 constexpr int side = 32, lines = 8;
 
 // A column of padding keeps the rows of a tile in different banks.
 template <class From, class To>
-__global__ void __launch_bounds__(side *lines) transpose_kernel(sg_backend_convert what) {
+__device__ void transpose_item(const sg_backend_convert &what, std::int64_t item) {
   __shared__ From tile[side][side + 1];
-  const auto *a = static_cast<const From *>(what.a);
-  auto *c = static_cast<To *>(what.c);
+  const auto *a = static_cast<const From *>(what.a) + item * what.stride_a;
+  auto *c = static_cast<To *>(what.c) + item * what.stride_c;
   for (std::int64_t j0 = std::int64_t(blockIdx.y) * side; j0 < what.n; j0 += std::int64_t(gridDim.y) * side)
     for (std::int64_t i0 = std::int64_t(blockIdx.x) * side; i0 < what.m; i0 += std::int64_t(gridDim.x) * side) {
       __syncthreads();  // the previous tile has been read
@@ -73,13 +91,19 @@ __global__ void __launch_bounds__(side *lines) transpose_kernel(sg_backend_conve
     }
 }
 
-unsigned limited(std::int64_t wanted, std::int64_t most) { return unsigned(wanted < most ? wanted : most); }
+template <class From, class To>
+__global__ void __launch_bounds__(side *lines) transpose_kernel(sg_backend_convert what) {
+  for (std::int64_t item = blockIdx.z; item < what.batch; item += gridDim.z) transpose_item<From, To>(what, item);
+}
 
-template <class From, class To, int count>
+unsigned limited(std::int64_t wanted, std::int64_t most) { return unsigned(wanted < most ? wanted : most); }
+unsigned grid_of_items(const sg_backend_convert &what) { return limited(what.batch, 1 << 15); }
+
+template <class From, class To, int count, bool divides = false>
 cudaError_t launch_cast(const sg_backend_convert &what, cudaStream_t in) {
   const std::int64_t run = std::int64_t(threads) * count;
-  const dim3 grid(limited((what.m + run - 1) / run, 1 << 16), limited(what.n, 4096));
-  cast_kernel<From, To, count><<<grid, threads, 0, in>>>(what);
+  const dim3 grid(limited((what.m + run - 1) / run, 1 << 16), limited(what.n, 4096), grid_of_items(what));
+  cast_kernel<From, To, count, divides><<<grid, threads, 0, in>>>(what);
   return cudaGetLastError();
 }
 
@@ -87,13 +111,18 @@ template <class From, class To>
 cudaError_t launch_pair(const sg_backend_convert &given, cudaStream_t in) {
   const sg_backend_convert what = as_one_column(given);
   if (what.op == SG_OP_T) {
-    const dim3 grid(limited((what.m + side - 1) / side, 1 << 16), limited((what.n + side - 1) / side, 1 << 15));
+    const dim3 grid(limited((what.m + side - 1) / side, 1 << 16), limited((what.n + side - 1) / side, 1 << 15),
+                    grid_of_items(what));
     transpose_kernel<From, To><<<grid, dim3(side, lines), 0, in>>>(what);
     return cudaGetLastError();
   }
   constexpr int count = int(whole_pack_of(sizeof(From), sizeof(To)));
   static_assert(count * sizeof(From) <= 32 && count * sizeof(To) <= 32, "a pack is two accesses at most");
-  return pack_of(what) == count ? launch_cast<From, To, count>(what, in) : launch_cast<From, To, 1>(what, in);
+  const bool in_packs = pack_of(what) == count;
+  if constexpr (std::is_same_v<From, float>)
+    if (what.divisors != nullptr)
+      return in_packs ? launch_cast<From, To, count, true>(what, in) : launch_cast<From, To, 1, true>(what, in);
+  return in_packs ? launch_cast<From, To, count>(what, in) : launch_cast<From, To, 1>(what, in);
 }
 
 template <class From>

@@ -45,7 +45,7 @@ struct norm_rows {
   __device__ std::int64_t limit(std::int64_t, std::int64_t cols) const { return cols; }
 
   template <class Row>
-  __device__ void run(Row &row) const {
+  __device__ void run(Row &row, std::int64_t) const {
     using real = typename Row::real;
     using T = typename Row::element;
     const auto plus = [](real a, real b) { return a + b; };

@@ -2,7 +2,7 @@
 // Operations on rows: a row belongs to a warp or a block, which keeps it in registers if it fits, or, if its elements
 // are apart, to some threads of a block that serves neighbouring rows.
 //
-// An algorithm is a struct with `limit(i, cols)`, the number of columns of row i that it uses, and `run(row)`. A row
+// An algorithm is a struct with `limit(i, cols)`, the number of columns of row i that it uses, and `run(row, i)`. A row
 // has each(f), which calls f(value) for the thread's own elements; combined(value, plus), over its threads; and
 // write(f), which calls f.load<count>(col) and then f(v, value) for elements col + v. Where `keeps` is true, a change
 // of `value` in each stays. Elements from the limit on become 0.
@@ -189,7 +189,7 @@ __global__ void __launch_bounds__(block_threads) rows_kernel(row_operands p, Alg
     row.limit = algorithm.limit(i, p.cols);
     row.thread = int(threadIdx.x) % threads;
     row.load();
-    algorithm.run(row);
+    algorithm.run(row, i);
   }
 }
 
@@ -207,7 +207,7 @@ __global__ void __launch_bounds__(block_threads) apart_rows_kernel(row_operands 
     row.y_col = p.y_col;
     row.cols = exists ? p.cols : 0;
     row.limit = exists ? algorithm.limit(i, p.cols) : 0;
-    algorithm.run(row);
+    algorithm.run(row, i);
   }
 }
 

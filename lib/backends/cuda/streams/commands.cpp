@@ -22,7 +22,8 @@ bool is_layer_type(sg_dtype type) noexcept {
 
 bool supports_softmax(const sg_backend_softmax &what) noexcept {
   const bool is_short = what.type == SG_DTYPE_F16 || what.type == SG_DTYPE_BF16;
-  return is_layer_type(what.type) && (what.x_type == 0 || (what.x_type == SG_DTYPE_F32 && is_short));
+  const bool rounds = what.x_type == SG_DTYPE_F32 && is_short;
+  return is_layer_type(what.type) && (what.x_type == 0 ? what.sums == nullptr : rounds);
 }
 
 bool supports_softmax_backward(const sg_backend_softmax_backward &what) noexcept {
@@ -92,7 +93,8 @@ bool supports(device &on, const sg_backend_command &what) noexcept {
     case SG_BACKEND_ROTARY: return supports_rotary(as<sg_backend_rotary>(what));
     case SG_BACKEND_CONVERT: {
       const auto &wanted = as<sg_backend_convert>(what);
-      return is_layer_type(wanted.in_type) && is_layer_type(wanted.out_type);
+      const bool divides = wanted.divisors == nullptr || (wanted.in_type == SG_DTYPE_F32 && wanted.op == SG_OP_N);
+      return is_layer_type(wanted.in_type) && is_layer_type(wanted.out_type) && divides;
     }
     case SG_BACKEND_IM2COL: return supports_im2col(as<sg_backend_im2col>(what));
     case SG_BACKEND_CONV: return supports_conv(on, as<sg_backend_conv>(what));
