@@ -96,7 +96,7 @@ void require_separate_tokens(const given_heads &o, std::int64_t batch, const cha
 }
 
 template <class Desc>
-attention_form form_of(const Desc &d) {
+attention_form sizes_of(const Desc &d) {
   const auto strides = [](const sg_heads &x) { return head_strides{x.batch_stride, x.head_stride, x.token_stride}; };
   attention_form f;
   f.batch = d.batch, f.heads = d.heads, f.kv_heads = d.kv_heads;
@@ -135,18 +135,6 @@ bool has_kernel(const context &on, const attention_form &f) {
   wanted.type = f.type;
   wanted.width = f.width, wanted.value_width = f.value_width;
   return on.on().supports(wanted.header);
-}
-
-// Its problems have no sizes: the form has them.
-std::shared_ptr<const program> plan_of(context &on, const shared_layer_form &form, std::size_t problems,
-                                       const checked_submit &order) {
-  plan_request request;
-  request.layer = layer_kind::own;
-  request.form = form;
-  request.streams = order.most_lanes();
-  problem none;
-  none.no_multiply = true;
-  return on.plan_for(std::vector<problem>(problems, none).data(), problems, request);
 }
 
 // Binds an operand in device memory; nothing if it has no elements.
@@ -211,7 +199,7 @@ void submit_attention(context &on, const sg_attention_desc &d, const char *name,
   check_sizes(d, name);
   check_options(d, name);
   for (const given_heads &each : all) check_strides(each, name);
-  attention_form form = form_of(d);
+  attention_form form = sizes_of(d);
   for (const given_heads &each : all) head_bytes(form, each.strides(), each.heads, each.tokens, each.width);
   require_separate_tokens(o, d.batch, name);
   require_supported(on, d.dtype, d.mask, false, name);
@@ -226,10 +214,9 @@ void submit_attention(context &on, const sg_attention_desc &d, const char *name,
       accesses.add(each, form, &each == &o);
     }
     form.by_device = has_kernel(on, form);
-    plan = plan_of(on, share_form(form, plan_attention), 1, order);
+    plan = program_for(on, form_of<attention_form>(form), order);
   }
-  if (order.records()) order.note_operation(SG_OPERATION_ATTENTION);
-  if (order.updates()) require_as_recorded(order, plan ? plan->schedule.get() : nullptr, name);
+  if (order.records()) order.note(SG_OPERATION_ATTENTION, form_of<attention_form>(form), name);
   ref<job> work = on.new_job();
   if (!plan) return order.go(std::move(work), nullptr, 0, out_job);
   work->give_schedule(plan);
@@ -249,7 +236,7 @@ void submit_attention_backward(context &on, const sg_attention_backward_desc &d,
   check_sizes(d, name);
   check_options(d, name);
   require_supported(on, d.dtype, d.mask, true, name);
-  attention_form form = form_of(d);
+  attention_form form = sizes_of(d);
   const auto bytes_of = [&](const given_heads &x) { return head_bytes(form, x.strides(), x.heads, x.tokens, x.width); };
   bool *const computes[] = {&form.computes_dq, &form.computes_dk, &form.computes_dv};
   bool has_results = false;
@@ -271,10 +258,9 @@ void submit_attention_backward(context &on, const sg_attention_backward_desc &d,
     for (const given_heads &each : inputs) check_strides(each, name), add(each, 0, false);
     for (std::size_t i = 0; i < std::size(results); ++i)
       if (*computes[i]) add(results[i], 1, true);
-    plan = plan_of(on, share_form(form, plan_attention_backward), attention_backward_problems, order);
+    plan = program_for(on, form_of<attention_backward_form>({form}), order);
   }
-  if (order.records()) order.note_operation(SG_OPERATION_ATTENTION_BACKWARD);
-  if (order.updates()) require_as_recorded(order, plan ? plan->schedule.get() : nullptr, name);
+  if (order.records()) order.note(SG_OPERATION_ATTENTION_BACKWARD, form_of<attention_backward_form>({form}), name);
   ref<job> work = on.new_job();
   if (!plan) return order.go(std::move(work), nullptr, 0, out_job);
   work->give_schedule(plan);

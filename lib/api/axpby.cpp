@@ -7,12 +7,11 @@
 #include "api/context_of.hpp"
 #include "api/entry.hpp"
 #include "api/given_operand.hpp"
+#include "api/layer.hpp"
 #include "api/operand_bytes.hpp"
 #include "api/submission.hpp"
 #include "api/wait.hpp"
 #include "ops/backend_commands.hpp"
-#include "ops/operation.hpp"
-#include "plan/schedule/hazard.hpp"
 
 namespace sg {
 
@@ -67,6 +66,7 @@ checked_axpby check_axpby(const context &on, const sg_axpby_desc &d, const char 
   x.reads_c = !is_zero(x.where.beta);
   x.a = stored(a, 1);
   x.c = stored(c, 1);
+  x.a.space = x.c.space = SG_MEMORY_DEVICE;
   total_bytes(x.a, 1, "the size of A");
   total_bytes(x.c, 1, "the size of C");
   if (d.c.rows == 0 || d.c.cols == 0) return x;
@@ -79,51 +79,24 @@ checked_axpby check_axpby(const context &on, const sg_axpby_desc &d, const char 
     throw error(SG_STATUS_UNSUPPORTED, "device %.64s has no scale-and-add of %s", on.on().name().c_str(),
                 name_of(type));
   std::vector<std::vector<char *>> unused;
-  bind_operand(c, x.c, 1, true, x.where.operands[2], unused);
-  require_on_device(on, c, x.c, x.where.operands[2]);
+  bind_operand(c, x.c, 1, true, x.where.operands[ops::axpby::c], unused);
+  require_on_device(on, c, x.c, x.where.operands[ops::axpby::c]);
   if (!x.reads_a) return x;
-  bind_operand(a, x.a, 1, true, x.where.operands[0], unused);
-  require_on_device(on, a, x.a, x.where.operands[0]);
+  bind_operand(a, x.a, 1, true, x.where.operands[ops::axpby::a], unused);
+  require_on_device(on, a, x.a, x.where.operands[ops::axpby::a]);
   return x;
 }
 
-// With one command.
-std::shared_ptr<const program> plan_of(const checked_axpby &x, const context &on) {
-  const device_model &model = on.model();
-  auto made = std::make_shared<schedule>();
-  made->strategy = "direct";
-  const operand *const operands[operands_of_problem] = {&x.a, nullptr, &x.c, nullptr};
-  for (const operand *each : operands)
-    made->buffers.push_back({buffer_kind::operand, x.c.type, false, SG_MEMORY_DEVICE, 0, 0,
-                             each ? total_bytes(*each, 1, "an operand") : 0});
-  ops::axpby axpby;
-  axpby.alpha = x.reads_a ? scalar_role::job : scalar_role::zero;
-  axpby.beta = x.reads_c ? scalar_role::job : scalar_role::zero;
-  axpby.activation = x.activation;
-  command only;
-  only.what = axpby;
-  only.views[axpby.c] = view{int(operand_name::c), 0, 1, 0, x.c.ld, x.c.rows, x.c.cols};
-  if (x.reads_a) only.views[axpby.a] = view{int(operand_name::a), 0, 1, 0, x.a.ld, x.a.rows, x.a.cols};
-  set_access_modes(only);
-  const command_cost cost = operation_of(only).cost(model, made->buffers, only);
-  made->predicted_seconds = cost.delay_idle + cost.amount;
-  const double bytes = double(x.c.rows) * double(x.c.cols) * double(size_of(x.c.type));
-  made->bound_seconds = bytes * (1 + int{x.reads_a} + int{x.reads_c}) / model.memory_rate;
-  made->lanes[int(lane_kind::compute)] = 1;
-  made->commands.push_back(only);
-  if (on.checks_hazards()) require_no_hazards(*made);
-  return std::make_shared<program>(std::vector<problem>(1), plan_request(), std::move(made), model);
-}
-
-// A and C as a problem.
-problem form_of(const checked_axpby &x) {
-  problem form;
-  form.m = x.c.rows;
-  form.n = x.c.cols;
-  form.a = x.a;
-  form.c = x.c;
-  form.activation = x.activation;
-  return form;
+command_form command_form_of(const checked_axpby &x) {
+  command_form f;
+  ops::axpby what;
+  what.alpha = x.reads_a ? scalar_role::job : scalar_role::zero;
+  what.beta = x.reads_c ? scalar_role::job : scalar_role::zero;
+  what.activation = x.activation;
+  f.what = what, f.strategy = "scale-and-add", f.splits = command_form::split::none;
+  f.parameters[what.c] = {true, share::same, x.c, total_bytes(x.c, 1, "an operand")};
+  if (x.reads_a) f.parameters[what.a] = {true, share::same, x.a, total_bytes(x.a, 1, "an operand")};
+  return f;
 }
 
 }  // namespace
@@ -131,21 +104,23 @@ problem form_of(const checked_axpby &x) {
 void submit_axpby(context &on, const sg_axpby_desc &desc, const char *name, checked_submit &order, sg_job **out_job) {
   const checked_axpby x = check_axpby(on, desc, name);
   if (order.records()) {
-    order.note_operation(SG_OPERATION_AXPBY);
-    order.note_shape(form_of(x), name);
+    checked_axpby fixed = x;  // alpha and beta may change
+    fixed.reads_a = fixed.reads_c = true;
+    order.note(SG_OPERATION_AXPBY, form_of<command_form>(command_form_of(fixed)), name);
   }
+  const bool is_empty = !x.where.operands[ops::axpby::c].base;
+  const auto plan = is_empty ? nullptr : program_for(on, form_of<command_form>(command_form_of(x)), order);
   ref<job> work = on.new_job();
-  if (!x.where.operands[2].base) return order.go(work, nullptr, 0, out_job);  // C is empty
-  access accesses[2] = {{footprint_of(x.c, x.where.operands[2]), true, x.reads_c}};
+  if (!plan) return order.go(work, nullptr, 0, out_job);
+  access accesses[2] = {{footprint_of(x.c, x.where.operands[ops::axpby::c]), true, x.reads_c}};
   std::size_t count = 1;
   if (x.reads_a) {
-    accesses[count++] = {footprint_of(x.a, x.where.operands[0]), false, true};
+    accesses[count++] = {footprint_of(x.a, x.where.operands[ops::axpby::a]), false, true};
     if (overlap(accesses[0].bytes, accesses[1].bytes))
       throw error(SG_STATUS_INVALID_ARGUMENT, "%s->a (%p) and %s->c (%p) overlap", name, desc.a.data, name,
                   desc.c.data);
   }
-  work->give_schedule(plan_of(x, on));
-  work->follows_on_device = on.on().orders_commands();
+  work->give_schedule(plan);
   work->operands.first = x.where;
   order.go(std::move(work), accesses, count, out_job);
 }

@@ -107,22 +107,20 @@ class conv_operands {
                       views_[j].data, desc_, names_[i], views_[i].data);
   }
 
-  void submit(context &on, layer_kind layer, sg_operation operation, checked_submit &order, sg_job **out_job) {
+  void submit(context &on, sg_operation operation, checked_submit &order, sg_job **out_job) {
     operand_spaces unused;
     const plan_request wanted = order.wanted(unused);
     plan_request request;
     request.streams = wanted.streams;
     request.memory_limit = wanted.memory_limit;
-    request.layer = layer;
-    request.conv = shared_conv_form(form_);
     const bool is_empty = std::none_of(accesses_.begin(), accesses_.end(), [](const access &x) { return x.writes; });
     for (problem &each : problems_) each.m = each.c.rows, each.n = each.c.cols;
-    const auto plan = is_empty ? nullptr : on.plan_for(problems_.data(), problems_.size(), request);
+    const form_of<conv_problems> what(conv_problems{form_, problems_});
     if (order.records()) {
-      order.note_operation(operation);
       order.note_request(request);
+      order.note(operation, what, desc_);
     }
-    if (order.updates()) require_as_recorded(order, plan ? plan->schedule.get() : nullptr, desc_);
+    const auto plan = is_empty ? nullptr : on.plan_for(what, request);
     ref<job> work = on.new_job();
     if (!plan) return order.go(std::move(work), nullptr, 0, out_job);
     work->give_schedule(plan);
@@ -207,7 +205,7 @@ void submit_conv2d(context &on, const sg_conv2d_desc &d, const char *name, check
     all.look_for_conv(d);
   }
   all.require_disjoint();
-  all.submit(on, layer_kind::conv, SG_OPERATION_CONV2D, order, out_job);
+  all.submit(on, SG_OPERATION_CONV2D, order, out_job);
 }
 
 void submit_conv2d_backward(context &on, const sg_conv2d_backward_desc &d, const char *name, checked_submit &order,
@@ -245,7 +243,7 @@ void submit_conv2d_backward(context &on, const sg_conv2d_backward_desc &d, const
   if (dbias) all.bind_values(conv_bias_gradient, operand_name::c, "dbias", d.dbias, d.out_channels, 1, type, gradient);
   all.require_supported(has_windows && (dw || dx), has_windows && dx && !f.is_direct());
   all.require_disjoint();
-  all.submit(on, layer_kind::conv_backward, SG_OPERATION_CONV2D_BACKWARD, order, out_job);
+  all.submit(on, SG_OPERATION_CONV2D_BACKWARD, order, out_job);
 }
 
 }  // namespace sg

@@ -62,19 +62,18 @@ void submit_dequantize(context &on, const sg_dequantize_desc &d, const char *nam
   require_extent(scales, d.y.rows, d.y.cols / d.block_size, out);
   if (has_zero_points) require_extent(zero_points, d.y.rows, d.y.cols / d.block_size, out);
   layer x;
-  x.what = what;
-  x.strategy = d.quantization == SG_QUANTIZATION_I4 ? "dequantize i4" : "dequantize i8";
-  x.flops_per_element = 2;
+  x.set_operation(what, d.quantization == SG_QUANTIZATION_I4 ? "dequantize i4" : "dequantize i8", 2,
+                  command_form::split::columns);
   x.allows_in_place = false;
-  add_operand(x, operand_name::a, in, ops::dequantize::x);
-  add_operand(x, operand_name::b, scales, ops::dequantize::scales);
-  add_operand(x, operand_name::c, out, ops::dequantize::y);
-  if (has_zero_points) add_operand(x, operand_name::bias, zero_points, ops::dequantize::zero_points);
+  add_operand(x, in, ops::dequantize::x);
+  add_operand(x, scales, ops::dequantize::scales);
+  add_operand(x, out, ops::dequantize::y);
+  if (has_zero_points) add_operand(x, zero_points, ops::dequantize::zero_points);
   auto wanted = backend_command<sg_backend_dequantize>();
   wanted.quantization = d.quantization;
   wanted.scale_type = d.scales.dtype;
   wanted.type = d.y.dtype;
-  bind_layer(x, on, wanted.header, x.strategy.c_str());
+  bind_layer(x, on, wanted.header, x.form.strategy);
   submit_layer(on, x, SG_OPERATION_DEQUANTIZE, name, order, out_job);
 }
 
@@ -92,12 +91,10 @@ void submit_convert(context &on, const sg_convert_desc &d, const char *name, che
   ops::convert what;
   what.op = op_on_stored(in, SG_OP_N, out.view.layout);
   layer x;
-  x.what = what;
-  x.strategy = what.op == SG_OP_T ? "transpose" : "convert";
-  x.splits_both = true;
+  x.set_operation(what, what.op == SG_OP_T ? "transpose" : "convert", 0, command_form::split::either);
   x.allows_in_place = what.op == SG_OP_N;
-  add_operand(x, operand_name::a, in, ops::convert::a, what.op == SG_OP_T ? share::transposed : share::same);
-  add_operand(x, operand_name::c, out, ops::convert::c);
+  add_operand(x, in, ops::convert::a, what.op == SG_OP_T ? share::transposed : share::same);
+  add_operand(x, out, ops::convert::c);
   auto wanted = backend_command<sg_backend_convert>();
   wanted.in_type = d.a.dtype;
   wanted.out_type = d.c.dtype;

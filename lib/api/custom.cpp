@@ -10,8 +10,6 @@
 #include "api/layer.hpp"
 #include "api/submission.hpp"
 #include "api/wait.hpp"
-#include "ops/operation.hpp"
-#include "plan/schedule/hazard.hpp"
 
 namespace sg {
 
@@ -39,7 +37,7 @@ struct custom_operands {
   std::vector<footprint> bytes;
   std::vector<access> accesses;
   problem_binding where;
-  schedule plan;
+  command_form form;
 };
 
 access_mode mode_of(sg_access access) noexcept {
@@ -71,10 +69,10 @@ void add(custom_operands &to, const context &on, const sg_custom_operand &given,
   to.bytes.push_back(range);
   to.accesses.push_back({range, given.access != SG_ACCESS_READ, given.access != SG_ACCESS_WRITE});
   to.where.operands[index].base = static_cast<char *>(given.data);
-  buffer of_operand{buffer_kind::operand, SG_DTYPE_I8, false, SG_MEMORY_DEVICE, 0, 0, bytes};
-  of_operand.space = space;
-  to.plan.buffers.push_back(of_operand);
-  to.plan.commands[0].views[static_cast<std::size_t>(index)] = view{index, 0, 1, 0, bytes, bytes, 1};
+  operand stored;
+  stored.rows = stored.ld = bytes, stored.cols = 1;
+  stored.type = SG_DTYPE_I8, stored.space = space;
+  to.form.parameters[static_cast<std::size_t>(index)] = {true, share::whole, stored, bytes};
 }
 
 }  // namespace
@@ -90,24 +88,13 @@ void submit_custom(context &on, const sg_custom_desc &d, const char *name, check
   ops::custom what{call_function, reinterpret_cast<void (*)()>(d.function), d.user, d.seconds, d.compute_units, {}};
   for (std::int32_t i = 0; i < d.operand_count; ++i)
     what.modes[static_cast<std::size_t>(i)] = mode_of(d.operands[i].access);
-  own.plan.strategy = "custom";
-  own.plan.commands.resize(1);
-  command &only = own.plan.commands[0];
-  only.what = what;
+  own.form.what = what, own.form.strategy = "custom", own.form.splits = command_form::split::none;
   for (std::int32_t i = 0; i < d.operand_count; ++i)
     add(own, on, d.operands[i], std::string(name) + "->operands[" + std::to_string(i) + "]");
-  own.plan.buffers.resize(operands_of_problem);
-  set_access_modes(only);
-  const command_cost cost = operation_of(only).cost(on.model(), own.plan.buffers, only);
-  own.plan.predicted_seconds = cost.delay_idle + cost.amount;
-  own.plan.bound_seconds = cost.amount;
-  own.plan.lanes[int(lane_kind::compute)] = 1;
-  if (order.records()) order.note_operation(SG_OPERATION_CUSTOM);
-  if (order.updates()) require_as_recorded(order, &own.plan, name);
-  if (on.checks_hazards()) require_no_hazards(own.plan);
+  const form_of<command_form> planned(own.form);
+  if (order.records()) order.note(SG_OPERATION_CUSTOM, planned, name);
   ref<job> work = on.new_job();
-  work->give_schedule(std::make_shared<program>(std::vector<problem>(1), plan_request(),
-                                                std::make_shared<const schedule>(std::move(own.plan)), on.model()));
+  work->give_schedule(program_for(on, planned, order));
   work->operands.first = own.where;
   order.go(std::move(work), own.accesses.data(), own.accesses.size(), out_job);
 }

@@ -53,12 +53,11 @@ void submit_gather(context &on, const sg_gather_desc &d, const char *name, check
     throw error(SG_STATUS_INVALID_ARGUMENT, "%s->indices is %p, which is not aligned to %d bytes", name, d.indices,
                 static_cast<int>(4 * words));
   layer x;
-  x.what = what;
-  x.strategy = "gather";
+  x.set_operation(what, "gather", 0, command_form::split::columns);
   x.allows_in_place = false;
-  add_operand(x, operand_name::a, table, ops::gather::table, share::whole);
-  add_operand(x, operand_name::b, indices, ops::gather::indices);
-  add_operand(x, operand_name::c, out, ops::gather::y);
+  add_operand(x, table, ops::gather::table, share::whole);
+  add_operand(x, indices, ops::gather::indices);
+  add_operand(x, out, ops::gather::y);
   bind_layer(x, on, backend_command<sg_backend_gather>().header, "gather");
   submit_layer(on, x, SG_OPERATION_GATHER, name, order, out_job);
 }

@@ -11,6 +11,7 @@
 #include "api/submission.hpp"
 #include "api/submission_cache.hpp"
 #include "api/wait.hpp"
+#include "plan/gemm/gemm_form.hpp"
 #include "plan/gemm/latency_parts.hpp"
 
 namespace sg {
@@ -46,12 +47,11 @@ void submit_gemm(context &on, const sg_gemm_desc &d, const gemm_names &names, co
   plan_request request = request_for(d, gemm.shape, wanted);
   request.latency = latency && latency_parts(gemm.shape, on.model().compute_lanes) > 1;
   if (order.records()) {
-    order.note_operation(SG_OPERATION_GEMM);
-    order.note_shape(gemm.shape, "desc");
     order.note_request(wanted);
+    order.note(SG_OPERATION_GEMM, gemm_form(fixed_in_updates(gemm.shape)), "desc");
   }
   if (gemm.nothing_to_do) return order.go(on.new_job(), nullptr, 0, out_job);
-  const auto plan = on.plan_for(&gemm.shape, 1, request);
+  const auto plan = on.plan_for(gemm_form(gemm.shape), request);
   if (worth_remembering && cached_gemm::keeps(*plan))
     if (cached_gemm *const cache_entry = cached_gemm::entry_for(on, d, latency);
         cache_entry && cache_entry->remember(on, d, gemm, latency))
@@ -88,11 +88,8 @@ void submit_group(context &on, const sg_gemm_desc *descs, std::int32_t count, co
   operand_spaces known;
   const plan_request wanted = order.wanted(known);
   plan_request request = wanted;
-  if (order.records()) {
-    order.note_operation(SG_OPERATION_GEMM);
-    order.note_request(wanted);
-  }
-  std::vector<problem> shapes;
+  if (order.records()) order.note_request(wanted);
+  std::vector<problem> shapes, fixed;
   // The stride of the array is the size of the program's version of the struct.
   const auto *at = reinterpret_cast<const char *>(descs);
   const std::size_t stride = descs->struct_size;
@@ -108,7 +105,7 @@ void submit_group(context &on, const sg_gemm_desc *descs, std::int32_t count, co
     const sg_gemm_desc d = options_of(given, SG_GEMM_DESC_INIT, name);
     checked_gemm gemm = check_gemm(on.memory(), d, known, true, name);
     if (i == 0) request = request_for(d, gemm.shape, wanted);
-    if (order.records()) order.note_shape(gemm.shape, name);
+    if (order.records()) fixed.push_back(fixed_in_updates(gemm.shape));
     if (worth_remembering) made.add(on, d, gemm);
     if (gemm.nothing_to_do) continue;
     accesses.add(gemm);
@@ -119,10 +116,11 @@ void submit_group(context &on, const sg_gemm_desc *descs, std::int32_t count, co
     shapes.push_back(gemm.shape);
     for (auto &list : gemm.pointers) where.pointers.push_back(std::move(list));
   }
+  if (order.records()) order.note(SG_OPERATION_GEMM, gemm_form(std::span<const problem>(fixed)), descs_name);
   accesses.check_disjoint();
   ref<job> work = on.new_job();
   if (!shapes.empty()) {
-    const auto plan = on.plan_for(shapes.data(), shapes.size(), request);
+    const auto plan = on.plan_for(gemm_form(std::span<const problem>(shapes)), request);
     give_work(*work, plan, std::move(where));
     if (worth_remembering) cached_group::remember(std::move(made), plan);
   }

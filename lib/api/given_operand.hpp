@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "ops/binding.hpp"
-#include "plan/gemm/problem.hpp"
+#include "plan/form/operand.hpp"
 
 namespace sg {
 

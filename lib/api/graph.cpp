@@ -7,6 +7,7 @@
 #include "api/entry.hpp"
 #include "api/problem_of.hpp"
 #include "api/submission.hpp"
+#include "plan/gemm/gemm_form.hpp"
 
 namespace sg {
 namespace {
@@ -50,7 +51,7 @@ const char *described(sg_operation operation) noexcept {
 
 void update_gemm(context &on, const sg_operation_desc &desc, const submission &was, std::int32_t index,
                  const char *name, checked_submit &order) {
-  const std::size_t recorded = was.shapes.size();
+  const std::size_t recorded = was.fixed->gemms().problems;
   if (desc.gemm_count < 1 || static_cast<std::size_t>(desc.gemm_count) != recorded)
     throw error(SG_STATUS_INVALID_ARGUMENT, "desc->gemm_count is %d; submission %d of the graph has %zu",
                 desc.gemm_count, index, recorded);
@@ -58,10 +59,9 @@ void update_gemm(context &on, const sg_operation_desc &desc, const submission &w
   if (recorded > 1) return submit_group(on, desc.gemm, desc.gemm_count, name, order, nullptr);
   const sg_gemm_desc d = options_of(desc.gemm, SG_GEMM_DESC_INIT, name);
   checked_gemm gemm = check_gemm(on.memory(), d, {}, true, name);
-  order.note_operation(SG_OPERATION_GEMM);
-  order.note_shape(gemm.shape, name);
+  order.note(SG_OPERATION_GEMM, gemm_form(fixed_in_updates(gemm.shape)), name);
   if (gemm.nothing_to_do) return order.go(on.new_job(), nullptr, 0, nullptr);
-  const auto plan = on.plan_for(&gemm.shape, 1, request_for(d, gemm.shape, was.request));
+  const auto plan = on.plan_for(gemm_form(gemm.shape), request_for(d, gemm.shape, was.request));
   submit_gemm(on, std::move(gemm), plan, order, nullptr);
 }
 

@@ -4,8 +4,8 @@
 
 #include <streamgemm/layers.h>
 
+#include <array>
 #include <cstdint>
-#include <string>
 #include <vector>
 
 #include "api/context_of.hpp"
@@ -13,41 +13,34 @@
 #include "api/given_operand.hpp"
 #include "api/submission.hpp"
 #include "ops/binding.hpp"
-#include "ops/command.hpp"
-#include "plan/schedule/schedule.hpp"
+#include "plan/form/command_form.hpp"
 #include "run/order/strided_bytes.hpp"
 #include "run/order/tracker.hpp"
 
 namespace sg {
 
-// The part of an operand that a part of the result's rows or columns, as stored, needs.
-// transposed: its rows are the result's columns.
-enum class share : std::uint8_t { same, transposed, whole };
-
-// Operands by operand_name: the result is C, a vector beside B is the bias.
 struct layer {
-  payload what;
-  std::string strategy;
-  double flops_per_element = 0;
-  bool splits_columns = true;   // work may be split between columns as stored; otherwise between rows
-  bool splits_both = false;     // or between either
+  command_form form;
   bool allows_in_place = true;  // the result may be a matrix that is read
   struct entry {
     const given_operand *given = nullptr;  // NULL: there is none
-    std::size_t view = 0;                  // its view of the command
-    share needed = share::same;
-    operand stored;
-    strided_bytes set;  // its bytes, if they are not those of the stored matrix
+    strided_bytes set;                     // its bytes, if they are not those of the stored matrix
     std::vector<access> accesses;
     bool meets(const entry &other) const noexcept;
   };
-  entry operands[operands_of_problem];
-  problem_binding where;
+  std::array<entry, command::most_views> operands{};  // by view of the command, as form.parameters
+  binding where;
   bool is_empty = false, in_place = false;
 
-  entry &at(operand_name name) noexcept { return operands[static_cast<int>(name)]; }
-  const entry &at(operand_name name) const noexcept { return operands[static_cast<int>(name)]; }
+  void set_operation(const payload &what, const char *strategy, double flops_per_element,
+                     command_form::split splits) noexcept {
+    form.what = what, form.strategy = strategy, form.flops_per_element = flops_per_element, form.splits = splits;
+  }
 };
+// Rows of the caller's matrix are columns as stored if it is row major.
+inline command_form::split between_rows(bool by_rows) noexcept {
+  return by_rows ? command_form::split::columns : command_form::split::rows;
+}
 
 inline bool is_layer_dtype(sg_dtype type) noexcept {
   return type == SG_DTYPE_F64 || type == SG_DTYPE_F32 || type == SG_DTYPE_F16 || type == SG_DTYPE_BF16;
@@ -62,15 +55,14 @@ void require_in_device_memory(const context &on, const given_operand &x, const o
                               const operand_address &at);
 void require_reserved_zero(std::uint32_t reserved, const char *desc);
 // Adds an operand that has passed check_view.
-void add_operand(layer &to, operand_name name, const given_operand &given, std::size_t view,
-                 share needed = share::same);
+void add_operand(layer &to, const given_operand &given, std::size_t view, share needed = share::same);
 
 // Binds the operands, checks their memory and that none overlaps the result, except for a matrix that is the result
 // itself. `operation`: its name in messages; `wanted`: what the device must support.
 void bind_layer(layer &x, const context &on, const sg_backend_command &wanted, const char *operation);
 
-// Of an update: throws unless the schedules, NULL if there is nothing to do, differ in nothing. `desc`: as below.
-void require_as_recorded(const checked_submit &order, const schedule *now, const char *desc);
+// The program of a form, within the limits of the submission.
+std::shared_ptr<const program> program_for(context &on, const form &what, const checked_submit &order);
 
 // Submits or records it. `desc`: the descriptor's name in messages.
 void submit_layer(context &on, layer &x, sg_operation operation, const char *desc, checked_submit &order,

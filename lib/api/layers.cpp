@@ -38,17 +38,14 @@ void submit_elementwise(context &on, const sg_elementwise_desc &d, const char *n
   require_same_form(a, c);
   if (two) require_same_form(b, c);
   layer x;
-  x.what = ops::elementwise{d.function};
-  x.strategy = ops::name_of(d.function);
-  x.flops_per_element = 1;
-  x.splits_both = true;
-  add_operand(x, operand_name::a, a, ops::elementwise::a);
-  if (two) add_operand(x, operand_name::b, b, ops::elementwise::b);
-  add_operand(x, operand_name::c, c, ops::elementwise::c);
+  x.set_operation(ops::elementwise{d.function}, ops::name_of(d.function), 1, command_form::split::either);
+  add_operand(x, a, ops::elementwise::a);
+  if (two) add_operand(x, b, ops::elementwise::b);
+  add_operand(x, c, ops::elementwise::c);
   auto wanted = backend_command<sg_backend_elementwise>();
   wanted.type = d.c.dtype;
   wanted.function = d.function;
-  bind_layer(x, on, wanted.header, x.strategy.c_str());
+  bind_layer(x, on, wanted.header, x.form.strategy);
   submit_layer(on, x, SG_OPERATION_ELEMENTWISE, name, order, out_job);
 }
 
@@ -78,12 +75,9 @@ void submit_softmax(context &on, const sg_softmax_desc &d, const char *name, che
   what.mask = d.mask;
   what.mask_offset = d.mask_offset;
   what.mask_rows = d.mask_rows;
-  x.what = what;
-  x.strategy = d.mask == SG_MASK_CAUSAL ? "softmax causal" : "softmax";
-  x.flops_per_element = 5;
-  x.splits_columns = what.by_rows;
-  add_operand(x, operand_name::a, in, ops::softmax::x);
-  add_operand(x, operand_name::c, out, ops::softmax::y);
+  x.set_operation(what, d.mask == SG_MASK_CAUSAL ? "softmax causal" : "softmax", 5, between_rows(what.by_rows));
+  add_operand(x, in, ops::softmax::x);
+  add_operand(x, out, ops::softmax::y);
   auto wanted = backend_command<sg_backend_softmax>();
   wanted.type = d.y.dtype;
   wanted.mask = d.mask;
@@ -111,18 +105,16 @@ void submit_norm(context &on, const sg_norm_desc &d, const char *name, checked_s
   what.by_rows = is_row_major(out.view);
   what.kind = d.kind;
   what.epsilon = d.epsilon;
-  x.what = what;
-  x.strategy = d.kind == SG_NORM_RMS ? "rms norm" : "layer norm";
-  x.flops_per_element = d.kind == SG_NORM_RMS ? 4 : 8;
-  x.splits_columns = what.by_rows;
-  add_operand(x, operand_name::a, in, ops::norm::x);
-  add_operand(x, operand_name::c, out, ops::norm::y);
-  if (d.gamma) add_operand(x, operand_name::b, gamma, ops::norm::gamma, share::whole);
-  if (d.beta) add_operand(x, operand_name::bias, beta, ops::norm::beta, share::whole);
+  const bool is_rms = d.kind == SG_NORM_RMS;
+  x.set_operation(what, is_rms ? "rms norm" : "layer norm", is_rms ? 4 : 8, between_rows(what.by_rows));
+  add_operand(x, in, ops::norm::x);
+  add_operand(x, out, ops::norm::y);
+  if (d.gamma) add_operand(x, gamma, ops::norm::gamma, share::whole);
+  if (d.beta) add_operand(x, beta, ops::norm::beta, share::whole);
   auto wanted = backend_command<sg_backend_norm>();
   wanted.type = d.y.dtype;
   wanted.kind = d.kind;
-  bind_layer(x, on, wanted.header, x.strategy.c_str());
+  bind_layer(x, on, wanted.header, x.form.strategy);
   submit_layer(on, x, SG_OPERATION_NORM, name, order, out_job);
 }
 
@@ -197,13 +189,11 @@ void submit_rotary(context &on, const sg_rotary_desc &d, const char *name, check
     throw error(SG_STATUS_INVALID_ARGUMENT, "%s->cos.dtype is %s and %s->sin.dtype is %s; they must be equal", name,
                 name_of(d.cos.dtype), name, name_of(d.sin.dtype));
   layer x;
-  x.what = what;
-  x.strategy = d.inverse ? "rotary inverse" : "rotary";
-  x.flops_per_element = 3;
-  add_operand(x, operand_name::a, in, ops::rotary::x);
-  add_operand(x, operand_name::c, out, ops::rotary::y);
-  if (has_tables) add_operand(x, operand_name::b, cosines, ops::rotary::cos, share::whole);
-  if (has_tables) add_operand(x, operand_name::bias, sines, ops::rotary::sin, share::whole);
+  x.set_operation(what, d.inverse ? "rotary inverse" : "rotary", 3, command_form::split::columns);
+  add_operand(x, in, ops::rotary::x);
+  add_operand(x, out, ops::rotary::y);
+  if (has_tables) add_operand(x, cosines, ops::rotary::cos, share::whole);
+  if (has_tables) add_operand(x, sines, ops::rotary::sin, share::whole);
   auto wanted = backend_command<sg_backend_rotary>();
   wanted.type = d.y.dtype;
   wanted.table_type = has_tables ? d.cos.dtype : d.y.dtype;

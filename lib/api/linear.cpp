@@ -3,6 +3,7 @@
 
 #include <streamgemm/linear.h>
 
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -12,6 +13,7 @@
 #include "api/operand_bytes.hpp"
 #include "api/submission.hpp"
 #include "api/wait.hpp"
+#include "plan/gemm/gemm_form.hpp"
 #include "plan/layers/column_sums.hpp"
 
 namespace sg {
@@ -76,7 +78,6 @@ class checked_backward {
         dx_{desc, "dx", d.dx, nullptr, 0},
         dw_{desc, "dw", d.dw, nullptr, 0},
         dbias_{desc, "dbias", dbias_view_, nullptr, 0, ""},
-        problems_(linear_parts),
         forms_(linear_parts),
         where_(linear_parts) {
     check();
@@ -87,7 +88,7 @@ class checked_backward {
   }
 
   bool is_empty() const noexcept { return accesses_.empty(); }
-  const std::vector<problem> &problems() const noexcept { return problems_; }
+  const linear_problems &planned() const noexcept { return planned_; }
   // The same as they are without `accumulate`, which an update may change: a sum over no rows that is added is no
   // problem.
   const std::vector<problem> &forms() const noexcept { return forms_; }
@@ -102,8 +103,6 @@ class checked_backward {
     plan_request made;
     made.streams = wanted.streams;
     made.memory_limit = wanted.memory_limit;
-    made.layer = layer_kind::linear_backward;
-    for (const std::size_t part : {input_gradient, weight_gradient}) made.dy_is_a[part] = dy_is_a_[part];
     return made;
   }
 
@@ -172,7 +171,7 @@ class checked_backward {
                    const given_operand &c, bool accumulates, bool computes) {
     const bool by_rows = is_row_major(c.view);
     const given_operand &first = by_rows ? b : a, &second = by_rows ? a : b;
-    problem &p = problems_[part];
+    problem &p = planned_.all[part];
     p.op_a = op_on_stored(first, by_rows ? op_b : op_a, c.view.layout);
     p.op_b = op_on_stored(second, by_rows ? op_a : op_b, c.view.layout);
     p.a = stored(first, 1);
@@ -184,7 +183,7 @@ class checked_backward {
     p.compute = d_.compute;
     p.no_multiply = p.k == 0;
     p.beta_zero = !accumulates;
-    forms_[part] = p;
+    forms_[part] = fixed_in_updates(p);
     if (!computes) {
       p = {};
       return;
@@ -193,7 +192,7 @@ class checked_backward {
     bind(first, part, operand_name::a, p.a, false, !p.no_multiply);
     bind(second, part, operand_name::b, p.b, false, !p.no_multiply);
     bind(c, part, operand_name::c, p.c, true, accumulates);
-    dy_is_a_[part] = &first == &dy_;
+    planned_.dy_is_a[part] = &first == &dy_;
   }
 
   void add_dx() {
@@ -212,7 +211,7 @@ class checked_backward {
 
   // The problem of plan/layers/column_sums.hpp; it has dY in any case.
   void add_dbias() {
-    problem &p = problems_[bias_gradient_part];
+    problem &p = planned_.all[bias_gradient_part];
     const bool has_result = d_.dbias && outputs() > 0, computes = has_result && (rows() > 0 || !d_.accumulate);
     p.no_multiply = true;
     p.m = outputs();
@@ -225,7 +224,7 @@ class checked_backward {
     p.beta_zero = !d_.accumulate;
     where_[bias_gradient_part].beta.re = d_.accumulate;
     bind(dy_, bias_gradient_part, operand_name::a, p.a, false, p.k > 0 && p.m > 0 && (computes || !accesses_.empty()));
-    forms_[bias_gradient_part] = p;
+    forms_[bias_gradient_part] = fixed_in_updates(p);
     if (has_result) forms_[bias_gradient_part].c = stored(dbias_, 1);
     if (!computes) return;
     p.c = stored(dbias_, 1);
@@ -254,9 +253,9 @@ class checked_backward {
   const char *desc_;
   const sg_matrix dbias_view_;
   const given_operand dy_, x_, w_, dx_, dw_, dbias_;
-  std::vector<problem> problems_, forms_;
+  linear_problems planned_{std::vector<problem>(linear_parts)};
+  std::vector<problem> forms_;
   std::vector<problem_binding> where_;
-  bool dy_is_a_[2] = {false, false};
   std::vector<access> accesses_;
   std::vector<const given_operand *> owners_;  // of each access
 };
@@ -269,13 +268,12 @@ void submit_linear_backward(context &on, const sg_linear_backward_desc &d, const
   operand_spaces unused;
   const plan_request request = gradients.request(order.wanted(unused));
   if (order.records()) {
-    order.note_operation(SG_OPERATION_LINEAR_BACKWARD);
-    for (const problem &each : gradients.forms()) order.note_shape(each, name);
     order.note_request(request);
+    order.note(SG_OPERATION_LINEAR_BACKWARD, gemm_form(std::span<const problem>(gradients.forms())), name);
   }
   ref<job> work = on.new_job();
   if (gradients.is_empty()) return order.go(std::move(work), nullptr, 0, out_job);
-  work->give_schedule(on.plan_for(gradients.problems().data(), linear_parts, request));
+  work->give_schedule(on.plan_for(form_of<linear_problems>(gradients.planned()), request));
   work->operands = gradients.addresses();
   order.go(std::move(work), gradients.accesses().data(), gradients.accesses().size(), out_job);
 }

@@ -7,7 +7,7 @@
 #include "api/given_operand.hpp"
 #include "base/checked.hpp"
 #include "ops/binding.hpp"
-#include "plan/gemm/problem.hpp"
+#include "plan/form/operand.hpp"
 #include "run/memory/memory_kinds.hpp"
 #include "run/order/footprint.hpp"
 #include "run/order/strided_bytes.hpp"

@@ -8,6 +8,7 @@
 #include "api/entry.hpp"
 #include "api/problem_of.hpp"
 #include "api/submission.hpp"
+#include "plan/gemm/gemm_form.hpp"
 #include "plan/schedule/describe.hpp"
 #include "plan/schedule/simulate.hpp"
 #include "run/objects/prepared_plan.hpp"
@@ -16,7 +17,7 @@
 namespace sg {
 namespace {
 
-ref<prepared_plan> plan_of(const sg_plan *handle) {
+ref<prepared_plan> prepared_plan_of(const sg_plan *handle) {
   return object_of<prepared_plan>(handle, object_type::plan, "plan");
 }
 
@@ -75,7 +76,7 @@ std::string text_of(const prepared_plan &plan, sg_plan_format format) {
 
 using sg::guarded;
 using sg::object_type;
-using sg::plan_of;
+using sg::prepared_plan_of;
 using sg::ref;
 
 sg_status sg_plan_create(sg_context *context, const sg_gemm_desc *desc, const sg_plan_options *options,
@@ -93,8 +94,8 @@ sg_status sg_plan_create(sg_context *context, const sg_gemm_desc *desc, const sg
       throw sg::error(SG_STATUS_INVALID_ARGUMENT, "desc leaves nothing to do (%lld x %lld x %lld), so it has no plan",
                       static_cast<long long>(d.c.rows), static_cast<long long>(d.c.cols),
                       static_cast<long long>(gemm.shape.k));
-    auto made = ref<sg::object>::adopt(
-        new sg::prepared_plan(on, gemm.shape, on->plan_for(&gemm.shape, 1, sg::request_for(d, gemm.shape, wanted))));
+    auto made = ref<sg::object>::adopt(new sg::prepared_plan(
+        on, gemm.shape, on->plan_for(sg::gemm_form(gemm.shape), sg::request_for(d, gemm.shape, wanted))));
     *out_plan = sg::handle_of<sg_plan>(sg::make_handle(std::move(made)));
   });
 }
@@ -105,7 +106,7 @@ sg_status sg_plan_release(sg_plan *plan) { return sg::release(plan, object_type:
 
 sg_status sg_plan_predict(sg_plan *handle, sg_plan_prediction *out_prediction) {
   return guarded([&] {
-    const auto plan = plan_of(handle);
+    const auto plan = prepared_plan_of(handle);
     const sg::schedule &s = *plan->compiled()->schedule;
     sg_plan_prediction p = SG_PLAN_PREDICTION_INIT;
     p.predicted_seconds = s.predicted_seconds;
@@ -128,7 +129,7 @@ sg_status sg_plan_describe(sg_plan *handle, sg_plan_format format, char *text, u
   if (out_size) *out_size = 0;
   if (text && size > 0) text[0] = '\0';
   return guarded([&] {
-    const auto plan = plan_of(handle);
+    const auto plan = prepared_plan_of(handle);
     if (size > 0) sg::require(text, "text");
     const std::string whole = sg::text_of(*plan, format);
     if (out_size) *out_size = whole.size() + 1;
@@ -139,7 +140,7 @@ sg_status sg_plan_describe(sg_plan *handle, sg_plan_format format, char *text, u
 sg_status sg_plan_run_async(sg_plan *handle, const sg_gemm_desc *desc, const sg_submit *submit, sg_job **out_job) {
   if (out_job) *out_job = nullptr;
   return guarded([&] {
-    const auto plan = plan_of(handle);
+    const auto plan = prepared_plan_of(handle);
     sg::require(desc, "desc");
     const sg_gemm_desc d = sg::options_of(desc, SG_GEMM_DESC_INIT, "desc");
     sg::context &on = sg::context_of(*plan->owner());
@@ -151,9 +152,8 @@ sg_status sg_plan_run_async(sg_plan *handle, const sg_gemm_desc *desc, const sg_
     if (gemm.nothing_to_do) sg::copy_spaces(plan->shape(), gemm.shape);
     sg::require_as_planned(plan->shape(), gemm.shape);
     if (order.records()) {
-      order.note_operation(SG_OPERATION_GEMM);
-      order.note_shape(gemm.shape, "desc");
       order.note_request(sg::request_for(d, gemm.shape, plan->compiled()->request));  // in terms of the caller's C
+      order.note(SG_OPERATION_GEMM, sg::gemm_form(sg::fixed_in_updates(gemm.shape)), "desc");
     }
     if (gemm.nothing_to_do) return order.go(on.new_job(), nullptr, 0, out_job);
     sg::submit_gemm(on, std::move(gemm), plan->compiled(), order, out_job);

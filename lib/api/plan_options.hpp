@@ -4,6 +4,7 @@
 
 #include <streamgemm/gemm.h>
 
+#include "plan/form/plan_request.hpp"
 #include "plan/gemm/problem.hpp"
 
 namespace sg {

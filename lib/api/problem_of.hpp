@@ -35,4 +35,13 @@ checked_gemm check_gemm(const memory_kinds &kinds, const sg_gemm_desc &desc, con
 // The scalar as the accumulator of `out` represents it. Throws if it cannot.
 sg_scalar checked_scalar(const char *desc, const char *name, const sg_scalar &s, sg_dtype out);
 
+// What an update of a recorded GEMM must keep: not its batch, scalars, places and distances of items.
+inline problem fixed_in_updates(problem p) noexcept {
+  p.batch = 1;
+  p.no_multiply = false, p.beta_zero = true;
+  for (operand *each : {&p.a, &p.b, &p.c, &p.bias})
+    each->item_stride = 0, each->pointer_array = false, each->space = SG_MEMORY_DEVICE;
+  return p;
+}
+
 }  // namespace sg

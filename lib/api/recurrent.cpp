@@ -180,24 +180,14 @@ void require_cell(const context &on, const recurrent_form &form, const char *des
                 name_of(form.type), on.on().name().c_str());
 }
 
-using recurrent_planner = schedule (*)(const recurrent_form &, const device_model &, int, std::int64_t);
-
-// `problems`: how many have the operands, which have no sizes: the form has them.
-void submit_recurrent_plan(context &on, recurrent_operand_list &operands, sg_operation operation, const char *name,
-                           recurrent_planner planner, std::size_t problems, checked_submit &order, sg_job **out_job) {
-  if (order.records()) order.note_operation(operation);
+void submit_recurrent_plan(context &on, recurrent_operand_list &operands, const form &what, sg_operation operation,
+                           const char *name, checked_submit &order, sg_job **out_job) {
+  if (order.records()) order.note(operation, what, name);
   std::shared_ptr<const program> plan;
   if (operands.has_results()) {
-    plan_request request;
-    request.layer = layer_kind::own;
-    request.form = share_form(operands.form, planner);
-    request.streams = order.most_lanes();
-    problem none;
-    none.no_multiply = true;
-    plan = on.plan_for(std::vector<problem>(problems, none).data(), problems, request);
+    plan = program_for(on, what, order);
     if (plan->schedule->commands.empty()) plan = nullptr;
   }
-  if (order.updates()) require_as_recorded(order, plan ? plan->schedule.get() : nullptr, name);
   ref<job> work = on.new_job();
   if (!plan) return order.go(std::move(work), nullptr, 0, out_job);
   work->give_schedule(plan);
@@ -233,7 +223,7 @@ void submit_recurrent(context &on, const sg_recurrent_desc &d, const char *name,
   all.add_if(c0, "c0", d.c0, false, true);
   all.add_if(hn, "hn", d.hn, true, false);
   all.add_if(cn, "cn", d.cn, true, false);
-  submit_recurrent_plan(on, all, SG_OPERATION_RECURRENT, name, plan_recurrent, recurrent_problems, order, out_job);
+  submit_recurrent_plan(on, all, form_of<recurrent_form>(all.form), SG_OPERATION_RECURRENT, name, order, out_job);
 }
 
 void submit_recurrent_backward(context &on, const sg_recurrent_backward_desc &d, const char *name,
@@ -279,8 +269,8 @@ void submit_recurrent_backward(context &on, const sg_recurrent_backward_desc &d,
   all.add_if(dbias_hh, "dbias_hh", d.dbias_hh, true, f.accumulate);
   all.add_if(dh0, "dh0", d.dh0, true, false);
   all.add_if(dc0, "dc0", d.dc0, true, false);
-  submit_recurrent_plan(on, all, SG_OPERATION_RECURRENT_BACKWARD, name, plan_recurrent_backward,
-                        recurrent_backward_problems, order, out_job);
+  submit_recurrent_plan(on, all, form_of<recurrent_backward_form>(recurrent_backward_form{all.form}),
+                        SG_OPERATION_RECURRENT_BACKWARD, name, order, out_job);
 }
 
 namespace {

@@ -18,23 +18,6 @@ std::uint32_t number_of_thread() noexcept {
   return own;
 }
 
-// Throws if an update changes a fixed property.
-void require_same_form(const problem &was, const problem &now, const char *name, std::int32_t index) {
-  const char *what = nullptr;
-  if (was.m != now.m || was.n != now.n || was.k != now.k)
-    what = "sizes";
-  else if (was.op_a != now.op_a || was.op_b != now.op_b)
-    what = "ops or layouts";
-  else if (was.a.type != now.a.type || was.c.type != now.c.type || was.compute != now.compute)
-    what = "types or compute";
-  else if (was.a.ld != now.a.ld || was.b.ld != now.b.ld || was.c.ld != now.c.ld)
-    what = "leading dimensions";
-  else if (was.bias.rows != now.bias.rows || was.bias.cols != now.bias.cols || was.activation != now.activation)
-    what = "bias or activation";
-  if (what)
-    throw error(SG_STATUS_INVALID_ARGUMENT, "%s differs from submission %d of the graph in its %s", name, index, what);
-}
-
 }  // namespace
 
 checked_submit::checked_submit(context &to, const sg_submit *given) : to_(to) {
@@ -62,8 +45,7 @@ checked_submit::checked_submit(context &to, ref<graph> changed, std::int32_t ind
   named_in_submit &here = named_.emplace();
   here.records = std::move(changed);
   here.index = index;
-  here.were = was.shapes;
-  here.before = was.program;
+  here.was = was.fixed;
   here.request = was.request;
   here.units = was.units;
 }
@@ -72,10 +54,15 @@ plan_request checked_submit::wanted(operand_spaces &known) const {
   return updates() ? named_->request : limited(check_plan_options(plan_, "submit->plan", known));
 }
 
-void checked_submit::note_shape(const problem &shape, const char *name) {
+void checked_submit::note(sg_operation operation, const form &fixed, const char *name) {
   named_in_submit &here = *named_;
-  if (here.index >= 0) require_same_form(here.were[here.shapes.size()], shape, name, here.index);
-  here.shapes.push_back(shape);
+  here.operation = operation;
+  here.fixed = fixed.share();
+  if (here.index >= 0 && !(*here.was == fixed))
+    throw error(SG_STATUS_INVALID_ARGUMENT,
+                "%s differs from submission %d of the graph in its sizes, types, strides or options: it is %s, and was "
+                "recorded as %s",
+                name, here.index, fixed.describe(here.request).c_str(), here.was->describe(here.request).c_str());
 }
 
 void checked_submit::look_up(const sg_submit &s) {
@@ -137,7 +124,7 @@ void checked_submit::record(const ref<job> &work, const access *accesses, std::s
   recorded.tracked = !untracked_;
   recorded.accesses.assign(accesses, accesses + access_count);
   recorded.operation = here.operation;
-  recorded.shapes = here.shapes;
+  recorded.fixed = here.fixed;
   recorded.request = here.request;
   if (here.index < 0)
     here.records->record(std::move(recorded));

@@ -28,11 +28,10 @@ struct named_in_submit {
   ref<graph> records;
   // For recording into a graph, see struct submission.
   sg_operation operation = SG_OPERATION_MARKER;
-  std::vector<problem> shapes;
+  std::shared_ptr<const form> fixed;
   plan_request request;
-  std::int32_t index = -1;                // in the graph; -1: at its end
-  std::vector<problem> were;              // of an update: the shapes that it must keep
-  std::shared_ptr<const program> before;  // of an update: the recorded program
+  std::int32_t index = -1;          // in the graph; -1: at its end
+  std::shared_ptr<const form> was;  // of an update: what it must keep
 };
 
 class checked_submit {
@@ -65,15 +64,10 @@ class checked_submit {
   // check_plan_options.
   plan_request wanted(operand_spaces &known) const;
 
-  // For recording: the operation, the next problem, and the plan request. An update throws if a fixed property of the
-  // problem differs from the recorded one; `name` is the descriptor's name in messages.
-  void note_operation(sg_operation operation) noexcept { named_->operation = operation; }
-  void note_shape(const problem &shape, const char *name);
-  // Of an update: the recorded schedule, NULL if there was nothing to do, and its index.
-  const schedule *recorded_schedule() const noexcept {
-    return named_->before ? named_->before->schedule.get() : nullptr;
-  }
-  std::int32_t recorded_index() const noexcept { return named_->index; }
+  // For recording: the operation and what updates of it must keep, as a form. An update throws if that differs from the
+  // recorded one; `name` is the descriptor's name in messages.
+  void note(sg_operation operation, const form &fixed, const char *name);
+  void note_operation(sg_operation operation) noexcept { named_->operation = operation; }  // nothing is fixed
   void note_request(const plan_request &request) noexcept { named_->request = request; }
   // Submits a job with children by `run(parent, order)`.
   template <class Run>

@@ -19,6 +19,7 @@ struct axpby {
   enum : std::size_t { c, a };
   scalar_role alpha = scalar_role::job, beta = scalar_role::job;
   sg_activation activation = SG_ACTIVATION_NONE;
+  bool operator==(const axpby &) const = default;
   static const operation entry;
 };
 

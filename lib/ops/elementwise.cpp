@@ -31,7 +31,7 @@ command_cost cost(const device_model &model, const buffer_list &buffers, const c
 }
 
 std::string describe(const buffer_list &, const command &c) {
-  return ops::name_of(c.as<elementwise>()->function) + shape_text(c.views[elementwise::c]);
+  return std::string(ops::name_of(c.as<elementwise>()->function)) + shape_text(c.views[elementwise::c]);
 }
 
 void lower(const buffer_list &buffers, const command &command, const binding &where, backend_commands &out) {
@@ -60,7 +60,7 @@ double seconds(const device_model &model, const sg_backend_command &command, boo
 
 }  // namespace
 
-std::string ops::name_of(sg_function function) {
+const char *ops::name_of(sg_function function) {
   switch (function) {
     case SG_FUNCTION_RELU: return "relu";
     case SG_FUNCTION_GELU: return "gelu";

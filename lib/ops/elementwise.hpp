@@ -18,7 +18,7 @@ namespace ops {
 
 constexpr bool takes_two(sg_function function) noexcept { return function >= SG_FUNCTION_ADD; }
 
-std::string name_of(sg_function function);  // "relu", "gelu erf", ...
+const char *name_of(sg_function function);  // "relu", "gelu erf", ...
 
 struct elementwise {
   enum : std::size_t { c, a, b };

@@ -73,9 +73,8 @@ context::context(std::shared_ptr<device> opened, machine_model machine, const co
 
 context::~context() { close(); }
 
-std::shared_ptr<const program> context::plan_for(const problem *problems, std::size_t count,
-                                                 const plan_request &request) {
-  return plans_.get(problems, count, request, model(request.device), check_hazards_);
+std::shared_ptr<const program> context::plan_for(const form &what, const plan_request &request) {
+  return plans_.get(what, request, model(request.device), check_hazards_);
 }
 
 ref<job> context::put_in_order(job &work, const submission_order &order, const access *accesses,

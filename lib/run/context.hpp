@@ -53,7 +53,7 @@ class context final : public job_sink {
   void forget_failures_in(const void *memory, std::uint64_t bytes) noexcept;
 
   bool checks_hazards() const noexcept { return check_hazards_; }
-  std::shared_ptr<const program> plan_for(const problem *problems, std::size_t count, const plan_request &request);
+  std::shared_ptr<const program> plan_for(const form &what, const plan_request &request);
 
   void submit(ref<job> work, const submission_order &order, const access *accesses, std::size_t access_count) override;
   void submit_children(const ref<job> &parent, const submission_order &order, const graph_program &program) override;
@@ -81,8 +81,7 @@ class context final : public job_sink {
   }
   void help(const job &awaited) noexcept override { executor(awaited.device).help(awaited); }
   std::shared_ptr<const program> replan(const program &planned, const plan_request &request) override {
-    return plans_.look_up(planned.problems.data(), planned.problems.size(), request, model(request.device),
-                          check_hazards_);
+    return plans_.look_up(*planned.what, request, model(request.device), check_hazards_);
   }
   void free_when_unused(device_buffer &released) noexcept override;
   void free_unused_buffers() noexcept override;

@@ -218,14 +218,14 @@ void note_model(std::uint64_t context, const device_model &model) noexcept {
 }
 
 void note_schedule(std::uint64_t job, std::uint64_t context, const std::shared_ptr<const schedule> &runs,
-                   const std::vector<problem> &problems, const plan_request &request) noexcept {
+                   const std::shared_ptr<const form> &what, const plan_request &request) noexcept {
   if (g_noted.load(std::memory_order_relaxed) >= most_schedules) return;
   with_recording([&](recording &into) {
     if (into.schedules.size() >= most_schedules) return;
     g_noted.store(into.schedules.size() + 1, std::memory_order_relaxed);
     for (const recorded_model &each : into.models)
       if (each.context == static_cast<std::uint32_t>(context))
-        return into.schedules.push_back({job, each.context, runs, problems, request, each.model});
+        return into.schedules.push_back({job, each.context, runs, what, request, each.model});
   });
 }
 

@@ -38,7 +38,7 @@ void note_model(std::uint64_t context, const device_model &model) noexcept;
 // contexts whose models are noted.
 inline constexpr std::size_t most_schedules = 1024;
 void note_schedule(std::uint64_t job, std::uint64_t context, const std::shared_ptr<const schedule> &runs,
-                   const std::vector<problem> &problems, const plan_request &request) noexcept;
+                   const std::shared_ptr<const form> &what, const plan_request &request) noexcept;
 
 // Records an event of the time in which it exists.
 class timed_event {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "plan/gemm/problem.hpp"
+#include "plan/form/form.hpp"
 #include "plan/model/device_model.hpp"
 #include "plan/schedule/schedule.hpp"
 #include "trace/event.hpp"
@@ -24,7 +24,7 @@ struct recorded_schedule {
   std::uint64_t job = 0;
   std::uint32_t context = 0;
   std::shared_ptr<const schedule> runs;
-  std::vector<problem> problems;  // that it computes, as they were planned
+  std::shared_ptr<const form> what;  // that it computes; nullptr: it was not planned from a form
   plan_request request;
   std::shared_ptr<const device_model> model;
 };

@@ -9,7 +9,7 @@ import re
 import sys
 
 LAYERS = [
-    "base", "plan/model", "ops", "plan/schedule", "plan/gemm", "plan/streaming", "plan/layers", "plan", "trace", "backend",
+    "base", "plan/model", "ops", "plan/schedule", "plan/form", "plan/gemm", "plan/layers", "plan", "trace", "backend",
     "run/memory", "run/program", "run/job", "run/order", "run/dispatch", "run/objects", "run/pipeline",
     "run", "api",
 ]

@@ -298,10 +298,10 @@ TEST_P(convert, is_recorded_in_a_graph_and_updated) {
     EXPECT_NE(nullptr, std::strstr(sg_last_error_message(), part)) << sg_last_error_message();
   };
   desc.quantization = SG_QUANTIZATION_I4, desc.x.cols = 1;
-  refused("desc->dequantize differs from submission 0 of the graph in its shape");
+  refused("desc->dequantize differs from submission 0 of the graph in its sizes");
   desc = dequantize(SG_QUANTIZATION_I8, 2, view(x, 1, 2), view(scales, 1, 1), view(y, 1, 2));
   desc.zero_points = view(other, 1, 1);
-  refused("desc->dequantize differs from submission 0 of the graph in its shape");
+  refused("desc->dequantize differs from submission 0 of the graph in its sizes");
   update.dequantize = nullptr;
   refused("desc->dequantize is NULL");
   run();

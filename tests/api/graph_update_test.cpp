@@ -143,7 +143,7 @@ TEST_P(graph_updates, a_group) {
   refused(0, of(second, 3), "desc->gemm_count is 3");
   refused(0, of(nullptr, 2), "desc->gemm is NULL");
   const sg_gemm_desc other_shape[] = {second[0], make_gemm(at(4), at(3), at(8), 2, 2, 1)};
-  refused(0, of(other_shape, 2), "desc->gemm[1] differs from submission 0 of the graph in its sizes");
+  refused(0, of(other_shape, 2), "desc->gemm differs from submission 0 of the graph in its sizes");
   const sg_gemm_desc overlapping[] = {second[0], make_gemm(at(6), at(3), at(8), 1, 2, 1)};
   refused(0, of(overlapping, 2), "overlap");
   EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_graph_set_gemm(graph_, 0, second)) << "a group is not one GEMM";
@@ -204,7 +204,7 @@ TEST_P(graph_updates, a_scale_and_add) {
   refused(0, of(wrong), "desc->axpby differs from submission 0 of the graph in its sizes");
   wrong = second;
   wrong.activation = SG_ACTIVATION_RELU;
-  refused(0, of(wrong), "activation");
+  refused(0, of(wrong), "in its sizes, types, strides or options");
   wrong = second;
   wrong.a.data = wrong.c.data;
   refused(0, of(wrong), "desc->axpby->a");

@@ -10,6 +10,7 @@
 #include "base/error.hpp"
 #include "plan/planner.hpp"
 #include "plan/schedule/hazard.hpp"
+#include "plan/schedule/simulate.hpp"
 #include "problems.hpp"
 
 namespace sg::test {
@@ -77,26 +78,24 @@ std::vector<problem> backward_of(const conv_case &c) {
   return all;
 }
 
-plan_request request_for(const conv_case &c, layer_kind layer) {
-  plan_request r;
-  r.layer = layer;
-  r.conv = shared_conv_form(c.f);
-  return r;
+enum class pass { forward, backward };
+
+form_of<conv_problems> form_for(const conv_case &c, pass of) {
+  return form_of<conv_problems>(conv_problems{c.f, of == pass::forward ? forward_of(c) : backward_of(c)});
 }
 
-schedule planned(const conv_case &c, layer_kind layer, const device_model &model) {
-  const std::vector<problem> problems = layer == layer_kind::conv ? forward_of(c) : backward_of(c);
-  return *make_plan(problems, model, request_for(c, layer));
+schedule planned(const conv_case &c, pass of, const device_model &model) {
+  return *make_plan(form_for(c, of), model, {});
 }
 
 void check(const conv_case &c, const device_model &model) {
-  for (const layer_kind layer : {layer_kind::conv, layer_kind::conv_backward}) {
-    const schedule s = planned(c, layer, model);
+  for (const pass of : {pass::forward, pass::backward}) {
+    const schedule s = planned(c, of, model);
     const auto hazards = check_hazards(s);
     ASSERT_TRUE(hazards.empty()) << text(c) << ", " << s.strategy << ": " << hazards.front().text;
     EXPECT_LT(0, s.predicted_seconds) << text(c);
     const bool resident = c.at_x == SG_MEMORY_DEVICE && c.at_y == SG_MEMORY_DEVICE && c.at_w == SG_MEMORY_DEVICE;
-    if (layer == layer_kind::conv && resident && c.f.workspace > 0) {
+    if (of == pass::forward && resident && c.f.workspace > 0) {
       EXPECT_LE(s.device_bytes, c.f.workspace) << text(c);
     }
     EXPECT_LE(s.bound_seconds, s.predicted_seconds) << text(c);
@@ -145,13 +144,13 @@ conv_case resnet(std::int64_t images, std::int32_t channels, std::int32_t side, 
 
 // Windows of one pixel are the images themselves.
 TEST(conv, of_single_pixels_is_one_gemm) {
-  EXPECT_EQ(1u, planned(resnet(32, 256, 14, 1), layer_kind::conv, h200()).commands.size());
-  EXPECT_EQ(0, planned(resnet(32, 256, 14, 1), layer_kind::conv, h200()).device_bytes);
+  EXPECT_EQ(1u, planned(resnet(32, 256, 14, 1), pass::forward, h200()).commands.size());
+  EXPECT_EQ(0, planned(resnet(32, 256, 14, 1), pass::forward, h200()).device_bytes);
 }
 
 TEST(conv, takes_windows_beside_gemms) {
   const conv_case c = resnet(64, 64, 56, 3);
-  const schedule s = planned(c, layer_kind::conv, h200());
+  const schedule s = planned(c, pass::forward, h200());
   EXPECT_EQ(2, s.lanes[int(lane_kind::compute)]);
   EXPECT_LE(s.device_bytes, std::int64_t(256) << 20);
   double one_after_the_other = 0;
@@ -170,12 +169,12 @@ TEST(conv, takes_windows_beside_gemms) {
 TEST(conv, streams_the_batch) {
   conv_case c = resnet(64, 64, 56, 3);
   c.at_x = c.at_y = SG_MEMORY_PINNED;
-  const schedule s = planned(c, layer_kind::conv, h200());
+  const schedule s = planned(c, pass::forward, h200());
   const double bytes = 64.0 * 64 * 56 * 56 * 2;
   EXPECT_EQ(bytes, s.bytes_in);
   EXPECT_EQ(bytes, s.bytes_out);
   EXPECT_LT(s.predicted_seconds, 1.5 * bytes / h200().link_in);
-  const schedule back = planned(c, layer_kind::conv_backward, h200());
+  const schedule back = planned(c, pass::backward, h200());
   EXPECT_EQ(2 * bytes, back.bytes_in);
   EXPECT_LT(back.predicted_seconds, 1.25 * 2 * bytes / h200().link_in);
 }
@@ -183,14 +182,14 @@ TEST(conv, streams_the_batch) {
 TEST(conv, fits_little_memory) {
   conv_case c = resnet(64, 64, 56, 3);
   c.at_x = c.at_y = c.at_dx = SG_MEMORY_PINNED;
-  for (const layer_kind layer : {layer_kind::conv, layer_kind::conv_backward}) {
-    plan_request r = request_for(c, layer);
+  for (const pass of : {pass::forward, pass::backward}) {
+    plan_request r;
     r.memory_limit = 20 << 20;
-    const auto problems = layer == layer_kind::conv ? forward_of(c) : backward_of(c);
-    EXPECT_LE(make_plan(problems, h200(), r)->device_bytes, 20 << 20);
+    const auto what = form_for(c, of);
+    EXPECT_LE(make_plan(what, h200(), r)->device_bytes, 20 << 20);
     r.memory_limit = 1 << 16;
     try {
-      make_plan(problems, h200(), r);
+      make_plan(what, h200(), r);
       FAIL();
     } catch (const error &e) {
       EXPECT_EQ(SG_STATUS_OUT_OF_MEMORY, e.status()) << e.what();
@@ -202,14 +201,14 @@ TEST(conv, fits_little_memory) {
 TEST(conv, by_the_device_where_it_can) {
   conv_case c = resnet(16, 64, 56, 3);
   c.f.by_device = true;
-  const schedule s = planned(c, layer_kind::conv, cores(8));
+  const schedule s = planned(c, pass::forward, cores(8));
   EXPECT_EQ(8u, s.commands.size());
   EXPECT_TRUE(s.commands[0].is<ops::conv>());
   EXPECT_GE(8 * ((1 << 20) + 64 * 64 * 9 * 4), s.device_bytes);  // copies of rows and filters
   c.images = 1;
-  EXPECT_LT(8u, planned(c, layer_kind::conv, cores(8)).commands.size());
+  EXPECT_LT(8u, planned(c, pass::forward, cores(8)).commands.size());
   c.images = 16, c.gap = 3;
-  EXPECT_LT(8u, planned(c, layer_kind::conv, cores(8)).commands.size());
+  EXPECT_LT(8u, planned(c, pass::forward, cores(8)).commands.size());
 }
 
 // On a GPU, too, unless images in another order than its kernels' cost more than the windows of few channels, or images
@@ -221,7 +220,7 @@ TEST(conv, by_a_gpu_unless_gemms_are_faster) {
   const auto is_by_device = [](conv_case c, bool channels_last) {
     c.f.by_device = true;
     c.f.of.channels_last = c.f.of.channels_inner = channels_last, c.f.of.positions_are_rows = !channels_last;
-    const schedule s = planned(c, layer_kind::conv, h200());
+    const schedule s = planned(c, pass::forward, h200());
     return std::any_of(s.commands.begin(), s.commands.end(), [](const command &x) { return x.is<ops::conv>(); });
   };
   EXPECT_FALSE(is_by_device(few, false));
@@ -236,8 +235,8 @@ TEST(conv, by_a_gpu_unless_gemms_are_faster) {
 
 // Every core has windows of its own.
 TEST(conv, cores_share_an_image) {
-  EXPECT_EQ(8, planned(resnet(1, 64, 56, 3), layer_kind::conv, cores(8)).lanes[int(lane_kind::compute)]);
-  EXPECT_EQ(8, planned(resnet(16, 64, 7, 3), layer_kind::conv_backward, cores(8)).lanes[int(lane_kind::compute)]);
+  EXPECT_EQ(8, planned(resnet(1, 64, 56, 3), pass::forward, cores(8)).lanes[int(lane_kind::compute)]);
+  EXPECT_EQ(8, planned(resnet(16, 64, 7, 3), pass::backward, cores(8)).lanes[int(lane_kind::compute)]);
 }
 
 }  // namespace

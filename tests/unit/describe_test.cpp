@@ -22,7 +22,7 @@ struct described {
     problem_form f;
     f.m = 1500, f.n = 1400, f.k = 1300;
     f.a = f.b = f.c = SG_MEMORY_PAGEABLE;
-    s = *make_plan({make(f)}, model, {});
+    s = *make_gemm_plan({make(f)}, model, {});
   }
 };
 

@@ -181,7 +181,7 @@ TEST(devices, operands_of_a_peer_are_planned_like_pinned_ones) {
   pinned.a = pinned.b = pinned.c = SG_MEMORY_PINNED;
   peer.a = peer.b = peer.c = SG_MEMORY_PEER;
   const device_model model = shipped_model("h200");
-  const auto of_pinned = make_plan({make(pinned)}, model, {}), of_peer = make_plan({make(peer)}, model, {});
+  const auto of_pinned = make_gemm_plan({make(pinned)}, model, {}), of_peer = make_gemm_plan({make(peer)}, model, {});
   EXPECT_EQ(of_pinned->strategy, of_peer->strategy);
   EXPECT_EQ(of_pinned->predicted_seconds, of_peer->predicted_seconds);
   EXPECT_EQ(of_pinned->commands.size(), of_peer->commands.size());
@@ -194,7 +194,7 @@ TEST(devices, a_plan_for_the_second_one_uses_its_lanes_and_memory) {
   problem_form f;
   f.m = f.n = f.k = 3000;
   f.a = f.b = f.c = SG_MEMORY_PAGEABLE;
-  const auto s = make_plan({make(f)}, machine, plan_request{.device = second});
+  const auto s = make_gemm_plan({make(f)}, machine, plan_request{.device = second});
   for (const command &c : s->commands) EXPECT_EQ(second, c.where.device);
   int own = 0;
   for (const buffer &b : s->buffers) {

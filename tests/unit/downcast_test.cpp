@@ -23,7 +23,7 @@ problem allowing(sg_compute compute, const problem_form &f) {
 }
 
 schedule plan(const problem &p, const plan_request &request = {}) {
-  return *make_plan({p}, h200_with_three_staging_workers(), request);
+  return *make_gemm_plan({p}, h200_with_three_staging_workers(), request);
 }
 
 TEST(downcast, half_the_bytes_cross_the_link) {
@@ -55,15 +55,15 @@ TEST(downcast, workers_read_as_many_bytes) {
   device_model quick = h200_with_three_staging_workers();  // its link alone is the bottleneck
   quick.staging = {{1, 1e12}};
   quick.staging_gap = 0;
-  EXPECT_LT(make_plan({allowing(SG_COMPUTE_BF16, f)}, quick, {})->predicted_seconds,
-            0.8 * make_plan({allowing(SG_COMPUTE_TF32, f)}, quick, {})->predicted_seconds);
+  EXPECT_LT(make_gemm_plan({allowing(SG_COMPUTE_BF16, f)}, quick, {})->predicted_seconds,
+            0.8 * make_gemm_plan({allowing(SG_COMPUTE_TF32, f)}, quick, {})->predicted_seconds);
 }
 
 // pcie3's chip has no bf16 arithmetic, and multiplies bf16 more slowly than f32.
 TEST(downcast, not_where_arithmetic_would_be_slower) {
   const device_model old = shipped_model("pcie3");
   const auto bytes_in = [&](std::int64_t size) {
-    return make_plan({allowing(SG_COMPUTE_BF16, pageable(size, size, size))}, old, {})->bytes_in;
+    return make_gemm_plan({allowing(SG_COMPUTE_BF16, pageable(size, size, size))}, old, {})->bytes_in;
   };
   EXPECT_EQ(bytes_in(1024), 2 * 1024.0 * 1024 * 2) << "the link is the bound";
   EXPECT_EQ(bytes_in(8192), 2 * 8192.0 * 8192 * 4) << "the chip is";
@@ -85,7 +85,7 @@ TEST(downcast, nothing_else_is_downcast) {
   EXPECT_EQ(plan(allowing(SG_COMPUTE_BF16, f64)).bytes_in, 4 * matrix);
   device_model without = h200_with_three_staging_workers();
   std::erase_if(without.rates, [](const gemm_rate &r) { return r.type == SG_DTYPE_BF16; });
-  EXPECT_EQ(make_plan({allowing(SG_COMPUTE_BF16, f)}, without, {})->bytes_in, 2 * matrix);
+  EXPECT_EQ(make_gemm_plan({allowing(SG_COMPUTE_BF16, f)}, without, {})->bytes_in, 2 * matrix);
 }
 
 bool is_narrow(const schedule &s) {
@@ -163,7 +163,7 @@ TEST(downcast, downcast_tiles_are_sized_by_bf16) {
 TEST(downcast, with_others_in_a_group) {
   std::vector<problem> several(3, allowing(SG_COMPUTE_BF16, pageable(13, 11, 17)));
   several[1].compute = SG_COMPUTE_EXACT;
-  const schedule s = *make_plan(several, h200_with_three_staging_workers(), {});
+  const schedule s = *make_gemm_plan(several, h200_with_three_staging_workers(), {});
   EXPECT_TRUE(is_right(s, several));
   EXPECT_EQ(s.bytes_in, (2 + 4 + 2) * (13 * 17 + 17 * 11));
 }

@@ -10,9 +10,9 @@
 
 #include "plan/gemm/direct.hpp"
 #include "plan/gemm/split.hpp"
+#include "plan/gemm/streaming/stream_layouts.hpp"
+#include "plan/gemm/streaming/stream_memory.hpp"
 #include "plan/schedule/out_of_order_copies.hpp"
-#include "plan/streaming/stream_layouts.hpp"
-#include "plan/streaming/stream_memory.hpp"
 #include "problems.hpp"
 
 namespace sg::test {

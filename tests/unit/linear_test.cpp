@@ -158,10 +158,7 @@ void for_forms(int count, Test &&test) {
 
 TEST(linear, plans_of_every_form_are_right) {
   for_forms(300, [](const linear_form &f, std::uint32_t seed) {
-    plan_request request;
-    request.layer = layer_kind::linear_backward;
-    request.dy_is_a[0] = f.dy_is_a[0], request.dy_is_a[1] = f.dy_is_a[1];
-    const auto plan = make_plan(problems_of(f), h200_with_three_staging_workers(), request);
+    const auto plan = make_plan(form_of<linear_problems>(layer_of(f)), h200_with_three_staging_workers(), {});
     EXPECT_TRUE(is_right_layer(*plan, f, seed)) << text(f);
     EXPECT_GE(plan->predicted_seconds, 0);
     EXPECT_GE(plan->predicted_seconds * 1.0001, plan->bound_seconds) << text(f);
@@ -184,10 +181,7 @@ TEST(linear, streams_of_every_form_are_right) {
 TEST(linear, plans_on_cores_are_right) {
   for_forms(200, [](linear_form f, std::uint32_t seed) {
     f.at_dy = f.at_x = f.at_w = f.at_dx = f.at_dw = f.at_dbias = SG_MEMORY_DEVICE;
-    plan_request request;
-    request.layer = layer_kind::linear_backward;
-    request.dy_is_a[0] = f.dy_is_a[0], request.dy_is_a[1] = f.dy_is_a[1];
-    const auto plan = make_plan(problems_of(f), cores(3), request);
+    const auto plan = make_plan(form_of<linear_problems>(layer_of(f)), cores(3), {});
     EXPECT_TRUE(is_right_layer(*plan, f, seed)) << text(f);
   });
 }
@@ -197,18 +191,16 @@ TEST(linear, memory_limits_are_kept) {
   linear_form f;
   f.rows = 512, f.in = 300, f.out = 260;
   plan_request request;
-  request.layer = layer_kind::linear_backward;
-  request.dy_is_a[1] = true;
-  const std::int64_t most = make_plan(problems_of(f), h200(), request)->device_bytes;
+  const std::int64_t most = make_plan(form_of<linear_problems>(layer_of(f)), h200(), request)->device_bytes;
   for (const std::int64_t limit : {most, most / 2, most / 4, most / 8}) {
     request.memory_limit = limit;
-    const auto plan = make_plan(problems_of(f), h200(), request);
+    const auto plan = make_plan(form_of<linear_problems>(layer_of(f)), h200(), request);
     EXPECT_LE(plan->device_bytes, limit);
     EXPECT_TRUE(is_right_layer(*plan, f)) << limit;
   }
   request.memory_limit = 256;
   try {
-    make_plan(problems_of(f), h200(), request);
+    make_plan(form_of<linear_problems>(layer_of(f)), h200(), request);
     FAIL();
   } catch (const error &e) {
     EXPECT_EQ(SG_STATUS_OUT_OF_MEMORY, e.status());
@@ -218,9 +210,7 @@ TEST(linear, memory_limits_are_kept) {
 
 double ratio_to_bound(const linear_form &f) {
   plan_request request;
-  request.layer = layer_kind::linear_backward;
-  request.dy_is_a[0] = f.dy_is_a[0], request.dy_is_a[1] = f.dy_is_a[1];
-  const auto plan = make_plan(problems_of(f), h200(), request);
+  const auto plan = make_plan(form_of<linear_problems>(layer_of(f)), h200(), request);
   EXPECT_TRUE(check_hazards(*plan).empty());
   return plan->predicted_seconds / plan->bound_seconds;
 }
@@ -249,13 +239,11 @@ TEST(linear, small_gradients_share_the_device) {
   f.rows = 1024, f.in = 1024, f.out = 4096;
   f.at_dy = f.at_x = f.at_w = f.at_dx = f.at_dw = f.at_dbias = SG_MEMORY_DEVICE;
   plan_request request;
-  request.layer = layer_kind::linear_backward;
-  request.dy_is_a[1] = true;
   f.type = f.result = SG_DTYPE_BF16;
-  const auto small = make_plan(problems_of(f), h200(), request);
+  const auto small = make_plan(form_of<linear_problems>(layer_of(f)), h200(), request);
   EXPECT_LT(1, small->lanes[int(lane_kind::compute)]);
   f.rows = f.in = f.out = 8192;
-  EXPECT_EQ(1, make_plan(problems_of(f), h200(), request)->lanes[int(lane_kind::compute)]);
+  EXPECT_EQ(1, make_plan(form_of<linear_problems>(layer_of(f)), h200(), request)->lanes[int(lane_kind::compute)]);
 }
 
 }  // namespace

@@ -12,7 +12,7 @@ namespace sg::test {
 namespace {
 
 schedule plan(const problem &p, const device_model &m, const plan_request &r = {}) {
-  const schedule s = *make_plan({p}, m, r);
+  const schedule s = *make_gemm_plan({p}, m, r);
   EXPECT_NEAR(s.predicted_seconds, simulate(s, m).seconds, 1e-12);
   EXPECT_GT(s.bound_seconds, 0);
   return s;
@@ -292,7 +292,7 @@ TEST(planner, forced_choices_are_obeyed) {
 sg_status refusal(const std::vector<problem> &problems, const device_model &m, const plan_request &r,
                   const std::string &says) {
   try {
-    make_plan(problems, m, r);
+    make_gemm_plan(problems, m, r);
   } catch (const error &e) {
     EXPECT_NE(std::string(e.what()).find(says), std::string::npos) << e.what();
     return e.status();
@@ -377,7 +377,7 @@ TEST(planner, a_long_group_from_pageable_memory_has_few_waits) {
   f.m = f.n = f.k = 100;
   f.in = f.out = SG_DTYPE_F64;
   f.a = f.b = f.c = SG_MEMORY_PAGEABLE;
-  const auto s = make_plan(std::vector<problem>(300, make(f)), h200(), {});
+  const auto s = make_gemm_plan(std::vector<problem>(300, make(f)), h200(), {});
   EXPECT_LE(s->waits.size(), 8 * s->commands.size());
   EXPECT_EQ(s->lanes[int(lane_kind::staging)], h200().staging_workers);
 }
@@ -390,13 +390,13 @@ TEST(planner, groups_are_right_wherever_they_lie) {
     f.no_multiply = i == 4;
     problems.push_back(make(f));
   }
-  for (const device_model &m : {h200(), cores(2)}) EXPECT_TRUE(is_right(*make_plan(problems, m, {}), problems));
+  for (const device_model &m : {h200(), cores(2)}) EXPECT_TRUE(is_right(*make_gemm_plan(problems, m, {}), problems));
   for (std::size_t i = 0; i < problems.size(); ++i)
     if (i != 2) problems[i].a.space = problems[i].c.space = i % 2 ? SG_MEMORY_PAGEABLE : SG_MEMORY_PINNED;
   for (std::int64_t limit : {0, 20000, 40000}) {
     plan_request r;
     r.memory_limit = limit;
-    const auto s = make_plan(problems, h200(), r);
+    const auto s = make_gemm_plan(problems, h200(), r);
     if (limit) {
       EXPECT_LE(s->device_bytes, limit);
     }
@@ -441,7 +441,7 @@ TEST(planner, the_memory_named_by_a_refusal_is_enough) {
     plan_request r;
     r.memory_limit = limit;
     try {
-      make_plan({p}, h200(), r);
+      make_gemm_plan({p}, h200(), r);
     } catch (const error &e) {
       long long bytes = 0;
       EXPECT_EQ(std::sscanf(e.what(), "this problem needs at least %lld", &bytes), 1) << e.what();
@@ -485,14 +485,14 @@ TEST(planner, many_items_and_many_problems) {
   problem_form f;
   f.m = f.n = f.k = 32;
   const std::vector<problem> group(20000, make(f));
-  EXPECT_EQ(make_plan(group, cores(2), {})->commands.size(), group.size());
+  EXPECT_EQ(make_gemm_plan(group, cores(2), {})->commands.size(), group.size());
   f.a = f.b = f.c = SG_MEMORY_PAGEABLE;
   std::vector<problem> streamed;
   for (int i = 0; i < 5000; ++i) {
     f.m = 20 + i % 4;
     streamed.push_back(make(f));
   }
-  EXPECT_GE(make_plan(streamed, h200(), {})->commands.size(), 4 * streamed.size());
+  EXPECT_GE(make_gemm_plan(streamed, h200(), {})->commands.size(), 4 * streamed.size());
   f.batch = std::int64_t(1) << 40;
   f.batching = batch_form::pointers;
   EXPECT_EQ(refusal({make(f)}, h200(), {}, "commands"), SG_STATUS_OUT_OF_MEMORY);
@@ -528,11 +528,12 @@ TEST(planner, plans_for_a_device_of_a_machine) {
   const std::vector<problem> problems{make(f)};
   plan_request request;
   request.device = device_index{1};
-  const auto on_second = make_plan(problems, machine, request);
-  EXPECT_EQ(make_plan(problems, h200(), {})->predicted_seconds, on_second->predicted_seconds);
-  EXPECT_EQ(make_plan(problems, cores(2), {})->predicted_seconds, make_plan(problems, machine, {})->predicted_seconds);
+  const auto on_second = make_gemm_plan(problems, machine, request);
+  EXPECT_EQ(make_gemm_plan(problems, h200(), {})->predicted_seconds, on_second->predicted_seconds);
+  EXPECT_EQ(make_gemm_plan(problems, cores(2), {})->predicted_seconds,
+            make_gemm_plan(problems, machine, {})->predicted_seconds);
   request.device = device_index{2};
-  EXPECT_THROW(make_plan(problems, machine, request), error);
+  EXPECT_THROW(make_gemm_plan(problems, machine, request), error);
 }
 
 }  // namespace

@@ -3,12 +3,15 @@
 #pragma once
 
 #include <fstream>
+#include <memory>
+#include <span>
 #include <sstream>
 #include <string>
 #include <vector>
 
-#include "plan/gemm/problem.hpp"
+#include "plan/gemm/gemm_form.hpp"
 #include "plan/model/device_model.hpp"
+#include "plan/planner.hpp"
 
 namespace sg::test {
 
@@ -119,6 +122,13 @@ inline device_model cores(int count) {
     if (type != SG_DTYPE_I32)
       m.rates.push_back({sg_dtype(type), SG_COMPUTE_EXACT, type == SG_DTYPE_F64 ? 50e9 : 100e9});
   return m;
+}
+
+// The plan of a GEMM, or of a group.
+template <class Model>
+std::shared_ptr<const schedule> make_gemm_plan(const std::vector<problem> &problems, const Model &model,
+                                               const plan_request &request) {
+  return make_plan(gemm_form(std::span<const problem>(problems)), model, request);
 }
 
 }  // namespace sg::test

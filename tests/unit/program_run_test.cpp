@@ -40,7 +40,7 @@ std::shared_ptr<const schedule> make_schedule() {
 class runs_of_a_plan : public testing::Test {
  protected:
   static std::shared_ptr<const program> make_plan() {
-    return std::make_shared<program>(std::vector<problem>(1), plan_request(), make_schedule(), device_model());
+    return std::make_shared<program>(nullptr, plan_request(), make_schedule(), device_model());
   }
   const std::shared_ptr<const program> plan_ = make_plan();
   run_pool pool_;

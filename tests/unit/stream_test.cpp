@@ -6,8 +6,8 @@
 
 #include "execute.hpp"
 #include "plan/gemm/cost.hpp"
-#include "plan/streaming/stream_layouts.hpp"
-#include "plan/streaming/stream_memory.hpp"
+#include "plan/gemm/streaming/stream_layouts.hpp"
+#include "plan/gemm/streaming/stream_memory.hpp"
 
 namespace sg::test {
 namespace {

@@ -5,20 +5,13 @@
 #include <optional>
 
 #include "base/log.hpp"
+#include "plan/form/plan_request.hpp"
 #include "plan/gemm/problem.hpp"
 #include "plan/model/device_model.hpp"
 #include "plan/schedule/schedule.hpp"
 #include "plan/schedule/simulate.hpp"
 
 namespace sg {
-
-// A request with its defaults filled in.
-struct plan_terms {
-  const device_model &model;
-  const plan_request &request;
-  int lanes = 1;
-  std::int64_t memory_limit = 0;
-};
 
 // The caller's name of the dimension to split.
 inline const char *name_of_split(const plan_request &request) {

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "ops/attention.hpp"
+#include "plan/form/form.hpp"
 #include "plan/model/device_model.hpp"
 #include "plan/schedule/schedule.hpp"
 
@@ -29,8 +30,10 @@ struct attention_form {
   bool computes_dq = false, computes_dk = false, computes_dv = false;
   bool operator==(const attention_form &) const = default;
 };
-std::size_t hash_of(const attention_form &f) noexcept;
-std::string description_of(const attention_form &f);
+// The gradients.
+struct attention_backward_form : attention_form {
+  bool operator==(const attention_backward_form &) const = default;
+};
 
 // Bytes of the arena without a limit by the caller.
 std::int64_t usual_attention_workspace(const device_model &model, int lanes);
@@ -54,9 +57,12 @@ inline constexpr std::size_t attention_backward_problems = 2;
 // workspace, if there are several blocks.
 schedule build_attention_backward(const attention_form &f, const device_model &model, int lanes);
 
-// The same within a memory limit, with a smaller workspace if need be; by the device's kernel where that is faster.
-schedule plan_attention(const attention_form &f, const device_model &model, int lanes, std::int64_t memory_limit);
-schedule plan_attention_backward(const attention_form &f, const device_model &model, int lanes,
-                                 std::int64_t memory_limit);
+// The parts of the forms: within the memory limit, with a smaller workspace if need be; by the device's kernel where
+// that is faster.
+schedule plan_of(const attention_form &f, const plan_terms &terms);
+schedule plan_of(const attention_backward_form &f, const plan_terms &terms);
+std::uint64_t hash_of(const attention_form &f) noexcept;
+std::string description_of(const attention_form &f);
+std::string description_of(const attention_backward_form &f);
 
 }  // namespace sg

@@ -6,8 +6,8 @@
 #include <algorithm>
 
 #include "plan/gemm/schedule_builder.hpp"
+#include "plan/gemm/streaming/transfer.hpp"
 #include "plan/model/device_model.hpp"
-#include "plan/streaming/transfer.hpp"
 
 namespace sg {
 

@@ -3,9 +3,12 @@
 // a column for each output channel, as stored.
 #pragma once
 
+#include <cstdint>
+#include <string>
 #include <vector>
 
-#include "plan/gemm/candidate.hpp"
+#include "plan/form/form.hpp"
+#include "plan/gemm/problem.hpp"
 #include "plan/layers/conv_build.hpp"
 
 namespace sg {
@@ -32,10 +35,18 @@ inline constexpr std::size_t conv_parts = 3;
 schedule build_conv_backward(const std::vector<problem> &problems, const conv_form &f, const conv_cuts &cuts,
                              const device_model &model);
 
-// The fastest of some cuts within the memory. Throws SG_STATUS_OUT_OF_MEMORY with the requirement.
-schedule plan_conv(const std::vector<problem> &problems, const plan_terms &terms);
-
-// The least time that the model's rates allow, of a schedule made for them.
-double conv_bound(const std::vector<problem> &problems, const schedule &made, const device_model &model);
+// A convolution, of one problem, or its gradients, of conv_parts.
+struct conv_problems {
+  conv_form form;
+  std::vector<problem> all;
+  bool is_forward() const noexcept { return all.size() == 1; }
+  bool operator==(const conv_problems &) const = default;
+};
+// The parts of form_of<conv_problems>: the fastest of some cuts within the memory.
+schedule plan_of(const conv_problems &p, const plan_terms &terms);
+std::uint64_t hash_of(const conv_problems &p) noexcept;
+std::string description_of(const conv_problems &p);
+std::vector<alternative> alternatives_to(const conv_problems &p, const device_model &model,
+                                         const plan_request &request);
 
 }  // namespace sg

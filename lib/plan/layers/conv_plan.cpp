@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <memory>
+#include <utility>
 
 #include "base/error.hpp"
+#include "plan/gemm/candidate.hpp"
 #include "plan/gemm/cost.hpp"
+#include "plan/gemm/gemm_form.hpp"
 #include "plan/layers/conv.hpp"
 
 namespace sg {
@@ -21,12 +25,12 @@ bool is_streamed(const std::vector<problem> &problems) {
 // Builds schedules of fewer and fewer bytes until one fits.
 class conv_search {
  public:
-  conv_search(const std::vector<problem> &problems, const plan_terms &terms)
-      : problems_(problems), terms_(terms), best_(terms.model) {}
+  conv_search(const conv_problems &p, const plan_terms &terms)
+      : p_(p), problems_(p.all), terms_(terms), best_(terms.model) {}
 
   bool offer(std::int64_t parts) {
-    const conv_form &f = *terms_.request.conv;
-    const bool forward = terms_.request.layer == layer_kind::conv;
+    const conv_form &f = p_.form;
+    const bool forward = p_.is_forward();
     // Images of single pixels are GEMMs, also on cores in the order NCHW, which oneDNN would first bring to its own.
     const bool is_gemm = f.is_direct() && f.of.groups == 1 && !(f.of.channels_last && terms_.model.lanes_are_cores);
     // On a GPU images from the host are cut into many parts, and each would take the host's time of a call.
@@ -69,35 +73,15 @@ class conv_search {
   bool empty() const noexcept { return best_.empty(); }
 
  private:
+  const conv_problems &p_;
   const std::vector<problem> &problems_;
   const plan_terms &terms_;
   best_schedule best_;
   std::int64_t least_ = 0;  // bytes of a schedule that did not fit
 };
 
-}  // namespace
-
-schedule plan_conv(const std::vector<problem> &problems, const plan_terms &terms) {
-  const problem &first = problems.front();
-  if (gemm_rate_of(terms.model, first.a.type, first.compute) <= 0)
-    throw error(SG_STATUS_UNSUPPORTED, "device '%.64s' has no %s GEMM", terms.model.name.c_str(),
-                name_of(first.a.type));
-  const operand &images = terms.request.layer == layer_kind::conv ? problems[0].c : problems[conv_bias_gradient].a;
-  conv_search search(problems, terms);
-  search.offer(1);
-  if (is_streamed(problems)) {
-    const double bytes = problem::bytes(images, 1) + problem::bytes(problems[0].a, 1);
-    const auto worth = std::int64_t(bytes / least_bytes_of_part);
-    for (std::int64_t parts = 2; parts <= images.cols; parts = std::min(2 * parts, std::max(images.cols, parts + 1)))
-      if (search.empty() || (parts <= most_tried_parts && parts <= std::max<std::int64_t>(worth, 2)))
-        search.offer(parts);
-      else
-        break;
-  }
-  return search.take();
-}
-
-double conv_bound(const std::vector<problem> &problems, const schedule &made, const device_model &model) {
+// The least time that the model's rates allow, of a schedule made for them.
+double bound_of(const std::vector<problem> &problems, const schedule &made, const device_model &model) {
   const problem &first = problems.front();
   const double rate =
       gemm_rate_of(model, first.a.type, first.compute) * (model.lanes_are_cores ? model.compute_lanes : 1);
@@ -108,6 +92,54 @@ double conv_bound(const std::vector<problem> &problems, const schedule &made, co
   for (const problem &p : problems)
     for (const operand *x : {&p.a, &p.b, &p.c}) bytes += problem::bytes(*x, 1);
   return model.memory_rate > 0 ? std::max(bound, bytes / model.memory_rate) : bound;
+}
+
+}  // namespace
+
+schedule plan_of(const conv_problems &p, const plan_terms &terms) {
+  const problem &first = p.all.front();
+  if (gemm_rate_of(terms.model, first.a.type, first.compute) <= 0)
+    throw error(SG_STATUS_UNSUPPORTED, "device '%.64s' has no %s GEMM", terms.model.name.c_str(),
+                name_of(first.a.type));
+  const operand &images = p.is_forward() ? first.c : p.all[conv_bias_gradient].a;
+  conv_search search(p, terms);
+  search.offer(1);
+  if (is_streamed(p.all)) {
+    const double bytes = problem::bytes(images, 1) + problem::bytes(first.a, 1);
+    const auto worth = std::int64_t(bytes / least_bytes_of_part);
+    for (std::int64_t parts = 2; parts <= images.cols; parts = std::min(2 * parts, std::max(images.cols, parts + 1)))
+      if (search.empty() || (parts <= most_tried_parts && parts <= std::max<std::int64_t>(worth, 2)))
+        search.offer(parts);
+      else
+        break;
+  }
+  schedule made = search.take();
+  made.bound_seconds = bound_of(p.all, made, terms.model);
+  return made;
+}
+
+std::uint64_t hash_of(const conv_problems &p) noexcept {
+  const ops::windows &w = p.form.of;
+  hasher mixed;
+  for (const problem &each : p.all) mixed << each;
+  mixed << w.kernel_h << w.kernel_w << w.stride_h << w.stride_w << w.dilation_h << w.pad_top << w.pad_left << w.out_h
+        << w.groups << p.form.workspace;
+  return mixed.value();
+}
+
+std::string description_of(const conv_problems &p) {
+  const ops::windows &w = p.form.of;
+  return std::string(p.is_forward() ? "a convolution of " : "the gradients of a convolution of ") +
+         std::to_string(w.channels) + " channels and " + std::to_string(w.kernel_h) + " x " +
+         std::to_string(w.kernel_w) + " windows";
+}
+
+std::vector<alternative> alternatives_to(const conv_problems &p, const device_model &model,
+                                         const plan_request &request) {
+  return alternatives_to(p.all, model, request, false, [&p](std::vector<problem> changed) {
+    conv_problems made{p.form, std::move(changed)};
+    return std::make_shared<const form_of<conv_problems>>(std::move(made));
+  });
 }
 
 }  // namespace sg

@@ -3,15 +3,19 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
+#include <utility>
 
 #include "base/error.hpp"
+#include "plan/gemm/candidate.hpp"
 #include "plan/gemm/cost.hpp"
+#include "plan/gemm/gemm_form.hpp"
 #include "plan/gemm/grouped.hpp"
 #include "plan/gemm/resident_search.hpp"
+#include "plan/gemm/streaming/stream_search.hpp"
+#include "plan/gemm/streaming/transfer.hpp"
 #include "plan/layers/column_sums.hpp"
 #include "plan/layers/linear_stream.hpp"
-#include "plan/streaming/stream_search.hpp"
-#include "plan/streaming/transfer.hpp"
 
 namespace sg {
 namespace {
@@ -93,10 +97,21 @@ void offer_chains(best_schedule &best, const linear_problems &p, const plan_term
   if (terms.lanes > 1) offer(terms.lanes);
 }
 
+double bound_of(const linear_problems &p, const device_model &model) {
+  std::vector<problem> counted = p.all;
+  // dY crosses the link once: for dX, else for dW, else for the sums.
+  problem &weights = counted[weight_gradient];
+  if (p.computes(input_gradient))
+    (p.dy_is_a[1] ? weights.a : weights.b).space = SG_MEMORY_DEVICE;
+  else if (!p.computes(weight_gradient))
+    counted[bias_gradient_part].no_multiply = false;
+  return bound_seconds(model, counted);
+}
+
 }  // namespace
 
-schedule plan_linear_backward(const std::vector<problem> &problems, const plan_terms &terms) {
-  const linear_problems p{problems, {terms.request.dy_is_a[0], terms.request.dy_is_a[1]}};
+schedule plan_of(const linear_problems &p, const plan_terms &terms) {
+  for (const problem &each : p.all) require_gemm(each, terms.model);
   best_schedule best(terms.model);
   const bool has_products = p.computes(input_gradient) || p.computes(weight_gradient);
   const bool is_empty = p.rows() == 0 || p.outputs() == 0;
@@ -106,20 +121,29 @@ schedule plan_linear_backward(const std::vector<problem> &problems, const plan_t
   } catch (const error &e) {
     if (e.status() != SG_STATUS_OUT_OF_MEMORY || best.empty()) throw;
   }
-  return best.take();
+  schedule made = best.take();
+  made.bound_seconds = bound_of(p, terms.model);
+  return made;
 }
 
-double linear_backward_bound(const std::vector<problem> &problems, const device_model &model,
-                             const plan_request &request) {
-  const linear_problems p{problems, {request.dy_is_a[0], request.dy_is_a[1]}};
-  std::vector<problem> counted = problems;
-  // dY crosses the link once: for dX, else for dW, else for the sums.
-  problem &weights = counted[weight_gradient];
-  if (p.computes(input_gradient))
-    (p.dy_is_a[1] ? weights.a : weights.b).space = SG_MEMORY_DEVICE;
-  else if (!p.computes(weight_gradient))
-    counted[bias_gradient_part].no_multiply = false;
-  return bound_seconds(model, counted);
+std::uint64_t hash_of(const linear_problems &p) noexcept {
+  hasher mixed;
+  for (const problem &each : p.all) mixed << each;
+  return (mixed << (std::int64_t{p.dy_is_a[0]} | std::int64_t{p.dy_is_a[1]} << 1)).value();
+}
+
+std::string description_of(const linear_problems &p) {
+  return "the gradients of a linear layer of " + std::to_string(p.rows()) + " x " + std::to_string(p.inputs()) +
+         " to " + std::to_string(p.outputs()) + ", " + name_of(p.dy().type);
+}
+
+std::vector<alternative> alternatives_to(const linear_problems &p, const device_model &model,
+                                         const plan_request &request) {
+  return alternatives_to(p.all, model, request, false, [&p](std::vector<problem> changed) {
+    linear_problems made = p;
+    made.all = std::move(changed);
+    return std::make_shared<const form_of<linear_problems>>(std::move(made));
+  });
 }
 
 }  // namespace sg

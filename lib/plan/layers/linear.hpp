@@ -3,13 +3,16 @@
 // dY's columns.
 #pragma once
 
+#include <cstdint>
+#include <string>
 #include <vector>
 
-#include "plan/gemm/candidate.hpp"
+#include "plan/form/form.hpp"
+#include "plan/gemm/problem.hpp"
 
 namespace sg {
 
-// The problems of a request with layer_kind::linear_backward, in this order. A result that is not computed is a problem
+// The problems, in this order. A result that is not computed is a problem
 // without C. The last one (plan/layers/column_sums.hpp) has dY in any case. There are rows, inputs and outputs, or all
 // operands are on the device.
 enum linear_part : std::size_t { input_gradient, weight_gradient, bias_gradient_part };
@@ -17,8 +20,9 @@ inline constexpr std::size_t linear_parts = 3;
 
 struct linear_problems {
   std::vector<problem> all;
-  bool dy_is_a[2];
+  bool dy_is_a[2] = {false, false};  // in the GEMM of dX, and in that of dW
 
+  bool operator==(const linear_problems &) const = default;
   bool computes(linear_part part) const noexcept { return all[part].c.rows > 0 && all[part].c.cols > 0; }
   const operand &dy() const noexcept { return all[bias_gradient_part].a; }
   const operand &x() const noexcept { return dy_is_a[1] ? all[weight_gradient].b : all[weight_gradient].a; }
@@ -31,10 +35,12 @@ struct linear_problems {
   }
 };
 
-// Sets predicted_seconds. Throws SG_STATUS_OUT_OF_MEMORY with the requirement.
-schedule plan_linear_backward(const std::vector<problem> &problems, const plan_terms &terms);
-// The least time that the model's rates allow, with dY over the link once.
-double linear_backward_bound(const std::vector<problem> &problems, const device_model &model,
-                             const plan_request &request);
+// The parts of form_of<linear_problems>. The bound is the least time that the model's rates allow, with dY over the
+// link once.
+schedule plan_of(const linear_problems &p, const plan_terms &terms);
+std::uint64_t hash_of(const linear_problems &p) noexcept;
+std::string description_of(const linear_problems &p);
+std::vector<alternative> alternatives_to(const linear_problems &p, const device_model &model,
+                                         const plan_request &request);
 
 }  // namespace sg

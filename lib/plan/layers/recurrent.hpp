@@ -8,6 +8,7 @@
 #include <string>
 
 #include "ops/cell.hpp"
+#include "plan/form/form.hpp"
 #include "plan/gemm/problem.hpp"
 #include "plan/model/device_model.hpp"
 #include "plan/schedule/schedule.hpp"
@@ -65,8 +66,10 @@ struct recurrent_form {
   std::int64_t gates() const noexcept { return is_lstm() ? 4 : 3; }  // blocks of the weights
   bool operator==(const recurrent_form &) const = default;
 };
-std::size_t hash_of(const recurrent_form &f) noexcept;
-std::string description_of(const recurrent_form &f);
+// The gradients.
+struct recurrent_backward_form : recurrent_form {
+  bool operator==(const recurrent_backward_form &) const = default;
+};
 
 sg_dtype type_of(const recurrent_form &f, recurrent_operand which) noexcept;
 // Bytes from an operand's first element to its end; 0 if it is empty. Throws on overflow.
@@ -81,9 +84,12 @@ schedule build_recurrent_backward(const recurrent_form &f, const device_model &m
 
 // Bytes of the rows of steps without a limit.
 std::int64_t usual_recurrent_workspace(const device_model &model);
-// The same within a memory limit, by products of fewer steps at once if need be. The gradients have one size.
-schedule plan_recurrent(const recurrent_form &f, const device_model &model, int lanes, std::int64_t memory_limit);
-schedule plan_recurrent_backward(const recurrent_form &f, const device_model &model, int lanes,
-                                 std::int64_t memory_limit);
+// The parts of the forms: within the memory limit, by products of fewer steps at once if need be. The gradients have
+// one size.
+schedule plan_of(const recurrent_form &f, const plan_terms &terms);
+schedule plan_of(const recurrent_backward_form &f, const plan_terms &terms);
+std::uint64_t hash_of(const recurrent_form &f) noexcept;
+std::string description_of(const recurrent_form &f);
+std::string description_of(const recurrent_backward_form &f);
 
 }  // namespace sg

@@ -84,7 +84,7 @@ void oom_replan::acquire_memory(job &ready, arena_pool &from, bool replans) {
       ready.operands.device_arena = from.acquire(refused);  // it frees its kept blocks before it fails
       break;
     } catch (const error &e) {
-      if (!is_out_of_memory(e) || !replans) throw;
+      if (!is_out_of_memory(e) || !replans || !planned->what) throw;
     }
     if (!std::exchange(freed, true)) {
       ready.owner().free_unused_buffers();  // released buffers

@@ -44,7 +44,7 @@ bool alike(const schedule &s, std::uint32_t x, std::uint32_t y) noexcept {
 void trace_schedule(const job &starting) noexcept {
   if (starting.trace_number == 0 || !trace::recording_is_on() || starting.kind != work_kind::schedule) return;
   const program &what = *starting.program;
-  trace::note_schedule(starting.trace_number, starting.owner().number(), what.schedule, what.problems, what.request);
+  trace::note_schedule(starting.trace_number, starting.owner().number(), what.schedule, what.what, what.request);
 }
 
 void trace_single(const inflight_command &f) noexcept {
@@ -98,8 +98,9 @@ void trace_batch(const batch &b, std::uint64_t context) noexcept {
   std::int64_t gemms = 0;
   bool are_alike = true;
   for (const job *member : b.members) {
-    const problem &shape = member->program->problems.front();
-    gemms += shape.batch;
+    const command &only = member->program->schedule->commands[0];
+    const ops::gemm &shape = *only.as<ops::gemm>();
+    gemms += only.views[ops::gemm::c].items;
     are_alike = are_alike && shape.m == e.body.m && shape.n == e.body.n && shape.k == e.body.k;
   }
   count_gemms(e, gemms, are_alike);
@@ -121,13 +122,12 @@ void trace_here(const job &work, std::int64_t start_ns, std::int64_t end_ns) noe
   e.body.start_ns = start_ns;
   e.body.end_ns = end_ns;
   e.body.lane = trace::no_lane;
-  const problem &first = work.program->problems.front();  // of which a command may be a part
-  e.body.m = static_cast<std::uint32_t>(first.m);
-  e.body.n = static_cast<std::uint32_t>(first.n);
-  e.body.k = static_cast<std::uint32_t>(first.k);
-  std::int64_t gemms = 0;
-  for (const problem &each : work.program->problems) gemms += each.batch;
-  count_gemms(e, gemms, work.program->problems.size() == 1);
+  if (const gemm_summary all = work.program->what->gemms(); all.problems > 0) {
+    e.body.m = static_cast<std::uint32_t>(all.m);  // of which a command may be a part
+    e.body.n = static_cast<std::uint32_t>(all.n);
+    e.body.k = static_cast<std::uint32_t>(all.k);
+    count_gemms(e, all.items, all.problems == 1);
+  }
   trace::record(e);
 }
 

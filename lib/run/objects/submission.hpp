@@ -13,7 +13,7 @@
 
 #include "base/object.hpp"
 #include "ops/binding.hpp"
-#include "plan/gemm/problem.hpp"
+#include "plan/form/form.hpp"
 #include "run/job/job.hpp"
 #include "run/objects/stream.hpp"
 #include "run/order/tracker.hpp"
@@ -40,10 +40,9 @@ struct submission {
   ref<sg::stream> partition_stream;  // its stream, if that has reserved compute units; a stream refers to no graph
   std::string label;
 
-  // Fixed in updates: the operation; for GEMMs the shapes and the plan request; for a scale-and-add A and C as those of
-  // a problem.
+  // Kept by updates: the operation, and a form of what is fixed.
   sg_operation operation = SG_OPERATION_MARKER;
-  std::vector<problem> shapes;
+  std::shared_ptr<const form> fixed;
   plan_request request;
 };
 

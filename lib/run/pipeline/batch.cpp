@@ -5,7 +5,7 @@
 
 #include "base/checked.hpp"
 #include "ops/backend_commands.hpp"
-#include "plan/streaming/staged_copy.hpp"
+#include "plan/gemm/streaming/staged_copy.hpp"
 #include "run/pipeline/moved.hpp"
 
 namespace sg {
@@ -40,7 +40,7 @@ submission batch_maker::copy(char *to, memory_space to_space, char *from, memory
   const bool to_device = from_space == SG_MEMORY_PAGEABLE;
   std::shared_ptr<const program> &staged = staged_[{bytes, to_device}];
   if (!staged)
-    staged = std::make_shared<program>(std::vector<problem>(1), plan_request(),
+    staged = std::make_shared<program>(nullptr, plan_request(),
                                        std::make_shared<schedule>(staged_copy(bytes, to_device, model_)), model_);
   made.kind = work_kind::schedule;
   made.program = staged;

@@ -62,7 +62,7 @@ void program::find_batchable(const device_model &model) {
   batchable = std::move(seconds);
   if (commands.size() > most_prepared) return;
   binding nowhere;
-  nowhere.others.resize(problems.size() - 1);
+  nowhere.others.resize(what->gemms().problems - 1);
   for (std::uint32_t i = 0; i < commands.size(); ++i)
     if (batchable[i] > 0) prepare_call(i, nowhere);
 }
@@ -84,9 +84,9 @@ void program::leave_unbatched(const device_model &model, std::vector<float> &sec
     seconds[i] = 0;
 }
 
-program::program(std::vector<problem> planned, const plan_request &requested, std::shared_ptr<const sg::schedule> made,
-                 const device_model &model)
-    : problems(std::move(planned)),
+program::program(std::shared_ptr<const form> planned, const plan_request &requested,
+                 std::shared_ptr<const sg::schedule> made, const device_model &model)
+    : what(std::move(planned)),
       request(requested),
       schedule(std::move(made)),
       after(*schedule),
@@ -108,9 +108,8 @@ program::program(std::vector<problem> planned, const plan_request &requested, st
   }
   may_follow = is_single() || std::all_of(commands.begin(), commands.end(),
                                           [](const command &c) { return c.where.kind == lane_kind::compute; });
-  // Commands that the planner split off one problem must stay separate, and those of a layer are few and of different
-  // shapes.
-  if (problems.size() > 1 && request.layer == layer_kind::none) find_batchable(model);
+  // Commands that the planner split off one problem must stay separate.
+  if (what && what->gemms().problems > 1) find_batchable(model);
   const double lane_seconds = schedule->predicted_seconds * static_cast<double>(lanes.size());
   wants_core = lane_seconds > long_command_seconds * static_cast<double>(of_device);
   if (has_latency_parts()) {
@@ -121,8 +120,8 @@ program::program(std::vector<problem> planned, const plan_request &requested, st
       wants_core = lane_seconds > long_command_seconds;
     }
   }
-  // One of a layer may be the GEMM of a later problem; batches are of first problems.
-  if (!is_single() || problems.size() > 1 || !commands[0].is<ops::gemm>()) return;
+  // Batches are of GEMMs with the first scalars.
+  if (!is_single() || !commands[0].is<ops::gemm>() || commands[0].group != 0) return;
   const command &gemm_command = commands[0];
   const ops::gemm &gemm = *gemm_command.as<ops::gemm>();
   in_type = type_of(schedule->buffers, gemm_command.views[gemm.a]);

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "ops/binding.hpp"
-#include "plan/gemm/problem.hpp"
+#include "plan/form/form.hpp"
 #include "plan/model/device_model.hpp"
 #include "plan/schedule/dependents.hpp"
 #include "plan/schedule/schedule.hpp"
@@ -22,7 +22,8 @@ namespace sg {
 // Immutable. It owns its schedule and refers to none of its owners: the program cache, submission caches, sg_plan
 // objects, recorded submissions, runs, and the jobs that used it last.
 struct program {
-  program(std::vector<problem> planned, const plan_request &requested, std::shared_ptr<const sg::schedule> made,
+  // `planned`: nullptr if the schedule was not made from a form; such a program is not planned again.
+  program(std::shared_ptr<const form> planned, const plan_request &requested, std::shared_ptr<const sg::schedule> made,
           const device_model &model);
 
   // One command without memory of its own, which needs no run.
@@ -40,7 +41,7 @@ struct program {
     std::vector<std::uint32_t> commands;
   };
 
-  std::vector<problem> problems;  // the problems that it computes
+  std::shared_ptr<const form> what;
   plan_request request;
   std::shared_ptr<const sg::schedule> schedule;
   std::vector<lane_list> lanes;

@@ -3,9 +3,9 @@
 
 #include <algorithm>
 #include <utility>
-#include <vector>
 
 #include "base/error.hpp"
+#include "base/hash.hpp"
 #include "base/thread_owned.hpp"
 #include "plan/planner.hpp"
 #include "plan/schedule/hazard.hpp"
@@ -15,41 +15,13 @@ namespace sg {
 
 namespace {
 
-class hash {
- public:
-  hash &operator<<(std::int64_t value) noexcept {
-    state_ = (state_ ^ static_cast<std::uint64_t>(value)) * 0x9E3779B97F4A7C15ull;
-    state_ ^= state_ >> 29;
-    return *this;
-  }
-  hash &operator<<(const operand &x) noexcept {
-    return *this << x.rows << x.cols << x.ld << x.item_stride
-                 << (std::int64_t{x.type} | std::int64_t{x.pointer_array} << 16 | std::int64_t{x.space.bits()} << 24);
-  }
-  hash &operator<<(const problem &p) noexcept {
-    if (p.has_epilogue()) *this << p.bias << std::int64_t{p.activation};
-    return *this << p.m << p.n << p.k << p.batch << p.a << p.b << p.c
-                 << (std::int64_t{p.op_a} | std::int64_t{p.op_b} << 4 | std::int64_t{p.compute} << 8 |
-                     std::int64_t{p.no_multiply} << 16 | std::int64_t{p.beta_zero} << 17);
-  }
-  hash &operator<<(const conv_form &f) noexcept {
-    const ops::windows &w = f.of;
-    return *this << w.kernel_h << w.kernel_w << w.stride_h << w.stride_w << w.dilation_h << w.pad_top << w.pad_left
-                 << w.out_h << w.groups << f.workspace;
-  }
-  hash &operator<<(const plan_request &r) noexcept {
-    if (r.conv) *this << *r.conv;
-    if (r.form) *this << static_cast<std::int64_t>(r.form->hash());
-    return *this << (static_cast<std::int64_t>(r.split) | std::int64_t{r.latency} << 7 | std::int64_t{r.parts} << 8)
-                 << r.streams << r.memory_limit << r.tile_m << r.tile_n << r.tile_k
-                 << (static_cast<std::int64_t>(r.layer) | std::int64_t{r.dy_is_a[0]} << 8 |
-                     std::int64_t{r.dy_is_a[1]} << 9);
-  }
-  std::uint64_t value() const noexcept { return state_; }
-
- private:
-  std::uint64_t state_ = 0;
-};
+std::uint64_t key_of(const form &what, const plan_request &r) noexcept {
+  hasher mixed;
+  mixed << static_cast<std::int64_t>(what.hash())
+        << (static_cast<std::int64_t>(r.split) | std::int64_t{r.latency} << 7 | std::int64_t{r.parts} << 8) << r.streams
+        << r.memory_limit << r.tile_m << r.tile_n << r.tile_k;
+  return mixed.value();
+}
 
 }  // namespace
 
@@ -58,30 +30,33 @@ struct program_cache::memos {
   memo latest[count];
 };
 
-program_cache::memo *program_cache::memo_of(const problem &shape) noexcept {
+program_cache::memo *program_cache::memo_of(std::uint64_t key) noexcept {
   memos *const own = thread_owned<memos>::get();
-  return own ? &own->latest[static_cast<std::size_t>(shape.m * 5 + shape.n * 3 + shape.k) / 8 % memos::count] : nullptr;
+  return own ? &own->latest[key % memos::count] : nullptr;
 }
 
-std::shared_ptr<const sg::program> program_cache::get(const problem *problems, std::size_t count,
-                                                      const plan_request &request, const device_model &model,
-                                                      bool check) {
-  memo *const latest = count == 1 ? memo_of(problems[0]) : nullptr;
-  if (latest && latest->cache == number_ && latest->shape == problems[0] && latest->request == request)
+std::shared_ptr<const sg::program> program_cache::get(const form &what, const plan_request &request,
+                                                      const device_model &model, bool check) {
+  const std::uint64_t key = key_of(what, request);
+  memo *const latest = memo_of(key);
+  if (latest && latest->cache == number_ && latest->key == key && latest->request == request &&
+      *latest->program->what == what)
     return latest->program;
-  auto program = look_up(problems, count, request, model, check);
-  if (latest) *latest = {number_, problems[0], request, program};
+  auto program = look_up(key, what, request, model, check);
+  if (latest) *latest = {number_, key, request, program};
   return program;
 }
 
-auto program_cache::find(std::uint64_t key, const problem *problems, std::size_t count,
-                         const plan_request &request) noexcept -> entry_position {
+std::shared_ptr<const sg::program> program_cache::look_up(const form &what, const plan_request &request,
+                                                          const device_model &model, bool check) {
+  return look_up(key_of(what, request), what, request, model, check);
+}
+
+auto program_cache::find(std::uint64_t key, const form &what, const plan_request &request) noexcept -> entry_position {
   const auto [first, last] = positions_.equal_range(key);
   for (auto at = first; at != last; ++at) {
     const entry &known = *at->second;
-    if (known.request == request &&
-        std::equal(known.problems, known.problems + known.count, problems, problems + count))
-      return at->second;
+    if (known.request == request && *known.what == what) return at->second;
   }
   return entries_.end();
 }
@@ -102,23 +77,18 @@ void program_cache::evict() noexcept {
   }
 }
 
-std::shared_ptr<const sg::program> program_cache::look_up(const problem *problems, std::size_t count,
+std::shared_ptr<const sg::program> program_cache::look_up(std::uint64_t key, const form &what,
                                                           const plan_request &request, const device_model &model,
                                                           bool check) {
-  hash mixed;
-  for (std::size_t i = 0; i < count; ++i) mixed << problems[i];
-  mixed << request;
-  const std::uint64_t key = mixed.value();
   std::unique_lock lock(lock_);
-  for (entry_position known = find(key, problems, count, request); known != entries_.end();
-       known = find(key, problems, count, request)) {
+  for (entry_position known = find(key, what, request); known != entries_.end(); known = find(key, what, request)) {
     if (known->program) {
       entries_.splice(entries_.begin(), entries_, known);
       return known->program;
     }
     planned_.wait(lock);
   }
-  entries_.push_front({key, problems, count, request, nullptr});
+  entries_.push_front({key, &what, request, nullptr});
   const entry_position created = entries_.begin();
   try {
     positions_.emplace(key, created);
@@ -128,13 +98,12 @@ std::shared_ptr<const sg::program> program_cache::look_up(const problem *problem
   }
   lock.unlock();
   try {
-    std::vector<problem> all(problems, problems + count);
     const trace::timed_event planning(trace::event_kind::planning, number_);
-    auto made = make_plan(all, model, request);
+    auto made = make_plan(what, model, request);
     if (check) require_no_hazards(*made);
-    auto program = std::make_shared<const sg::program>(std::move(all), request, std::move(made), model);
+    auto program = std::make_shared<const sg::program>(what.share(), request, std::move(made), model);
     lock.lock();
-    created->problems = program->problems.data();
+    created->what = program->what.get();
     created->program = program;
     evict();
     planned_.notify_all();

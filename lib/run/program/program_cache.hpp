@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs by problem: one map, shared by the threads of a context. A shape that is being planned is planned once;
+// Programs by form: one map, shared by the threads of a context. A form that is being planned is planned once;
 // other threads wait for it. The least recently used entry is evicted.
 #pragma once
 
@@ -12,7 +12,7 @@
 #include <mutex>
 #include <unordered_map>
 
-#include "plan/gemm/problem.hpp"
+#include "plan/form/form.hpp"
 #include "plan/model/device_model.hpp"
 #include "run/program/program.hpp"
 
@@ -27,37 +27,38 @@ class program_cache {
   explicit program_cache(std::uint64_t context) noexcept : number_(context) {}
 
   // Throws what make_plan throws, and SG_STATUS_INTERNAL when `check` is set and the schedule has a hazard.
-  std::shared_ptr<const sg::program> get(const problem *problems, std::size_t count, const plan_request &request,
-                                         const device_model &model, bool check);
+  std::shared_ptr<const sg::program> get(const form &what, const plan_request &request, const device_model &model,
+                                         bool check);
   // Likewise, in the shared map only: no thread-local storage, whose first use may allocate.
-  std::shared_ptr<const sg::program> look_up(const problem *problems, std::size_t count, const plan_request &request,
-                                             const device_model &model, bool check);
+  std::shared_ptr<const sg::program> look_up(const form &what, const plan_request &request, const device_model &model,
+                                             bool check);
 
  private:
   // A thread's latest program, found without the lock.
   struct memo {
     std::uint64_t cache = 0;  // number_ of its cache
-    problem shape;
+    std::uint64_t key = 0;
     plan_request request;
     std::shared_ptr<const sg::program> program;
   };
   struct memos;
-  static memo *memo_of(const problem &shape) noexcept;  // nullptr: the thread has none (thread_owned)
+  static memo *memo_of(std::uint64_t key) noexcept;  // nullptr: the thread has none (thread_owned)
+
+  std::shared_ptr<const sg::program> look_up(std::uint64_t key, const form &what, const plan_request &request,
+                                             const device_model &model, bool check);
 
   const std::uint64_t number_;
 
   // The cache owns a reference to each program; a program refers to no cache.
   struct entry {
     std::uint64_t key = 0;
-    const problem *problems = nullptr;  // of the program, or of the planning thread
-    std::size_t count = 0;
+    const form *what = nullptr;  // of the program, or of the planning thread
     plan_request request;
     std::shared_ptr<const sg::program> program;  // nullptr while being planned
   };
   using entry_position = std::list<entry>::iterator;
 
-  entry_position find(std::uint64_t key, const problem *problems, std::size_t count,
-                      const plan_request &request) noexcept;
+  entry_position find(std::uint64_t key, const form &what, const plan_request &request) noexcept;
   void erase(entry_position which) noexcept;
   void evict() noexcept;
 

@@ -25,7 +25,7 @@ const std::pair<std::string, suite_fn> suites[] = {
     {"graph", run_graph_suite},         {"heads", run_heads_suite},     {"host", run_host_suite},
     {"outofcore", run_outofcore_suite}, {"overlap", run_overlap_suite}, {"priority", run_priority_suite},
     {"resident", run_resident_suite},   {"small", run_small_suite},     {"split", run_split_suite},
-    {"streams", run_streams_suite}};
+    {"streams", run_streams_suite},     {"submit", run_submit_suite}};
 
 json to_json(const bench_row &row) {
   json all = {{"case", row.name},

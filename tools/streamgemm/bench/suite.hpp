@@ -42,5 +42,6 @@ void run_resident_suite(const suite_request &request, suite_run &run);
 void run_small_suite(const suite_request &request, suite_run &run);
 void run_split_suite(const suite_request &request, suite_run &run);
 void run_streams_suite(const suite_request &request, suite_run &run);
+void run_submit_suite(const suite_request &request, suite_run &run);
 
 }  // namespace sg::cli

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "plan/streaming/downcast.hpp"
+#include "plan/gemm/streaming/downcast.hpp"
 
 #include "plan/gemm/cost.hpp"
 

@@ -2,7 +2,7 @@
 // Device memory of a streaming layout, and the number of panels kept within a limit.
 #pragma once
 
-#include "plan/streaming/stream.hpp"
+#include "plan/gemm/streaming/stream.hpp"
 
 namespace sg {
 

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a convolution has beside the operands of its problems. Part of a plan request.
+// What a convolution has beside its operands.
 #pragma once
 
 #include <cstdint>
-#include <memory>
 
 #include "ops/windows.hpp"
 
@@ -23,23 +22,6 @@ struct conv_form {
            of.out_h == of.height && of.out_w == of.width;
   }
   bool operator==(const conv_form &) const = default;
-};
-
-// Compares forms, not addresses.
-class shared_conv_form {
- public:
-  shared_conv_form() = default;
-  explicit shared_conv_form(const conv_form &form) : form_(std::make_shared<const conv_form>(form)) {}
-
-  explicit operator bool() const noexcept { return form_ != nullptr; }
-  const conv_form &operator*() const noexcept { return *form_; }
-  const conv_form *operator->() const noexcept { return form_.get(); }
-  bool operator==(const shared_conv_form &other) const noexcept {
-    return form_ == other.form_ || (form_ && other.form_ && *form_ == *other.form_);
-  }
-
- private:
-  std::shared_ptr<const conv_form> form_;
 };
 
 }  // namespace sg

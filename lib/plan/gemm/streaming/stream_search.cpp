@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "plan/streaming/stream_search.hpp"
+#include "plan/gemm/streaming/stream_search.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -9,10 +9,10 @@
 #include "base/checked.hpp"
 #include "base/error.hpp"
 #include "plan/gemm/cost.hpp"
-#include "plan/streaming/stream_layouts.hpp"
-#include "plan/streaming/stream_memory.hpp"
-#include "plan/streaming/stream_size.hpp"
-#include "plan/streaming/tile_sizes.hpp"
+#include "plan/gemm/streaming/stream_layouts.hpp"
+#include "plan/gemm/streaming/stream_memory.hpp"
+#include "plan/gemm/streaming/stream_size.hpp"
+#include "plan/gemm/streaming/tile_sizes.hpp"
 
 namespace sg {
 namespace {

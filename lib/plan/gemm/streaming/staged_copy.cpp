@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "plan/streaming/staged_copy.hpp"
+#include "plan/gemm/streaming/staged_copy.hpp"
 
+#include "plan/gemm/streaming/transfer.hpp"
 #include "plan/schedule/simulate.hpp"
-#include "plan/streaming/transfer.hpp"
 
 namespace sg {
 

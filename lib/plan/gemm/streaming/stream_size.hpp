@@ -2,7 +2,7 @@
 // Number of commands of a streaming schedule, before it is built.
 #pragma once
 
-#include "plan/streaming/stream_layouts.hpp"
+#include "plan/gemm/streaming/stream_layouts.hpp"
 
 namespace sg {
 

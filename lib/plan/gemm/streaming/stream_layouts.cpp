@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "plan/streaming/stream_layouts.hpp"
+#include "plan/gemm/streaming/stream_layouts.hpp"
 
 #include <algorithm>
 #include <cmath>

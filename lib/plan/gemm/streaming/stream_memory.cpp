@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "plan/streaming/stream_memory.hpp"
+#include "plan/gemm/streaming/stream_memory.hpp"
 
 #include <algorithm>
 

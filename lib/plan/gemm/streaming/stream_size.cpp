@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "plan/streaming/stream_size.hpp"
+#include "plan/gemm/streaming/stream_size.hpp"
 
 #include "base/checked.hpp"
-#include "plan/streaming/stream_memory.hpp"
+#include "plan/gemm/streaming/stream_memory.hpp"
 
 namespace sg {
 namespace {

@@ -2,7 +2,7 @@
 // State of an operand while a streaming schedule is built: the device slot of each panel, and its latest users.
 #pragma once
 
-#include "plan/streaming/stream.hpp"
+#include "plan/gemm/streaming/stream.hpp"
 
 namespace sg {
 

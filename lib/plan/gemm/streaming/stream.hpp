@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "plan/gemm/schedule_builder.hpp"
+#include "plan/gemm/streaming/transfer.hpp"
 #include "plan/model/device_model.hpp"
-#include "plan/streaming/transfer.hpp"
 
 namespace sg {
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "plan/streaming/stream.hpp"
+#include "plan/gemm/streaming/stream.hpp"
 
 #include <algorithm>
 
-#include "plan/streaming/panel_holder.hpp"
-#include "plan/streaming/stream_memory.hpp"
+#include "plan/gemm/streaming/panel_holder.hpp"
+#include "plan/gemm/streaming/stream_memory.hpp"
 
 namespace sg {
 namespace {

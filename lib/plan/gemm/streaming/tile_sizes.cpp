@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "plan/streaming/tile_sizes.hpp"
+#include "plan/gemm/streaming/tile_sizes.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -7,8 +7,8 @@
 
 #include "base/checked.hpp"
 #include "plan/gemm/cost.hpp"
-#include "plan/streaming/stream_memory.hpp"
-#include "plan/streaming/stream_size.hpp"
+#include "plan/gemm/streaming/stream_memory.hpp"
+#include "plan/gemm/streaming/stream_size.hpp"
 
 namespace sg {
 namespace {

@@ -2,7 +2,7 @@
 // The orders in which host-resident operands can be streamed.
 #pragma once
 
-#include "plan/streaming/stream.hpp"
+#include "plan/gemm/streaming/stream.hpp"
 
 namespace sg {
 

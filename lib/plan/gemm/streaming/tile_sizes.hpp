@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "plan/gemm/candidate.hpp"
-#include "plan/streaming/stream_layouts.hpp"
+#include "plan/gemm/streaming/stream_layouts.hpp"
 
 namespace sg {
 

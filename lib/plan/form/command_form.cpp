@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plan/form/command_form.hpp"
+
+#include <algorithm>
+#include <concepts>
+#include <cstring>
+#include <variant>
+
+#include "ops/memory_bound.hpp"
+#include "ops/operation.hpp"
+
+namespace sg {
+
+namespace {
+
+// On cores, work on fewer bytes of the result is not split: waking another worker costs about as much.
+constexpr std::int64_t least_bytes_of_share = 256 << 10;
+
+// Part `index` of `count` of the command, between columns or rows of the result as stored.
+command part_of(const command &whole, const command_form &f, bool by_columns, std::int64_t index, std::int64_t count) {
+  const std::int64_t size = by_columns ? f.result().cols : f.result().rows;
+  const std::int64_t first = size * index / count, end = size * (index + 1) / count;
+  command part = whole;
+  for (std::size_t i = 0; i < f.parameters.size(); ++i) {
+    const command_form::parameter &each = f.parameters[i];
+    if (!each.given || each.needed == share::whole) continue;
+    accessed_view &v = part.views[i];
+    const bool columns = by_columns != (each.needed == share::transposed);
+    v.offset = first * (columns ? v.ld : 1) * size_of(each.stored.type);
+    (columns ? v.cols : v.rows) = end - first;
+  }
+  const auto begin = [first](auto &what) {
+    if constexpr (requires { what.begin_at(first); }) what.begin_at(first);
+  };
+  std::visit(begin, part.what);
+  part.where = lane(lane_kind::compute, static_cast<std::uint16_t>(index));
+  return part;
+}
+
+std::int64_t parts_of(const command_form &f, const plan_terms &terms, bool &by_columns) {
+  const operand &c = f.result();
+  by_columns = f.splits == command_form::split::either ? c.cols >= c.rows || c.cols >= terms.model.compute_lanes
+                                                       : f.splits == command_form::split::columns;
+  if (!terms.model.lanes_are_cores || f.splits == command_form::split::none) return 1;
+  const std::int64_t bytes = c.rows * c.cols * size_of(c.type);
+  return std::max<std::int64_t>(
+      1, std::min({std::int64_t{terms.lanes}, by_columns ? c.cols : c.rows, bytes / least_bytes_of_share}));
+}
+
+}  // namespace
+
+bool command_form::operator==(const command_form &other) const noexcept {
+  const auto same = [&]<class Operation>(const Operation &mine) {
+    if constexpr (std::equality_comparable<Operation>)
+      return mine == std::get<Operation>(other.what);
+    else
+      return false;  // part of larger forms only
+  };
+  return what.index() == other.what.index() && splits == other.splits && parameters == other.parameters &&
+         std::visit(same, what);
+}
+
+schedule plan_of(const command_form &f, const plan_terms &terms) {
+  schedule made;
+  made.strategy = f.strategy;
+  command whole;
+  whole.what = f.what;
+  for (std::size_t i = 0; i < f.parameters.size(); ++i) {
+    const command_form::parameter &each = f.parameters[i];
+    buffer parameter{buffer_kind::operand, each.stored.type, false, SG_MEMORY_DEVICE, 0, 0, each.bytes};
+    if (each.given) parameter.space = each.stored.space;
+    made.buffers.push_back(parameter);
+    if (each.given)
+      whole.views[i] = view{static_cast<std::int32_t>(i), 0, 1, 0, each.stored.ld, each.stored.rows, each.stored.cols};
+  }
+  set_access_modes(whole);
+  bool by_columns = true;
+  const std::int64_t parts = parts_of(f, terms, by_columns);
+  for (std::int64_t i = 0; i < parts; ++i) {
+    made.commands.push_back(parts == 1 ? whole : part_of(whole, f, by_columns, i, parts));
+    const command_cost cost = operation_of(whole).cost(terms.model, made.buffers, made.commands.back());
+    made.predicted_seconds = std::max(made.predicted_seconds, cost.delay_idle + cost.amount);
+  }
+  if (parts > 1) made.strategy += " x" + std::to_string(parts);
+  made.flops = double(f.result().rows) * double(f.result().cols) * f.flops_per_element;
+  made.bound_seconds = bytes_moved(made.buffers, whole) / terms.model.memory_rate;
+  made.lanes[int(lane_kind::compute)] = static_cast<std::uint16_t>(parts);
+  return made;
+}
+
+std::uint64_t hash_of(const command_form &f) noexcept {
+  hasher mixed;
+  mixed << static_cast<std::int64_t>(f.what.index());
+  for (const command_form::parameter &each : f.parameters)
+    if (each.given) mixed << each.stored;
+  return mixed.value();
+}
+
+std::string description_of(const command_form &f) {
+  return std::string(f.strategy) + " of " + std::to_string(f.result().rows) + " x " + std::to_string(f.result().cols) +
+         ", " + name_of(f.result().type);
+}
+
+}  // namespace sg

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// The form of an operation that is one command, or, on cores, the same command for parts of its result.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "ops/command.hpp"
+#include "plan/form/form.hpp"
+#include "plan/form/operand.hpp"
+
+namespace sg {
+
+// Which part of an operand a part of the result's rows or columns, as stored, needs: the same, the columns for the
+// rows, or the whole operand.
+enum class share : std::uint8_t { same, transposed, whole };
+
+struct command_form {
+  struct parameter {
+    bool given = false;
+    share needed = share::same;
+    operand stored;
+    std::int64_t bytes = 0;  // from the first element to the end of the last
+    bool operator==(const parameter &) const = default;
+  };
+  enum class split : std::uint8_t { none, rows, columns, either };
+
+  payload what;
+  const char *strategy = "";  // a literal: follows from the payload
+  double flops_per_element = 0;
+  split splits = split::columns;                            // between which of the result, as stored
+  std::array<parameter, command::most_views> parameters{};  // by view; the first is the result
+
+  const operand &result() const noexcept { return parameters[0].stored; }
+  bool operator==(const command_form &other) const noexcept;
+};
+schedule plan_of(const command_form &f, const plan_terms &terms);
+std::uint64_t hash_of(const command_form &f) noexcept;
+std::string description_of(const command_form &f);
+
+}  // namespace sg
