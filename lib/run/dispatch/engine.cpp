@@ -159,12 +159,12 @@ void engine::inflight_completed(inflight_command &f) noexcept {
   const auto keep = ref<job_home>::share(&f.owner->owner());  // the job may hold the last reference to it
   if (f.lane) {
     lanes_.awake(f.lane);
-    if (f.owner->run)
+    if (f.owner->is_run)
       lanes_.left_of_run(*f.lane);
     else
       lanes_.left(*f.lane, f.share, f.predicted_ns);
   }
-  if (f.owner->run) {
+  if (f.owner->is_run) {
     push_to(completed_, f);
   } else {
     f.owner->ran(f);
@@ -260,8 +260,8 @@ bool engine::complete_unrun(job &ready) noexcept {
 void engine::sort_in(job &ready) noexcept {
   if (complete_unrun(ready)) return;
   if (ready.native) return start_single(ready, *ready.native);  // the submitter waits until it is enqueued
-  if (ready.partition_lane && ready.kind == work_kind::schedule && !ready.run) return ready_in_partitions_.push(ready);
-  work_class what = ready.run ? of_runs : computing;
+  if (ready.partition_lane && ready.kind == work_kind::schedule && !ready.is_run) return ready_in_partitions_.push(ready);
+  work_class what = ready.is_run ? of_runs : computing;
   if (ready.kind == work_kind::copy && lanes_.device_ordered()) {
     const bool to = ready.copy.dst_space.kind == SG_MEMORY_DEVICE, from = ready.copy.src_space.kind == SG_MEMORY_DEVICE;
     if (to && !from) what = to_device;

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ready jobs: assigns them to lanes.
+#include <new>
+
 #include "base/error.hpp"
 #include "run/dispatch/engine.hpp"
 #include "run/dispatch/traced_commands.hpp"
@@ -37,9 +39,18 @@ bool engine::start_front(ready_jobs &from, work_class what) noexcept {
     from.pop();
     return complete_unrun(next);
   }
-  if (next.run) {
+  if (next.is_run) {
     // Memory refused to a job of higher priority is reserved for it.
-    if (memory_refused_ || !start_run(next)) return false;
+    if (memory_refused_) return false;
+    try {
+      next.acquire_run();
+    } catch (const std::bad_alloc &) {
+      next.fail(SG_STATUS_OUT_OF_MEMORY, "out of host memory for the state of the job's commands");
+      from.pop();
+      next.work_completed();
+      return true;
+    }
+    if (!start_run(next)) return false;
     from.pop();
     advance(next);
     return true;

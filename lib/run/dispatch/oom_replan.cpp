@@ -35,9 +35,6 @@ std::int64_t budget_after(std::int64_t refused, const device &on) noexcept {
   return in_steps(static_cast<std::int64_t>(*free - *free / 16));  // the driver needs some
 }
 
-// As a run in any case, because the engine runs it as one, though the new plan may have one command.
-void adopt(job &ready, const std::shared_ptr<const program> &replanned) { ready.give_schedule(replanned, true); }
-
 void log_replan(const job &ready, std::int64_t refused, std::int64_t budget) noexcept {
   if (!logs(log_level::warn, log_area::memory)) return;
   log_message(log_level::warn, log_area::memory,
@@ -76,7 +73,7 @@ void oom_replan::acquire_memory(job &ready, arena_pool &from, bool replans) {
   // First the variant of an earlier run, before the device is asked again for memory that it lacked.
   if (const program_ref variant = variants_.empty() ? nullptr : low_memory_variant_of(planned)) {
     const std::int64_t left = variant->schedule->device_bytes;
-    if (left > 0 && !from.keeps(need_of(ready)) && from.keeps(left)) adopt(ready, variant);
+    if (left > 0 && !from.keeps(need_of(ready)) && from.keeps(left)) ready.replace_program(variant);
   }
   for (bool freed = false;;) {
     const std::int64_t refused = need_of(ready);
@@ -94,7 +91,7 @@ void oom_replan::acquire_memory(job &ready, arena_pool &from, bool replans) {
     const std::int64_t budget = budget_after(refused, ready.owner().on());
     request.memory_limit = std::max<std::int64_t>(1, budget);  // some plans need none, and 0 would mean the model's
     try {
-      adopt(ready, ready.owner().replan(*planned, request));
+      ready.replace_program(ready.owner().replan(*planned, request));
       log_replan(ready, refused, budget);
       if (trace::recording_is_on()) {
         trace::timed_event replanned(trace::event_kind::replan, ready.owner().number());

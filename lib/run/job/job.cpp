@@ -22,7 +22,7 @@ void job::begin() noexcept {
   revive();
   kind = work_kind::marker;
   priority = 0;
-  follows_on_device = admitted = writes_tracked = plain = may_help = false;
+  follows_on_device = admitted = writes_tracked = plain = may_help = is_run = false;
   device = first_device;
   cancel_.store(false, std::memory_order_relaxed);
   dependency_failed_.store(false, std::memory_order_relaxed);
@@ -193,7 +193,14 @@ void job::call_back(callback_request *request) noexcept {
     owner_->post_callback(request);
 }
 
-pooled_run job::new_run(const std::shared_ptr<const sg::program> &of) const { return owner_->runs().acquire(of); }
+void job::acquire_run() {
+  if (!run) run = owner_->runs().acquire(program_);
+}
+
+void job::replace_program(const std::shared_ptr<const sg::program> &what) {
+  run = owner_->runs().acquire(what);
+  give_program(what);
+}
 
 void job::last_ref_dropped() noexcept {
   if (!plain) clear_rest();

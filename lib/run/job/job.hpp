@@ -160,14 +160,17 @@ class alignas(64) job final : public object {
     if (program_ != what) program_ = what;
     program = program_.get();
   }
-  // Sets the program, and acquires a run if it has several commands or `in_run`. Throws std::bad_alloc.
-  void give_schedule(const std::shared_ptr<const sg::program> &what, bool in_run = false) {
-    pooled_run fresh = what->is_single() && !in_run ? pooled_run() : new_run(what);
-    if (!in_run) may_help = what->predicted_ns() <= longest_help_ns;
+  // Sets the program, which the engine runs as a run if it has several commands.
+  void give_schedule(const std::shared_ptr<const sg::program> &what) noexcept {
+    may_help = what->predicted_ns() <= longest_help_ns;
     kind = work_kind::schedule;
     give_program(what);
-    run = std::move(fresh);
+    is_run = !what->is_single();
   }
+  // Engine: acquires the run, unless the job has it. Throws std::bad_alloc.
+  void acquire_run();
+  // Engine: replaces program and run. Throws std::bad_alloc, and then changes nothing.
+  void replace_program(const std::shared_ptr<const sg::program> &what);
   std::shared_ptr<const sg::program> shared_program() const noexcept { return program ? program_ : nullptr; }
 
  private:
@@ -176,7 +179,6 @@ class alignas(64) job final : public object {
   static constexpr std::int64_t unset = INT64_MIN;
 
   void last_ref_dropped() noexcept override;
-  pooled_run new_run(const std::shared_ptr<const sg::program> &of) const;
   // `causes`: why it failed; nullptr: it has not.
   void predecessor_completed(const dependency &how, bool issued, const failure_causes *causes,
                              std::int64_t end_ns) noexcept;
@@ -205,6 +207,7 @@ class alignas(64) job final : public object {
   // Short enough for a waiting thread to execute its unstarted commands. Set before submission only: waiting threads
   // read it while the engine may replace the program by its low-memory variant.
   bool may_help = false;
+  bool is_run = false;      // of several commands, which the engine runs one by one
   std::uint32_t epoch = 0;  // of context::synchronize
 
  private:
@@ -257,8 +260,8 @@ class alignas(64) job final : public object {
   // Of a marker in a dedicated lane: the native events that the lane waits for, and records.
   sg_backend_event *awaited = nullptr, *recorded = nullptr;
   inflight_command single;  // the command of a job with one command
-  // Owned until completion: the run of a job with several commands, which owns its program; and the program of a
-  // graph's run, of which only totals stay. Neither refers to the job.
+  // Owned until completion: the run of a job with several commands, from its start, which owns its program; and the
+  // program of a graph's run, of which only totals stay. Neither refers to the job.
   pooled_run run;
   std::shared_ptr<const recorded_graph> graph;
   job *next_completion = nullptr;  // in its completion queue
