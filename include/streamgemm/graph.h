@@ -20,96 +20,12 @@
 #ifndef STREAMGEMM_GRAPH_H
 #define STREAMGEMM_GRAPH_H
 
-#include <streamgemm/attention.h>
-#include <streamgemm/axpby.h>
-#include <streamgemm/conv.h>
-#include <streamgemm/convert.h>
-#include <streamgemm/custom.h>
-#include <streamgemm/gather.h>
 #include <streamgemm/gemm.h>
 #include <streamgemm/job.h>
-#include <streamgemm/layers.h>
-#include <streamgemm/linear.h>
-#include <streamgemm/recurrent.h>
+#include <streamgemm/operation.h>
 #include <streamgemm/types.h>
 
 SG_BEGIN_DECLS
-
-/** The operation of a recorded submission. More may follow. Since 0.2. */
-typedef enum sg_operation {
-  SG_OPERATION_MARKER = 0,           /**< None: a marker has no operands, and sg_graph_update refuses it. */
-  SG_OPERATION_GEMM = 1,             /**< sg_gemm_async and its shorthands, sg_plan_run_async, sg_gemm_grouped_async. */
-  SG_OPERATION_COPY = 2,             /**< sg_copy_async, sg_copy_2d_async. */
-  SG_OPERATION_AXPBY = 3,            /**< sg_axpby_async. */
-  SG_OPERATION_ELEMENTWISE = 4,      /**< sg_elementwise_async. */
-  SG_OPERATION_SOFTMAX = 5,          /**< sg_softmax_async. */
-  SG_OPERATION_NORM = 6,             /**< sg_norm_async. */
-  SG_OPERATION_DEQUANTIZE = 7,       /**< sg_dequantize_async. */
-  SG_OPERATION_ROTARY = 8,           /**< sg_rotary_async. */
-  SG_OPERATION_LINEAR_BACKWARD = 9,  /**< sg_linear_backward_async. (sg_linear_async is a GEMM.) */
-  SG_OPERATION_ATTENTION = 10,       /**< sg_attention_async. */
-  SG_OPERATION_CONVERT = 11,         /**< sg_convert_async. */
-  SG_OPERATION_GATHER = 12,          /**< sg_gather_async. */
-  SG_OPERATION_CONV2D = 13,          /**< sg_conv2d_async. */
-  SG_OPERATION_CONV2D_BACKWARD = 14, /**< sg_conv2d_backward_async. */
-  SG_OPERATION_IM2COL = 15,          /**< sg_im2col_async. */
-  SG_OPERATION_COL2IM = 16,          /**< sg_col2im_async. */
-  SG_OPERATION_RECURRENT = 17,       /**< sg_recurrent_async. */
-  SG_OPERATION_RECURRENT_BACKWARD = 18, /**< sg_recurrent_backward_async. */
-  SG_OPERATION_ATTENTION_BACKWARD = 19, /**< sg_attention_backward_async. */
-  SG_OPERATION_CUSTOM = 20              /**< sg_custom_async. */
-} sg_operation;
-
-/** A copy: the arguments of sg_copy_2d_async. sg_copy_async has height 1; its pitches are not used.
- * Since 0.2. */
-typedef struct sg_copy_desc {
-  size_t struct_size; /**< sizeof(sg_copy_desc), set by SG_COPY_DESC_INIT. */
-  void *dst;          /**< The destination. */
-  const void *src;    /**< The source. */
-  uint64_t width;     /**< Bytes of a row. */
-  uint64_t height;    /**< Rows. SG_COPY_DESC_INIT sets 1. */
-  uint64_t dst_pitch; /**< Bytes from one row of the destination to the next; >= width. Not used if height is 1. */
-  uint64_t src_pitch; /**< The same of the source. */
-} sg_copy_desc;
-
-/** Initial value of an sg_copy_desc: one row of 0 bytes. */
-#define SG_COPY_DESC_INIT \
-  { sizeof(sg_copy_desc), NULL, NULL, 0, 1, 0, 0 }
-
-/** An operation with its operands: the descriptor that the operation's own function takes. Unused pointers are NULL.
- * Since 0.2. */
-typedef struct sg_operation_desc {
-  size_t struct_size;         /**< sizeof(sg_operation_desc), set by SG_OPERATION_DESC_INIT. */
-  sg_operation operation;     /**< Selects one of the pointers below. SG_OPERATION_DESC_INIT sets the marker. */
-  int32_t gemm_count;         /**< Descriptors in gemm: 1, or those of a group. SG_OPERATION_DESC_INIT sets 1. */
-  const sg_gemm_desc *gemm;   /**< SG_OPERATION_GEMM: gemm_count descriptors. */
-  const sg_copy_desc *copy;   /**< SG_OPERATION_COPY. */
-  const sg_axpby_desc *axpby; /**< SG_OPERATION_AXPBY. */
-  const sg_elementwise_desc *elementwise;         /**< SG_OPERATION_ELEMENTWISE. */
-  const sg_softmax_desc *softmax;                 /**< SG_OPERATION_SOFTMAX. */
-  const sg_norm_desc *norm;                       /**< SG_OPERATION_NORM. */
-  const sg_dequantize_desc *dequantize;           /**< SG_OPERATION_DEQUANTIZE. */
-  const sg_rotary_desc *rotary;                   /**< SG_OPERATION_ROTARY. */
-  const sg_linear_backward_desc *linear_backward; /**< SG_OPERATION_LINEAR_BACKWARD. */
-  const sg_attention_desc *attention;             /**< SG_OPERATION_ATTENTION. */
-  const sg_convert_desc *convert;                 /**< SG_OPERATION_CONVERT. */
-  const sg_gather_desc *gather;                   /**< SG_OPERATION_GATHER. */
-  const sg_conv2d_desc *conv2d;                   /**< SG_OPERATION_CONV2D. */
-  const sg_conv2d_backward_desc *conv2d_backward; /**< SG_OPERATION_CONV2D_BACKWARD. */
-  const sg_im2col_desc *im2col;                   /**< SG_OPERATION_IM2COL. */
-  const sg_col2im_desc *col2im;                   /**< SG_OPERATION_COL2IM. */
-  const sg_recurrent_desc *recurrent;             /**< SG_OPERATION_RECURRENT. */
-  const sg_recurrent_backward_desc *recurrent_backward; /**< SG_OPERATION_RECURRENT_BACKWARD. */
-  const sg_attention_backward_desc *attention_backward; /**< SG_OPERATION_ATTENTION_BACKWARD. */
-  const sg_custom_desc *custom;                         /**< SG_OPERATION_CUSTOM. */
-} sg_operation_desc;
-
-/** Initial value of an sg_operation_desc: a marker. */
-#define SG_OPERATION_DESC_INIT                                                                                     \
-  {                                                                                                                \
-    sizeof(sg_operation_desc), SG_OPERATION_MARKER, 1, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, \
-        NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL                                                 \
-  }
 
 /**
  * Creates an empty graph. Submissions can be recorded into it until its first run (then SG_STATUS_BUSY).
@@ -142,7 +58,7 @@ SG_API sg_status sg_graph_submission_count(sg_graph *graph, int32_t *out_count);
  * Sets other operands and scalars of a recorded submission, for runs submitted after this call; runs in flight keep
  * theirs. Its stream, priority, label and tracking stay. The order of the recorded submissions is determined again.
  * @param index 0 <= index < the number of recorded submissions.
- * @param desc The operation as recorded, except for: of a GEMM data pointers, pointer arrays, the bias' address,
+ * @param operation The operation as recorded, except for: of a GEMM data pointers, pointer arrays, the bias' address,
  * strides, batch, alpha and beta; of a group the same of each GEMM; of a copy dst and src; of a scale-and-add data
  * pointers, alpha and beta; of the operations of layers.h data pointers; of the gradients of a linear layer data
  * pointers and accumulate; of an attention and its gradients data pointers and scale; of a recurrent layer and its gradients data
@@ -151,11 +67,12 @@ SG_API sg_status sg_graph_submission_count(sg_graph *graph, int32_t *out_count);
  * another shape, operands that overlap), SG_STATUS_UNSUPPORTED, SG_STATUS_OUT_OF_MEMORY: the graph is unchanged. Never
  * blocks. Any thread. Since 0.2.
  */
-SG_API sg_status sg_graph_update(sg_graph *graph, int32_t index, const sg_operation_desc *desc);
+SG_API sg_status sg_graph_update(sg_graph *graph, int32_t index, const sg_operation_desc *operation);
 
 /**
  * sg_graph_update of one GEMM.
- * @param index,desc As in sg_graph_update; desc is the new value of its `gemm`.
+ * @param index As in sg_graph_update.
+ * @param desc The GEMM's new descriptor.
  * @return As sg_graph_update. Never blocks. Any thread. Since 0.2.
  */
 SG_API sg_status sg_graph_set_gemm(sg_graph *graph, int32_t index, const sg_gemm_desc *desc);

@@ -21,6 +21,7 @@
 #include <streamgemm/linear.h>
 #include <streamgemm/memory.h>
 #include <streamgemm/metrics.h>
+#include <streamgemm/operation.h>
 #include <streamgemm/pipeline.h>
 #include <streamgemm/plan.h>
 #include <streamgemm/queue.h>

@@ -211,7 +211,7 @@ TEST_P(attention_backward, packed_operands_and_results_are_ordered_and_recorded)
   fetch(again);
   EXPECT_EQ(found, again);
   sg_operation_desc update = SG_OPERATION_DESC_INIT;
-  update.operation = SG_OPERATION_ATTENTION_BACKWARD, update.attention_backward = &desc;
+  update.operation = SG_OPERATION_ATTENTION_BACKWARD, update.desc = &desc;
   desc.scale = 0.25;
   ASSERT_OK(sg_graph_update(graph, 0, &update));
   run();

@@ -243,13 +243,13 @@ TEST_P(small_attention, is_recorded_in_a_graph_and_updated) {
   EXPECT_EQ(get(2), get(3));
   desc.v.data = data_[0];
   sg_operation_desc update = SG_OPERATION_DESC_INIT;
-  update.operation = SG_OPERATION_ATTENTION, update.attention = &desc;
+  update.operation = SG_OPERATION_ATTENTION, update.desc = &desc;
   ASSERT_OK(sg_graph_update(graph, 0, &update));
   run();
   EXPECT_EQ(get(0), get(3));
   desc.width = 3;
   EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_graph_update(graph, 0, &update));
-  EXPECT_NE(nullptr, std::strstr(sg_last_error_message(), "desc->attention differs from submission 0"))
+  EXPECT_NE(nullptr, std::strstr(sg_last_error_message(), "operation->desc differs from submission 0"))
       << sg_last_error_message();
   desc.width = 4, desc.mask = SG_MASK_CAUSAL;
   EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_graph_update(graph, 0, &update));

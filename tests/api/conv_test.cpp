@@ -508,16 +508,16 @@ TEST_P(small_conv, follows_its_operands_and_is_recorded_in_a_graph) {
   EXPECT_EQ((std::vector<double>{10, 10, 10, 10}), get(2, 4));
   EXPECT_EQ((std::vector<double>{10, 30, 20, 40, 100, 60, 30, 70, 40}), get(3, 9));
   sg_operation_desc update = SG_OPERATION_DESC_INIT;
-  update.operation = SG_OPERATION_CONV2D, update.conv2d = &desc;
+  update.operation = SG_OPERATION_CONV2D, update.desc = &desc;
   desc.w = data_[0];
   ASSERT_OK(sg_graph_update(graph, 0, &update));
   ASSERT_OK(sg_graph_run_async(graph, nullptr, nullptr));
   EXPECT_EQ((std::vector<double>{4, 4, 4, 4}), get(2, 4));
   desc.windows.dilation_h = 2;
   EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_graph_update(graph, 0, &update));
-  EXPECT_NE(nullptr, std::strstr(sg_last_error_message(), "desc->conv2d differs from submission 0"))
+  EXPECT_NE(nullptr, std::strstr(sg_last_error_message(), "operation->desc differs from submission 0"))
       << sg_last_error_message();
-  update.operation = SG_OPERATION_CONV2D_BACKWARD, update.conv2d_backward = &back;
+  update.operation = SG_OPERATION_CONV2D_BACKWARD, update.desc = &back;
   back.w = data_[0];
   ASSERT_OK(sg_graph_update(graph, 1, &update));
   back.height = 4;

@@ -267,12 +267,12 @@ TEST_P(custom, is_recorded_and_updated) {
   const wanted to_x(add, z.data, x.data);
   sg_operation_desc changed = SG_OPERATION_DESC_INIT;
   changed.operation = SG_OPERATION_CUSTOM;
-  changed.custom = &to_x.desc;
+  changed.desc = &to_x.desc;
   ASSERT_OK(sg_graph_update(recorded, 1, &changed));
   run(recorded);
   EXPECT_EQ(doubles(size, 7), fetch(x.data));
   const wanted by_other(other, z.data, x.data);
-  changed.custom = &by_other.desc;
+  changed.desc = &by_other.desc;
   EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_graph_update(recorded, 1, &changed));
 }
 

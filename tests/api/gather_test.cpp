@@ -153,14 +153,14 @@ TEST_P(gather, is_recorded_in_a_graph_and_updated) {
   run();
   EXPECT_EQ((floats{1, 2}), fetch(y, 2));
   sg_operation_desc update = SG_OPERATION_DESC_INIT;
-  update.operation = SG_OPERATION_GATHER, update.gather = &desc;
+  update.operation = SG_OPERATION_GATHER, update.desc = &desc;
   desc.indices = indices.data + 1;
   ASSERT_OK(sg_graph_update(graph, 0, &update));
   run();
   EXPECT_EQ((floats{3, 4}), fetch(y, 2));
   desc.flags = SG_GATHER_FROM_END;
   EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_graph_update(graph, 0, &update));
-  EXPECT_NE(nullptr, std::strstr(sg_last_error_message(), "desc->gather differs")) << sg_last_error_message();
+  EXPECT_NE(nullptr, std::strstr(sg_last_error_message(), "operation->desc differs")) << sg_last_error_message();
   EXPECT_OK(sg_graph_release(graph));
 }
 

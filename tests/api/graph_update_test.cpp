@@ -57,20 +57,20 @@ class graph_updates : public on_each_device {
   static sg_operation_desc of(const sg_gemm_desc *descs, std::int32_t count = 1) {
     sg_operation_desc desc = SG_OPERATION_DESC_INIT;
     desc.operation = SG_OPERATION_GEMM;
-    desc.gemm = descs;
-    desc.gemm_count = count;
+    desc.desc = descs;
+    desc.count = count;
     return desc;
   }
   static sg_operation_desc of(const sg_copy_desc &copy) {
     sg_operation_desc desc = SG_OPERATION_DESC_INIT;
     desc.operation = SG_OPERATION_COPY;
-    desc.copy = &copy;
+    desc.desc = &copy;
     return desc;
   }
   static sg_operation_desc of(const sg_axpby_desc &axpby) {
     sg_operation_desc desc = SG_OPERATION_DESC_INIT;
     desc.operation = SG_OPERATION_AXPBY;
-    desc.axpby = &axpby;
+    desc.desc = &axpby;
     return desc;
   }
   sg_axpby_desc axpby(std::size_t a, std::size_t c) const {
@@ -139,11 +139,11 @@ TEST_P(graph_updates, a_group) {
   EXPECT_EQ(times(initial(1), initial(0)), fetch(6));
   EXPECT_EQ(2 * 17 * 14, fetch(7)[1]);
   const std::array<double, 4> before = fetch(6);
-  refused(0, of(second, 1), "desc->gemm_count is 1");
-  refused(0, of(second, 3), "desc->gemm_count is 3");
-  refused(0, of(nullptr, 2), "desc->gemm is NULL");
+  refused(0, of(second, 1), "operation->count is 1");
+  refused(0, of(second, 3), "operation->count is 3");
+  refused(0, of(nullptr, 2), "operation->desc is NULL");
   const sg_gemm_desc other_shape[] = {second[0], make_gemm(at(4), at(3), at(8), 2, 2, 1)};
-  refused(0, of(other_shape, 2), "desc->gemm differs from submission 0 of the graph in its sizes");
+  refused(0, of(other_shape, 2), "operation->desc differs from submission 0 of the graph in its sizes");
   const sg_gemm_desc overlapping[] = {second[0], make_gemm(at(6), at(3), at(8), 1, 2, 1)};
   refused(0, of(overlapping, 2), "overlap");
   EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_graph_set_gemm(graph_, 0, second)) << "a group is not one GEMM";
@@ -166,14 +166,14 @@ TEST_P(graph_updates, a_copy) {
   run();
   EXPECT_EQ(initial(6), fetch(5));
   EXPECT_EQ((std::array<double, 4>{33, 30, 37, 32}), fetch(7));
-  refused(0, of(copy(at(5), at(6), bytes - 8)), "desc->copy->width is 24; submission 0 of the graph has 32");
-  refused(0, of(copy(at(5), at(6), bytes, 2)), "desc->copy->height is 2");
-  refused(1, of(copy(at(7), at(8), 8, 2, 8, 32)), "desc->copy->dst_pitch is 8");
-  refused(1, of(copy(at(7), at(8), 8, 2, 16, 16)), "desc->copy->src_pitch is 16");
+  refused(0, of(copy(at(5), at(6), bytes - 8)), "operation->desc->width is 24; submission 0 of the graph has 32");
+  refused(0, of(copy(at(5), at(6), bytes, 2)), "operation->desc->height is 2");
+  refused(1, of(copy(at(7), at(8), 8, 2, 8, 32)), "operation->desc->dst_pitch is 8");
+  refused(1, of(copy(at(7), at(8), 8, 2, 16, 16)), "operation->desc->src_pitch is 16");
   refused(0, of(copy(nullptr, at(6), bytes)), "dst is NULL");
   refused(0, of(copy(at(5), at(5) + 1, bytes)), "overlap");
-  desc.copy = nullptr;
-  refused(0, desc, "desc->copy is NULL");
+  desc.desc = nullptr;
+  refused(0, desc, "operation->desc is NULL");
 }
 
 TEST_P(graph_updates, an_empty_copy) {
@@ -181,7 +181,7 @@ TEST_P(graph_updates, an_empty_copy) {
   const sg_copy_desc empty = copy(at(0), at(1), 0);
   const sg_operation_desc desc = of(empty);
   EXPECT_OK(sg_graph_update(graph_, 0, &desc));
-  refused(0, of(copy(at(0), at(1), 8)), "desc->copy->width is 8; submission 0 of the graph has 0");
+  refused(0, of(copy(at(0), at(1), 8)), "operation->desc->width is 8; submission 0 of the graph has 0");
   run();
   EXPECT_EQ(initial(0), fetch(0));
 }
@@ -201,19 +201,19 @@ TEST_P(graph_updates, a_scale_and_add) {
   EXPECT_EQ((std::array<double, 4>{18, 20, 22, 24}), fetch(3));
   sg_axpby_desc wrong = second;
   wrong.a.rows = wrong.c.rows = 1;
-  refused(0, of(wrong), "desc->axpby differs from submission 0 of the graph in its sizes");
+  refused(0, of(wrong), "operation->desc differs from submission 0 of the graph in its sizes");
   wrong = second;
   wrong.activation = SG_ACTIVATION_RELU;
   refused(0, of(wrong), "in its sizes, types, strides or options");
   wrong = second;
   wrong.a.data = wrong.c.data;
-  refused(0, of(wrong), "desc->axpby->a");
+  refused(0, of(wrong), "operation->desc->a");
   wrong = second;
   wrong.c.data = nullptr;
-  refused(0, of(wrong), "desc->axpby->c");
+  refused(0, of(wrong), "operation->desc->c");
   sg_operation_desc none = of(second);
-  none.axpby = nullptr;
-  refused(0, none, "desc->axpby is NULL");
+  none.desc = nullptr;
+  refused(0, none, "operation->desc is NULL");
   run();
   EXPECT_EQ((std::array<double, 4>{18, 20, 22, 24}), fetch(3));
 }
@@ -245,9 +245,9 @@ TEST_P(graph_updates, layers_on_a_limited_stream) {
   ASSERT_OK(sg_attention_async(context_, &attention, &record_, nullptr));
   ASSERT_OK(sg_recurrent_async(context_, &recurrent, &record_, nullptr));
   sg_operation_desc desc = SG_OPERATION_DESC_INIT;
-  desc.operation = SG_OPERATION_ATTENTION, desc.attention = &attention;
+  desc.operation = SG_OPERATION_ATTENTION, desc.desc = &attention;
   EXPECT_OK(sg_graph_update(graph_, 0, &desc));
-  desc.operation = SG_OPERATION_RECURRENT, desc.recurrent = &recurrent;
+  desc.operation = SG_OPERATION_RECURRENT, desc.desc = &recurrent;
   EXPECT_OK(sg_graph_update(graph_, 1, &desc));
   run();
 }
@@ -262,7 +262,7 @@ TEST_P(graph_updates, gradients_of_no_rows) {
   of.dw = matrix(at(1), 2, 2);
   of.dbias = at(2), of.dbias_dtype = SG_DTYPE_F64;
   sg_operation_desc desc = SG_OPERATION_DESC_INIT;
-  desc.operation = SG_OPERATION_LINEAR_BACKWARD, desc.linear_backward = &of;
+  desc.operation = SG_OPERATION_LINEAR_BACKWARD, desc.desc = &of;
   for (const std::int32_t recorded : {1, 0}) {
     of.accumulate = recorded;
     ASSERT_OK(sg_linear_backward_async(context_, &of, &record_, nullptr));
@@ -335,21 +335,21 @@ TEST_P(graph_updates, a_refused_update_leaves_the_graph_unchanged) {
   ASSERT_OK(sg_copy_async(context_, at(3), at(4), 32, &record_, nullptr));
   ASSERT_OK(sg_axpby_async(context_, &sum, &record_, nullptr));
   sg_operation_desc desc = SG_OPERATION_DESC_INIT;
-  refused(0, desc, "desc->operation is 0, a marker");
+  refused(0, desc, "operation->operation is 0, a marker");
   desc.operation = static_cast<sg_operation>(77);
-  refused(0, desc, "desc->operation is 77");
+  refused(0, desc, "operation->operation is 77");
   refused(0, of(copy_desc), "index is 0, which is a GEMM and not a copy");
   refused(1, of(sum), "index is 1, which is a copy and not a scale-and-add");
   refused(2, of(&gemm_desc), "index is 2, which is a scale-and-add and not a GEMM");
   refused(3, of(&gemm_desc), "index is 3");
   refused(-1, of(&gemm_desc), "index is -1");
   const sg_gemm_desc overlapping = gemm(0, 1, 1), smaller = make_gemm(at(0), at(1), at(2), 1, 2, 2);
-  refused(0, of(&overlapping), "desc->gemm->c overlaps desc->gemm->b");
-  refused(0, of(&smaller), "desc->gemm differs from submission 0 of the graph in its sizes");
-  refused(0, of(nullptr), "desc->gemm is NULL");
+  refused(0, of(&overlapping), "operation->desc->c overlaps operation->desc->b");
+  refused(0, of(&smaller), "operation->desc differs from submission 0 of the graph in its sizes");
+  refused(0, of(nullptr), "operation->desc is NULL");
   desc = of(&gemm_desc);
   desc.struct_size = 3;
-  refused(0, desc, "desc");
+  refused(0, desc, "operation");
   EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_graph_update(graph_, 0, nullptr));
   EXPECT_STATUS(SG_STATUS_INVALID_HANDLE, sg_graph_update(nullptr, 0, &desc));
   run();

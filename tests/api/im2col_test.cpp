@@ -153,17 +153,17 @@ TEST_P(im2col, follows_its_operands_and_is_recorded_in_a_graph) {
   ASSERT_OK(sg_graph_run_async(graph, nullptr, nullptr));
   EXPECT_EQ((floats{1, 4, 6, 4, 10, 12, 7, 16, 18, 10, 22, 24}), fetch(x, 12));
   sg_operation_desc update = SG_OPERATION_DESC_INIT;
-  update.operation = SG_OPERATION_IM2COL, update.im2col = &take;
+  update.operation = SG_OPERATION_IM2COL, update.desc = &take;
   take.x.data = other;
   ASSERT_OK(sg_graph_update(graph, 0, &update));
-  update.operation = SG_OPERATION_COL2IM, update.col2im = &add;
+  update.operation = SG_OPERATION_COL2IM, update.desc = &add;
   add.x.data = other;
   ASSERT_OK(sg_graph_update(graph, 1, &update));
   ASSERT_OK(sg_graph_run_async(graph, nullptr, nullptr));
   EXPECT_EQ((floats{1, 4, 6}), fetch(other, 3));
   add.accumulate = 1;
   EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_graph_update(graph, 1, &update));
-  EXPECT_NE(nullptr, std::strstr(sg_last_error_message(), "desc->col2im differs from submission 1"))
+  EXPECT_NE(nullptr, std::strstr(sg_last_error_message(), "operation->desc differs from submission 1"))
       << sg_last_error_message();
   EXPECT_OK(sg_graph_release(graph));
 }

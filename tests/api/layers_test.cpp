@@ -244,7 +244,7 @@ TEST_P(layers, a_recorded_rotary_embedding_moves_with_its_tables) {
   desc.cos = view(cos, 1, 1), desc.sin = view(sin, 1, 1);
   ASSERT_OK(sg_rotary_async(context_, &desc, &record, nullptr));
   sg_operation_desc update = SG_OPERATION_DESC_INIT;
-  update.operation = SG_OPERATION_ROTARY, update.rotary = &desc;
+  update.operation = SG_OPERATION_ROTARY, update.desc = &desc;
   desc.cos.data = cos.data + 1, desc.sin.data = sin.data + 1;
   ASSERT_OK(sg_graph_update(graph, 0, &update));
   job handle;
@@ -254,7 +254,7 @@ TEST_P(layers, a_recorded_rotary_embedding_moves_with_its_tables) {
   desc.inverse = 1;
   EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_graph_update(graph, 0, &update));
   EXPECT_NE(nullptr, std::strstr(sg_last_error_message(),
-                                 "desc->rotary differs from submission 0 of the graph in its "
+                                 "operation->desc differs from submission 0 of the graph in its "
                                  "sizes, types, strides or options"))
       << sg_last_error_message();
   EXPECT_OK(sg_graph_release(graph));
@@ -281,7 +281,7 @@ TEST_P(layers, are_recorded_in_a_graph_and_updated) {
   const on_device other = place({7, 3});
   first.x.data = other;
   sg_operation_desc update = SG_OPERATION_DESC_INIT;
-  update.operation = SG_OPERATION_NORM, update.norm = &first;
+  update.operation = SG_OPERATION_NORM, update.desc = &first;
   ASSERT_OK(sg_graph_update(graph, 0, &update));
   run();
   expect_near({1, 0}, fetch(z, 2));
@@ -291,14 +291,14 @@ TEST_P(layers, are_recorded_in_a_graph_and_updated) {
   };
   refused(1, "an elementwise function and not a norm");
   first.epsilon = 1;
-  refused(0, "desc->norm differs from submission 0 of the graph in its sizes, types, strides or options");
+  refused(0, "operation->desc differs from submission 0 of the graph in its sizes, types, strides or options");
   first.epsilon = 0, first.gamma = nullptr;
-  refused(0, "desc->norm differs from submission 0 of the graph in its sizes");
-  update.norm = nullptr;
-  refused(0, "desc->norm is NULL");
-  update.operation = SG_OPERATION_ELEMENTWISE, update.elementwise = &second;
+  refused(0, "operation->desc differs from submission 0 of the graph in its sizes");
+  update.desc = nullptr;
+  refused(0, "operation->desc is NULL");
+  update.operation = SG_OPERATION_ELEMENTWISE, update.desc = &second;
   second.function = SG_FUNCTION_TANH;
-  refused(1, "desc->elementwise differs");
+  refused(1, "operation->desc differs");
   EXPECT_OK(sg_graph_release(graph));
 }
 

@@ -383,14 +383,14 @@ TEST_P(small_linear, is_recorded_in_a_graph_and_updated) {
   desc.dx.data = other;
   desc.accumulate = 1;
   sg_operation_desc update = SG_OPERATION_DESC_INIT;
-  update.operation = SG_OPERATION_LINEAR_BACKWARD, update.linear_backward = &desc;
+  update.operation = SG_OPERATION_LINEAR_BACKWARD, update.desc = &desc;
   ASSERT_OK(sg_graph_update(graph, 1, &update));
   run();
   EXPECT_EQ((values{2, 2, 6, 8}), of(other));
   EXPECT_EQ((values{10, 18, 4, 8}), of(dw_));
   desc.dw.data = nullptr;
   EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_graph_update(graph, 1, &update));
-  EXPECT_NE(nullptr, std::strstr(sg_last_error_message(), "desc->linear_backward differs from submission 1"))
+  EXPECT_NE(nullptr, std::strstr(sg_last_error_message(), "operation->desc differs from submission 1"))
       << sg_last_error_message();
   EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_graph_update(graph, 0, &update));
   EXPECT_NE(nullptr, std::strstr(sg_last_error_message(), "a GEMM and not the gradients of a linear layer"))

@@ -319,14 +319,14 @@ TEST_P(recurrent, is_recorded_in_a_graph_and_updated) {
   expect_near("y", run_recurrent(s, one.values(), SG_DTYPE_F32, true).y, one.y.get(), 1e-5L);
   sg_recurrent_desc changed = two.desc;
   sg_operation_desc update = SG_OPERATION_DESC_INIT;
-  update.operation = SG_OPERATION_RECURRENT, update.recurrent = &changed;
+  update.operation = SG_OPERATION_RECURRENT, update.desc = &changed;
   ASSERT_OK(sg_graph_update(graph, 0, &update));
   run();
   two.y.fetch();
   expect_near("y", run_recurrent(s, two.values(), SG_DTYPE_F32, true).y, two.y.get(), 1e-5L);
   changed.gate_order = SG_GATE_ORDER_ONNX;
   EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_graph_update(graph, 0, &update));
-  EXPECT_NE(nullptr, std::strstr(sg_last_error_message(), "desc->recurrent differs from submission 0"))
+  EXPECT_NE(nullptr, std::strstr(sg_last_error_message(), "operation->desc differs from submission 0"))
       << sg_last_error_message();
   changed.gate_order = SG_GATE_ORDER_DEFAULT, changed.bias_ih = nullptr;
   EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_graph_update(graph, 0, &update));

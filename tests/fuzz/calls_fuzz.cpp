@@ -341,8 +341,8 @@ struct caller {
         CALL(sg_graph_set_gemm(g, index, &desc));
       } else {
         sg_operation_desc update = SG_OPERATION_DESC_INIT;
-        update.operation = static_cast<sg_operation>(in.below(5));
-        update.gemm = &desc;
+        update.operation = in.below(4) ? SG_OPERATION_GEMM : static_cast<sg_operation>(-in.below(2));
+        update.desc = &desc;
         CALL(sg_graph_update(g, index, &update));
       }
     } else {

@@ -167,9 +167,8 @@ class alignas(64) job final : public object {
     give_program(what);
     is_run = !what->is_single();
   }
-  // Engine: acquires the run, unless the job has it. Throws std::bad_alloc.
+  // Engine: acquires the run, unless the job has it, or replaces program and run. Throw std::bad_alloc.
   void acquire_run();
-  // Engine: replaces program and run. Throws std::bad_alloc, and then changes nothing.
   void replace_program(const std::shared_ptr<const sg::program> &what);
   std::shared_ptr<const sg::program> shared_program() const noexcept { return program ? program_ : nullptr; }
 

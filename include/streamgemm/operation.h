@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * @file operation.h
+ * @brief Any operation by one function: its number and its descriptor.
+ *
+ * For programs that choose the operation at run time, and for wrappers: sg_operation_async submits what the operation's own
+ * function submits with the same descriptor, and sg_graph_update (graph.h) changes a recorded one.
+ */
+#ifndef STREAMGEMM_OPERATION_H
+#define STREAMGEMM_OPERATION_H
+
+#include <streamgemm/attention.h>
+#include <streamgemm/axpby.h>
+#include <streamgemm/conv.h>
+#include <streamgemm/convert.h>
+#include <streamgemm/custom.h>
+#include <streamgemm/gather.h>
+#include <streamgemm/gemm.h>
+#include <streamgemm/job.h>
+#include <streamgemm/layers.h>
+#include <streamgemm/linear.h>
+#include <streamgemm/recurrent.h>
+#include <streamgemm/types.h>
+
+SG_BEGIN_DECLS
+
+/** An operation. More may follow. Since 0.2. */
+typedef enum sg_operation {
+  SG_OPERATION_MARKER = 0,           /**< None: a job without work; sg_graph_update refuses it. */
+  SG_OPERATION_GEMM = 1,             /**< sg_gemm_async and its shorthands, sg_plan_run_async, sg_gemm_grouped_async. */
+  SG_OPERATION_COPY = 2,             /**< sg_copy_async, sg_copy_2d_async. */
+  SG_OPERATION_AXPBY = 3,            /**< sg_axpby_async. */
+  SG_OPERATION_ELEMENTWISE = 4,      /**< sg_elementwise_async. */
+  SG_OPERATION_SOFTMAX = 5,          /**< sg_softmax_async. */
+  SG_OPERATION_NORM = 6,             /**< sg_norm_async. */
+  SG_OPERATION_DEQUANTIZE = 7,       /**< sg_dequantize_async. */
+  SG_OPERATION_ROTARY = 8,           /**< sg_rotary_async. */
+  SG_OPERATION_LINEAR_BACKWARD = 9,  /**< sg_linear_backward_async. (sg_linear_async is a GEMM.) */
+  SG_OPERATION_ATTENTION = 10,       /**< sg_attention_async. */
+  SG_OPERATION_CONVERT = 11,         /**< sg_convert_async. */
+  SG_OPERATION_GATHER = 12,          /**< sg_gather_async. */
+  SG_OPERATION_CONV2D = 13,          /**< sg_conv2d_async. */
+  SG_OPERATION_CONV2D_BACKWARD = 14, /**< sg_conv2d_backward_async. */
+  SG_OPERATION_IM2COL = 15,          /**< sg_im2col_async. */
+  SG_OPERATION_COL2IM = 16,          /**< sg_col2im_async. */
+  SG_OPERATION_RECURRENT = 17,       /**< sg_recurrent_async. */
+  SG_OPERATION_RECURRENT_BACKWARD = 18, /**< sg_recurrent_backward_async. */
+  SG_OPERATION_ATTENTION_BACKWARD = 19, /**< sg_attention_backward_async. */
+  SG_OPERATION_CUSTOM = 20              /**< sg_custom_async. */
+} sg_operation;
+
+/** A copy: the arguments of sg_copy_2d_async. sg_copy_async has height 1; its pitches are not used.
+ * Since 0.2. */
+typedef struct sg_copy_desc {
+  size_t struct_size; /**< sizeof(sg_copy_desc), set by SG_COPY_DESC_INIT. */
+  void *dst;          /**< The destination. */
+  const void *src;    /**< The source. */
+  uint64_t width;     /**< Bytes of a row. */
+  uint64_t height;    /**< Rows. SG_COPY_DESC_INIT sets 1. */
+  uint64_t dst_pitch; /**< Bytes from one row of the destination to the next; >= width. Not used if height is 1. */
+  uint64_t src_pitch; /**< The same of the source. */
+} sg_copy_desc;
+
+/** Initial value of an sg_copy_desc: one row of 0 bytes. */
+#define SG_COPY_DESC_INIT \
+  { sizeof(sg_copy_desc), NULL, NULL, 0, 1, 0, 0 }
+
+/** An operation with its operands. Since 0.2. */
+typedef struct sg_operation_desc {
+  size_t struct_size;     /**< sizeof(sg_operation_desc), set by SG_OPERATION_DESC_INIT. */
+  sg_operation operation; /**< Which one. SG_OPERATION_DESC_INIT sets the marker. */
+  int32_t count;          /**< Descriptors: 1, or of SG_OPERATION_GEMM those of a group. SG_OPERATION_DESC_INIT sets 1. */
+  const void *desc;       /**< The descriptor that the operation's own function takes, such as an sg_softmax_desc, or sg_copy_desc,
+                           * or `count` sg_gemm_desc in a row; not used of a marker. */
+} sg_operation_desc;
+
+/** Initial value of an sg_operation_desc: a marker. */
+#define SG_OPERATION_DESC_INIT \
+  { sizeof(sg_operation_desc), SG_OPERATION_MARKER, 1, NULL }
+
+/**
+ * Submits an operation.
+ * @param operation Read during the call only, and its descriptor.
+ * @param submit Options, or NULL.
+ * @param[out] out_job One reference, to be released by sg_job_release, or NULL; NULL on failure.
+ * @return As the operation's own function, whose errors name the descriptor operation->desc; SG_STATUS_INVALID_ARGUMENT for an
+ * unknown operation or a NULL descriptor. Never blocks on work in flight, unless the context has a job limit. Any thread.
+ * Since 0.2.
+ */
+SG_API sg_status sg_operation_async(sg_context *context, const sg_operation_desc *operation, const sg_submit *submit,
+                                    sg_job **out_job);
+
+SG_END_DECLS
+
+#endif /* STREAMGEMM_OPERATION_H */
