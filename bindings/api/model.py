@@ -47,6 +47,7 @@ class Marker:
     shape: tuple[str, ...]
     dtype: str | None
     stride: str | None
+    zeros: bool  # may be left out even where it is needed
 
     @property
     def written(self):
@@ -141,7 +142,7 @@ def field_of(name, doc, text):
     if marked:
         shape = tuple(marked["shape"].split(" x ")) if marked["shape"] else ()
         found.marker = Marker(marked["access"], bool(marked["optional"] or marked["needed_for"]), marked["needed_for"], shape,
-                              marked["dtype"], marked["stride"])
+                              marked["dtype"], marked["stride"], bool(marked["optional"]))
         found.doc = doc[marked.end():]
     plain = re.match(r"(const )?(\w+) ?((?:\* ?(?:const )?)*)" + name + r"(?:\[(\w+)\])?$", text)
     if plain:

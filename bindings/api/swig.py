@@ -15,6 +15,8 @@ usage: swig.py OUT.i HEADER...
 - for C alone: a function that takes a callback, the former name of
   one (@deprecated), a struct with a function and what takes or has
   it, a text to be filled                                             %ignore
+- a descriptor, submit options, what such a struct has, and what
+  takes it: the languages lay these out themselves                    %ignore
 - a comment that says "Never blocks." means it                        SG_QUICK(f), else SG_BLOCKS(f)
 """
 import pathlib
@@ -26,11 +28,14 @@ from model import Model
 
 def rules(model):
     for_c = {s.name for s in model.structs.values() if any(f.type in model.callbacks for f in s.fields)}
+    laid_out = [s for s in model.structs.values() if s.name.endswith("_desc") or s.name in ("sg_submit", "sg_completion")]
+    for_c |= {s.name for s in laid_out} | {f.type for s in laid_out for f in s.fields if f.type in model.structs and not f.pointer}
+    for_c |= {f.type for s in laid_out for f in s.fields if f.pointer and f.type in ("sg_weight", "sg_custom_operand")}
     for name, items in model.items.items():
         for item in items:
             if item.name in model.handles:
                 yield f"SG_HANDLE({item.name})"
-        for struct in (i for i in items if i.kind == "struct" and i.sized):
+        for struct in (i for i in items if i.kind == "struct" and (i.sized or i.name in for_c)):
             yield from struct_rules(struct, for_c)
         declared = [f for i in items for f in (i.parameters if i.kind == "function" else [])]
         outputs = sorted({tuple(p.split(" *")) for p in declared if re.fullmatch(r"((u?int\d+_t|double)) \*out_\w+", p)})

@@ -32,7 +32,7 @@ typedef struct sg_heads {
   int64_t token_stride; /**< From one token to the next; at least the elements of a token, if there are several. */
 } sg_heads;
 
-/** Descriptor of an attention. Since 0.2. */
+/** Descriptor of an attention, O = softmax(scale * Q * K^T + mask) * V for each head of each batch. Since 0.2. */
 typedef struct sg_attention_desc {
   size_t struct_size;  /**< sizeof(sg_attention_desc), set by SG_ATTENTION_DESC_INIT. */
   sg_heads q;          /**< [in: batch x heads x queries x width] Q. */

@@ -20,7 +20,7 @@
 
 SG_BEGIN_DECLS
 
-/** Descriptor of one scale-and-add. */
+/** Descriptor of a scale-and-add, C = activation(alpha * A + beta * C), element by element. */
 typedef struct sg_axpby_desc {
   size_t struct_size;       /**< sizeof(sg_axpby_desc), set by SG_AXPBY_DESC_INIT. */
   sg_matrix a;              /**< [in] A; read only. If alpha is 0, its data pointer is ignored. */

@@ -127,7 +127,7 @@ typedef struct sg_col2im_desc {
         SG_WINDOWS_INIT, SG_IMAGE_NCHW, SG_FILTER_OIHW, 0, 0                                                         \
   }
 
-/** Descriptor of a convolution. Since 0.2. */
+/** Descriptor of a convolution, Y = activation(conv(X, W) + bias). Since 0.2. */
 typedef struct sg_conv2d_desc {
   size_t struct_size;             /**< sizeof(sg_conv2d_desc), set by SG_CONV2D_DESC_INIT. */
   sg_images x;                    /**< [in: images x channels x height x width] X. */

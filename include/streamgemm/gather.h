@@ -34,7 +34,7 @@ typedef struct sg_gather_desc {
   sg_matrix y;              /**< [out] The result: a row for each index, of the table's type and columns. */
   const void *indices;      /**< [in: y.rows of index_type] As many as Y has rows, contiguous, in the device's memory, aligned to their size. */
   sg_index_type index_type; /**< Default: i32. */
-  uint32_t flags;           /**< SG_GATHER_FROM_END, SG_GATHER_NAN, or both. Default: 0. */
+  uint32_t flags;           /**< sg_gather_flags: SG_GATHER_FROM_END, SG_GATHER_NAN, or both. Default: 0. */
 } sg_gather_desc;
 
 /** Initial value of an sg_gather_desc: indices of i32, zeros for those out of range. */

@@ -30,7 +30,7 @@
 
 SG_BEGIN_DECLS
 
-/** Descriptor of Y = activation(X * op_w(W) + bias). Since 0.2. */
+/** Descriptor of a linear layer, Y = activation(X * op_w(W) + bias). Since 0.2. */
 typedef struct sg_linear_desc {
   size_t struct_size;       /**< sizeof(sg_linear_desc), set by SG_LINEAR_DESC_INIT. */
   sg_matrix x;              /**< [in] X, rows x in. */

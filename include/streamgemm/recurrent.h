@@ -42,8 +42,8 @@ typedef struct sg_sequence {
   int64_t batch_stride; /**< From one sequence of the batch to the next; the same rule. */
 } sg_sequence;
 
-/** Descriptor of a recurrent layer. Results overlap no other operand, except that hn may be h0, and cn may be c0. Since
- * 0.2. */
+/** Descriptor of a recurrent layer, an LSTM or a GRU over all steps of a batch of sequences. Results overlap no other operand,
+ * except that hn may be h0, and cn may be c0. Since 0.2. */
 typedef struct sg_recurrent_desc {
   size_t struct_size;       /**< sizeof(sg_recurrent_desc), set by SG_RECURRENT_DESC_INIT. */
   sg_cell cell;             /**< Default: LSTM. */
@@ -94,7 +94,7 @@ typedef struct sg_recurrent_backward_desc {
   sg_sequence y;            /**< [in for dw_hh: steps x batch x hidden] Y as the layer computed it. */
   const void *w_ih;         /**< [in for dx: gates*hidden x in] Weights of X. */
   const void *w_hh;         /**< [in: gates*hidden x hidden] Weights of the state. */
-  const void *h0;           /**< [in for dw_hh: batch x hidden by state_stride] As in the layer. */
+  const void *h0;           /**< [in optional for dw_hh: batch x hidden by state_stride] As in the layer. */
   const void *reserve;      /**< [in: steps*batch x 5*hidden of wide] As the layer left it. */
   sg_sequence dy;           /**< [in optional: steps x batch x hidden] Gradient of Y; data NULL: zeros. */
   const void *dhn;          /**< [in optional: batch x hidden by state_stride] Gradient of hn, batch x hidden; NULL: zeros. */
