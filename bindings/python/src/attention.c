@@ -100,8 +100,8 @@ static sg_status run_attention(sg_context *on, const void *desc, const sg_submit
   return sg_attention_async(on, desc, submit, out);
 }
 
-/* submit_attention(type or graph, target, q, k, v, out, causal, mask_offset, scale, workspace, compute, stream, after,
- * priority, untracked, timeout, label): a Job whose result is out. */
+/* submit_attention(type or graph, target, q, k, v, out, causal, mask_offset, scale, workspace, compute, order): a Job
+ * whose result is out. */
 PyObject *submit_attention(PyObject *self, PyObject *args) {
   PyObject *type, *to, *made = NULL, *result = NULL;
   attention_arguments g;
@@ -109,9 +109,8 @@ PyObject *submit_attention(PyObject *self, PyObject *args) {
   call in = {.in_order = true};
   sg_attention_desc desc;
   (void)self;
-  if (!PyArg_ParseTuple(args, "OOOOOOpLdLOOOOOOO", &type, &to, &g.q, &g.k, &g.v, &g.out, &g.causal, &g.mask_offset,
-                        &g.scale, &g.workspace, &g.compute, &og.stream, &og.after, &og.priority, &og.untracked,
-                        &og.timeout, &og.label))
+  if (!PyArg_ParseTuple(args, "OOOOOOpLdLOO&", &type, &to, &g.q, &g.k, &g.v, &g.out, &g.causal, &g.mask_offset,
+                        &g.scale, &g.workspace, &g.compute, order_of, &og))
     return NULL;
   if (target_of(to, &in.to) && begin_operation(&in, type, &og) && fill_attention(&in, &desc, &result, &g))
     made = submit_operation(&in, &og, run_attention, &desc, result);
@@ -181,7 +180,7 @@ static sg_status run_attention_backward(sg_context *on, const void *desc, const 
 }
 
 /* submit_attention_backward(type or graph, target, q, k, v, d_out, dq, dk, dv, causal, mask_offset, scale, workspace,
- * compute, stream, after, priority, untracked, timeout, label): a Job whose result is the tuple of dq, dk and dv. */
+ * compute, order): a Job whose result is the tuple of dq, dk and dv. */
 PyObject *submit_attention_backward(PyObject *self, PyObject *args) {
   PyObject *type, *to, *made = NULL, *dq, *dk, *dv;
   attention_gradients g;
@@ -189,9 +188,8 @@ PyObject *submit_attention_backward(PyObject *self, PyObject *args) {
   call in = {.in_order = true};
   sg_attention_backward_desc desc;
   (void)self;
-  if (!PyArg_ParseTuple(args, "OOOOOOOOOpLdLOOOOOOO", &type, &to, &g.q, &g.k, &g.v, &g.d_out, &dq, &dk, &dv, &g.causal,
-                        &g.mask_offset, &g.scale, &g.workspace, &g.compute, &og.stream, &og.after, &og.priority,
-                        &og.untracked, &og.timeout, &og.label))
+  if (!PyArg_ParseTuple(args, "OOOOOOOOOpLdLOO&", &type, &to, &g.q, &g.k, &g.v, &g.d_out, &dq, &dk, &dv, &g.causal,
+                        &g.mask_offset, &g.scale, &g.workspace, &g.compute, order_of, &og))
     return NULL;
   g.results = PyTuple_Pack(3, dq, dk, dv);
   if (g.results && target_of(to, &in.to) && begin_operation(&in, type, &og) && fill_attention_backward(&in, &desc, &g))

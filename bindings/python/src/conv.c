@@ -88,7 +88,7 @@ static sg_status run_conv2d(sg_context *on, const void *desc, const sg_submit *s
 }
 
 /* submit_conv2d(type or graph, target, x, w, bias, out, windows, groups, image layout, filter layout, activation,
- * workspace, compute, stream, after, priority, untracked, options, timeout, label): a Job whose result is out. */
+ * workspace, compute, order): a Job whose result is out. */
 PyObject *submit_conv2d(PyObject *self, PyObject *args) {
   PyObject *type, *to, *made = NULL, *result = NULL;
   conv_arguments g = {0};
@@ -98,10 +98,10 @@ PyObject *submit_conv2d(PyObject *self, PyObject *args) {
   sg_conv2d_desc desc;
   long long numbers[10];
   (void)self;
-  if (!PyArg_ParseTuple(args, "OOOOOO(LLLLLLLL)LiiOLOOOOOOOO", &type, &to, &g.x, &g.w, &g.bias, &g.out, &numbers[0],
+  if (!PyArg_ParseTuple(args, "OOOOOO(LLLLLLLL)LiiOLOO&", &type, &to, &g.x, &g.w, &g.bias, &g.out, &numbers[0],
                         &numbers[1], &numbers[2], &numbers[3], &numbers[4], &numbers[5], &numbers[6], &numbers[7],
                         &numbers[8], &g.o.image_layout, &g.o.filter_layout, &g.activation, &numbers[9], &g.o.compute,
-                        &og.stream, &og.after, &og.priority, &og.untracked, &og.options, &og.timeout, &og.label))
+                        order_of, &og))
     return NULL;
   *w = (sg_windows){1,          1,          numbers[0], numbers[1], numbers[2],
                     numbers[3], numbers[4], numbers[5], numbers[6], numbers[7]};
@@ -212,7 +212,7 @@ static sg_status run_conv2d_backward(sg_context *on, const void *desc, const sg_
 }
 
 /* submit_conv2d_backward(type or graph, target, dy, x, w, dx, dw, dbias, height, width, windows, groups, image layout,
- * filter layout, accumulate, workspace, compute, stream, after, priority, untracked, options, timeout, label): a Job
+ * filter layout, accumulate, workspace, compute, order): a Job
  * whose result is the tuple of dx, dw and dbias. */
 PyObject *submit_conv2d_backward(PyObject *self, PyObject *args) {
   PyObject *type, *to, *made = NULL;
@@ -222,11 +222,10 @@ PyObject *submit_conv2d_backward(PyObject *self, PyObject *args) {
   sg_conv2d_backward_desc desc;
   long long numbers[10];
   (void)self;
-  if (!PyArg_ParseTuple(args, "OOOOOOOOLL(LLLLLLLL)LiipLOOOOOOOO", &type, &to, &g.dy, &g.x, &g.w, &g.dx, &g.dw,
-                        &g.dbias, &g.height, &g.width, &numbers[0], &numbers[1], &numbers[2], &numbers[3], &numbers[4],
+  if (!PyArg_ParseTuple(args, "OOOOOOOOLL(LLLLLLLL)LiipLOO&", &type, &to, &g.dy, &g.x, &g.w, &g.dx, &g.dw, &g.dbias,
+                        &g.height, &g.width, &numbers[0], &numbers[1], &numbers[2], &numbers[3], &numbers[4],
                         &numbers[5], &numbers[6], &numbers[7], &numbers[8], &g.o.image_layout, &g.o.filter_layout,
-                        &g.accumulate, &numbers[9], &g.o.compute, &og.stream, &og.after, &og.priority, &og.untracked,
-                        &og.options, &og.timeout, &og.label))
+                        &g.accumulate, &numbers[9], &g.o.compute, order_of, &og))
     return NULL;
   g.o.windows = (sg_windows){1,          1,          numbers[0], numbers[1], numbers[2],
                              numbers[3], numbers[4], numbers[5], numbers[6], numbers[7]};

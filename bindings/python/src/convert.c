@@ -66,8 +66,8 @@ static sg_status run_dequantize(sg_context *on, const void *desc, const sg_submi
   return sg_dequantize_async(on, desc, submit, out);
 }
 
-/* submit_dequantize(type or graph, target, x, scales, zero_points, out, quantization, dtype, stream, after, priority,
- * untracked, timeout, label): a Job whose result is out. */
+/* submit_dequantize(type or graph, target, x, scales, zero_points, out, quantization, dtype, order): a Job whose result
+ * is out. */
 PyObject *submit_dequantize(PyObject *self, PyObject *args) {
   PyObject *type, *to, *made = NULL, *result = NULL;
   dequantize_arguments g;
@@ -75,9 +75,8 @@ PyObject *submit_dequantize(PyObject *self, PyObject *args) {
   call in = {.in_order = true};
   sg_dequantize_desc desc;
   (void)self;
-  if (!PyArg_ParseTuple(args, "OOOOOOiOOOOOOO", &type, &to, &g.x, &g.scales, &g.zero_points, &g.out, &g.quantization,
-                        &g.dtype, &order.stream, &order.after, &order.priority, &order.untracked, &order.timeout,
-                        &order.label))
+  if (!PyArg_ParseTuple(args, "OOOOOOiOO&", &type, &to, &g.x, &g.scales, &g.zero_points, &g.out, &g.quantization,
+                        &g.dtype, order_of, &order))
     return NULL;
   if (target_of(to, &in.to) && begin_operation(&in, type, &order) && fill_dequantize(&in, &desc, &result, &g))
     made = submit_operation(&in, &order, run_dequantize, &desc, result);
@@ -105,7 +104,7 @@ static sg_status run_convert(sg_context *on, const void *desc, const sg_submit *
   return sg_convert_async(on, desc, submit, out);
 }
 
-/* submit_convert(type or graph, target, a, out, dtype, op, stream, after, priority, untracked, timeout, label): a Job
+/* submit_convert(type or graph, target, a, out, dtype, op, order): a Job
  * whose result is out. */
 PyObject *submit_convert(PyObject *self, PyObject *args) {
   PyObject *type, *to, *operands[3], *made = NULL, *result = NULL;
@@ -114,8 +113,7 @@ PyObject *submit_convert(PyObject *self, PyObject *args) {
   sg_convert_desc desc = SG_CONVERT_DESC_INIT;
   int op;
   (void)self;
-  if (!PyArg_ParseTuple(args, "OOOOOiOOOOOO", &type, &to, &operands[0], &operands[1], &operands[2], &op, &order.stream,
-                        &order.after, &order.priority, &order.untracked, &order.timeout, &order.label))
+  if (!PyArg_ParseTuple(args, "OOOOOiO&", &type, &to, &operands[0], &operands[1], &operands[2], &op, order_of, &order))
     return NULL;
   desc.op_a = (sg_op)op;
   if (target_of(to, &in.to) && begin_operation(&in, type, &order) && fill_convert(&in, &desc, &result, operands))
@@ -158,8 +156,7 @@ static sg_status run_gather(sg_context *on, const void *desc, const sg_submit *s
   return sg_gather_async(on, desc, submit, out);
 }
 
-/* submit_gather(type or graph, target, table, indices, out, index_type, flags, stream, after, priority, untracked,
- * timeout, label): a Job whose result is out. */
+/* submit_gather(type or graph, target, table, indices, out, index_type, flags, order): a Job whose result is out. */
 PyObject *submit_gather(PyObject *self, PyObject *args) {
   PyObject *type, *to, *operands[3], *made = NULL, *result = NULL;
   order_arguments order = {0};
@@ -167,9 +164,8 @@ PyObject *submit_gather(PyObject *self, PyObject *args) {
   sg_gather_desc desc = SG_GATHER_DESC_INIT;
   int index_type, flags;
   (void)self;
-  if (!PyArg_ParseTuple(args, "OOOOOiiOOOOOO", &type, &to, &operands[0], &operands[1], &operands[2], &index_type,
-                        &flags, &order.stream, &order.after, &order.priority, &order.untracked, &order.timeout,
-                        &order.label))
+  if (!PyArg_ParseTuple(args, "OOOOOiiO&", &type, &to, &operands[0], &operands[1], &operands[2], &index_type, &flags,
+                        order_of, &order))
     return NULL;
   desc.index_type = (sg_index_type)index_type;
   desc.flags = (uint32_t)flags;

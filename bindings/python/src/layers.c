@@ -158,8 +158,8 @@ static sg_status run_layer(sg_context *on, const void *request, const sg_submit 
   return sg_norm_async(on, &p->norm, submit, out);
 }
 
-/* submit_layer(type or graph, target, kind, x, second, third, out, epsilon, number, stream, after, priority, untracked,
- * timeout, label): a Job whose result is out. */
+/* submit_layer(type or graph, target, kind, x, second, third, out, epsilon, number, order): a Job whose result is out.
+ */
 PyObject *submit_layer(PyObject *self, PyObject *args) {
   PyObject *type, *to, *made = NULL;
   layer_arguments g;
@@ -168,8 +168,8 @@ PyObject *submit_layer(PyObject *self, PyObject *args) {
   layer_request p;
   (void)self;
   p.result = NULL;
-  if (!PyArg_ParseTuple(args, "OOiOOOOdLOOOOOO", &type, &to, &g.kind, &g.x, &g.second, &g.third, &g.out, &g.epsilon,
-                        &g.number, &og.stream, &og.after, &og.priority, &og.untracked, &og.timeout, &og.label))
+  if (!PyArg_ParseTuple(args, "OOiOOOOdLO&", &type, &to, &g.kind, &g.x, &g.second, &g.third, &g.out, &g.epsilon,
+                        &g.number, order_of, &og))
     return NULL;
   if (target_of(to, &in.to) && begin_operation(&in, type, &og) && fill_layer(&in, &p, &g))
     made = submit_operation(&in, &og, run_layer, &p, p.result);
@@ -194,7 +194,7 @@ static sg_status run_rotary(sg_context *on, const void *desc, const sg_submit *s
 }
 
 /* submit_rotary(type or graph, target, x, cos, sin, out, head_size, rotated_size, position, theta, pairs, inverse,
- * stream, after, priority, untracked, timeout, label): a Job whose result is out. */
+ * order): a Job whose result is out. */
 PyObject *submit_rotary(PyObject *self, PyObject *args) {
   PyObject *type, *to, *operands[4], *made = NULL, *result = NULL;
   order_arguments order = {0};
@@ -203,9 +203,8 @@ PyObject *submit_rotary(PyObject *self, PyObject *args) {
   long long head_size, rotated_size, position;
   int pairs, inverse;
   (void)self;
-  if (!PyArg_ParseTuple(args, "OOOOOOLLLdipOOOOOO", &type, &to, &operands[0], &operands[1], &operands[2], &operands[3],
-                        &head_size, &rotated_size, &position, &d.theta, &pairs, &inverse, &order.stream, &order.after,
-                        &order.priority, &order.untracked, &order.timeout, &order.label))
+  if (!PyArg_ParseTuple(args, "OOOOOOLLLdipO&", &type, &to, &operands[0], &operands[1], &operands[2], &operands[3],
+                        &head_size, &rotated_size, &position, &d.theta, &pairs, &inverse, order_of, &order))
     return NULL;
   d.head_size = head_size;
   d.rotated_size = rotated_size;
@@ -223,8 +222,7 @@ static sg_status run_axpby(sg_context *on, const void *desc, const sg_submit *su
   return sg_axpby_async(on, desc, submit, out);
 }
 
-/* submit_axpby(type or graph, target, a, c, alpha, beta, activation, stream, after, priority, untracked, timeout,
- * label): a Job whose result is c. */
+/* submit_axpby(type or graph, target, a, c, alpha, beta, activation, order): a Job whose result is c. */
 PyObject *submit_axpby(PyObject *self, PyObject *args) {
   PyObject *type, *to, *a_given, *c_given, *alpha, *beta, *activation, *made = NULL;
   order_arguments order = {0};
@@ -232,8 +230,8 @@ PyObject *submit_axpby(PyObject *self, PyObject *args) {
   sg_axpby_desc d = SG_AXPBY_DESC_INIT;
   view a, c;
   (void)self;
-  if (!PyArg_ParseTuple(args, "OOOOOOOOOOOOO", &type, &to, &a_given, &c_given, &alpha, &beta, &activation,
-                        &order.stream, &order.after, &order.priority, &order.untracked, &order.timeout, &order.label))
+  if (!PyArg_ParseTuple(args, "OOOOOOOO&", &type, &to, &a_given, &c_given, &alpha, &beta, &activation, order_of,
+                        &order))
     return NULL;
   const int of_activation = activation == Py_None ? 0 : enum_of(activation, hook.activations, "activation");
   d.activation = (sg_activation)of_activation;

@@ -85,8 +85,8 @@ static PyObject *wait_for_linear(call *in, const order_arguments *order, const s
   return fill_order(in, order, &submit) && run_blocking(in, &c, &submit) ? Py_NewRef(result) : NULL;
 }
 
-/* submit_linear(type or graph, target, x, w, bias, out, op_w, activation, compute, stream, after, priority, untracked,
- * options, timeout, label, waits): a Job whose result is out, or if it waits, which no recording does, out. */
+/* submit_linear(type or graph, target, x, w, bias, out, op_w, activation, compute, order): a Job whose result is out,
+ * or if it waits, which no recording does, out. */
 PyObject *submit_linear(PyObject *self, PyObject *args) {
   PyObject *type, *to, *made = NULL, *result = NULL;
   linear_arguments g;
@@ -95,9 +95,8 @@ PyObject *submit_linear(PyObject *self, PyObject *args) {
   sg_linear_desc desc;
   int waits;
   (void)self;
-  if (!PyArg_ParseTuple(args, "OOOOOOOOOOOOOOOOp", &type, &to, &g.x, &g.w, &g.bias, &g.out, &g.op_w, &g.activation,
-                        &g.compute, &og.stream, &og.after, &og.priority, &og.untracked, &og.options, &og.timeout,
-                        &og.label, &waits))
+  if (!PyArg_ParseTuple(args, "OOOOOOOOOpO&", &type, &to, &g.x, &g.w, &g.bias, &g.out, &g.op_w, &g.activation,
+                        &g.compute, &waits, order_of, &og))
     return NULL;
   if (target_of(to, &in.to) && begin_operation(&in, type, &og) && fill_linear(&in, &desc, &result, &g))
     made = waits ? wait_for_linear(&in, &og, &desc, result) : submit_operation(&in, &og, run_linear, &desc, result);
@@ -170,8 +169,8 @@ static sg_status run_linear_backward(sg_context *on, const void *desc, const sg_
   return sg_linear_backward_async(on, desc, submit, out);
 }
 
-/* submit_linear_backward(type or graph, target, dy, x, w, dx, dw, dbias, op_w, compute, accumulate, stream, after,
- * priority, untracked, options, timeout, label): a Job whose result is the tuple of dx, dw and dbias. */
+/* submit_linear_backward(type or graph, target, dy, x, w, dx, dw, dbias, op_w, compute, accumulate, order): a Job whose
+ * result is the tuple of dx, dw and dbias. */
 PyObject *submit_linear_backward(PyObject *self, PyObject *args) {
   PyObject *type, *to, *made = NULL;
   backward_arguments g;
@@ -179,9 +178,8 @@ PyObject *submit_linear_backward(PyObject *self, PyObject *args) {
   call in = {.in_order = true};
   sg_linear_backward_desc desc;
   (void)self;
-  if (!PyArg_ParseTuple(args, "OOOOOOOOOOpOOOOOOO", &type, &to, &g.dy, &g.x, &g.w, &g.dx, &g.dw, &g.dbias, &g.op_w,
-                        &g.compute, &g.accumulate, &og.stream, &og.after, &og.priority, &og.untracked, &og.options,
-                        &og.timeout, &og.label))
+  if (!PyArg_ParseTuple(args, "OOOOOOOOOOpO&", &type, &to, &g.dy, &g.x, &g.w, &g.dx, &g.dw, &g.dbias, &g.op_w,
+                        &g.compute, &g.accumulate, order_of, &og))
     return NULL;
   PyObject *results = PyTuple_New(3);
   if (results && target_of(to, &in.to) && begin_operation(&in, type, &og) && fill_backward(&in, &desc, results, &g))

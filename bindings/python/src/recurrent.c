@@ -233,7 +233,7 @@ static sg_status run_recurrent_backward(sg_context *on, const void *desc, const 
 }
 
 /* submit_recurrent(type or graph, target, backward, cell, gate_order, batch_first, reverse, accumulate, compute,
- * inputs, results, stream, after, priority, untracked, timeout, label): a Job whose result is the tuple of results. */
+ * inputs, results, order): a Job whose result is the tuple of results. */
 PyObject *submit_recurrent(PyObject *self, PyObject *args) {
   PyObject *type, *to, *made = NULL, *given;
   recurrent_arguments g;
@@ -243,9 +243,9 @@ PyObject *submit_recurrent(PyObject *self, PyObject *args) {
   sg_recurrent_desc layer;
   sg_recurrent_backward_desc gradients;
   (void)self;
-  if (!PyArg_ParseTuple(args, "OOpiipppOO!O!OOOOOO", &type, &to, &backward, &g.cell, &g.gate_order, &g.batch_first,
+  if (!PyArg_ParseTuple(args, "OOpiipppOO!O!O&", &type, &to, &backward, &g.cell, &g.gate_order, &g.batch_first,
                         &g.reverse, &g.accumulate, &g.compute, &PyTuple_Type, &g.inputs, &PyTuple_Type, &given,
-                        &og.stream, &og.after, &og.priority, &og.untracked, &og.timeout, &og.label))
+                        order_of, &og))
     return NULL;
   if (PyTuple_GET_SIZE(g.inputs) != (backward ? 9 : 8) || PyTuple_GET_SIZE(given) != (backward ? 7 : 3))
     return raise_argument("submit_recurrent has %zd inputs and %zd results", PyTuple_GET_SIZE(g.inputs),

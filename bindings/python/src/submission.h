@@ -4,6 +4,7 @@
 #define STREAMGEMM_PYTHON_SUBMISSION_H
 
 #include "native.h"
+#include "order.h"
 
 /* The target of a submission and the memory that it can reach: Context._target. */
 typedef struct target {
@@ -95,11 +96,12 @@ void gemm_init(gemm_request *p);                     /* zeroed memory is valid, 
 bool fill_gemm(call *in, gemm_request *p, const gemm_arguments *g);
 void gemm_done(gemm_request *p);
 
-/* The arguments of every submission. */
+/* The options of every submission, by their numbers in order.h. */
 typedef struct order_arguments {
-  PyObject *stream, *after, *priority, *untracked, *options, *timeout, *label; /* the last three may be NULL */
-  unsigned long long graph;                                                    /* records into it; 0: submits */
+  PyObject *of[ORDER_COUNT];
+  unsigned long long graph; /* records into it; 0: submits */
 } order_arguments;
+int order_of(PyObject *given, void *to); /* a converter of a tuple of options */
 
 /* A copy as sg_copy_2d_async has it, in bytes. */
 typedef struct runs {

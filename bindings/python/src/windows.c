@@ -94,7 +94,7 @@ static sg_status run_col2im(sg_context *on, const void *desc, const sg_submit *s
 }
 
 /* submit_windows(type or graph, target, sums, x or matrix, out, shape, kernel, windows, image layout, columns,
- * channels, accumulate, stream, after, priority, untracked, timeout, label): a Job whose result is out: images if it
+ * channels, accumulate, order): a Job whose result is out: images if it
  * sums. */
 PyObject *submit_windows(PyObject *self, PyObject *args) {
   PyObject *type, *to, *made = NULL, *result = NULL;
@@ -104,10 +104,9 @@ PyObject *submit_windows(PyObject *self, PyObject *args) {
   int sums;
   long long n[10];
   (void)self;
-  if (!PyArg_ParseTuple(args, "OOpOOO(LL)(LLLLLLLL)ii(LL)pOOOOOO", &type, &to, &sums, &g.from, &g.out, &g.shape, &n[0],
+  if (!PyArg_ParseTuple(args, "OOpOOO(LL)(LLLLLLLL)ii(LL)pO&", &type, &to, &sums, &g.from, &g.out, &g.shape, &n[0],
                         &n[1], &n[2], &n[3], &n[4], &n[5], &n[6], &n[7], &n[8], &n[9], &g.image_layout, &g.columns,
-                        &g.first, &g.used, &g.accumulate, &order.stream, &order.after, &order.priority,
-                        &order.untracked, &order.timeout, &order.label))
+                        &g.first, &g.used, &g.accumulate, order_of, &order))
     return NULL;
   g.windows = (sg_windows){n[0], n[1], n[2], n[3], n[4], n[5], n[6], n[7], n[8], n[9]};
   if (target_of(to, &in.to) && begin_operation(&in, type, &order)) {
