@@ -187,7 +187,7 @@ def operand_doc(field):
     text = field.doc.rstrip()
     shape = field.marker.shape
     facts = []
-    if shape and kind_of(field) == "flat" and not re.search(r" x |\bvalues\b", text):
+    if shape and kind_of(field) == "flat" and not re.search(r" x |\bvalues\b|Likewise", text):
         facts.append(f"{' x '.join(shape)} contiguous values.")
     if field.marker.access == "in" and "read only" not in text:
         facts.append("Only read.")

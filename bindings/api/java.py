@@ -562,7 +562,7 @@ public final class Submit {{
             at, its_name = self.place(call, f)
             if f.marker.needed_for:
                 at = f"{self.is_given(self.place(call, self.by_name(call, f.marker.needed_for))[0])} ? {at} : null"
-            reads_too = "true" if f.marker.access == "inout" else self.place(call, accumulates)[0] if accumulates else "false"
+            reads_too = "false" if f.marker.access != "inout" else self.place(call, accumulates)[0] if accumulates else "true"
             lines.append(f'        .writes("{its_name}", {at}, {reads_too})' if f.marker.written else f'        .reads("{its_name}", {at})')
         yield "\n".join(lines)
         yield f"        .calls(Structs.CALL_{call.operation.name.upper()}, Structs.{call.desc.name}.SIZE, (d, to, at) -> {{"

@@ -50,11 +50,10 @@ class Managed:
         """A product of dimensions of a shape."""
 
         def symbol(name):
-            if "." in name:
-                operand, side = name.split(".")
-                return self.side(self.place(call, self.by_name(call, operand))[0], side)
             if name in call.sizes:
                 return f"size_{name}"
+            if (of := self.of_matrix(call, name)) is not None:
+                return self.side(self.place(call, of[0])[0], ("rows", "cols")[of[1]])
             if name in ("kernel_h", "kernel_w"):
                 return self.side(self.windows(call), name)
             if name in ("out_h", "out_w"):
@@ -88,8 +87,14 @@ class Managed:
             return {"wide": f"Shapes.{self.method('wide')}(type)", "gradient_dtype": "gradientType"}.get(named, self.any_type)
         if any(f.name == "dtype" for f in call.desc.own):
             return "type"
-        of = next((s.split(".")[0] for s in field.marker.shape if "." in s), None)
-        return self.type_of_operand(self.place(call, self.by_name(call, of))[0]) if of else "type"
+        of = next(filter(None, (self.of_matrix(call, s) for s in field.marker.shape)), None)
+        return self.type_of_operand(self.place(call, of[0])[0]) if of else "type"
+
+    def of_matrix(self, call, symbol):
+        """The last required matrix that has a size, and in which dimension: a bias has the type of the result."""
+        found = [(f, f.marker.shape.index(symbol)) for f in call.operands
+                 if kind_of(f) == "matrix" and not f.marker.optional and not f.marker.op and symbol in f.marker.shape]
+        return found[-1] if found else None
 
     def determined_by(self, call, sources):
         """The first operand that is given, of those that determine a size."""
@@ -175,7 +180,8 @@ class Managed:
         at, name = self.place(call, field)
         shape = field.marker.shape
         if kind_of(field) == "indices":
-            yield f'{at}.{self.method("require")}("{name}", {self.expression(call, shape)}, "{shape[0]}");'
+            rows = self.expression(call, shape)
+            yield f'{at}.{self.method("require")}("{name}", {rows}, "{rows}");'
         if kind_of(field) != "flat" or not shape:
             return
         rows, cols = (shape[:1], shape[1:]) if len(shape) > 1 else ([], shape)

@@ -11,8 +11,9 @@ languages, the ABI tests. The headers keep a few habits (tests/abi asserts them)
       [in]  [out]  [inout]           read, written, both
       [in optional]                  may be left out
       [in for dw]                    read for the result dw only
-      [out: batch x hidden]          its shape, by fields of the struct and by dimensions of operands (y.cols); the first
-                                     operand that is given determines a field, the others are checked
+      [out: batch x hidden]          its shape, by fields of the struct and by symbols; the first operand that is given
+                                     determines a size, the others are checked
+      [in: op_w(in x out)]           its shape, transposed where that field says so
       [in: gates*hidden of f32]      its type, if it has none of its own: a field of the struct, or a type
       [in: batch x hidden by stride] the field that is the distance of its rows, in elements
 """
@@ -47,6 +48,7 @@ class Marker:
     shape: tuple[str, ...]
     dtype: str | None
     stride: str | None
+    op: str | None  # the field that transposes it
     zeros: bool  # may be left out even where it is needed
 
     @property
@@ -140,9 +142,10 @@ def field_of(name, doc, text):
     found = Field("field", name, doc, text)
     marked = MARKER.match(doc)
     if marked:
-        shape = tuple(marked["shape"].split(" x ")) if marked["shape"] else ()
+        turned = re.fullmatch(r"(\w+)\((.*)\)", marked["shape"] or "")
+        shape = tuple((turned[2] if turned else marked["shape"] or "").split(" x ")) if marked["shape"] else ()
         found.marker = Marker(marked["access"], bool(marked["optional"] or marked["needed_for"]), marked["needed_for"], shape,
-                              marked["dtype"], marked["stride"], bool(marked["optional"]))
+                              marked["dtype"], marked["stride"], turned and turned[1], bool(marked["optional"]))
         found.doc = doc[marked.end():]
     plain = re.match(r"(const )?(\w+) ?((?:\* ?(?:const )?)*)" + name + r"(?:\[(\w+)\])?$", text)
     if plain:

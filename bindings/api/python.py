@@ -5,7 +5,7 @@ options for C. A new submit option comes to every method by itself.
 
 usage: python.py FOLDER DEFINITIONS.py STUBS.pyi HEADER...
 
-FOLDER gets _operations.py, _functions.py, __init__.pyi and order.h. In STUBS.pyi `# enums: NAMES`, `# record: NAME = STRUCT` and
+FOLDER gets _operations.py, _functions.py, __init__.pyi, order.h and operations.inc. In STUBS.pyi `# enums: NAMES`, `# record: NAME = STRUCT` and
 `# methods: CLASS` stand for what is written here.
 """
 import ast
@@ -16,6 +16,7 @@ import textwrap
 
 from model import Model
 from names import pascal
+from python_rules import Rule, table
 
 # Submit options whose names or defaults are Python's own: name, default, type, documentation.
 OPTIONS = {
@@ -58,8 +59,8 @@ class Definition:
 
     def __init__(self, function, owner):
         self.name, self.owner = function.name, owner
-        marks = {d.id for d in function.decorator_list}
-        self.planned, self.recording, self.unrecorded = ("planned" in marks, "recording" in marks, "unrecorded" in marks)
+        self.marks = {d.id for d in function.decorator_list}
+        self.planned, self.recording, self.unrecorded = (m in self.marks for m in ("planned", "recording", "unrecorded"))
         self.result = function.returns.value
         arguments = function.args
         defaults = [None] * (len(arguments.args) - len(arguments.defaults)) + arguments.defaults
@@ -105,6 +106,13 @@ class Python:
         self.options = [o for o in options if o.name != "options"] + [o for o in options if o.name == "options"]
         tree = ast.parse(definitions)
         self.classes = {c.name: [Definition(f, c.name) for f in c.body] for c in tree.body if isinstance(c, ast.ClassDef)}
+        self.rules = []
+        names = {o.name for o in model.operations}
+        for definition in self.classes["Context"]:
+            call = definition.body[-1].value
+            if call.func.id in names:
+                self.rules.append(Rule(model, definition, len(self.rules)))
+                call.args, call.keywords, call.func = self.rules[-1].arguments(), [], ast.Name("submit_operation")
 
     def taken(self, definition, recorded):
         """The options that a method has."""
@@ -295,6 +303,7 @@ def main():
     (folder / "_functions.py").write_text("\n\n".join(made.functions()) + "\n")
     (folder / "__init__.pyi").write_text("\n".join(made.stubs(template.read_text())) + "\n")
     (folder / "order.h").write_text("\n".join(made.order_header()) + "\n")
+    (folder / "operations.inc").write_text("\n".join(table(made.rules)) + "\n")
 
 
 if __name__ == "__main__":

@@ -4,8 +4,10 @@
 the methods from them: NAME_async and NAME of Context, NAME of Graph, with the options of every submission, their docstrings, and
 the stubs. This file is data for it, and is not part of the package.
 
-A native call submits where it is returned, with the job's type, the target and the options put in. ORDER stands for the options, WAITS
-for whether the method waits. `planned` operations have options for the planner, `recording` methods record in a graph. The first
+A native call submits where it is returned, with the job's type, the target and the options put in. An operation of the headers is
+called by its name and the fields of its descriptor; what is left out follows from the arrays. STACK is the rows of each matrix of
+a stack, and STACK.mask is those where the field mask is set; rule_ decorators name functions of src/operation_rules.c. ORDER stands for
+the options, WAITS for whether the method waits. `planned` operations have options for the planner, `recording` methods record in a graph. The first
 line of a docstring names what is computed; `->` names the results.
 """
 
@@ -58,6 +60,7 @@ class Context:
         """
         return submit_copy(dst, src)
 
+    @rule_elementwise
     def elementwise(function, x, b=None, out=None) -> "out":
         """out = function(x), or function(x, b), element by element.
 
@@ -67,7 +70,7 @@ class Context:
         x, b: arrays of f64, f32, f16 or bf16, of one shape, or Jobs. In device memory, unless the device is the cpu.
         out: the array that is written, which may be x or b; None makes a new one, row major as x must be then.
         """
-        return submit_layer(ELEMENTWISE, x, b, None, out, 0.0, value_of(Function, function, 'function'))
+        return elementwise(a=x, b=b, c=out, function=function)
 
     def axpby(a, c, *, alpha=1.0, beta=1.0, activation=None) -> "c":
         """c = activation(alpha * a + beta * c), a scale-and-add.
@@ -75,7 +78,7 @@ class Context:
         a, c: arrays of one shape and type, or Jobs; c is written. In device memory, unless the device is the cpu.
         alpha, beta: numbers; 0 does not read the array. activation: None, "relu" or "gelu".
         """
-        return submit_axpby(a, c, alpha, beta, activation)
+        return axpby(a=a, c=c, alpha=alpha, beta=beta, activation=activation)
 
     def softmax(x, out=None, *, mask=None, mask_offset=0) -> "out":
         """the softmax of each row of x, that is over its last dimension.
@@ -84,10 +87,7 @@ class Context:
         mask: None or "causal": row i of each matrix has the columns j <= i + mask_offset, and 0 in the others.
         mask_offset: of a causal mask: the number of keys before the first query's own.
         """
-        return submit_layer(
-            CAUSAL_SOFTMAX if is_causal(mask) else SOFTMAX, x, None, None, out, 0.0, integer(mask_offset, 'mask_offset', -(1 << 61),
-            1 << 61)
-        )
+        return softmax(x=x, y=out, mask=mask, mask_offset=mask_offset, mask_rows=STACK.mask)
 
     def layer_norm(x, gamma=None, beta=None, out=None, *, epsilon=1e-05) -> "out":
         """(x - mean) / sqrt(variance + epsilon) * gamma + beta for each row of x.
@@ -95,14 +95,14 @@ class Context:
         x, out: as for elementwise_async. gamma, beta: vectors of x's type with a value for each column; None: ones, zeros.
         epsilon: added to the variance.
         """
-        return submit_layer(LAYER_NORM, x, gamma, beta, out, epsilon, 0)
+        return norm(x=x, y=out, gamma=gamma, beta=beta, epsilon=epsilon)
 
     def rms_norm(x, gamma=None, out=None, *, epsilon=1e-05) -> "out":
         """x / sqrt(mean of x^2 + epsilon) * gamma for each row of x.
 
         x, out: as for elementwise_async. gamma, epsilon: as for layer_norm_async.
         """
-        return submit_layer(RMS_NORM, x, gamma, None, out, epsilon, 0)
+        return norm(x=x, y=out, gamma=gamma, epsilon=epsilon, kind=_raw.SG_NORM_RMS)
 
     def rotary(
         x, cos=None, sin=None, out=None, *, head_size=0, rotated_size=0, position=0, theta=10000.0, pairs='halves', inverse=False
@@ -116,11 +116,12 @@ class Context:
         pairs: "halves": elements j and j + d/2 (GPT-NeoX, Llama), or "interleaved": 2j and 2j + 1 (GPT-J).
         inverse: turns back, which is the gradient.
         """
-        return submit_rotary(
-            x, cos, sin, out, *(integer(value, name, -(1 << 62), 1 << 62) for value, name in ((head_size, 'head_size'),
-            (rotated_size, 'rotated_size'), (position, 'position'))), theta, value_of(RotaryPairs, pairs, 'pairs'), inverse
+        return rotary(
+            x=x, y=out, cos=cos, sin=sin, head_size=head_size, rotated_size=rotated_size, first_position=position, theta=theta,
+            pairs=pairs, inverse=inverse, sequence_length=STACK
         )
 
+    @rule_dequantize
     def dequantize(x, scales, zero_points=None, out=None, *, quantization='i8', dtype=None) -> "out":
         """out = (x - zero_points) * scales, block by block.
 
@@ -132,7 +133,7 @@ class Context:
         quantization: "i8", or "i4": two values in a byte of x, the first in the low four bits.
         dtype: of a new array: "f32", "f16" or "bf16"; None: that of scales.
         """
-        return submit_dequantize(x, scales, zero_points, out, value_of(Quantization, quantization, 'quantization'), dtype)
+        return dequantize(x=x, scales=scales, zero_points=zero_points, y=out, quantization=quantization, dtype=dtype)
 
     def convert(a, out=None, *, dtype=None, op_a='N') -> "out":
         """out = op(a), cast to the type of out with one rounding.
@@ -142,7 +143,7 @@ class Context:
         dtype: of a new array: "f32", ...; None: that of a.
         op_a: "N", or "T": the transpose of a matrix.
         """
-        return submit_convert(a, out, dtype, value_of(Op, op_a, 'op_a'))
+        return convert(a=a, c=out, op_a=op_a, dtype=dtype)
 
     def gather(table, indices, out=None, *, index_type=None, from_end=False, nan=False) -> "out":
         """out[i] = table[indices[i]], row by row.
@@ -155,7 +156,9 @@ class Context:
         from_end: indices below 0 count from the table's end, as in NumPy.
         nan: the row of an index out of range becomes NaN, not 0.
         """
-        return submit_gather(*gather_arguments(table, indices, out, index_type, from_end, nan))
+        indices, index_type = words_of(indices, index_type)
+        flags = (_raw.SG_GATHER_FROM_END if from_end else 0) | (_raw.SG_GATHER_NAN if nan else 0)
+        return gather(table=table, y=out, indices=indices, index_type=index_type, flags=flags)
 
     @planned
     def linear(x, w, bias=None, out=None, *, op_w='N', activation=None, compute='exact') -> "out":
@@ -166,7 +169,7 @@ class Context:
         out: the array that is written, with the dimensions of x, but outputs for inputs; None makes a new one.
         op_w: "N" or "T". activation: "relu" or "gelu". compute: as for gemm_async.
         """
-        return submit_linear(x, w, bias, out, op_w, activation, compute, WAITS)
+        return linear(x=x, w=w, bias=bias, y=out, op_w=op_w, activation=activation, compute=compute, waits=WAITS)
 
     @planned
     def linear_backward(
@@ -183,7 +186,7 @@ class Context:
         accumulate: adds to dw and dbias, which must be given then.
         compute: as for gemm_async. options: PlanOptions, of which streams and memory_limit apply.
         """
-        return submit_linear_backward(dy, x, w, dx, dw, dbias, op_w, compute, accumulate)
+        return linear_backward(dy=dy, x=x, w=w, dx=dx, dw=dw, dbias=dbias, op_w=op_w, compute=compute, accumulate=accumulate)
 
     def attention(q, k, v, out=None, *, mask=None, mask_offset=0, scale=None, workspace=0, compute='exact') -> "out":
         """out = softmax(scale * q @ k.T + mask) @ v for each head.
@@ -198,10 +201,7 @@ class Context:
         workspace: limit of the memory for scores, in bytes; 0: the library's choice.
         compute: as for gemm_async.
         """
-        return submit_attention(
-            q, k, v, out, is_causal(mask), integer(mask_offset, 'mask_offset', -(1 << 60), 1 << 60), 0.0 if scale is None else
-            scale, integer(workspace, 'workspace', 0, MOST), compute
-        )
+        return attention(q=q, k=k, v=v, o=out, mask=mask, mask_offset=mask_offset, scale=scale, workspace=workspace, compute=compute)
 
     def attention_backward(
         q, k, v, d_out, *, dq=None, dk=None, dv=None, mask=None, mask_offset=0, scale=None, workspace=0, compute='exact'
@@ -213,9 +213,9 @@ class Context:
             None in the result. They may be parts of one packed array.
         workspace: as for attention_async. compute: as for gemm_async.
         """
-        return submit_attention_backward(
-            q, k, v, d_out, dq, dk, dv, is_causal(mask), integer(mask_offset, 'mask_offset', -(1 << 60), 1 << 60), 0.0 if scale is
-            None else scale, integer(workspace, 'workspace', 0, MOST), compute
+        return attention_backward(
+            q=q, k=k, v=v, d_o=d_out, dq=dq, dk=dk, dv=dv, mask=mask, mask_offset=mask_offset, scale=scale, workspace=workspace,
+            compute=compute
         )
 
     def lstm(
@@ -234,9 +234,9 @@ class Context:
         gate_order: "default": i, f, g, o as in PyTorch; "onnx": i, o, f, g. reverse: from the last step to the first.
         batch_first, compute: as for x and gemm_async.
         """
-        return submit_recurrent(
-            *lstm_arguments(x, w_ih, w_hh, bias_ih, bias_hh, h0, c0, out, hn, cn, reserve, gate_order, batch_first, reverse,
-            compute)
+        return recurrent(
+            x=x, w_ih=w_ih, w_hh=w_hh, bias_ih=bias_ih, bias_hh=bias_hh, h0=h0, c0=c0, y=out, hn=hn, cn=cn, reserve=reserve,
+            cell=_raw.SG_CELL_LSTM, gate_order=gate_order, reverse=reverse, compute=compute, batch_first=batch_first
         )
 
     def gru(
@@ -249,9 +249,10 @@ class Context:
         reset_before: the reset gate is applied to the state before its product, as in ONNX's linear_before_reset = 0.
         gate_order: "default": r, z, n as in PyTorch; "onnx": z, r, n.
         """
-        return submit_recurrent(
-            *gru_arguments(x, w_ih, w_hh, bias_ih, bias_hh, h0, out, hn, reserve, reset_before, gate_order, batch_first, reverse,
-            compute)
+        cell = _raw.SG_CELL_GRU_RESET_BEFORE if reset_before else _raw.SG_CELL_GRU
+        return recurrent(
+            x=x, w_ih=w_ih, w_hh=w_hh, bias_ih=bias_ih, bias_hh=bias_hh, h0=h0, y=out, hn=hn, reserve=reserve, cell=cell,
+            gate_order=gate_order, reverse=reverse, compute=compute, batch_first=batch_first
         )
 
     def lstm_backward(
@@ -267,9 +268,10 @@ class Context:
         accumulate: adds to those of weights and biases, which must be given then, or False.
         compute: as for gemm_async.
         """
-        return submit_recurrent(
-            *backward_arguments(_raw.SG_CELL_LSTM, x, w_ih, w_hh, y, reserve, h0, dy, dhn, dcn, dx, dw_ih, dw_hh, dbias_ih,
-            dbias_hh, dh0, dc0, gate_order, batch_first, reverse, accumulate, compute)
+        return recurrent_backward(
+            x=x, w_ih=w_ih, w_hh=w_hh, y=y, reserve=reserve, h0=h0, dy=dy, dhn=dhn, dcn=dcn, dx=dx, dw_ih=dw_ih, dw_hh=dw_hh,
+            dbias_ih=dbias_ih, dbias_hh=dbias_hh, dh0=dh0, dc0=dc0, cell=_raw.SG_CELL_LSTM,
+            gate_order=gate_order, reverse=reverse, compute=compute, batch_first=batch_first, accumulate=accumulate
         )
 
     def gru_backward(
@@ -281,9 +283,10 @@ class Context:
         x, w_ih, w_hh, y, reserve, h0, dy, dhn, dx, dw_ih, dw_hh, dbias_ih, dbias_hh, dh0, gate_order, batch_first, reverse,
         accumulate, compute: as for lstm_backward_async, of gru_async; the result is the tuple of dx to dh0.
         """
-        return submit_recurrent(
-            *backward_arguments(_raw.SG_CELL_GRU, x, w_ih, w_hh, y, reserve, h0, dy, dhn, None, dx, dw_ih, dw_hh, dbias_ih,
-            dbias_hh, dh0, False, gate_order, batch_first, reverse, accumulate, compute)
+        return recurrent_backward(
+            x=x, w_ih=w_ih, w_hh=w_hh, y=y, reserve=reserve, h0=h0, dy=dy, dhn=dhn, dx=dx, dw_ih=dw_ih, dw_hh=dw_hh,
+            dbias_ih=dbias_ih, dbias_hh=dbias_hh, dh0=dh0, cell=_raw.SG_CELL_GRU,
+            gate_order=gate_order, reverse=reverse, compute=compute, batch_first=batch_first, accumulate=accumulate
         )
 
     @planned
@@ -306,12 +309,13 @@ class Context:
         workspace: limit of the memory for windows, in bytes; 0: the library's choice.
         compute: as for gemm_async. options: PlanOptions, of which streams and memory_limit apply.
         """
-        return submit_conv2d(
-            x, w, bias, out, *window_arguments(stride, padding, dilation, groups, layout, filter_layout), activation,
-            integer(workspace, 'workspace', 0, MOST), compute
+        return conv2d(
+            x=x, w=w, bias=bias, y=out, windows=windows_of(None, stride, padding, dilation), groups=groups, image_layout=layout,
+            filter_layout=filter_layout, activation=activation, workspace=workspace, compute=compute
         )
 
     @planned
+    @rule_size
     def conv2d_backward(
         dy, x=None, w=None, *, dx=None, dw=None, dbias=None, size=None, stride=1, padding=0, dilation=1, groups=1, layout='nchw',
         filter_layout='oihw', accumulate=False, workspace=0, compute='exact'
@@ -329,11 +333,14 @@ class Context:
         accumulate: adds to dw and dbias, which must be given then.
         compute: as for gemm_async. options: PlanOptions, of which streams and memory_limit apply.
         """
-        return submit_conv2d_backward(
-            dy, x, w, dx, dw, dbias, *size_arguments(size), *window_arguments(stride, padding, dilation, groups, layout,
-            filter_layout), accumulate, integer(workspace, 'workspace', 0, MOST), compute
+        height, width = (None, None) if size is None else integers(size, 'size', (2,))
+        return conv2d_backward(
+            dy=dy, x=x, w=w, dx=dx, dw=dw, dbias=dbias, height=height, width=width,
+            windows=windows_of(None, stride, padding, dilation), groups=groups, image_layout=layout, filter_layout=filter_layout,
+            accumulate=accumulate, workspace=workspace, compute=compute
         )
 
+    @rule_windows
     def im2col(x, kernel, out=None, *, stride=1, padding=0, dilation=1, channels=None, layout='nchw', filter_layout='oihw') -> "out":
         """the matrix of the windows of images.
 
@@ -346,8 +353,13 @@ class Context:
         channels: the first channel and the number of channels that the matrix has; None: all.
         filter_layout: the order of the columns: "oihw", channel by channel, or "ohwi", pixel by pixel.
         """
-        return submit_windows(*im2col_arguments(x, kernel, out, stride, padding, dilation, channels, layout, filter_layout))
+        first, used = (0, 0) if channels is None else integers(channels, 'channels', (2,), 0)
+        return im2col(
+            x=x, matrix=out, first_channel=first, used_channels=used, windows=windows_of(kernel, stride, padding, dilation),
+            image_layout=layout, columns=filter_layout
+        )
 
+    @rule_windows
     def col2im(
         matrix, kernel, out=None, *, shape=None, stride=1, padding=0, dilation=1, channels=None, layout='nchw',
         filter_layout='oihw', accumulate=False
@@ -362,8 +374,12 @@ class Context:
         channels: as given to im2col_async; of other channels nothing is written, and out must be given.
         accumulate: adds to out, which must be given then.
         """
-        return submit_windows(
-            *col2im_arguments(matrix, kernel, out, shape, stride, padding, dilation, channels, layout, filter_layout, accumulate)
+        first, used = (0, 0) if channels is None else integers(channels, 'channels', (2,), 0)
+        images, in_all, height, width = sizes_of(shape, layout)
+        return col2im(
+            matrix=matrix, x=out, images=images, channels=in_all, height=height, width=width, first_channel=first,
+            used_channels=used, windows=windows_of(kernel, stride, padding, dilation), image_layout=layout,
+            columns=filter_layout, accumulate=accumulate
         )
 
     def custom(function, *, reads=(), writes=(), updates=(), seconds=0.0, compute_units=0) -> "written":

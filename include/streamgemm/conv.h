@@ -77,7 +77,7 @@ typedef struct sg_windows {
 typedef struct sg_im2col_desc {
   size_t struct_size;           /**< sizeof(sg_im2col_desc), set by SG_IM2COL_DESC_INIT. */
   sg_images x;                  /**< [in: images x channels x height x width] The images. */
-  sg_matrix matrix;             /**< [out] The result, images*out_h*out_w x used_channels*kernel_h*kernel_w. It overlaps no channel
+  sg_matrix matrix;             /**< [out: images*out_h*out_w x used*kernel_h*kernel_w] The result, images*out_h*out_w x used_channels*kernel_h*kernel_w. It overlaps no channel
                                      that is used; it may overlap others. */
   int64_t images;               /**< >= 0. SG_IM2COL_DESC_INIT sets 1. */
   int64_t channels;             /**< Of an image; >= 0, < 2^29. */
@@ -104,8 +104,8 @@ typedef struct sg_im2col_desc {
  */
 typedef struct sg_col2im_desc {
   size_t struct_size;           /**< sizeof(sg_col2im_desc), set by SG_COL2IM_DESC_INIT. */
-  sg_matrix matrix;             /**< [in] The matrix of windows. */
-  sg_images x;                  /**< [out: images x channels x height x width] The result: images of the matrix's type. Of channels that are not used nothing is
+  sg_matrix matrix;             /**< [in: images*out_h*out_w x used*kernel_h*kernel_w] The matrix of windows. */
+  sg_images x;                  /**< [inout: images x channels x height x width] The result: images of the matrix's type. Of channels that are not used nothing is
                                      written, and the matrix may overlap them. */
   int64_t images;               /**< >= 0. SG_COL2IM_DESC_INIT sets 1. */
   int64_t channels;             /**< As in sg_im2col_desc, and so are the fields below. */
@@ -175,8 +175,8 @@ typedef struct sg_conv2d_backward_desc {
   sg_images x;                    /**< [in for dw: images x channels x height x width] X. */
   const void *w;                  /**< [in for dx: out_channels x channels/groups x kernel_h x kernel_w] The filters. */
   sg_images dx;                   /**< [out optional: images x channels x height x width] Result dX, as X. */
-  void *dw;                       /**< [out optional: out_channels x channels/groups x kernel_h x kernel_w of gradient_dtype] Result dW, of gradient_dtype, stored as W is; NULL: not computed. */
-  void *dbias;                    /**< [out optional: out_channels of gradient_dtype] Result: out_channels contiguous values of gradient_dtype; NULL: not computed. */
+  void *dw;                       /**< [inout optional: out_channels x channels/groups x kernel_h x kernel_w of gradient_dtype] Result dW, of gradient_dtype, stored as W is; NULL: not computed. */
+  void *dbias;                    /**< [inout optional: out_channels of gradient_dtype] Result: out_channels contiguous values of gradient_dtype; NULL: not computed. */
   int64_t images;                 /**< As in sg_conv2d_desc, and so are the fields below. */
   int64_t channels;               /**< Of X. */
   int64_t height;                 /**< Of X. */

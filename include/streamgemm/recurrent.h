@@ -100,10 +100,10 @@ typedef struct sg_recurrent_backward_desc {
   const void *dhn;          /**< [in optional: batch x hidden by state_stride] Gradient of hn, batch x hidden; NULL: zeros. */
   const void *dcn;          /**< [in optional: batch x hidden by state_stride] Gradient of cn, of an LSTM; NULL: zeros. */
   sg_sequence dx;           /**< [out optional: steps x batch x in] Result: gradient of X. Its steps do not overlap. */
-  void *dw_ih;              /**< [out optional: gates*hidden x in of gradient_dtype] Result: gradient of W_ih, of gradient_dtype, stored like it. */
-  void *dw_hh;              /**< [out optional: gates*hidden x hidden of gradient_dtype] Result: gradient of W_hh, of gradient_dtype. */
-  void *dbias_ih;           /**< [out optional: gates*hidden of gradient_dtype] Result: gradient of bias_ih, of gradient_dtype. */
-  void *dbias_hh;           /**< [out optional: gates*hidden of gradient_dtype] Result: gradient of bias_hh, of gradient_dtype. */
+  void *dw_ih;              /**< [inout optional: gates*hidden x in of gradient_dtype] Result: gradient of W_ih, of gradient_dtype, stored like it. */
+  void *dw_hh;              /**< [inout optional: gates*hidden x hidden of gradient_dtype] Result: gradient of W_hh, of gradient_dtype. */
+  void *dbias_ih;           /**< [inout optional: gates*hidden of gradient_dtype] Result: gradient of bias_ih, of gradient_dtype. */
+  void *dbias_hh;           /**< [inout optional: gates*hidden of gradient_dtype] Result: gradient of bias_hh, of gradient_dtype. */
   void *dh0;                /**< [out optional: batch x hidden by state_stride] Result: gradient of h0, batch x hidden. */
   void *dc0;                /**< [out optional: batch x hidden by state_stride] Result: gradient of c0, of an LSTM. */
   int64_t state_stride;     /**< Elements from one sequence to the next of h0, dhn, dcn, dh0 and dc0; 0: hidden. */

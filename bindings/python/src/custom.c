@@ -161,7 +161,7 @@ PyObject *submit_custom(PyObject *self, PyObject *args) {
       desc.user = bound;
       desc.operands = operands;
       desc.operand_count = (int32_t)count;
-      made = submit_operation(&in, &order, run_custom, &desc, result);
+      made = finish_operation(&in, &order, run_custom, &desc, result);
     }
   }
   call_done(&in);

@@ -65,9 +65,7 @@ int order_of(PyObject *given, void *to) {
   return 1;
 }
 
-/* An integer from low to high, of either sign. */
-static bool number_of(PyObject *given, const char *name, long long low, unsigned long long high,
-                      unsigned long long *to) {
+bool number_of(PyObject *given, const char *name, long long low, unsigned long long high, unsigned long long *to) {
   PyObject *const number = PyNumber_Index(given);
   if (!number) {
     PyErr_Clear();

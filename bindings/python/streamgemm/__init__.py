@@ -84,6 +84,7 @@ _raw.install(
     _enums.names(Op),
     _enums.names(Compute),
     _enums.names(Activation),
+    _enums.all_names(),
 )
 
 __version__ = _raw.sg_version_string()
