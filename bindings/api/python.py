@@ -220,6 +220,8 @@ class Python:
             return TYPES[name]
         if default in ("True", "False"):
             return "bool"
+        if default and default[0] in "'\"":
+            return "str"
         if default is None or default == "None":
             is_result = name in definition.result.strip("()").split(", ") and name in [n for n, *_ in definition.keywords]
             return "_Source" if default is None else f"_Source | {'Literal[False] | ' if is_result else ''}None"
