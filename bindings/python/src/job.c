@@ -249,7 +249,7 @@ static PyMethodDef functions[] = {
     {"remember_numpy", remember_numpy, METH_VARARGS, NULL},
     {"submit_group", submit_group, METH_VARARGS, NULL},
     {"submit_copy", submit_copy, METH_VARARGS, NULL},
-    {"submit_operation", submit_operation, METH_VARARGS, NULL},
+    {"submit_operation", (PyCFunction)(void (*)(void))submit_operation, METH_FASTCALL, NULL},
     {"push_batch", push_batch, METH_VARARGS, NULL},
     {"add_stage", add_stage, METH_VARARGS, NULL},
     {"take_raised", take_raised, METH_NOARGS, NULL},

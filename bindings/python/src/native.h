@@ -151,7 +151,7 @@ PyObject *drain(PyObject *self, PyObject *queue);
 PyObject *set_queue(PyObject *self, PyObject *handle);
 
 /* submit.c, group.c, copy.c, operation.c, pipeline.c, custom.c, ...; methods of the module */
-PyObject *submit_operation(PyObject *self, PyObject *args);
+PyObject *submit_operation(PyObject *self, PyObject *const *args, Py_ssize_t count);
 PyObject *submit_gemm(PyObject *self, PyObject *const *args, Py_ssize_t count);
 PyObject *submit_group(PyObject *self, PyObject *args);
 PyObject *submit_copy(PyObject *self, PyObject *args);

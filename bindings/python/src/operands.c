@@ -111,13 +111,14 @@ void shape_of_sizes(const operation *o, int at, const int64_t *sizes, int like, 
   int dims = 0;
   while (dims < 4 && rule->dims[dims]) ++dims;
   const int ndim = like >= 0 ? o->seen[like].ndim : dims;
-  *to = (gemm_shape){.ndim = dims};
+  to->ndim = dims;
   for (int i = 0; i < dims; ++i) to->extent[i] = sizes[i];
   if (is_transposed(o, at)) {
     to->extent[0] = sizes[1], to->extent[1] = sizes[0];
   } else if (o->lead.ndim >= 0 && rule->kind == OF_ROWS && (has_leads(o, rule) || rule->op_offset != 0)) {
-    *to = o->lead;
-    to->extent[to->ndim++] = sizes[1];
+    to->ndim = o->lead.ndim + 1;
+    memcpy(to->extent, o->lead.extent, (size_t)o->lead.ndim * sizeof *to->extent);
+    to->extent[o->lead.ndim] = sizes[1];
   } else if (rule->kind == OF_HEADS) {
     to->ndim = ndim;
     for (int i = 0; i < ndim; ++i) to->extent[i] = sizes[4 - ndim + i];

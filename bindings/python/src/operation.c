@@ -220,6 +220,14 @@ static bool store_windows(operation *o, const option_rule *rule, PyObject *given
   return !PyErr_Occurred();
 }
 
+/* The names of an enum, looked up once; NULL: it has none in Python. */
+static PyObject *names_of(const operation *o, const option_rule *rule) {
+  static PyObject *known[sizeof operation_rules / sizeof *operation_rules][MAX_OPTIONS];
+  PyObject **const names = &known[o->of - operation_rules][rule - o->of->options];
+  if (!*names) *names = PyDict_GetItemString(hook.enums, rule->names);
+  return *names;
+}
+
 /* None leaves the initial value. */
 static bool store_option(operation *o, const option_rule *rule, PyObject *given) {
   if (given == Py_None) return true;
@@ -235,7 +243,7 @@ static bool store_option(operation *o, const option_rule *rule, PyObject *given)
     FIELD(o, rule->offset, double) = value;
     return true;
   }
-  PyObject *const names = rule->kind == OPTION_ENUM ? PyDict_GetItemString(hook.enums, rule->names) : NULL;
+  PyObject *const names = rule->kind == OPTION_ENUM ? names_of(o, rule) : NULL;
   if (rule->kind != OPTION_BOOL && !names) return store_number(o, rule, given);
   FIELD(o, rule->offset, int32_t) = names ? enum_of(given, names, rule->name) : PyObject_IsTrue(given);
   return !PyErr_Occurred();
@@ -298,25 +306,24 @@ static PyObject *wait_for(operation *o, const order_arguments *order, PyObject *
 
 /* submit_operation(type or graph, target, number of the rule, (its operands and options), dtype of new results or None,
  * batch_first, waits, order): a Job, (keeper, result) of a recording, or the result if it waits. */
-PyObject *submit_operation(PyObject *self, PyObject *args) {
-  PyObject *type, *to, *values, *dtype, *made = NULL, *result = NULL;
+PyObject *submit_operation(PyObject *self, PyObject *const *args, Py_ssize_t count) {
+  PyObject *made = NULL, *result = NULL;
   order_arguments order = {0};
   call in = {.in_order = true};
   operation o;
-  int number, batch_first, waits;
   (void)self;
-  if (!PyArg_ParseTuple(args, "OOiO!OppO&", &type, &to, &number, &PyTuple_Type, &values, &dtype, &batch_first, &waits,
-                        order_of, &order))
-    return NULL;
-  const int of_new = dtype == Py_None ? 0 : dtype_of_name(dtype);
-  if (of_new < 0) return NULL;
-  o.in = &in, o.of = &operation_rules[number], o.batch_first = batch_first != 0, o.unbatched = false;
+  if (count != 8) return PyErr_Format(PyExc_TypeError, "submit_operation takes 8 arguments (%zd given)", count);
+  const int of_new = args[4] == Py_None ? 0 : dtype_of_name(args[4]);
+  if (of_new < 0 || !order_of(args[7], &order)) return NULL;
+  const bool waits = args[6] == Py_True;
+  o.in = &in, o.of = &operation_rules[PyLong_AsLong(args[2])];
+  o.batch_first = PyObject_IsTrue(args[5]) > 0, o.unbatched = false;
   o.like = NULL, o.type = o.gradient = 0, o.made = (sg_dtype)of_new, o.lead.ndim = -1;
   memset(o.given, 0, sizeof o.given);
   memcpy(o.desc, o.of->initial, o.of->size);
   o.results = PyTuple_New(o.of->result_count);
-  PyObject *const *const given = &PyTuple_GET_ITEM(values, 0);
-  if (o.results && target_of(to, &in.to) && begin_operation(&in, type, &order) &&
+  PyObject *const *const given = &PyTuple_GET_ITEM(args[3], 0);
+  if (o.results && target_of(args[1], &in.to) && begin_operation(&in, args[0], &order) &&
       see_options(&o, given + o.of->operand_count) && see_operands(&o, given)) {
     store_sizes(&o);
     result = o.of->results_are_tuple ? o.results : PyTuple_GET_ITEM(o.results, 0);

@@ -6,7 +6,7 @@
 
 #include "submission.h"
 
-enum { MAX_OPERANDS = 16, MAX_SYMBOLS = 20, MAX_DESC = 512 };
+enum { MAX_OPERANDS = 16, MAX_SYMBOLS = 20, MAX_OPTIONS = 12, MAX_DESC = 512 };
 
 /* How an array is an operand. */
 typedef enum operand_kind {
@@ -73,7 +73,7 @@ typedef struct operation_rule {
   int8_t operand_count, result_count, symbol_count, option_count;
   bool results_are_tuple, products; /* products: new results of f8 are f32, those of i8 i32 */
   symbol_rule symbols[MAX_SYMBOLS];
-  option_rule options[12];
+  option_rule options[MAX_OPTIONS];
   uint16_t type_offset, gradient_offset, accumulate_offset, windows_offset, image_layout, filter_layout,
       cell;                         /* 0: none */
   uint16_t stack_offset, stack_if;  /* a field for the rows of each matrix of a stack, if that other one is not 0 */
