@@ -5,7 +5,6 @@ from operands."""
 import dataclasses
 import re
 
-from model import Field
 
 # operation [FIELD=VALUE as NAME]: arguments. `!`: with a check by hand; `fields...` in brackets: one argument, a class of
 # gradients with these fields.

@@ -5,7 +5,7 @@ import re
 
 import calls
 from calls import kind_of
-from names import camel, pascal, prose
+from names import prose
 
 VIEWS = {"matrix": "Matrix", "flat": "Matrix", "heads": "Heads", "images": "Images", "sequence": "Sequence", "indices": "Indices"}
 
