@@ -2,7 +2,7 @@
 /*
  * Custom operations of managed languages. A thread of the library hands the call of a function to a thread of the
  * language's runtime and waits for it: a native thread that has run managed code delays the exit of Mono, and blocks in
- * a JVM that exits. Addresses and handles are int64_t, as in flat.h.
+ * a JVM that exits. Addresses and handles are int64_t, as in calls.h.
  */
 #ifndef STREAMGEMM_BINDINGS_RELAY_H
 #define STREAMGEMM_BINDINGS_RELAY_H
@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <streamgemm/custom.h>
 
-#include "flat.h"
+#include "calls.h"
 
 /* A call that a thread of the library waits for, on its stack. */
 typedef struct sg_relay_call {
@@ -91,20 +91,20 @@ static inline int64_t sg_relay_function(void) { return (int64_t)(intptr_t)sg_rel
 static inline int64_t sg_relay_operation_new(int64_t relay, int64_t key) {
   sg_relay_operation *made = (sg_relay_operation *)malloc(sizeof *made);
   if (made) {
-    made->relay = (sg_relay *)sg_flat_at(relay);
+    made->relay = (sg_relay *)sg_at(relay);
     made->key = key;
   }
   return (int64_t)(intptr_t)made;
 }
 
 /* 0 is a no-op. */
-static inline void sg_relay_operation_free(int64_t operation) { free(sg_flat_at(operation)); }
+static inline void sg_relay_operation_free(int64_t operation) { free(sg_at(operation)); }
 
 /* Waits for a call. `to`: the address of eight numbers: the call's id, its operation's key, the native stream, the
  * number of operands, their addresses. Returns 0 when the relay has ended. */
 static inline int32_t sg_relay_take(int64_t relay, int64_t to) {
-  sg_relay *const from = (sg_relay *)sg_flat_at(relay);
-  int64_t *const numbers = (int64_t *)sg_flat_at(to);
+  sg_relay *const from = (sg_relay *)sg_at(relay);
+  int64_t *const numbers = (int64_t *)sg_at(to);
   sg_relay_call *call = NULL;
   pthread_mutex_lock(&from->lock);
   while (!from->is_ended) {
@@ -127,18 +127,18 @@ static inline int32_t sg_relay_take(int64_t relay, int64_t to) {
 
 /* The call is done; nothing if the relay has ended and given it up. `message`: the address of a text, or 0. */
 static inline void sg_relay_done(int64_t relay, int64_t id, int32_t status, int64_t message) {
-  sg_relay *const of = (sg_relay *)sg_flat_at(relay);
+  sg_relay *const of = (sg_relay *)sg_at(relay);
   sg_relay_call *call;
   pthread_mutex_lock(&of->lock);
   for (call = of->first; call && call->id != id;) call = call->next;
-  if (call && !call->is_done) sg_relay_finish(call, (sg_status)status, (const char *)sg_flat_at(message));
+  if (call && !call->is_done) sg_relay_finish(call, (sg_status)status, (const char *)sg_at(message));
   pthread_mutex_unlock(&of->lock);
 }
 
 /* Calls that no thread has taken, and later ones, fail with SG_STATUS_SHUTDOWN. Those that run are waited for, or given
  * up: they fail, too. */
 static inline void sg_relay_end(int64_t relay, int32_t waits) {
-  sg_relay *const of = (sg_relay *)sg_flat_at(relay);
+  sg_relay *const of = (sg_relay *)sg_at(relay);
   sg_relay_call *call;
   pthread_mutex_lock(&of->lock);
   of->is_ended = 1;

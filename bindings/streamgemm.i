@@ -91,20 +91,3 @@
 %warnfilter(451) device; /* "may leak": SG_STRUCT frees it */
 
 %include "headers.i"
-
-/* sg_pipeline_add_stage without a function. `weights`: the address of weight_count pairs of an address and a number of bytes, or
- * 0. `name`: the address of a text, or 0. */
-%inline %{
-static sg_status sg_flat_pipeline_add_stage(sg_pipeline *pipeline, int64_t name, int64_t output_bytes,
-                                            int64_t workspace_bytes, int64_t weights, int32_t weight_count, int32_t place,
-                                            sg_stage *out_stage) {
-  sg_stage_desc desc = SG_STAGE_DESC_INIT;
-  desc.name = (const char *)(intptr_t)name;
-  desc.output_bytes = (uint64_t)output_bytes;
-  desc.workspace_bytes = (uint64_t)workspace_bytes;
-  desc.weights = (const sg_weight *)(intptr_t)weights;
-  desc.weight_count = weight_count;
-  desc.place = (sg_weights_place)place;
-  return sg_pipeline_add_stage(pipeline, &desc, out_stage);
-}
-%}

@@ -66,7 +66,7 @@ SG_INTEGER64(size_t, ulong)
 %typemap(in) void **SG_OUT_ADDRESS "$1 = ($1_ltype)$input; *$input = 0;"
 %typemap(csin) void **SG_OUT_ADDRESS "out $csinput"
 
-/* Enumerations are ints here; the public enums are generated from the headers too (declarations.py), with their comments. */
+/* Enumerations are ints here; the public enums are generated from the headers too (api/csharp.py), with their comments. */
 %rename("$ignore", %$isenum) "";
 %rename("$ignore", %$isenumitem) "";
 %typemap(ctype) enum SWIGTYPE "int"
@@ -118,37 +118,8 @@ SG_INTEGER64(size_t, ulong)
 /* Submissions. The address of the options and the place for the job's handle (0: none wanted) are plain numbers. */
 %apply void *SG_ADDRESS { const sg_plan_options *options, sg_job **out_job };
 %{
-#include "flat_layers.h"
+#include "calls.h"
 #include "relay.h"
 %}
-%include "flat.h"
-%include "flat_layers.h"
+%include "calls.h"
 %include "relay.h"
-
-/* Recording in a graph, and its runs. */
-%inline %{
-static inline sg_status sg_csharp_record_gemm(sg_context *context, sg_graph *graph, SG_FLAT_GEMM, SG_FLAT_SUBMIT) {
-  const sg_gemm_desc desc = sg_flat_gemm_desc(SG_FLAT_GEMM_NAMES);
-  sg_submit submit = sg_flat_submit(SG_FLAT_SUBMIT_NAMES);
-  submit.graph = graph;
-  return sg_gemm_async(context, &desc, &submit, NULL);
-}
-
-static inline sg_status sg_csharp_record_copy_2d(sg_context *context, sg_graph *graph, int64_t dst, int64_t dst_pitch, int64_t src,
-                                                 int64_t src_pitch, int64_t width, int64_t height, SG_FLAT_SUBMIT) {
-  sg_submit submit = sg_flat_submit(SG_FLAT_SUBMIT_NAMES);
-  submit.graph = graph;
-  return sg_copy_2d_async(context, sg_flat_at(dst), (uint64_t)dst_pitch, sg_flat_at(src), (uint64_t)src_pitch, (uint64_t)width,
-                          (uint64_t)height, &submit, NULL);
-}
-
-static inline sg_status sg_csharp_graph_set_gemm(sg_graph *graph, int32_t index, SG_FLAT_GEMM) {
-  const sg_gemm_desc desc = sg_flat_gemm_desc(SG_FLAT_GEMM_NAMES);
-  return sg_graph_set_gemm(graph, index, &desc);
-}
-
-static inline sg_status sg_csharp_graph_run_async(sg_graph *graph, SG_FLAT_SUBMIT, sg_job **out_job) {
-  const sg_submit submit = sg_flat_submit(SG_FLAT_SUBMIT_NAMES);
-  return sg_graph_run_async(graph, &submit, out_job);
-}
-%}

@@ -4,7 +4,7 @@
 
 usage: build_jar.py --jar OUT.jar --version V [--sources DIR] [--native DIR-IN-JAR FILE...]... [--header H]... [--classpath CP] JAVA-FILE...
 
---header     the public headers, from which values.py writes further sources
+--header     the public headers, from which bindings/api/java.py writes further sources
 --native     a folder inside the jar (native/linux-x64) and a file to put there, as NAME=PATH
 --sources    also leaves all sources, in their packages, in this folder, for javadoc
 """
@@ -41,7 +41,7 @@ def main():
         written, sources, classes = work / "written", work / "sources", work / "classes"
         written.mkdir()
         if options.header:
-            subprocess.run([sys.executable, pathlib.Path(__file__).with_name("values.py"), written, *options.header], check=True)
+            subprocess.run([sys.executable, pathlib.Path(__file__).parents[1] / "api/java.py", written, *options.header], check=True)
         for source in [*options.files, *sorted(written.glob("*.java"))]:
             folder = sources / package_of(source)
             folder.mkdir(parents=True, exist_ok=True)

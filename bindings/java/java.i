@@ -7,7 +7,7 @@
  */
 %module(jniclassname="Native") Raw
 %{
-#include "flat_layers.h"
+#include "calls.h"
 #include "relay.h"
 %}
 
@@ -135,12 +135,12 @@ JNIEXPORT jlong JNICALL Java_org_streamgemm_internal_Native_address(JNIEnv *jenv
 JNIEXPORT jobject JNICALL Java_org_streamgemm_internal_Native_window(JNIEnv *jenv, jclass self, jlong address,
                                                                     jlong bytes) {
   (void)self;
-  return (*jenv)->NewDirectByteBuffer(jenv, sg_flat_at(address), bytes);
+  return (*jenv)->NewDirectByteBuffer(jenv, sg_at(address), bytes);
 }
 
 JNIEXPORT jbyteArray JNICALL Java_org_streamgemm_internal_Native_text(JNIEnv *jenv, jclass self, jlong address) {
   (void)self;
-  return sg_java_bytes(jenv, (const char *)sg_flat_at(address));
+  return sg_java_bytes(jenv, (const char *)sg_at(address));
 }
 
 /* The VM's one relay. */
@@ -157,14 +157,9 @@ JNIEXPORT void JNICALL Java_org_streamgemm_internal_Native_endAtExit(JNIEnv *jen
 }
 %}
 
-/* Replaced by the flat functions; a completion is read from memory. */
-%ignore sg_gemm_desc;
-%ignore sg_submit;
-%ignore sg_matrix;
-%ignore sg_scalar;
-%ignore sg_completion;
+/* Structs are laid out by bindings/api/java.py. */
+%rename("$ignore", %$isclass) "";
 
 %include "streamgemm.i"
-%include "flat.h"
-%include "flat_layers.h"
+%include "calls.h"
 %include "relay.h"

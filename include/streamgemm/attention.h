@@ -34,13 +34,13 @@ typedef struct sg_heads {
   int64_t token_stride; /**< From one token to the next; at least the elements of a token, if there are several. */
 } sg_heads;
 
-/** Descriptor of an attention. Since 0.2. */
+/** Descriptor of an attention, O = softmax(scale * Q * K^T + mask) * V for each head of each batch. Since 0.2. */
 typedef struct sg_attention_desc {
   size_t struct_size;  /**< sizeof(sg_attention_desc), set by SG_ATTENTION_DESC_INIT. */
-  sg_heads q;          /**< Q; read only. */
-  sg_heads k;          /**< K; read only. */
-  sg_heads v;          /**< V; read only. */
-  sg_heads o;          /**< The result. Its tokens do not overlap, nor other operands. */
+  sg_heads q;          /**< [in: batch x heads x queries x width] Q. */
+  sg_heads k;          /**< [in: batch x kv_heads x keys x width] K. */
+  sg_heads v;          /**< [in: batch x kv_heads x keys x value_width] V. */
+  sg_heads o;          /**< [out: batch x heads x queries x value_width] The result. Its tokens do not overlap, nor other operands. */
   sg_dtype dtype;      /**< Of all operands. Default: f32. */
   sg_mask mask;        /**< Default: none. */
   int64_t mask_offset; /**< Of a causal mask: 0 for as many keys as queries, and the number of earlier keys if there are more.
@@ -95,13 +95,13 @@ SG_API sg_status sg_attention(sg_context *context, const sg_attention_desc *desc
  */
 typedef struct sg_attention_backward_desc {
   size_t struct_size;  /**< sizeof(sg_attention_backward_desc), set by SG_ATTENTION_BACKWARD_DESC_INIT. */
-  sg_heads q;          /**< Q; read only. */
-  sg_heads k;          /**< K; read only. */
-  sg_heads v;          /**< V; read only. */
-  sg_heads d_o;        /**< dO, of O's form; read only. */
-  sg_heads dq;         /**< Result dQ, of Q's form. Tokens of results do not overlap. */
-  sg_heads dk;         /**< Result dK, of K's form: the sum over the query heads that use a key head. */
-  sg_heads dv;         /**< Result dV, of V's form: likewise. */
+  sg_heads q;          /**< [in: batch x heads x queries x width] Q. */
+  sg_heads k;          /**< [in: batch x kv_heads x keys x width] K. */
+  sg_heads v;          /**< [in: batch x kv_heads x keys x value_width] V. */
+  sg_heads d_o;        /**< [in: batch x heads x queries x value_width] dO, of O's form. */
+  sg_heads dq;         /**< [out optional: batch x heads x queries x width] Result dQ, of Q's form. Tokens of results do not overlap. */
+  sg_heads dk;         /**< [out optional: batch x kv_heads x keys x width] Result dK, of K's form: the sum over the query heads that use a key head. */
+  sg_heads dv;         /**< [out optional: batch x kv_heads x keys x value_width] Result dV, of V's form: likewise. */
   sg_dtype dtype;      /**< This and the next eight as in sg_attention_desc, with the values of the attention. */
   sg_mask mask;        /**< Default: none. */
   int64_t mask_offset; /**< Of a causal mask. */

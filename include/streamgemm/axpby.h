@@ -20,11 +20,11 @@
 
 SG_BEGIN_DECLS
 
-/** Descriptor of one scale-and-add. */
+/** Descriptor of a scale-and-add, C = activation(alpha * A + beta * C), element by element. */
 typedef struct sg_axpby_desc {
   size_t struct_size;       /**< sizeof(sg_axpby_desc), set by SG_AXPBY_DESC_INIT. */
-  sg_matrix a;              /**< A; read only. If alpha is 0, its data pointer is ignored. */
-  sg_matrix c;              /**< C. */
+  sg_matrix a;              /**< [in: rows x cols] A; read only. If alpha is 0, its data pointer is ignored. */
+  sg_matrix c;              /**< [inout: rows x cols] C. */
   sg_scalar alpha;          /**< Rounded to the accumulator's type. SG_AXPBY_DESC_INIT sets 1. */
   sg_scalar beta;           /**< Rounded to the accumulator's type. SG_AXPBY_DESC_INIT sets 1. */
   sg_activation activation; /**< Default: none. */

@@ -76,8 +76,8 @@ typedef struct sg_windows {
 /** Descriptor of the matrix of windows of images. Any element type, which is the matrix's. Since 0.2. */
 typedef struct sg_im2col_desc {
   size_t struct_size;           /**< sizeof(sg_im2col_desc), set by SG_IM2COL_DESC_INIT. */
-  sg_images x;                  /**< The images; read only. */
-  sg_matrix matrix;             /**< The result, images*out_h*out_w x used_channels*kernel_h*kernel_w. It overlaps no channel
+  sg_images x;                  /**< [in: images x channels x height x width] The images. */
+  sg_matrix matrix;             /**< [out: images*out_h*out_w x used*kernel_h*kernel_w] The result, images*out_h*out_w x used_channels*kernel_h*kernel_w. It overlaps no channel
                                      that is used; it may overlap others. */
   int64_t images;               /**< >= 0. SG_IM2COL_DESC_INIT sets 1. */
   int64_t channels;             /**< Of an image; >= 0, < 2^29. */
@@ -104,8 +104,8 @@ typedef struct sg_im2col_desc {
  */
 typedef struct sg_col2im_desc {
   size_t struct_size;           /**< sizeof(sg_col2im_desc), set by SG_COL2IM_DESC_INIT. */
-  sg_matrix matrix;             /**< The matrix of windows; read only. */
-  sg_images x;                  /**< The result: images of the matrix's type. Of channels that are not used nothing is
+  sg_matrix matrix;             /**< [in: images*out_h*out_w x used*kernel_h*kernel_w] The matrix of windows. */
+  sg_images x;                  /**< [inout: images x channels x height x width] The result: images of the matrix's type. Of channels that are not used nothing is
                                      written, and the matrix may overlap them. */
   int64_t images;               /**< >= 0. SG_COL2IM_DESC_INIT sets 1. */
   int64_t channels;             /**< As in sg_im2col_desc, and so are the fields below. */
@@ -127,14 +127,14 @@ typedef struct sg_col2im_desc {
         SG_WINDOWS_INIT, SG_IMAGE_NCHW, SG_FILTER_OIHW, 0, 0                                                         \
   }
 
-/** Descriptor of a convolution. Since 0.2. */
+/** Descriptor of a convolution, Y = activation(conv(X, W) + bias). Since 0.2. */
 typedef struct sg_conv2d_desc {
   size_t struct_size;             /**< sizeof(sg_conv2d_desc), set by SG_CONV2D_DESC_INIT. */
-  sg_images x;                    /**< X; read only. */
-  sg_images y;                    /**< The result; overlaps no other operand. */
-  const void *w;                  /**< The filters: out_channels x channels/groups x kernel_h x kernel_w contiguous elements
+  sg_images x;                    /**< [in: images x channels x height x width] X. */
+  sg_images y;                    /**< [out: images x out_channels x out_h x out_w] The result; overlaps no other operand. */
+  const void *w;                  /**< [in: out_channels x channels/groups x kernel_h x kernel_w] The filters: out_channels x channels/groups x kernel_h x kernel_w contiguous elements
                                        in the order of filter_layout; read only. */
-  const void *bias;               /**< out_channels contiguous values; NULL: zeros. Read only. */
+  const void *bias;               /**< [in optional: out_channels] out_channels contiguous values; NULL: zeros. */
   int64_t images;                 /**< >= 0. SG_CONV2D_DESC_INIT sets 1. */
   int64_t channels;               /**< Of X; >= 0, < 2^29, a multiple of groups. */
   int64_t height;                 /**< Of X; >= 0, < 2^29. */
@@ -171,12 +171,12 @@ typedef struct sg_conv2d_desc {
  */
 typedef struct sg_conv2d_backward_desc {
   size_t struct_size;             /**< sizeof(sg_conv2d_backward_desc), set by SG_CONV2D_BACKWARD_DESC_INIT. */
-  sg_images dy;                   /**< dY, as Y; read only. */
-  sg_images x;                    /**< X; read only. */
-  const void *w;                  /**< The filters; read only. */
-  sg_images dx;                   /**< Result dX, as X. */
-  void *dw;                       /**< Result dW, of gradient_dtype, stored as W is; NULL: not computed. */
-  void *dbias;                    /**< Result: out_channels contiguous values of gradient_dtype; NULL: not computed. */
+  sg_images dy;                   /**< [in: images x out_channels x out_h x out_w] dY, as Y. */
+  sg_images x;                    /**< [in for dw: images x channels x height x width] X. */
+  const void *w;                  /**< [in for dx: out_channels x channels/groups x kernel_h x kernel_w] The filters. */
+  sg_images dx;                   /**< [out optional: images x channels x height x width] Result dX, as X. */
+  void *dw;                       /**< [inout optional: out_channels x channels/groups x kernel_h x kernel_w of gradient_dtype] Result dW, of gradient_dtype, stored as W is; NULL: not computed. */
+  void *dbias;                    /**< [inout optional: out_channels of gradient_dtype] Result: out_channels contiguous values of gradient_dtype; NULL: not computed. */
   int64_t images;                 /**< As in sg_conv2d_desc, and so are the fields below. */
   int64_t channels;               /**< Of X. */
   int64_t height;                 /**< Of X. */

@@ -34,10 +34,10 @@ SG_BEGIN_DECLS
  */
 typedef struct sg_dequantize_desc {
   size_t struct_size;           /**< sizeof(sg_dequantize_desc), set by SG_DEQUANTIZE_DESC_INIT. */
-  sg_matrix x;                  /**< The quantized values, i8; read only. */
-  sg_matrix scales;             /**< rows x cols/block_size; f32, f16 or bf16, whatever Y's type; read only. */
-  sg_matrix zero_points;        /**< Likewise, i8; read only. data NULL: all are 0, and the other fields are not used. */
-  sg_matrix y;                  /**< The result, rows x cols; f32, f16 or bf16. */
+  sg_matrix x;                  /**< [in: rows x stored] The quantized values, i8. */
+  sg_matrix scales;             /**< [in: rows x blocks] rows x cols/block_size; f32, f16 or bf16, whatever Y's type. */
+  sg_matrix zero_points;        /**< [in optional: rows x blocks] Likewise, i8; read only. data NULL: all are 0, and the other fields are not used. */
+  sg_matrix y;                  /**< [out: rows x cols] The result, rows x cols; f32, f16 or bf16. */
   int64_t block_size;           /**< Values of a block: positive, even, and a divisor of cols. SG_DEQUANTIZE_DESC_INIT sets 32. */
   sg_quantization quantization; /**< How a value is stored; 0 is refused. */
   uint32_t reserved;            /**< 0. */
@@ -61,8 +61,8 @@ typedef struct sg_dequantize_desc {
  */
 typedef struct sg_convert_desc {
   size_t struct_size; /**< sizeof(sg_convert_desc), set by SG_CONVERT_DESC_INIT. */
-  sg_matrix a;        /**< A, as stored; read only. */
-  sg_matrix c;        /**< The result: of A's shape, or with an op that transposes of the transposed one. */
+  sg_matrix a;        /**< [in: rows x cols] A, as stored. */
+  sg_matrix c;        /**< [out: op_a(rows x cols)] The result: of A's shape, or with an op that transposes of the transposed one. */
   sg_op op_a;         /**< N, T, or C, which is T here. Default: N. */
   uint32_t reserved;  /**< 0. */
 } sg_convert_desc;

@@ -38,9 +38,9 @@ SG_BEGIN_DECLS
 /** Descriptor of one GEMM, or of a batch. */
 typedef struct sg_gemm_desc {
   size_t struct_size; /**< sizeof(sg_gemm_desc), set by SG_GEMM_DESC_INIT. */
-  sg_matrix a;        /**< A as stored; read only. With a_array its data pointer is ignored. */
-  sg_matrix b;        /**< B as stored; read only. With b_array its data pointer is ignored. */
-  sg_matrix c;        /**< C. With c_array its data pointer is ignored. */
+  sg_matrix a;        /**< [in] A as stored; read only. With a_array its data pointer is ignored. */
+  sg_matrix b;        /**< [in] B as stored; read only. With b_array its data pointer is ignored. */
+  sg_matrix c;        /**< [inout] C. With c_array its data pointer is ignored. */
   sg_op op_a;         /**< Operation on A. */
   sg_op op_b;         /**< Operation on B. */
   sg_compute compute; /**< The least accurate arithmetic allowed. Default: exact. */
@@ -54,7 +54,7 @@ typedef struct sg_gemm_desc {
   void *const *a_array; /**< `batch` pointers to the items of A, or NULL. Read during the call only. */
   void *const *b_array; /**< The same for B. */
   void *const *c_array; /**< The same for C. */
-  const void *bias;     /**< First value of the bias, contiguous, aligned to its component's size; NULL: none. Read only. */
+  const void *bias;     /**< [in optional] First value of the bias, contiguous, aligned to its component's size; NULL: none. */
   int64_t stride_bias;  /**< Values from one item's bias to the next, also with pointer arrays; 0: one for all items. */
   sg_bias bias_shape; /**< Used with a bias only. Rows and columns of the view of C, whatever its layout. */
   sg_activation activation; /**< Default: none. */

@@ -29,9 +29,9 @@ SG_BEGIN_DECLS
  * Y = function(X). Since 0.2. */
 typedef struct sg_elementwise_desc {
   size_t struct_size;   /**< sizeof(sg_elementwise_desc), set by SG_ELEMENTWISE_DESC_INIT. */
-  sg_matrix a;          /**< A; read only. */
-  sg_matrix b;          /**< B; read only. Not used by functions of one operand. */
-  sg_matrix c;          /**< The result; may be A or B. */
+  sg_matrix a;          /**< [in: rows x cols] A. */
+  sg_matrix b;          /**< [in optional: rows x cols] B; read only. Not used by functions of one operand. */
+  sg_matrix c;          /**< [out: rows x cols] The result; may be A or B. */
   sg_function function; /**< The function; 0 is refused. */
   uint32_t reserved;    /**< 0. */
 } sg_elementwise_desc;
@@ -54,8 +54,8 @@ typedef struct sg_elementwise_desc {
  */
 typedef struct sg_softmax_desc {
   size_t struct_size;  /**< sizeof(sg_softmax_desc), set by SG_SOFTMAX_DESC_INIT. */
-  sg_matrix x;         /**< X; read only. */
-  sg_matrix y;         /**< The result; may be X. */
+  sg_matrix x;         /**< [in: rows x cols] X. */
+  sg_matrix y;         /**< [out: rows x cols] The result; may be X. */
   sg_mask mask;        /**< Default: none. */
   uint32_t reserved;   /**< 0. */
   int64_t mask_offset; /**< Of a causal mask, in columns: 0 for as many keys as queries, and the number of earlier keys if there
@@ -78,10 +78,10 @@ typedef struct sg_softmax_desc {
  */
 typedef struct sg_norm_desc {
   size_t struct_size; /**< sizeof(sg_norm_desc), set by SG_NORM_DESC_INIT. */
-  sg_matrix x;        /**< X; read only. */
-  sg_matrix y;        /**< The result; may be X. */
-  const void *gamma;  /**< n contiguous values of X's type; may not overlap Y; NULL: ones. */
-  const void *beta;   /**< Likewise; NULL: zeros. Layer norm only. */
+  sg_matrix x;        /**< [in: rows x cols] X. */
+  sg_matrix y;        /**< [out: rows x cols] The result; may be X. */
+  const void *gamma;  /**< [in optional: cols] n contiguous values of X's type; may not overlap Y; NULL: ones. */
+  const void *beta;   /**< [in optional: cols] Likewise; NULL: zeros. Layer norm only. */
   double epsilon;     /**< >= 0, finite. SG_NORM_DESC_INIT sets 1e-5. */
   sg_norm_kind kind;  /**< Default: layer norm. */
   uint32_t reserved;  /**< 0. */
@@ -108,11 +108,11 @@ typedef struct sg_norm_desc {
  */
 typedef struct sg_rotary_desc {
   size_t struct_size;      /**< sizeof(sg_rotary_desc), set by SG_ROTARY_DESC_INIT. */
-  sg_matrix x;             /**< X; read only. */
-  sg_matrix y;             /**< The result; may be X. */
-  sg_matrix cos;           /**< positions x d/2, of X's type, or f32 for f16 and bf16; may not overlap Y. data NULL: by theta,
+  sg_matrix x;             /**< [in: rows x cols] X. */
+  sg_matrix y;             /**< [out: rows x cols] The result; may be X. */
+  sg_matrix cos;           /**< [in optional: positions x pairs] positions x d/2, of X's type, or f32 for f16 and bf16; may not overlap Y. data NULL: by theta,
                                 and the other fields are not used. */
-  sg_matrix sin;           /**< Likewise; given together with cos. */
+  sg_matrix sin;           /**< [in optional: positions x pairs] Likewise; given together with cos. */
   int64_t head_size;       /**< Columns of a head: a divisor of X's; 0: all of them. */
   int64_t rotated_size;    /**< d: even, at most head_size; 0: head_size. */
   int64_t first_position;  /**< Of the first row; >= 0. In a graph the tables' addresses move it. */

@@ -30,13 +30,13 @@
 
 SG_BEGIN_DECLS
 
-/** Descriptor of Y = activation(X * op_w(W) + bias). Since 0.2. */
+/** Descriptor of a linear layer, Y = activation(X * op_w(W) + bias). Since 0.2. */
 typedef struct sg_linear_desc {
   size_t struct_size;       /**< sizeof(sg_linear_desc), set by SG_LINEAR_DESC_INIT. */
-  sg_matrix x;              /**< X, rows x in; read only. */
-  sg_matrix w;              /**< W as stored; read only. */
-  sg_matrix y;              /**< The result, rows x out; overlaps no other operand. */
-  const void *bias;         /**< `out` contiguous values of Y's type; NULL: zeros. Read only. */
+  sg_matrix x;              /**< [in: rows x in] X, rows x in. */
+  sg_matrix w;              /**< [in: op_w(in x out)] W as stored. */
+  sg_matrix y;              /**< [out: rows x out] The result, rows x out; overlaps no other operand. */
+  const void *bias;         /**< [in optional: out] `out` contiguous values of Y's type; NULL: zeros. */
   sg_op op_w;               /**< SG_OP_N: W is stored in x out; SG_OP_T: out x in. */
   sg_activation activation; /**< Default: none. */
   sg_compute compute;       /**< The least accurate arithmetic allowed. Default: exact. */
@@ -57,12 +57,12 @@ typedef struct sg_linear_desc {
  */
 typedef struct sg_linear_backward_desc {
   size_t struct_size;   /**< sizeof(sg_linear_backward_desc), set by SG_LINEAR_BACKWARD_DESC_INIT. */
-  sg_matrix dy;         /**< dY, rows x out; read only. */
-  sg_matrix x;          /**< X, rows x in; read only. */
-  sg_matrix w;          /**< W as stored; read only. */
-  sg_matrix dx;         /**< Result dX, rows x in. */
-  sg_matrix dw;         /**< Result dW, stored as W is: in x out, or out x in. */
-  void *dbias;          /**< Result: `out` contiguous values of dbias_dtype; NULL: not computed. */
+  sg_matrix dy;         /**< [in: rows x out] dY, rows x out. */
+  sg_matrix x;          /**< [in for dw: rows x in] X, rows x in. */
+  sg_matrix w;          /**< [in for dx: op_w(in x out)] W as stored. */
+  sg_matrix dx;         /**< [out optional: rows x in] Result dX, rows x in. */
+  sg_matrix dw;         /**< [inout optional: op_w(in x out)] Result dW, stored as W is: in x out, or out x in. */
+  void *dbias;          /**< [inout optional: out of dbias_dtype] Result: `out` contiguous values of dbias_dtype; NULL: not computed. */
   sg_dtype dbias_dtype; /**< Default: f32. */
   sg_op op_w;           /**< As in sg_linear_desc, of W and dW. */
   sg_compute compute;   /**< The least accurate arithmetic allowed. Default: exact. */

@@ -42,8 +42,8 @@ typedef struct sg_sequence {
   int64_t batch_stride; /**< From one sequence of the batch to the next; the same rule. */
 } sg_sequence;
 
-/** Descriptor of a recurrent layer. Results overlap no other operand, except that hn may be h0, and cn may be c0. Since
- * 0.2. */
+/** Descriptor of a recurrent layer, an LSTM or a GRU over all steps of a batch of sequences. Results overlap no other operand,
+ * except that hn may be h0, and cn may be c0. Since 0.2. */
 typedef struct sg_recurrent_desc {
   size_t struct_size;       /**< sizeof(sg_recurrent_desc), set by SG_RECURRENT_DESC_INIT. */
   sg_cell cell;             /**< Default: LSTM. */
@@ -52,18 +52,18 @@ typedef struct sg_recurrent_desc {
   int64_t batch;            /**< Sequences, >= 0. SG_RECURRENT_DESC_INIT sets 1. */
   int64_t in;               /**< Values of a step of X, >= 0. */
   int64_t hidden;           /**< Values of a step of Y, of h and of c, >= 0. */
-  sg_sequence x;            /**< X; read only. */
-  sg_sequence y;            /**< The result Y. Its steps do not overlap. */
-  const void *w_ih;         /**< Weights of X. */
-  const void *w_hh;         /**< Weights of the state. */
-  const void *bias_ih;      /**< NULL: zeros. */
-  const void *bias_hh;      /**< NULL: zeros. */
-  const void *h0;           /**< batch x hidden; NULL: zeros. */
-  const void *c0;           /**< batch x hidden, of an LSTM; NULL: zeros. */
-  void *hn;                 /**< Result: the last h, batch x hidden; NULL: not stored. */
-  void *cn;                 /**< Result: the last c, batch x hidden, of an LSTM; NULL: not stored. */
+  sg_sequence x;            /**< [in: steps x batch x in] X. */
+  sg_sequence y;            /**< [out: steps x batch x hidden] The result Y. Its steps do not overlap. */
+  const void *w_ih;         /**< [in: gates*hidden x in] Weights of X. */
+  const void *w_hh;         /**< [in: gates*hidden x hidden] Weights of the state. */
+  const void *bias_ih;      /**< [in optional: gates*hidden] NULL: zeros. */
+  const void *bias_hh;      /**< [in optional: gates*hidden] NULL: zeros. */
+  const void *h0;           /**< [in optional: batch x hidden by state_stride] batch x hidden; NULL: zeros. */
+  const void *c0;           /**< [in optional: batch x hidden by state_stride] batch x hidden, of an LSTM; NULL: zeros. */
+  void *hn;                 /**< [out optional: batch x hidden by state_stride] Result: the last h, batch x hidden; NULL: not stored. */
+  void *cn;                 /**< [out optional: batch x hidden by state_stride] Result: the last c, batch x hidden, of an LSTM; NULL: not stored. */
   int64_t state_stride;     /**< Elements from one sequence to the next of h0, c0, hn and cn; 0: hidden. */
-  void *reserve;            /**< Result for the gradients: sg_recurrent_reserve_size bytes, aligned to 8; NULL: none. */
+  void *reserve;            /**< [out optional: steps*batch x 5*hidden of wide] Result for the gradients: sg_recurrent_reserve_size bytes, aligned to 8; NULL: none. */
   sg_dtype dtype;           /**< Default: f32. */
   sg_compute compute;       /**< The least accurate arithmetic of the products allowed. Default: exact. */
   int32_t reverse;          /**< 1: from the last step to the first, which is the last one computed; 0: forward. */
@@ -90,22 +90,22 @@ typedef struct sg_recurrent_backward_desc {
   int64_t batch;            /**< >= 0. SG_RECURRENT_BACKWARD_DESC_INIT sets 1. */
   int64_t in;               /**< >= 0. */
   int64_t hidden;           /**< >= 0. */
-  sg_sequence x;            /**< X; read only. */
-  sg_sequence y;            /**< Y as the layer computed it; read only. */
-  const void *w_ih;         /**< Weights of X. */
-  const void *w_hh;         /**< Weights of the state. */
-  const void *h0;           /**< As in the layer. */
-  const void *reserve;      /**< As the layer left it; read only. */
-  sg_sequence dy;           /**< Gradient of Y; data NULL: zeros. Read only. */
-  const void *dhn;          /**< Gradient of hn, batch x hidden; NULL: zeros. */
-  const void *dcn;          /**< Gradient of cn, of an LSTM; NULL: zeros. */
-  sg_sequence dx;           /**< Result: gradient of X. Its steps do not overlap. */
-  void *dw_ih;              /**< Result: gradient of W_ih, of gradient_dtype, stored like it. */
-  void *dw_hh;              /**< Result: gradient of W_hh, of gradient_dtype. */
-  void *dbias_ih;           /**< Result: gradient of bias_ih, of gradient_dtype. */
-  void *dbias_hh;           /**< Result: gradient of bias_hh, of gradient_dtype. */
-  void *dh0;                /**< Result: gradient of h0, batch x hidden. */
-  void *dc0;                /**< Result: gradient of c0, of an LSTM. */
+  sg_sequence x;            /**< [in for dw_ih: steps x batch x in] X. */
+  sg_sequence y;            /**< [in for dw_hh: steps x batch x hidden] Y as the layer computed it. */
+  const void *w_ih;         /**< [in for dx: gates*hidden x in] Weights of X. */
+  const void *w_hh;         /**< [in: gates*hidden x hidden] Weights of the state. */
+  const void *h0;           /**< [in optional for dw_hh: batch x hidden by state_stride] As in the layer. */
+  const void *reserve;      /**< [in: steps*batch x 5*hidden of wide] As the layer left it. */
+  sg_sequence dy;           /**< [in optional: steps x batch x hidden] Gradient of Y; data NULL: zeros. */
+  const void *dhn;          /**< [in optional: batch x hidden by state_stride] Gradient of hn, batch x hidden; NULL: zeros. */
+  const void *dcn;          /**< [in optional: batch x hidden by state_stride] Gradient of cn, of an LSTM; NULL: zeros. */
+  sg_sequence dx;           /**< [out optional: steps x batch x in] Result: gradient of X. Its steps do not overlap. */
+  void *dw_ih;              /**< [inout optional: gates*hidden x in of gradient_dtype] Result: gradient of W_ih, of gradient_dtype, stored like it. */
+  void *dw_hh;              /**< [inout optional: gates*hidden x hidden of gradient_dtype] Result: gradient of W_hh, of gradient_dtype. */
+  void *dbias_ih;           /**< [inout optional: gates*hidden of gradient_dtype] Result: gradient of bias_ih, of gradient_dtype. */
+  void *dbias_hh;           /**< [inout optional: gates*hidden of gradient_dtype] Result: gradient of bias_hh, of gradient_dtype. */
+  void *dh0;                /**< [out optional: batch x hidden by state_stride] Result: gradient of h0, batch x hidden. */
+  void *dc0;                /**< [out optional: batch x hidden by state_stride] Result: gradient of c0, of an LSTM. */
   int64_t state_stride;     /**< Elements from one sequence to the next of h0, dhn, dcn, dh0 and dc0; 0: hidden. */
   sg_dtype dtype;           /**< As in the layer. Default: f32. */
   sg_dtype gradient_dtype;  /**< dtype, or f32 with f16 and bf16. Default: f32. */

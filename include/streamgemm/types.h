@@ -11,6 +11,11 @@
  *
  * Descriptor and option structs begin with their size, which the SG_..._INIT macro sets. They only grow at the end. Zero
  * in a field means its default.
+ *
+ * The comment of an operand in a descriptor begins with how it is accessed: [in] it is read, [out] written, [inout] both;
+ * `optional`: it may be NULL; `for dw`: it is needed only if dw is given. Its shape may follow, by fields of the
+ * descriptor, and for untyped memory its type (without one, that of the other operands), and by which field its rows are
+ * apart. out_h and out_w are the numbers of windows, gates is 4 of an LSTM and 3 of a GRU, wide is f64 for f64 and else f32.
  */
 #ifndef STREAMGEMM_TYPES_H
 #define STREAMGEMM_TYPES_H

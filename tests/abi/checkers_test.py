@@ -58,7 +58,7 @@ class Docs(unittest.TestCase):
         self.assertEqual([], docs(GOOD))
         kinds = [item.kind for item in public_api.parse(GOOD)]
         self.assertEqual(
-            ["struct", "field", "field", "enum", "enumerator", "enumerator", "type", "type", "macro", "function"], kinds
+            ["type", "struct", "field", "field", "macro", "enum", "enumerator", "enumerator", "type", "function"], kinds
         )
 
     def test_each_missing_comment_is_reported(self):

@@ -119,15 +119,13 @@ namespace StreamGemm {
     }
 
     unsafe void Run() {
-      int size = RawPINVOKE.sg_flat_completion_size(), tag = RawPINVOKE.sg_flat_completion_tag(),
-          status = RawPINVOKE.sg_flat_completion_status(), message = RawPINVOKE.sg_flat_completion_message();
-      var batch = (byte*)Marshal.AllocHGlobal(Capacity * size);
+      var batch = (sg_completion*)Marshal.AllocHGlobal(Capacity * sizeof(sg_completion));
       int count;
-      while (RawPINVOKE.sg_flat_next_batch(Queue, (long)batch, Capacity, -1, out count) == (int)Status.Ok) {
-        for (byte* one = batch; count > 0; --count, one += size) {
+      while (RawPINVOKE.sg_call_next_batch(Queue, (long)batch, Capacity, -1, out count) == (int)Status.Ok) {
+        for (sg_completion* one = batch; count > 0; --count, ++one) {
           Pending pending;
-          lock (gate) pending = table[*(long*)(one + tag)];
-          pending.End(*(int*)(one + status), (IntPtr)(one + message), exiting);
+          lock (gate) pending = table[one->tag];
+          pending.End((int)one->status, (IntPtr)one->message, exiting);
         }
       }
       Marshal.FreeHGlobal((IntPtr)batch);

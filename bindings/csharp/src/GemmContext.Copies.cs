@@ -2,6 +2,7 @@
 using System;
 using System.Threading;
 using System.Threading.Tasks;
+using StreamGemm.Internal;
 
 namespace StreamGemm {
   public sealed unsafe partial class GemmContext {
@@ -12,31 +13,14 @@ namespace StreamGemm {
     /// <param name="options">Order and priority; null: the defaults.</param>
     /// <param name="cancellationToken">Cancels the job.</param>
     public Task CopyAsync(in Matrix source, in Matrix destination, SubmitOptions options = null,
-                          CancellationToken cancellationToken = default(CancellationToken)) {
-      if (cancellationToken.IsCancellationRequested) return Task.FromCanceled(cancellationToken);
-      var pending = new Pending(completions, cancellationToken);
-      long job = 0;
-      int status;
-      try {
-        status = SubmitCopy(pending, source, destination, options ?? SubmitOptions.None, &job);
-      } catch (Exception error) {
-        return pending.Refused(error);
-      }
-      return pending.Submitted(status, job);
-    }
+                          CancellationToken cancellationToken = default(CancellationToken)) =>
+      Layer(options, cancellationToken, CopyCall(source, destination));
 
     /// <summary>Like <see cref="CopyAsync"/>; returns a handle of the job.</summary>
     public GemmJob SubmitCopy(in Matrix source, in Matrix destination, SubmitOptions options = null) {
-      var pending = new Pending(completions, CancellationToken.None);
-      long job = 0;
-      int status;
-      try {
-        status = SubmitCopy(pending, source, destination, options ?? SubmitOptions.None, &job);
-      } catch {
-        pending.Abandon();
-        throw;
-      }
-      return pending.Job(status, job);
+      GemmJob job = Pending.StartJob(completions, options, handle.Token, CopyCall(source, destination));
+      GC.KeepAlive(this);
+      return job;
     }
 
     /// <summary>Blocking form of <see cref="CopyAsync"/>: returns when the copy has completed.</summary>
@@ -44,12 +28,12 @@ namespace StreamGemm {
       using (GemmJob job = SubmitCopy(source, destination, options)) job.Wait();
     }
 
-    int SubmitCopy(Pending pending, in Matrix source, in Matrix destination, SubmitOptions options, long* job) {
+    static LayerCall CopyCall(Matrix source, Matrix destination) {
       CheckCopy(source, destination);
-      long from = pending.PinA(source), to = pending.PinC(destination);
-      int status = Native.Copy(handle.Token, source, from, destination, to, options, completions.Queue, pending.Tag, job);
-      GC.KeepAlive(this);
-      return status;
+      return (pins, submission) => {
+        sg_copy_desc d = Native.Copy(source, pins.Take(source), destination, pins.Take(destination));
+        return submission.Run(Call.Copy, &d);
+      };
     }
 
     internal static void CheckCopy(in Matrix source, in Matrix destination) {

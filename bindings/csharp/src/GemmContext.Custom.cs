@@ -39,9 +39,9 @@ namespace StreamGemm {
     internal static LayerCall CustomOperation(Action<CustomCall> function, Matrix[] reads, Matrix[] writes, Matrix[] updates,
                                               CustomOptions how) {
       if (function == null) throw new ArgumentNullException("function");
-      Matrix[][] given = { reads ?? new Matrix[0], writes ?? new Matrix[0], updates ?? new Matrix[0] };
+      Matrix[][] lists = { reads ?? new Matrix[0], writes ?? new Matrix[0], updates ?? new Matrix[0] };
       string[] names = { "reads", "writes", "updates" };
-      int count = given[0].Length + given[1].Length + given[2].Length;
+      int count = lists[0].Length + lists[1].Length + lists[2].Length;
       if (count < 1 || count > MaxOperands)
         throw new ArgumentException("there are " + count + " operands; a custom operation has from 1 to " + MaxOperands);
       var operands = new Matrix[count];
@@ -49,27 +49,29 @@ namespace StreamGemm {
       var accesses = new Access[count];
       int last = 0;
       for (int kind = 0; kind < 3; ++kind)
-        for (int i = 0; i < given[kind].Length; ++i, ++last) {
-          Matrix m = given[kind][i];
+        for (int i = 0; i < lists[kind].Length; ++i, ++last) {
+          Matrix m = lists[kind][i];
           string name = names[kind] + "[" + i + "]";
           if (m.Rows == 0 || m.Cols == 0) throw new ArgumentException(name + " is " + m + ", which is empty", name);
-          if (kind > 0) RequireWritable(m, name);
+          if (kind > 0) m.RequireWritable(name);
           operands[last] = m;
           sizes[last] = m.Span * Element.Size(m.DType);
           accesses[last] = kind == 0 ? Access.Read : kind == 1 ? Access.Write : Access.ReadWrite;
         }
-      return (pins, o) => {
-        var triples = stackalloc long[3 * MaxOperands];
-        for (int i = 0; i < count; ++i) {
-          triples[3 * i] = pins.Take(operands[i]);
-          triples[3 * i + 1] = sizes[i];
-          triples[3 * i + 2] = (long)accesses[i];
-        }
+      return (pins, submission) => {
+        var given = stackalloc sg_custom_operand[MaxOperands];
+        for (int i = 0; i < count; ++i)
+          given[i] = new sg_custom_operand { data = pins.Take(operands[i]), bytes = sizes[i], access = accesses[i] };
         var kept = new CustomFunction(function, sizes);
         pins.Keep(kept);
-        return RawPINVOKE.sg_flat_custom_async(o.Context, o.Graph, RawPINVOKE.sg_relay_function(), kept.Operation, (long)triples, count,
-          how.ComputeUnits, how.Seconds,
-          o.Stream, o.After, o.AfterCount, o.Priority, o.Flags, o.Queue, o.Tag, o.Plan, o.Deadline, o.Label, o.Job);
+        sg_custom_desc d = sg_custom_desc.Initial;
+        d.function = RawPINVOKE.sg_relay_function();
+        d.user = kept.Operation;
+        d.operands = (long)given;
+        d.operand_count = count;
+        d.compute_units = how.ComputeUnits;
+        d.seconds = how.Seconds;
+        return submission.Run(Call.Custom, &d);
       };
     }
   }

@@ -54,7 +54,8 @@ namespace StreamGemm {
       at.B = pending.PinB(b);
       at.C = pending.PinC(c);
       at.Bias = pending.PinBias(o.Bias);
-      int status = Native.Gemm(handle.Token, a, b, c, at, o, completions.Queue, pending.Tag, job);
+      sg_gemm_desc d = Native.Gemm(a, b, c, at, o);
+      int status = o.Run(Call.Gemm, handle.Token, &d, pending.Ordered(o, 0, job));
       GC.KeepAlive(this);
       return status;
     }
@@ -69,7 +70,8 @@ namespace StreamGemm {
         at.B = pinB.Take(b);
         at.C = pinC.Take(c);
         at.Bias = pinBias.Take(o.Bias);
-        Errors.Check(Native.GemmAndWait(handle.Token, a, b, c, at, o));
+        sg_gemm_desc d = Native.Gemm(a, b, c, at, o);
+        Errors.Check(o.Run(Call.GemmAndWait, handle.Token, &d, default(Submission)));
       } finally {
         pinA.Release();
         pinB.Release();
@@ -117,32 +119,21 @@ namespace StreamGemm {
     /// <param name="options">As in <see cref="GemmAsync"/>; its batch and strides are not used.</param>
     /// <param name="cancellationToken">Cancels the job.</param>
     public Task GemmBatchAsync(IReadOnlyList<Matrix> a, IReadOnlyList<Matrix> b, IReadOnlyList<Matrix> c, GemmOptions options = null,
-                               CancellationToken cancellationToken = default(CancellationToken)) {
-      if (cancellationToken.IsCancellationRequested) return Task.FromCanceled(cancellationToken);
-      var pending = new Pending(completions, cancellationToken);
-      long job = 0;
-      int status;
-      try {
-        status = SubmitBatch(pending, a, b, c, options, &job);
-      } catch (Exception error) {
-        return pending.Refused(error);
-      }
-      return pending.Submitted(status, job);
-    }
+                               CancellationToken cancellationToken = default(CancellationToken)) =>
+      Layer(options, cancellationToken, (pins, submission) => SubmitBatch(pins, submission, a, b, c, options ?? GemmOptions.Default));
 
-    int SubmitBatch(Pending pending, IReadOnlyList<Matrix> a, IReadOnlyList<Matrix> b, IReadOnlyList<Matrix> c, GemmOptions options,
-                    long* job) {
+    static int SubmitBatch(Pins pins, Submission submission, IReadOnlyList<Matrix> a, IReadOnlyList<Matrix> b, IReadOnlyList<Matrix> c,
+                           GemmOptions o) {
       int count = SameShape(c, "c", -1);
       SameShape(a, "a", count);
       SameShape(b, "b", count);
-      GemmOptions o = options ?? GemmOptions.Default;
       var addresses = new long[3 * count];
       for (int i = 0; i < count; ++i) {
         Check(a[i], b[i], c[i], GemmOptions.Default);
         if (i == 0) CheckBias(c[0], o, count);
-        addresses[i] = pending.More.Take(a[i]);
-        addresses[count + i] = pending.More.Take(b[i]);
-        addresses[2 * count + i] = pending.More.Take(c[i]);
+        addresses[i] = pins.Take(a[i]);
+        addresses[count + i] = pins.Take(b[i]);
+        addresses[2 * count + i] = pins.Take(c[i]);
       }
       fixed (long* first = addresses) {
         Native.Addresses at = default(Native.Addresses);
@@ -150,10 +141,9 @@ namespace StreamGemm {
         at.ArrayA = (long)first;
         at.ArrayB = (long)(first + count);
         at.ArrayC = (long)(first + 2 * count);
-        at.Bias = pending.PinBias(o.Bias);
-        int status = Native.Gemm(handle.Token, a[0], b[0], c[0], at, o, completions.Queue, pending.Tag, job);
-        GC.KeepAlive(this);
-        return status;
+        at.Bias = pins.Take(o.Bias);
+        sg_gemm_desc d = Native.Gemm(a[0], b[0], c[0], at, o);
+        return submission.Run(Call.Gemm, &d);
       }
     }
 
@@ -162,41 +152,28 @@ namespace StreamGemm {
     /// <param name="options">Order and priority; null: the defaults.</param>
     /// <param name="cancellationToken">Cancels the job.</param>
     public Task GemmGroupAsync(IReadOnlyList<GemmItem> items, SubmitOptions options = null,
-                               CancellationToken cancellationToken = default(CancellationToken)) {
-      if (cancellationToken.IsCancellationRequested) return Task.FromCanceled(cancellationToken);
-      var pending = new Pending(completions, cancellationToken);
-      long job = 0;
-      int status;
-      try {
-        status = SubmitGroup(pending, items, options ?? SubmitOptions.None, &job);
-      } catch (Exception error) {
-        return pending.Refused(error);
-      }
-      return pending.Submitted(status, job);
-    }
+                               CancellationToken cancellationToken = default(CancellationToken)) =>
+      Layer(options, cancellationToken, (pins, submission) => SubmitGroup(pins, submission, items));
 
-    int SubmitGroup(Pending pending, IReadOnlyList<GemmItem> items, SubmitOptions options, long* job) {
+    static int SubmitGroup(Pins pins, Submission submission, IReadOnlyList<GemmItem> items) {
       if (items == null) throw new ArgumentNullException("items");
       if (items.Count == 0) throw new ArgumentException("items is empty", "items");
-      int count = items.Count;
-      long group = RawPINVOKE.sg_flat_group_alloc(count);
-      if (group == 0) throw new OutOfMemoryException("no memory for a group of " + count + " GEMMs");
-      try {
-        for (int i = 0; i < count; ++i) {
-          GemmItem item = items[i];
-          GemmOptions o = Check(item.A, item.B, item.C, item.Options);
-          Native.Addresses at = default(Native.Addresses);
-          at.A = pending.More.Take(item.A);
-          at.B = pending.More.Take(item.B);
-          at.C = pending.More.Take(item.C);
-          at.Bias = pending.More.Take(o.Bias);
-          Native.SetItem(group, i, item.A, item.B, item.C, at, o);
-        }
-        int status = Native.Group(handle.Token, group, count, options, completions.Queue, pending.Tag, job);
-        GC.KeepAlive(this);
-        return status;
-      } finally {
-        RawPINVOKE.sg_flat_group_free(group);
+      var descs = new sg_gemm_desc[items.Count];
+      for (int i = 0; i < descs.Length; ++i) {
+        GemmItem item = items[i];
+        GemmOptions o = Check(item.A, item.B, item.C, item.Options);
+        Native.Addresses at = default(Native.Addresses);
+        at.A = pins.Take(item.A);
+        at.B = pins.Take(item.B);
+        at.C = pins.Take(item.C);
+        at.Bias = pins.Take(o.Bias);
+        descs[i] = Native.Gemm(item.A, item.B, item.C, at, o);
+      }
+      fixed (sg_gemm_desc* first = descs) {
+        long* group = stackalloc long[2];
+        group[0] = (long)first;
+        group[1] = descs.Length;
+        return submission.Run(Call.GemmGrouped, group);
       }
     }
 

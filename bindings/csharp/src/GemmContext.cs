@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 using System;
+using System.Threading;
+using System.Threading.Tasks;
 using StreamGemm.Internal;
 
 namespace StreamGemm {
@@ -8,7 +10,7 @@ namespace StreamGemm {
   /// in flight is allowed: the jobs and their tasks complete; the context's streams, buffers and plans live on
   /// until they are disposed themselves.
   /// </summary>
-  public sealed partial class GemmContext : IDisposable {
+  public sealed unsafe partial class GemmContext : IDisposable {
     readonly Handle handle;
     readonly Completions completions;
 
@@ -152,6 +154,36 @@ namespace StreamGemm {
     /// <summary>Pins an array for the device as well as for the garbage collector, until the result is disposed. Jobs on the
     /// result's Memory copy at full speed.</summary>
     public PinnedMemory<T> Register<T>(T[] array) where T : struct => PinnedMemory<T>.Register(handle.Token, array, this);
+
+    /// <summary>Memory for what the gradients of a recurrent layer need: <see cref="RecurrentOptions.Reserve"/>.</summary>
+    /// <param name="y">The layer's result.</param>
+    /// <returns>A matrix in device memory of its own.</returns>
+    public Matrix AllocateReserve(in Sequence y) {
+      DType type = Shapes.Wide(y.DType);
+      long width = 5 * y.Values;
+      return AllocateDevice(Math.Max(1, y.Memory.Rows * width * Element.Size(type))).Matrix(y.Memory.Rows, width, type);
+    }
+
+    // Pins and submits in `call`; the task completes with the job.
+    Task Layer(SubmitOptions options, CancellationToken cancellationToken, LayerCall call) {
+      Task task = Pending.Start(completions, cancellationToken, options, handle.Token, call);
+      GC.KeepAlive(this);
+      return task;
+    }
+
+    // Pins and submits in `call`, and waits for the job.
+    void LayerAndWait(SubmitOptions options, LayerCall call) {
+      var pins = new Pins();
+      long job = 0;
+      try {
+        Errors.Check(call(pins, new Submission { Options = options, On = handle.Token, Flags = (uint)SubmitFlags.WillWait, Job = &job }));
+        Errors.Check(RawPINVOKE.sg_job_wait(job, -1));
+      } finally {
+        if (job != 0) RawPINVOKE.sg_job_release(job);
+        pins.Release();
+      }
+      GC.KeepAlive(this);
+    }
 
     /// <summary>Releases the context. Allowed at any time, any number of times.</summary>
     public void Dispose() => handle.Dispose();

@@ -45,7 +45,8 @@ namespace StreamGemm {
       GemmOptions o = GemmContext.Check(a, b, c, options);
       lock (children) {
         var child = new Recorded(a, b, c, o.Bias);
-        return Keep(child, Native.RecordGemm(context.Token, handle.Token, a, b, c, child.At, o));
+        sg_gemm_desc d = Native.Gemm(a, b, c, child.At, o);
+        return Keep(child, o.Run(Call.Gemm, context.Token, &d, new Submission { Graph = handle.Token }));
       }
     }
 
@@ -56,8 +57,8 @@ namespace StreamGemm {
       GemmContext.CheckCopy(source, destination);
       lock (children) {
         var child = new Recorded(source, destination);
-        int status = Native.RecordCopy(context.Token, handle.Token, source, child.At.A, destination, child.At.C, options ?? SubmitOptions.None);
-        return Keep(child, status);
+        sg_copy_desc d = Native.Copy(source, child.At.A, destination, child.At.C);
+        return Keep(child, (options ?? SubmitOptions.None).Run(Call.Copy, context.Token, &d, new Submission { Graph = handle.Token }));
       }
     }
 
@@ -68,7 +69,8 @@ namespace StreamGemm {
       lock (children) {
         CheckIndex(index);
         var child = new Recorded(a, b, c, o.Bias);
-        Exchange(index, child, Native.SetGemm(handle.Token, index, a, b, c, child.At, o));
+        sg_gemm_desc d = Native.Gemm(a, b, c, child.At, o);
+        Exchange(index, child, RawPINVOKE.sg_call_graph_set_gemm(handle.Token, index, (long)&d));
       }
     }
 
@@ -89,39 +91,38 @@ namespace StreamGemm {
     /// <summary>Runs the graph, as <see cref="GemmContext.GemmAsync(in Matrix, in Matrix, in Matrix, GemmOptions, CancellationToken)"/>
     /// runs a GEMM. The first run, and the first after a change, takes longer.</summary>
     public Task RunAsync(SubmitOptions options = null, CancellationToken cancellationToken = default(CancellationToken)) {
-      if (cancellationToken.IsCancellationRequested) return Task.FromCanceled(cancellationToken);
-      var pending = new Pending(completions, cancellationToken);
-      long job = 0;
-      int status;
-      try {
-        status = Submit(pending, options, &job);
-      } catch (Exception error) {
-        return pending.Refused(error);
-      }
-      return pending.Submitted(status, job);
+      lock (children) return Pending.Start(completions, cancellationToken, options, handle.Token, Run);
     }
 
     /// <summary>Like <see cref="RunAsync"/>; returns a handle of the job.</summary>
     public GemmJob Submit(SubmitOptions options = null) {
-      var pending = new Pending(completions, CancellationToken.None);
-      long job = 0;
-      int status;
-      try {
-        status = Submit(pending, options, &job);
-      } catch {
-        pending.Abandon();
-        throw;
-      }
-      return pending.Job(status, job);
+      lock (children) return Pending.StartJob(completions, options, handle.Token, Run);
     }
 
-    int Submit(Pending pending, SubmitOptions options, long* job) {
+    int Run(Pins pins, Submission submission) {
+      pins.Hold(children.ToArray());
+      int status = submission.Run(Call.GraphRun, null);
+      GC.KeepAlive(this);
+      return status;
+    }
+
+    /// <summary>Records <see cref="GemmContext.Custom"/> instead of running it: the function is called in each run.</summary>
+    /// <returns>Its index.</returns>
+    public int RecordCustom(Action<CustomCall> function, Matrix[] reads = null, Matrix[] writes = null, Matrix[] updates = null,
+                            CustomOptions options = null) =>
+      RecordLayer(options, GemmContext.CustomOperation(function, reads, writes, updates, options ?? new CustomOptions()));
+
+    int RecordLayer(SubmitOptions options, LayerCall call) {
       lock (children) {
-        long token = handle.Token;
-        pending.Hold(children.ToArray());
-        int status = Native.RunGraph(token, options ?? SubmitOptions.None, completions.Queue, pending.Tag, job);
-        GC.KeepAlive(this);
-        return status;
+        var pins = new Pins();
+        int status;
+        try {
+          status = call(pins, new Submission { Options = options, On = context.Token, Graph = handle.Token });
+        } catch {
+          pins.Release();
+          throw;
+        }
+        return Keep(new Recorded(pins), status);
       }
     }
 

@@ -42,18 +42,23 @@ namespace StreamGemm {
       lock (this.weights) {
         var kept = new List<Recorded>();
         try {
-          var pairs = new long[2 * weights.Length + 1];
+          var given = new sg_weight[weights.Length];
           for (int i = 0; i < weights.Length; ++i) {
             var each = new Recorded(weights[i], weights[i]);
             kept.Add(each);
-            pairs[2 * i] = each.At.A;
-            pairs[2 * i + 1] = BytesOf(weights[i]);
+            given[i] = new sg_weight { data = each.At.A, bytes = BytesOf(weights[i]) };
           }
           var stage = new sg_stage();
           using (var text = new Text(name, "name")) {
-            fixed (long* first = pairs) {
-              Raw.sg_flat_pipeline_add_stage(handle.Token, text.Address.ToInt64(), output, workspace,
-                                             weights.Length == 0 ? 0 : (long)first, weights.Length, (int)place, stage);
+            fixed (sg_weight* first = given) {
+              sg_stage_desc d = sg_stage_desc.Initial;
+              d.name = text.Address.ToInt64();
+              d.output_bytes = output;
+              d.workspace_bytes = workspace;
+              d.weights = (long)first;
+              d.weight_count = weights.Length;
+              d.place = place;
+              Raw.sg_call_add_stage(handle.Token, (long)&d, stage);
             }
           }
           this.weights.AddRange(kept);  // the library has them now
@@ -110,34 +115,14 @@ namespace StreamGemm {
     /// <param name="options">Order and priority; null: the defaults.</param>
     /// <param name="cancellationToken">Cancels the batch.</param>
     public Task PushAsync(in Matrix input, in Matrix output, SubmitOptions options = null,
-                          CancellationToken cancellationToken = default(CancellationToken)) {
-      if (cancellationToken.IsCancellationRequested) return Task.FromCanceled(cancellationToken);
-      var pending = new Pending(completions, cancellationToken);
-      long job = 0;
-      int status;
-      try {
-        status = Submit(pending, input, output, options, &job);
-      } catch (Exception error) {
-        return pending.Refused(error);
-      }
-      return pending.Submitted(status, job);
-    }
+                          CancellationToken cancellationToken = default(CancellationToken)) =>
+      Pending.Start(completions, cancellationToken, options, handle.Token, PushCall(input, output));
 
     /// <summary>Like <see cref="PushAsync"/>; returns a handle of the job.</summary>
-    public GemmJob Push(in Matrix input, in Matrix output, SubmitOptions options = null) {
-      var pending = new Pending(completions, CancellationToken.None);
-      long job = 0;
-      int status;
-      try {
-        status = Submit(pending, input, output, options, &job);
-      } catch {
-        pending.Abandon();
-        throw;
-      }
-      return pending.Job(status, job);
-    }
+    public GemmJob Push(in Matrix input, in Matrix output, SubmitOptions options = null) =>
+      Pending.StartJob(completions, options, handle.Token, PushCall(input, output));
 
-    int Submit(Pending pending, in Matrix input, in Matrix output, SubmitOptions options, long* job) {
+    LayerCall PushCall(Matrix input, Matrix output) => (pins, submission) => {
       Recorded[] held;
       lock (weights) {
         Check("input", input, inputBytes);
@@ -147,12 +132,15 @@ namespace StreamGemm {
       }
       var ends = new Recorded(input, output);
       held[held.Length - 1] = ends;
-      pending.Hold(held);
+      pins.Hold(held);
       ends.Release();  // the batch holds it
-      int status = Native.Push(handle.Token, ends.At.A, ends.At.C, options ?? SubmitOptions.None, completions.Queue, pending.Tag, job);
+      long* addresses = stackalloc long[2];
+      addresses[0] = ends.At.A;
+      addresses[1] = ends.At.C;
+      int status = submission.Run(Call.PipelinePush, addresses);
       GC.KeepAlive(this);
       return status;
-    }
+    };
 
     static void Check(string name, in Matrix given, long bytes) {
       bool byRows = given.Layout == Layout.RowMajor;

@@ -42,42 +42,29 @@ namespace StreamGemm {
     /// <summary>Runs the plan on matrices of the planned shapes, like <see cref="GemmContext.GemmAsync"/>.</summary>
     public Task RunAsync(in Matrix a, in Matrix b, in Matrix c, GemmOptions options = null,
                          CancellationToken cancellationToken = default(CancellationToken)) {
-      if (cancellationToken.IsCancellationRequested) return Task.FromCanceled(cancellationToken);
-      var pending = new Pending(completions, cancellationToken);
-      long job = 0;
-      int status;
-      try {
-        status = Submit(pending, a, b, c, options, &job);
-      } catch (Exception error) {
-        return pending.Refused(error);
-      }
-      return pending.Submitted(status, job);
+      Task task = Pending.Start(completions, cancellationToken, options, handle.Token, RunCall(a, b, c, options));
+      GC.KeepAlive(this);
+      return task;
     }
 
     /// <summary>Like <see cref="RunAsync"/>; returns a handle of the job.</summary>
     public GemmJob Submit(in Matrix a, in Matrix b, in Matrix c, GemmOptions options = null) {
-      var pending = new Pending(completions, CancellationToken.None);
-      long job = 0;
-      int status;
-      try {
-        status = Submit(pending, a, b, c, options, &job);
-      } catch {
-        pending.Abandon();
-        throw;
-      }
-      return pending.Job(status, job);
+      GemmJob job = Pending.StartJob(completions, options, handle.Token, RunCall(a, b, c, options));
+      GC.KeepAlive(this);
+      return job;
     }
 
-    int Submit(Pending pending, in Matrix a, in Matrix b, in Matrix c, GemmOptions options, long* job) {
+    static LayerCall RunCall(Matrix a, Matrix b, Matrix c, GemmOptions options) {
       GemmOptions o = GemmContext.Check(a, b, c, options);
-      Native.Addresses at = default(Native.Addresses);
-      at.A = pending.PinA(a);
-      at.B = pending.PinB(b);
-      at.C = pending.PinC(c);
-      at.Bias = pending.PinBias(o.Bias);
-      int status = Native.RunPlan(handle.Token, a, b, c, at, o, completions.Queue, pending.Tag, job);
-      GC.KeepAlive(this);
-      return status;
+      return (pins, submission) => {
+        Native.Addresses at = default(Native.Addresses);
+        at.A = pins.Take(a);
+        at.B = pins.Take(b);
+        at.C = pins.Take(c);
+        at.Bias = pins.Take(o.Bias);
+        sg_gemm_desc d = Native.Gemm(a, b, c, at, o);
+        return submission.Run(Call.PlanRun, &d);
+      };
     }
 
     /// <summary>Releases the plan. Its runs in flight continue.</summary>
@@ -97,7 +84,10 @@ namespace StreamGemm {
         at.C = pinC.Take(c);
         at.Bias = pinBias.Take(o.Bias);
         long plan;
-        Errors.Check(Native.MakePlan(handle.Token, a, b, c, at, o, out plan));
+        sg_gemm_desc d = Native.Gemm(a, b, c, at, o);
+        long chosen = o.Plan == null ? 0 : (long)sg_plan_options.getCPtr(o.Plan.native).Handle;
+        Errors.Check(RawPINVOKE.sg_call_plan_create(handle.Token, (long)&d, chosen, out plan));
+        GC.KeepAlive(o);
         GC.KeepAlive(this);
         return new GemmPlan(completions, plan);
       } finally {

@@ -97,11 +97,17 @@ namespace StreamGemm {
     internal static string Describe(DType dtype, long batch, long heads, long tokens, long width) =>
       batch + " x " + heads + " heads x " + tokens + " tokens x " + width + " " + dtype;
 
-    /// <summary>Pins the memory.</summary>
-    /// <returns>The address of the first element; 0 of default(Heads).</returns>
-    internal long PinIn(Pins pins) {
+    internal Internal.sg_heads In(Pins pins) {
       long address = pins.Take(Memory);
-      return address == 0 ? 0 : address + First * Element.Size(DType);
+      return new Internal.sg_heads { data = address == 0 ? 0 : address + First * Element.Size(DType), batch_stride = BatchStride,
+                                     head_stride = HeadStride, token_stride = TokenStride };
+    }
+
+    internal void RequireWritable(string name) => Memory.RequireWritable(name);
+
+    internal void Require(string name, DType dtype, long batch, long heads, long tokens, long width) {
+      if (DType != dtype || Batch != batch || Count != heads || Tokens != tokens || Width != width)
+        throw new ArgumentException(name + " is " + this + "; it must be " + Describe(dtype, batch, heads, tokens, width), name);
     }
 
     static void RequireRowMajor(in Matrix memory) {

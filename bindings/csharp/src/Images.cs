@@ -73,9 +73,13 @@ namespace StreamGemm {
     public override string ToString() => Describe(DType, Layout, Count, Channels, Height, Width) +
       (UsedChannels == 0 ? "" : ", channels " + FirstChannel + " to " + (FirstChannel + UsedChannels - 1));
 
-    /// <summary>Throws unless these images, which have all channels, are of this form.</summary>
-    internal void Require(string name, DType dtype, ImageLayout layout, long count, long channels, long height, long width) {
-      if (DType != dtype || Layout != layout || Count != count || Channels != channels || Height != height || Width != width || UsedChannels != 0)
+    internal Internal.sg_images In(Pins pins) => new Internal.sg_images { data = pins.Take(Memory), stride = Memory.Ld };
+
+    internal void RequireWritable(string name) => Memory.RequireWritable(name);
+
+    /// <summary>Throws unless these images are of this form and have all channels, or are a part, which may have some.</summary>
+    internal void Require(string name, DType dtype, ImageLayout layout, long count, long channels, long height, long width, bool part = false) {
+      if (DType != dtype || Layout != layout || Count != count || Channels != channels || Height != height || Width != width || (UsedChannels != 0 && !part))
         throw new ArgumentException(name + " is " + this + "; it must be " + Describe(dtype, layout, count, channels, height, width), name);
     }
 

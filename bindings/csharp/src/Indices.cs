@@ -12,11 +12,15 @@ namespace StreamGemm {
     public long Count => Memory.Rows * Memory.Cols / (Type == IndexType.I64 ? 2 : 1);
 
     Indices(in Matrix memory, IndexType type) {
-      GemmContext.RequireContiguous(memory, memory.Rows, memory.Cols, DType.I32, "memory");
+      Shapes.RequireContiguous(memory, memory.Rows, memory.Cols, DType.I32, "memory");
       if (type == IndexType.I64 && memory.Rows * memory.Cols % 2 != 0)
         throw new ArgumentException("memory is " + memory + "; an index of 64 bits has two elements", "memory");
       Memory = memory;
       Type = type;
+    }
+
+    internal void Require(string name, long count, string of) {
+      if (Count != count) throw new ArgumentException(Count + " indices are given; " + of + " is " + count, name);
     }
 
     /// <summary>Numbers in memory of any kind.</summary>

@@ -160,6 +160,15 @@ namespace StreamGemm {
     /// <inheritdoc/>
     public override string ToString() => Rows + " x " + Cols + " " + DType + ", ld " + Ld + ", " + Layout;
 
+    internal Internal.sg_matrix In(Pins pins) => At(pins.Take(this));
+
+    internal Internal.sg_matrix At(long address) =>
+      new Internal.sg_matrix { data = address, rows = Rows, cols = Cols, ld = Ld, dtype = DType, layout = Layout };
+
+    internal void RequireWritable(string name) {
+      if (ReadOnly) throw new ArgumentException(name + " is read-only memory", name);
+    }
+
     /// <summary>Elements of a row of a row-major matrix, of a column of another.</summary>
     internal long Inner => Layout == Layout.RowMajor ? Cols : Rows;
 

@@ -4,15 +4,12 @@ using System.Text.RegularExpressions;
 
 namespace StreamGemm {
   /// <summary>Translates argument names in the library's messages from C to C#.</summary>
-  internal static class Names {
+  internal static partial class Names {
     // A struct, perhaps one of an array, and the path to a field: descs[2]->b.rows, submit->plan->parts.
     static readonly Regex field =
       new Regex(@"\b(?:descs\[(\d+)\]|(desc|submit|options))((?:->[a-z_0-9]+(?:\[\d+\])?)+)(?:\.([a-z_]+))?", RegexOptions.CultureInvariant);
     static readonly Regex word = new Regex(@"\b(?:descs|desc|dst_pitch|src_pitch|dst|src|op_w)\b", RegexOptions.CultureInvariant);
-    // Fields that are parameters; the others are properties of the options.
-    static readonly Regex parameter = new Regex(
-      @"^(([abcxywqkvo]|gamma|beta|scales)(\[\d+\])?|zero_points|block_size|d[xywqkv]|d_o|dbias|matrix|windows|table|indices|w_[ih]h|operands\[\d+\])$", RegexOptions.CultureInvariant);
-    static readonly Regex gradient = new Regex("^d(hn|cn|h0|c0|w_[ih]h|bias_[ih]h)$", RegexOptions.CultureInvariant);
+    static readonly Regex operand = new Regex(@"^[abc]\[\d+\]$|^operands\[\d+\]$", RegexOptions.CultureInvariant);
     // Fields of an sg_plan_options, which is SubmitOptions.Plan wherever a call takes one.
     static readonly Regex plan = new Regex("^(Split|Parts|Streams|Tile[MNK]|Place[ABC])$", RegexOptions.CultureInvariant);
 
@@ -27,11 +24,11 @@ namespace StreamGemm {
       string item = grouped ? "items[" + found.Groups[1].Value + "]." : "";
       bool gemm = grouped || found.Groups[2].Value == "desc";
       string name;
-      if (gemm && parameter.IsMatch(path)) {
+      if (gemm && (Parameters.Contains(path) || operand.IsMatch(path))) {
         name = grouped ? item + Pascal(path) : char.ToLowerInvariant(path[0]) + Pascal(path).Substring(1);
       } else {
         name = Pascal(path == "bias_shape" ? "bias" : path == "flags" && gemm ? "gather_flags" : path);
-        name = (grouped ? item + "Options." : gradient.IsMatch(path) ? "gradients." : plan.IsMatch(name) ? "options.Plan." : "options.") + name;
+        name = (grouped ? item + "Options." : Gradients.Contains(path) ? "gradients." : plan.IsMatch(name) ? "options.Plan." : "options.") + name;
       }
       string component = found.Groups[4].Value;
       if (component == "" || component == "data") return name;

@@ -3,67 +3,30 @@ using System;
 using System.Collections.Generic;
 using System.Numerics;
 using System.Text;
-using StreamGemm.Internal;
 
 namespace StreamGemm {
   /// <summary>Order and priority of a submission. Read during the call only, so one object can be reused for many calls.</summary>
-  public class SubmitOptions {
+  public partial class SubmitOptions {
     internal static readonly SubmitOptions None = new SubmitOptions();
 
-    /// <summary>Run after earlier submissions to this stream; null: no stream.</summary>
-    public GemmStream Stream { get; set; }
-
-    /// <summary>Run after these jobs too; null: after none.</summary>
-    public IReadOnlyList<GemmJob> After { get; set; }
-
-    /// <summary>-1 low, 0 normal (or the stream's), 1 high: runs before queued jobs of lower priority.</summary>
-    public int Priority { get; set; }
-
-    /// <summary>Flags of the submission.</summary>
-    public SubmitFlags Flags { get; set; }
-
-    /// <summary>Restricts the planner's choice; null: no restriction.</summary>
-    public PlanOptions Plan { get; set; }
-
-    /// <summary>Time limit from the submission: a job that has not started by then is dropped, a running job is stopped; it
-    /// then fails with <see cref="DeadlineExceededException"/>. Null: no limit. Recorded submissions have none.</summary>
-    public TimeSpan? Deadline { get; set; }
-
-    /// <summary>A name for the job: in the message of its failure, and in the library's log. At most 63 bytes of UTF-8
-    /// are kept, cut between characters. Null or "": none.</summary>
-    public string Label {
-      get => label;
-      set {
-        if (value != null && value.IndexOf('\0') >= 0)
-          throw new ArgumentException("Label holds a NUL: \"" + value.Replace("\0", "\\0") + "\"", "value");
-        LabelText = string.IsNullOrEmpty(value) ? null : Encoding.UTF8.GetBytes(value + "\0");
-        label = value;
-      }
+    static long Nanoseconds(TimeSpan? limit, string name) {
+      if (limit == null) return 0;
+      if (limit.Value <= TimeSpan.Zero) throw new ArgumentException(name + " is " + limit + ", which is not positive", "options");
+      return limit.Value.Ticks > long.MaxValue / 100 ? 0 : limit.Value.Ticks * 100;
     }
 
-    string label;
-
-    /// <summary>The label as UTF-8 with its NUL; null: none.</summary>
-    internal byte[] LabelText { get; private set; }
-
-    internal long DeadlineNanoseconds {
-      get {
-        if (Deadline == null) return 0;
-        if (Deadline.Value <= TimeSpan.Zero) throw new ArgumentException("Deadline is " + Deadline + ", which is not positive", "options");
-        return Deadline.Value.Ticks > long.MaxValue / 100 ? 0 : Deadline.Value.Ticks * 100;
-      }
+    static byte[] Utf8(string value, string name) {
+      if (value != null && value.IndexOf('\0') >= 0)
+        throw new ArgumentException(name + " holds a NUL: \"" + value.Replace("\0", "\\0") + "\"", "value");
+      return string.IsNullOrEmpty(value) ? null : Encoding.UTF8.GetBytes(value + "\0");
     }
 
-    internal long StreamToken => Stream == null ? 0 : Stream.Handle.Token;
-
-    internal long PlanAddress => Plan == null ? 0 : (long)sg_plan_options.getCPtr(Plan.native).Handle;
-
-    internal long[] AfterTokens() {
-      if (After == null || After.Count == 0) return null;
-      var tokens = new long[After.Count];
+    static long[] Tokens(IReadOnlyList<GemmJob> jobs, string name) {
+      if (jobs == null || jobs.Count == 0) return null;
+      var tokens = new long[jobs.Count];
       for (int i = 0; i < tokens.Length; ++i) {
-        if (After[i] == null) throw new ArgumentException("After[" + i + "] is null", "options");
-        tokens[i] = After[i].Handle.Token;
+        if (jobs[i] == null) throw new ArgumentException(name + "[" + i + "] is null", "options");
+        tokens[i] = jobs[i].Handle.Token;
       }
       return tokens;
     }

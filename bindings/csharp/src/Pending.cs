@@ -19,7 +19,6 @@ namespace StreamGemm {
     string lateText;
     Pin a, b, c, bias;
     Pins more;
-    Recorded[] shared;
     CancellationTokenRegistration registration;
 
     internal Pending(Completions completions, CancellationToken token) : base(TaskCreationOptions.RunContinuationsAsynchronously) {
@@ -36,11 +35,36 @@ namespace StreamGemm {
     /// <summary>Pins of matrices beyond those of one GEMM.</summary>
     internal Pins More => more ?? (more = new Pins());
 
-    /// <summary>Holds the operands of a graph's children.</summary>
-    internal void Hold(Recorded[] children) {
-      foreach (Recorded child in children) child.Hold();
-      shared = children;
+    /// <summary>Pins in `call`, submits, and returns the task.</summary>
+    internal static unsafe Task Start(Completions completions, CancellationToken token, SubmitOptions options, long on, LayerCall call) {
+      if (token.IsCancellationRequested) return System.Threading.Tasks.Task.FromCanceled(token);
+      var pending = new Pending(completions, token);
+      long job = 0;
+      int status;
+      try {
+        status = call(pending.More, pending.Ordered(options, on, &job));
+      } catch (Exception error) {
+        return pending.Refused(error);
+      }
+      return pending.Submitted(status, job);
     }
+
+    /// <summary>The same with a handle of the job.</summary>
+    internal static unsafe GemmJob StartJob(Completions completions, SubmitOptions options, long on, LayerCall call) {
+      var pending = new Pending(completions, CancellationToken.None);
+      long job = 0;
+      int status;
+      try {
+        status = call(pending.More, pending.Ordered(options, on, &job));
+      } catch {
+        pending.Abandon();
+        throw;
+      }
+      return pending.Job(status, job);
+    }
+
+    internal unsafe Submission Ordered(SubmitOptions options, long on, long* job) =>
+      new Submission { Options = options, On = on, Queue = completions.Queue, Tag = Tag, Job = job };
 
     /// <summary>Takes the outcome of a submission that returns a task: a failure completes the task.</summary>
     /// <param name="status">The submitting call's status.</param>
@@ -148,9 +172,7 @@ namespace StreamGemm {
       c.Release();
       bias.Release();
       more?.Release();
-      for (int i = 0; shared != null && i < shared.Length; ++i) shared[i].Release();
       more = null;  // this may live longer, as a task or on the completion thread's stack
-      shared = null;
     }
 
     // The job may complete before its handle is known here.

@@ -40,6 +40,7 @@ namespace StreamGemm {
     Pin[] all = new Pin[8];
     int count;
     CustomFunction function;
+    Recorded[] shared;
 
     /// <summary>Pins the memory of a matrix.</summary>
     /// <returns>The address of its first element; 0 for one that is left out.</returns>
@@ -52,8 +53,15 @@ namespace StreamGemm {
       function = kept;
     }
 
+    /// <summary>Holds the operands of a graph's children.</summary>
+    internal void Hold(Recorded[] children) {
+      foreach (Recorded child in children) child.Hold();
+      shared = children;
+    }
+
     internal void Release() {
       function?.Release();
+      for (int i = 0; shared != null && i < shared.Length; ++i) shared[i].Release();
       for (int i = 0; i < count; ++i) all[i].Release();
     }
   }

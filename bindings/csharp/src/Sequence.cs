@@ -38,12 +38,19 @@ namespace StreamGemm {
     public static Sequence ByBatch(in Matrix memory, long batch = 1) => new Sequence(memory, batch, false);
 
     /// <inheritdoc/>
-    public override string ToString() => Steps + " steps of " + Batch + " sequences of " + Values + " values " + DType;
+    public override string ToString() => Describe(DType, Steps, Batch, Values);
 
-    /// <summary>Throws unless these are as many steps of as many sequences as those of another, of its type.</summary>
-    internal void RequireLike(string name, in Sequence other, string nameOther, long values) {
-      if (DType != other.DType || Steps != other.Steps || Batch != other.Batch || Values != values)
-        throw new ArgumentException(name + " is " + this + "; with " + nameOther + ", which is " + other + ", a step has " + values + " values", name);
+    static string Describe(DType dtype, long steps, long batch, long values) =>
+      steps + " steps of " + batch + " sequences of " + values + " values " + dtype;
+
+    internal Internal.sg_sequence In(Pins pins) =>
+      new Internal.sg_sequence { data = pins.Take(Memory), step_stride = StepStride, batch_stride = BatchStride };
+
+    internal void RequireWritable(string name) => Memory.RequireWritable(name);
+
+    internal void Require(string name, DType dtype, long steps, long batch, long values) {
+      if (DType != dtype || Steps != steps || Batch != batch || Values != values)
+        throw new ArgumentException(name + " is " + this + "; it must be " + Describe(dtype, steps, batch, values), name);
     }
   }
 }

@@ -60,6 +60,11 @@ namespace StreamGemm {
       return size == 0 || room < 0 ? 0 : room / stride + 1;
     }
 
+    internal Internal.sg_windows Native => new Internal.sg_windows {
+      kernel_h = KernelH, kernel_w = KernelW, stride_h = StrideH, stride_w = StrideW, dilation_h = DilationH, dilation_w = DilationW,
+      pad_top = PadTop, pad_left = PadLeft, pad_bottom = PadBottom, pad_right = PadRight
+    };
+
     /// <summary>The windows, if all their numbers are in range.</summary>
     internal static Windows Checked(Windows windows) {
       if (windows == null) throw new ArgumentNullException("windows");

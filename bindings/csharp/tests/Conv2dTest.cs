@@ -137,7 +137,7 @@ static class Conv2dTest {
     OnDevice.Refused("y is 2 Nchw images of 6 channels of 3 x 5 F64; it must be 2 Nchw images of 6 channels of 5 x 6",
                      () => { context.Conv2dAsync(from, filters, to, new Windows(1, 1), two); });
     OnDevice.Refused("w is 6 x 12", () => context.Conv2d(from, filters, to, Shape()));
-    OnDevice.Refused("options.Groups is 4; x has 4 and y 6", () => context.Conv2d(from, filters, to, Shape(), new Conv2dOptions { Groups = 4 }));
+    OnDevice.Refused("options.Groups is 4, which does not divide the 6 of y", () => context.Conv2d(from, filters, to, Shape(), new Conv2dOptions { Groups = 4 }));
     OnDevice.Refused("channels 1 to 2", () => context.Conv2d(from.Slice(1, 2), filters, to, Shape(), two));
     OnDevice.Refused("w is missing; dx needs it", () => context.Conv2dBackward(to, Shape(), dx: from));
     OnDevice.Refused("dbias is 1 x 5", () => context.Conv2dBackward(to, Shape(), dbias: OnDevice.Poisoned(1, 5)));

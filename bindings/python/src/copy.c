@@ -52,7 +52,7 @@ sg_status run_copy(const call *in, const copy *c, const sg_submit *submit, sg_jo
                           c->in.width, c->in.height, submit, out);
 }
 
-/* submit_copy(type, target, dst, src, stream, after, priority, untracked, timeout, label): a Job whose result is dst.
+/* submit_copy(type, target, dst, src, order): a Job whose result is dst.
  */
 PyObject *submit_copy(PyObject *self, PyObject *args) {
   PyTypeObject *type;
@@ -62,9 +62,7 @@ PyObject *submit_copy(PyObject *self, PyObject *args) {
   copy c;
   sg_submit submit;
   (void)self;
-  if (!PyArg_ParseTuple(args, "OOOOOOOOOO", &type, &to, &dst, &src, &og.stream, &og.after, &og.priority, &og.untracked,
-                        &og.timeout, &og.label))
-    return NULL;
+  if (!PyArg_ParseTuple(args, "OOOOO&", &type, &to, &dst, &src, order_of, &og)) return NULL;
   if (target_of(to, &in.to) && call_begin(&in, type) && fill_copy(&in, &c, dst, src) && fill_order(&in, &og, &submit) &&
       ready_to_post()) {
     sg_job *handle = NULL;

@@ -134,9 +134,8 @@ static sg_status run_custom(sg_context *on, const void *desc, const sg_submit *s
   return sg_custom_async(on, desc, submit, out);
 }
 
-/* submit_custom(type or graph, target, bind, ((array, access, name), ...), seconds, compute_units, stream, after,
- * priority, untracked, timeout, label): a Job whose result is what is written. bind(forms) makes the callable that is
- * called with the native stream and the addresses. */
+/* submit_custom(type or graph, target, bind, ((array, access, name), ...), seconds, compute_units, order): a Job whose
+ * result is what is written. bind(forms) makes the callable that is called with the native stream and the addresses. */
 PyObject *submit_custom(PyObject *self, PyObject *args) {
   PyObject *type, *to, *bind, *given, *made = NULL, *result = NULL, *bound = NULL;
   order_arguments order = {0};
@@ -144,9 +143,8 @@ PyObject *submit_custom(PyObject *self, PyObject *args) {
   sg_custom_desc desc = SG_CUSTOM_DESC_INIT;
   sg_custom_operand operands[SG_MAX_CUSTOM_OPERANDS];
   (void)self;
-  if (!PyArg_ParseTuple(args, "OOOO!diOOOOOO", &type, &to, &bind, &PyTuple_Type, &given, &desc.seconds,
-                        &desc.compute_units, &order.stream, &order.after, &order.priority, &order.untracked,
-                        &order.timeout, &order.label))
+  if (!PyArg_ParseTuple(args, "OOOO!diO&", &type, &to, &bind, &PyTuple_Type, &given, &desc.seconds, &desc.compute_units,
+                        order_of, &order))
     return NULL;
   const Py_ssize_t count = PyTuple_GET_SIZE(given);
   if (count < 1 || count > SG_MAX_CUSTOM_OPERANDS) {
@@ -163,7 +161,7 @@ PyObject *submit_custom(PyObject *self, PyObject *args) {
       desc.user = bound;
       desc.operands = operands;
       desc.operand_count = (int32_t)count;
-      made = submit_operation(&in, &order, run_custom, &desc, result);
+      made = finish_operation(&in, &order, run_custom, &desc, result);
     }
   }
   call_done(&in);

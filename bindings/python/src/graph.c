@@ -34,8 +34,8 @@ bool order_recorded(const order_arguments *g, unsigned long long graph, sg_submi
   return filled;
 }
 
-/* record_gemm(graph, target, (a, b, c, alpha, beta, op_a, op_b, compute, bias, activation), stream, (), priority,
- * untracked, options, label): (keeper, result). */
+/* record_gemm(graph, target, (a, b, c, alpha, beta, op_a, op_b, compute, bias, activation), order): (keeper, result).
+ */
 PyObject *record_gemm(PyObject *self, PyObject *args) {
   unsigned long long graph;
   PyObject *to_given, *given;
@@ -44,8 +44,7 @@ PyObject *record_gemm(PyObject *self, PyObject *args) {
   call in = {0};
   gemm_request p;
   (void)self;
-  if (!PyArg_ParseTuple(args, "KOOOOOOOO", &graph, &to_given, &given, &og.stream, &og.after, &og.priority,
-                        &og.untracked, &og.options, &og.label) ||
+  if (!PyArg_ParseTuple(args, "KOOO&", &graph, &to_given, &given, order_of, &og) ||
       !order_recorded(&og, graph, &submit))
     return NULL;
   PyObject *keeper = keep_gemm(to_given, given, &in, &p);
@@ -93,7 +92,7 @@ static PyObject *tuple_of_runs(const runs *r) {
   return Py_BuildValue("(KKKK)", r->width, r->height, r->dst_pitch, r->src_pitch);
 }
 
-/* record_copy(graph, target, dst, src, stream, (), priority, untracked, label): (keeper, form); later operands must
+/* record_copy(graph, target, dst, src, order): (keeper, form); later operands must
  * have that form. */
 PyObject *record_copy(PyObject *self, PyObject *args) {
   unsigned long long graph;
@@ -103,8 +102,7 @@ PyObject *record_copy(PyObject *self, PyObject *args) {
   call in = {0};
   copy c;
   (void)self;
-  if (!PyArg_ParseTuple(args, "KOOOOOOOO", &graph, &to_given, &dst, &src, &og.stream, &og.after, &og.priority,
-                        &og.untracked, &og.label) ||
+  if (!PyArg_ParseTuple(args, "KOOOO&", &graph, &to_given, &dst, &src, order_of, &og) ||
       !order_recorded(&og, graph, &submit))
     return NULL;
   PyObject *keeper = keep_copy(to_given, dst, src, &in, &c);
@@ -143,7 +141,7 @@ PyObject *set_copy(PyObject *self, PyObject *args) {
   return keeper;
 }
 
-/* submit_graph(type, graph, keepers, result, stream, after, priority, untracked, timeout, label): a Job. */
+/* submit_graph(type, graph, keepers, result, order): a Job. */
 PyObject *submit_graph(PyObject *self, PyObject *args) {
   PyTypeObject *type;
   unsigned long long graph;
@@ -153,9 +151,7 @@ PyObject *submit_graph(PyObject *self, PyObject *args) {
   sg_submit submit;
   PyObject *made = NULL;
   (void)self;
-  if (!PyArg_ParseTuple(args, "OKOOOOOOOO", &type, &graph, &keepers, &result, &og.stream, &og.after, &og.priority,
-                        &og.untracked, &og.timeout, &og.label))
-    return NULL;
+  if (!PyArg_ParseTuple(args, "OKOOO&", &type, &graph, &keepers, &result, order_of, &og)) return NULL;
   if (call_begin(&in, type) && fill_order(&in, &og, &submit) && ready_to_post()) {
     sg_job *handle = NULL;
     sg_status status;

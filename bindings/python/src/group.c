@@ -38,9 +38,7 @@ PyObject *submit_group(PyObject *self, PyObject *args) {
   int copies;
   call in = {.in_order = true};
   (void)self;
-  if (!PyArg_ParseTuple(args, "OOO!OOOOOpOO", &type, &to, &PyTuple_Type, &items, &og.stream, &og.after, &og.priority,
-                        &og.untracked, &og.options, &copies, &og.timeout, &og.label))
-    return NULL;
+  if (!PyArg_ParseTuple(args, "OOO!pO&", &type, &to, &PyTuple_Type, &items, &copies, order_of, &og)) return NULL;
   const Py_ssize_t count = PyTuple_GET_SIZE(items);
   if (count == 0 || count > INT32_MAX) return raise_argument("a group has %zd products", count);
   in.copies = copies != 0;

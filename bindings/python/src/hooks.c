@@ -9,9 +9,9 @@ hooks hook;
 PyObject *install(PyObject *self, PyObject *args) {
   hooks given;
   (void)self;
-  if (!PyArg_ParseTuple(args, "OOOOOOOOOO", &given.error, &given.as_matrix, &given.make_result, &given.is_masked,
+  if (!PyArg_ParseTuple(args, "OOOOOOOOOOO", &given.error, &given.as_matrix, &given.make_result, &given.is_masked,
                         &given.make_condition, &given.no_condition, &given.start, &given.ops, &given.computes,
-                        &given.activations))
+                        &given.activations, &given.enums))
     return NULL;
   PyObject **all = (PyObject **)&given;
   for (size_t i = 0; i < sizeof given / sizeof *all; ++i) Py_INCREF(all[i]); /* for the life of the process */

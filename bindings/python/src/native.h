@@ -12,7 +12,7 @@
  *   operand.c, bias.c, result.c, gemm.c   the arguments of a GEMM as an sg_gemm_desc
  *   submit.c, blocking.c, group.c, copy.c, graph.c, pipeline.c   submissions: asynchronous, blocking, recorded
  *   custom.c    functions in Python as operations, called on the library's threads
- *   layers.c, linear.c, attention.c, recurrent.c, convert.c, conv.c   other operations, submitted or recorded
+ *   operation.c, operands.c, symbols.c, operation_rules.c   all other operations, by the table operations.inc
  *   hooks.c     Python objects registered at import; errors
  */
 #ifndef STREAMGEMM_PYTHON_NATIVE_H
@@ -91,6 +91,7 @@ typedef struct hooks {
   PyObject *ops;            /* {name: value} of sg_op, of sg_compute, of sg_activation */
   PyObject *computes;
   PyObject *activations;
+  PyObject *enums; /* {name of an enum: such a dict}, of all */
 } hooks;
 
 extern hooks hook;
@@ -149,30 +150,17 @@ bool none_in_flight(void);                                /* of the posted jobs 
 PyObject *drain(PyObject *self, PyObject *queue);
 PyObject *set_queue(PyObject *self, PyObject *handle);
 
-/* submit.c, group.c, copy.c, layers.c, pipeline.c, custom.c, ...; methods of the module */
+/* submit.c, group.c, copy.c, operation.c, pipeline.c, custom.c, ...; methods of the module */
+PyObject *submit_operation(PyObject *self, PyObject *const *args, Py_ssize_t count);
 PyObject *submit_gemm(PyObject *self, PyObject *const *args, Py_ssize_t count);
 PyObject *submit_group(PyObject *self, PyObject *args);
 PyObject *submit_copy(PyObject *self, PyObject *args);
-PyObject *submit_layer(PyObject *self, PyObject *args);
-PyObject *submit_axpby(PyObject *self, PyObject *args);
 PyObject *push_batch(PyObject *self, PyObject *args);
 PyObject *add_stage(PyObject *self, PyObject *args);
 PyObject *take_raised(PyObject *self, PyObject *unused);
 PyObject *submit_custom(PyObject *self, PyObject *args);
 PyObject *end_calls(PyObject *self, PyObject *unused);
 PyObject *forget_calls(PyObject *self, PyObject *unused);
-PyObject *submit_linear(PyObject *self, PyObject *args);
-PyObject *submit_attention(PyObject *self, PyObject *args);
-PyObject *submit_attention_backward(PyObject *self, PyObject *args);
-PyObject *submit_recurrent(PyObject *self, PyObject *args);
-PyObject *submit_linear_backward(PyObject *self, PyObject *args);
-PyObject *submit_conv2d(PyObject *self, PyObject *args);
-PyObject *submit_conv2d_backward(PyObject *self, PyObject *args);
-PyObject *submit_windows(PyObject *self, PyObject *args);
-PyObject *submit_rotary(PyObject *self, PyObject *args);
-PyObject *submit_dequantize(PyObject *self, PyObject *args);
-PyObject *submit_gather(PyObject *self, PyObject *args);
-PyObject *submit_convert(PyObject *self, PyObject *args);
 PyObject *make_plan(PyObject *self, PyObject *args);
 
 /* result.c; a method of the module */

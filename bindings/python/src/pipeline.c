@@ -23,8 +23,8 @@ static bool has_form(const view *v, const char *name, const view *form) {
   return true;
 }
 
-/* push_batch(type, pipeline, target, (form of x, form of out), keepers, x, out, stream, after, priority, untracked,
- * timeout, label): a Job whose result is out; None makes a new array like x. */
+/* push_batch(type, pipeline, target, (form of x, form of out), keepers, x, out, order): a Job whose result is out; None
+ * makes a new array like x. */
 PyObject *push_batch(PyObject *self, PyObject *args) {
   PyTypeObject *type;
   unsigned long long pipeline;
@@ -36,8 +36,8 @@ PyObject *push_batch(PyObject *self, PyObject *args) {
   hold held[2];
   (void)self;
   memset(held, 0, sizeof held);
-  if (!PyArg_ParseTuple(args, "OKO(OO)OOOOOOOOO", &type, &pipeline, &to, &form_x, &form_out, &keepers, &x_given,
-                        &out_given, &og.stream, &og.after, &og.priority, &og.untracked, &og.timeout, &og.label))
+  if (!PyArg_ParseTuple(args, "OKO(OO)OOOO&", &type, &pipeline, &to, &form_x, &form_out, &keepers, &x_given, &out_given,
+                        order_of, &og))
     return NULL;
   bool ready = target_of(to, &in.to) && call_begin(&in, type) && view_of(form_x, "x", false, &wanted_x, &held[0]) &&
                view_of(form_out, "out", false, &wanted_out, &held[1]);

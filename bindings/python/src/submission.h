@@ -4,6 +4,7 @@
 #define STREAMGEMM_PYTHON_SUBMISSION_H
 
 #include "native.h"
+#include "order.h"
 
 /* The target of a submission and the memory that it can reach: Context._target. */
 typedef struct target {
@@ -95,11 +96,14 @@ void gemm_init(gemm_request *p);                     /* zeroed memory is valid, 
 bool fill_gemm(call *in, gemm_request *p, const gemm_arguments *g);
 void gemm_done(gemm_request *p);
 
-/* The arguments of every submission. */
+/* The options of every submission, by their numbers in order.h. */
 typedef struct order_arguments {
-  PyObject *stream, *after, *priority, *untracked, *options, *timeout, *label; /* the last three may be NULL */
-  unsigned long long graph;                                                    /* records into it; 0: submits */
+  PyObject *of[ORDER_COUNT];
+  unsigned long long graph; /* records into it; 0: submits */
 } order_arguments;
+int order_of(PyObject *given, void *to); /* a converter of a tuple of options */
+/* An integer from low to high, of either sign. */
+bool number_of(PyObject *given, const char *name, long long low, unsigned long long high, unsigned long long *to);
 
 /* A copy as sg_copy_2d_async has it, in bytes. */
 typedef struct runs {
@@ -112,23 +116,6 @@ typedef struct copy {
   runs in;
   PyObject *result; /* borrowed: the array that is dst */
 } copy;
-
-/* layers.c */
-/* An array as a matrix: a vector is one row, and dimensions before the last are rows, evenly spaced. */
-bool matrix_of(const view *v, const char *name, sg_matrix *to);
-/* An operand that is read. */
-bool see(call *in, PyObject *given, const char *name, view *v);
-/* A vector with a value for each column of `x`, of its type, one after another; None: NULL. `of`: the name of x. */
-bool see_values(call *in, PyObject *given, const char *name, const view *x, const char *of, const void **out);
-
-/* linear.c */
-/* An array that is written: the caller's, or a new one like `like`. A new reference. */
-PyObject *given_or_new(call *in, PyObject *given, const char *name, PyObject *like, sg_dtype dtype,
-                       const gemm_shape *shape);
-bool has_extents(const view *v, const char *name, const gemm_shape *s);
-/* Likewise a result of several: sets its place in the tuple. */
-bool see_result(call *in, PyObject *results, Py_ssize_t at, PyObject *given, const char *name, PyObject *like,
-                sg_dtype dtype, const gemm_shape *shape, view *v);
 
 /* copy.c */
 bool fill_copy(call *in, copy *c, PyObject *dst, PyObject *src);
@@ -147,14 +134,12 @@ PyObject *posted(call *in, sg_submit *submit, sg_status status, sg_job *handle, 
 /* graph.c: of recordings */
 bool order_recorded(const order_arguments *g, unsigned long long graph, sg_submit *submit);
 PyObject *kept(PyObject *keeper, sg_status status, PyObject *more);
-/* layers.c */
-/* An array, or what a Job makes, as a matrix whose rows are along the last dimension: see layers.c. */
-bool see_rows(call *in, PyObject *given, const char *name, bool writable, view *v, sg_matrix *to);
+/* operation.c */
 /* The first and the last steps of an operation: submitted where `type` is the type of its Job, and recorded where it is
  * a graph's handle, an int. The result is the Job, or (keeper, result) of a recording; NULL and an exception. */
 typedef sg_status (*operation_function)(sg_context *on, const void *desc, const sg_submit *submit, sg_job **out);
 bool begin_operation(call *in, PyObject *type, order_arguments *order);
-PyObject *submit_operation(call *in, const order_arguments *order, operation_function run, const void *desc,
+PyObject *finish_operation(call *in, const order_arguments *order, operation_function run, const void *desc,
                            PyObject *result);
 
 /* blocking.c */

@@ -55,29 +55,52 @@ static bool label_of(PyObject *label, const char **out) {
   return *out != NULL;
 }
 
-bool fill_order(call *in, const order_arguments *g, sg_submit *submit) {
-  *submit = (sg_submit)SG_SUBMIT_INIT;
-  const int untracked = g->untracked == Py_False ? 0 : PyObject_IsTrue(g->untracked);
-  int beyond;
-  const long priority = PyLong_AsLongAndOverflow(g->priority, &beyond);
-  if (PyErr_Occurred()) {
+int order_of(PyObject *given, void *to) {
+  order_arguments *const order = to;
+  if (!PyTuple_CheckExact(given) || PyTuple_GET_SIZE(given) != ORDER_COUNT) {
+    PyErr_Format(PyExc_TypeError, "a submission has %d options", ORDER_COUNT);
+    return 0;
+  }
+  for (int i = 0; i < ORDER_COUNT; ++i) order->of[i] = PyTuple_GET_ITEM(given, i);
+  return 1;
+}
+
+bool number_of(PyObject *given, const char *name, long long low, unsigned long long high, unsigned long long *to) {
+  PyObject *const number = PyNumber_Index(given);
+  if (!number) {
     PyErr_Clear();
-    PyErr_Format(PyExc_TypeError, "priority is %R, which is no integer", g->priority);
+    PyErr_Format(PyExc_TypeError, "%s is %R, which is no integer", name, given);
     return false;
   }
-  if (priority < -1 || priority > 1 || beyond)
-    return raise_argument("priority is %R; it must be from -1 to 1", g->priority);
-  submit->priority = (int32_t)priority;
-  submit->flags = untracked > 0 ? SG_SUBMIT_UNTRACKED : 0;
-  if (PyErr_Occurred() || !handle_in(g->stream, "stream", "Stream", "_open_stream", &submit->stream) ||
-      !handle_in(g->options, "options", "PlanOptions", "_open_options", &submit->plan) ||
-      !deadline_of(g->timeout, &submit->deadline_ns) || !label_of(g->label, &submit->label))
+  const long long negative = low < 0 ? PyLong_AsLongLong(number) : 0;
+  *to = low < 0 ? (unsigned long long)negative : PyLong_AsUnsignedLongLong(number);
+  const bool fits = !PyErr_Occurred() && negative >= low && (negative < 0 || *to <= high);
+  PyErr_Clear();
+  Py_DECREF(number);
+  return fits || raise_argument("%s is %R; it must be from %lld to %llu", name, given, low, high);
+}
+
+bool fill_order(call *in, const order_arguments *g, sg_submit *submit) {
+  PyObject *const after = g->of[ORDER_AFTER], *const untracked = g->of[ORDER_UNTRACKED];
+  unsigned long long number;
+  *submit = (sg_submit)SG_SUBMIT_INIT;
+  if (!number_of(g->of[ORDER_PRIORITY], "priority", -1, 1, &number)) return false;
+  submit->priority = (int32_t)number;
+  submit->flags = untracked != Py_False && PyObject_IsTrue(untracked) > 0 ? SG_SUBMIT_UNTRACKED : 0;
+  if (PyErr_Occurred() || !handle_in(g->of[ORDER_STREAM], "stream", "Stream", "_open_stream", &submit->stream) ||
+      !handle_in(g->of[ORDER_OPTIONS], "options", "PlanOptions", "_open_options", &submit->plan) ||
+      !deadline_of(g->of[ORDER_TIMEOUT], &submit->deadline_ns) || !label_of(g->of[ORDER_LABEL], &submit->label))
     return false;
-  if (!PyTuple_CheckExact(g->after) || PyTuple_GET_SIZE(g->after) > 0) {
-    PyObject *jobs = PySequence_Tuple(g->after);
+#define SET_NUMBER(NAME, INDEX, LOW, HIGH)                               \
+  if (!number_of(g->of[INDEX], #NAME, LOW, HIGH, &number)) return false; \
+  submit->NAME = number;
+  ORDER_NUMBERS(SET_NUMBER)
+#undef SET_NUMBER
+  if (!PyTuple_CheckExact(after) || PyTuple_GET_SIZE(after) > 0) {
+    PyObject *jobs = PySequence_Tuple(after);
     if (!jobs) {
       if (PyErr_ExceptionMatches(PyExc_TypeError))
-        PyErr_Format(PyExc_TypeError, "after is %R; it must be a sequence of jobs", g->after);
+        PyErr_Format(PyExc_TypeError, "after is %R; it must be a sequence of jobs", after);
       return false;
     }
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(jobs) && !PyErr_Occurred(); ++i) {
@@ -122,7 +145,7 @@ PyObject *posted(call *in, sg_submit *submit, sg_status status, sg_job *handle, 
   return raise_status(status, sg_last_error_message());
 }
 
-typedef enum run_mode { ASYNC, PLANNED, BLOCKING } run_mode;
+typedef enum run_mode { ASYNC, BLOCKING, PLANNED } run_mode; /* the first two are False and True */
 
 static PyObject *run_async(call *in, run_mode mode, const gemm_request *p, sg_submit *submit) {
   void *const on = (void *)(uintptr_t)in->to.handle;
@@ -159,21 +182,23 @@ static PyObject *run_gemm(call *in, run_mode mode, gemm_request *p, const gemm_a
   return p->empty ? posted(in, &submit, SG_STATUS_OK, NULL, p->result) : run_async(in, mode, p, &submit);
 }
 
-/* submit_gemm(mode, type, target, a, b, c, alpha, beta, op_a, op_b, compute, bias, activation, stream, after, priority,
- * untracked, options, copies, timeout, label): a Job, or the result if the mode is BLOCKING. */
+/* submit_gemm(type, target, mode, a, b, c, alpha, beta, op_a, op_b, compute, bias, activation, copies, each option of
+ * the order): a Job, or the result if the mode is BLOCKING. */
 PyObject *submit_gemm(PyObject *self, PyObject *const *args, Py_ssize_t count) {
   (void)self;
-  if (count != 21) return PyErr_Format(PyExc_TypeError, "submit_gemm takes 21 arguments (%zd given)", count);
-  const run_mode mode = (run_mode)PyLong_AsLong(args[0]);
+  if (count != 14 + ORDER_COUNT)
+    return PyErr_Format(PyExc_TypeError, "submit_gemm takes %d arguments (%zd given)", 14 + ORDER_COUNT, count);
+  const run_mode mode = (run_mode)PyLong_AsLong(args[2]);
   const gemm_arguments g = {args[3], args[4], args[5],  args[6],  args[7],
                             args[8], args[9], args[10], args[11], args[12]};
-  const order_arguments og = {args[13], args[14], args[15], args[16], args[17], args[19], args[20]};
-  call in = {.in_order = true, .copies = PyObject_IsTrue(args[18]) > 0};
+  order_arguments og = {0};
+  memcpy(og.of, args + 14, sizeof og.of);
+  call in = {.in_order = true, .copies = PyObject_IsTrue(args[13]) > 0};
   gemm_request p;
   PyObject *made = NULL;
   if (PyErr_Occurred()) return NULL;
   gemm_init(&p);
-  if (target_of(args[2], &in.to) && call_begin(&in, (PyTypeObject *)args[1])) made = run_gemm(&in, mode, &p, &g, &og);
+  if (target_of(args[1], &in.to) && call_begin(&in, (PyTypeObject *)args[0])) made = run_gemm(&in, mode, &p, &g, &og);
   call_done(&in);
   gemm_done(&p);
   return made;

@@ -31,7 +31,7 @@ _raw.require_main_interpreter()
 
 from . import _arrays, _completer, _enums, _job, _results  # noqa: E402
 from ._context import Context  # noqa: E402
-from ._default import default_context, matmul, matmul_async, set_default_context  # noqa: E402
+from ._default import default_context, set_default_context  # noqa: E402
 from ._enums import Activation, Compute, FilterLayout, Function, GateOrder, ImageLayout, IndexType, LinkClass, Mask, MemoryKind, Op, PlanFormat, Quantization, RotaryPairs, Split, Status, TraceFormat, WeightsPlace, WhenFull  # noqa: E402
 from ._errors import (
     BackendFailure,
@@ -50,6 +50,7 @@ from ._errors import (
     Unsupported,
     error_of,
 )
+from ._functions import matmul, matmul_async  # noqa: E402
 from ._graph import Graph  # noqa: E402
 from ._job import Job  # noqa: E402
 from ._matrix import Matrix  # noqa: E402
@@ -83,6 +84,7 @@ _raw.install(
     _enums.names(Op),
     _enums.names(Compute),
     _enums.names(Activation),
+    _enums.all_names(),
 )
 
 __version__ = _raw.sg_version_string()

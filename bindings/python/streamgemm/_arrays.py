@@ -9,12 +9,11 @@ import sys
 from . import _raw
 from ._enums import MemoryKind
 from ._errors import InvalidArgument
-from ._matrix import ON_CUDA, ON_HOST, Matrix, _dtype_size, dtypes
+from ._matrix import NAMED, ON_CUDA, ON_HOST, Matrix, dtypes
 
 _LEGACY_STREAM = 1  # the number of CUDA's default stream in DLPack and the CUDA array interface
 
 _KINDS = {"f": "float", "c": "complex", "i": "int", "u": "uint"}
-NAMED = {"bf16": "bfloat16", "f8_e4m3": "float8_e4m3fn", "f8_e5m2": "float8_e5m2"}  # no array interface has a letter for them
 _BY_LONG_NAME = {long: short for short, long in NAMED.items()}
 
 
@@ -24,12 +23,6 @@ def long_name(dtype):
         return NAMED[dtype]
     kind, bits = re.fullmatch(r"([a-z]+)(\d+)", dtype).groups()
     return _KINDS[kind] + bits
-
-
-def typestr_of(dtype):
-    """The type in an array interface: "<f4". A type without a letter is given as raw bytes."""
-    size = _dtype_size(dtype)
-    return f"{'|' if size == 1 else '<'}{'V' if dtype in NAMED else dtype[0]}{size}"
 
 
 def _named(array):
@@ -191,3 +184,6 @@ def look(array, name):
         return as_matrix(array, name)
     made = Matrix._of(array, None)
     return made if made is not None else as_matrix(array, name)
+
+
+Matrix._look = staticmethod(look)  # here, as a Matrix may be made of any array

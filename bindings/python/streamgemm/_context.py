@@ -4,21 +4,14 @@
 import itertools
 
 from . import _raw
-from ._attention import AttentionMethods
-from ._conv import ConvMethods
-from ._convert import ConvertMethods
-from ._custom import CustomMethods
 from ._enums import MemoryKind, WhenFull, integer, set_field, value_of
 from ._graph import Graph
 from ._handles import Handle
-from ._layers import LayerMethods
-from ._linear import LinearMethods
 from ._matrix import ON_CUDA, ON_HOST, ON_OTHER, Matrix, _place_of, bounds_of
 from ._memory import Buffer, Pinned, pinned_empty
+from ._operations import ContextMethods
 from ._pipeline import Pipeline
 from ._plan import Plan
-from ._gemm import GemmMethods
-from ._recurrent import RecurrentMethods
 from ._records import ContextMetrics, DeviceInfo, fields_of
 from ._streams import Event, Stream, address_of
 from ._trace import Trace
@@ -31,10 +24,7 @@ _FLAGS = {
 }
 
 
-class Context(
-    Handle, GemmMethods, LayerMethods, LinearMethods, AttentionMethods, RecurrentMethods, ConvertMethods, ConvMethods,
-    CustomMethods,
-):  # fmt: skip
+class Context(Handle, ContextMethods):
     """A device with its streams, memory and jobs. Any thread may use it."""
 
     def __init__(self, device=None, **options):

@@ -51,6 +51,10 @@ def names(kind):
     return {**lower, **{name.upper(): value for name, value in lower.items()}}
 
 
+def all_names():
+    return {name: names(kind) for name, kind in globals().items() if isinstance(kind, enum.EnumMeta)}
+
+
 def integer(given, argument, low=-(1 << 31), high=(1 << 31) - 1):
     """An integer in a range, or an error that names the argument."""
     try:

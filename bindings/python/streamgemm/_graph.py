@@ -2,26 +2,16 @@
 """Graphs: submissions recorded once and run with one call."""
 
 import threading
-from typing import NamedTuple
 
 from . import _raw
+from ._arguments import Form
 from ._enums import integer
 from ._errors import InvalidArgument
 from ._handles import Handle
-from ._job import Job, finished
-from ._recorded import RecordedMethods
+from ._operations import GraphMethods, RecordedMethods
 
 
-class _Gemm(NamedTuple):
-    """The properties of a recorded GEMM that later operands keep."""
-
-    op_a: object
-    op_b: object
-    compute: object
-    activation: object
-
-
-class Graph(Handle, RecordedMethods):
+class Graph(Handle, GraphMethods, RecordedMethods):
     """Records operations and runs them together, any number of times; by Context.graph.
 
     They are ordered as separate submissions would be: by streams, and by operands that overlap. A graph keeps its
@@ -42,62 +32,12 @@ class Graph(Handle, RecordedMethods):
     def __len__(self):
         return _raw.sg_graph_submission_count(self._open())
 
-    def gemm(
-        self,
-        a,
-        b,
-        c=None,
-        *,
-        alpha=1.0,
-        beta=0.0,
-        op_a="N",
-        op_b="N",
-        compute="exact",
-        bias=None,
-        activation=None,
-        stream=None,
-        priority=0,
-        untracked=False,
-        label=None,
-        options=None,
-    ):
-        """Records a GEMM; returns its result's array, which each run overwrites.
-
-        a, b, c, alpha, beta, op_a, op_b, compute, bias, activation, stream, priority, untracked, label, options: as for
-        Context.gemm_async, but a Job must have completed.
-        """
+    def _record(self, submit, *arguments):
+        """Calls a function that submits, with the graph in the place of a job's type."""
         with self._lock:
-            keeper, result = _raw.record_gemm(
-                self._open(),
-                self._target,
-                (a, b, c, alpha, beta, op_a, op_b, compute, bias, activation),
-                stream,
-                (),
-                priority,
-                untracked,
-                options,
-                label,
-            )
-            self._kept.append((keeper, result, _Gemm(op_a, op_b, compute, activation)))
+            keeper, result = submit(self._open(), self._target, *arguments)
+            self._kept.append((keeper, result, None))
         return result
-
-    def copy(self, dst, src, *, stream=None, priority=0, untracked=False, label=None):
-        """Records a copy of `src` to `dst`, which it returns. stream, priority, untracked, label: as for
-        Context.gemm_async."""
-        with self._lock:
-            keeper, form = _raw.record_copy(
-                self._open(),
-                self._target,
-                dst,
-                src,
-                stream,
-                (),
-                priority,
-                untracked,
-                label,
-            )
-            self._kept.append((keeper, dst, form))
-        return dst
 
     def _recorded(self, index):
         index = integer(index, "index")
@@ -114,7 +54,7 @@ class Graph(Handle, RecordedMethods):
         """
         with self._lock:
             _, _, form = self._recorded(index)
-            if not isinstance(form, _Gemm):
+            if not isinstance(form, Form):
                 raise InvalidArgument(f"the submission {index} is a copy")
             given = (a, b, c, alpha, beta, form.op_a, form.op_b, form.compute, bias, form.activation)
             keeper, result = _raw.set_gemm(self._open(), index, self._target, given)
@@ -125,7 +65,7 @@ class Graph(Handle, RecordedMethods):
         """Sets another `dst` and `src` of the same shapes and strides of the recorded copy number `index`, for later runs."""
         with self._lock:
             _, _, form = self._recorded(index)
-            if isinstance(form, _Gemm):
+            if isinstance(form, Form):
                 raise InvalidArgument(f"the submission {index} is a GEMM")
             keeper, form = _raw.set_copy(self._open(), index, self._target, dst, src, form)
             self._kept[index] = (keeper, dst, form)
@@ -138,28 +78,4 @@ class Graph(Handle, RecordedMethods):
         """
         with self._lock:
             _, _, form = self._recorded(index)
-        return (self.set_gemm if isinstance(form, _Gemm) else self.set_copy)(index, *operands, **scalars)
-
-    def run_async(self, *, stream=None, after=(), priority=0, untracked=False, timeout=None, label=None):
-        """Runs everything recorded: one Job, whose result is the list of results in the order of recording. stream, after,
-        priority, untracked, timeout, label: as for Context.gemm_async."""
-        with self._lock:
-            return _raw.submit_graph(
-                Job,
-                self._open(),
-                tuple(kept[0] for kept in self._kept),
-                [kept[1] for kept in self._kept],
-                stream,
-                after,
-                priority,
-                untracked,
-                timeout,
-                label,
-            )
-
-    def run(self, *, stream=None, after=(), priority=0, untracked=False, timeout=None, label=None):
-        """Runs everything recorded, waits, and returns the list of results. Ctrl-C cancels it. stream, after, priority,
-        untracked, timeout, label: as for Context.gemm_async."""
-        return finished(
-            self.run_async(stream=stream, after=after, priority=priority, untracked=untracked, timeout=timeout, label=label)
-        )
+        return (self.set_gemm if isinstance(form, Form) else self.set_copy)(index, *operands, **scalars)

@@ -6,7 +6,14 @@ from ._enums import MemoryKind, value_of
 from ._errors import InvalidArgument
 from ._handles import Uncopied
 
+NAMED = {"bf16": "bfloat16", "f8_e4m3": "float8_e4m3fn", "f8_e5m2": "float8_e5m2"}  # no array interface has a letter for them
 ON_HOST, ON_CUDA, ON_OTHER = 1, 2, 0  # DLPack's device numbers; 0: memory that only one context can reach
+
+
+def typestr_of(dtype):
+    """The type in an array interface: "<f4". A type without a letter is given as raw bytes."""
+    size = _dtype_size(dtype)
+    return f"{'|' if size == 1 else '<'}{'V' if dtype in NAMED else dtype[0]}{size}"
 
 
 def _place_of(device):
@@ -52,11 +59,9 @@ class Matrix(Uncopied, _raw.MatrixBase):
 
     def __new__(cls, array, dtype=None):
         """Checks `array`; `dtype` sets its element type where it cannot: "bf16"."""
-        from . import _arrays
-
         if isinstance(array, Matrix) and dtype in (None, array.dtype):
             return array
-        return cls._of(array, dtype) if dtype is not None else _arrays.look(array, "array")
+        return cls._of(array, dtype) if dtype is not None else cls._look(array, "array")
 
     @classmethod
     def at(cls, address, shape, dtype, strides=None, *, readonly=False, device="cpu", owner=None):
@@ -129,11 +134,9 @@ class Matrix(Uncopied, _raw.MatrixBase):
         return self._derived(self.shape[::-1], self.strides[::-1])
 
     def _interface(self, extra):
-        from . import _arrays
-
         return {
             "shape": self.shape,
-            "typestr": _arrays.typestr_of(self.dtype),
+            "typestr": typestr_of(self.dtype),
             "strides": self.strides,
             "data": (self.address, self.readonly),
             **extra,

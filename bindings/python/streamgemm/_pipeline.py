@@ -11,8 +11,8 @@ from ._enums import MemoryKind, WeightsPlace, WhenFull, integer, set_field, valu
 from ._errors import Error, InvalidArgument
 from ._graph import Graph
 from ._handles import Handle
-from ._job import Job, finished
 from ._matrix import Matrix, _dtype_size, bounds_of, strides_of
+from ._operations import PipelineMethods
 from ._records import PipelineInfo, fields_of
 
 
@@ -131,7 +131,7 @@ class _Calls(threading.local):
             self.kept = []
 
 
-class Pipeline(Handle):
+class Pipeline(Handle, PipelineMethods):
     """Batches that pass through stages, beside their transfers and those of streamed weights; by Context.pipeline.
 
     The stages are added and recorded first; then batches are pushed. It keeps the weights, and each batch its arrays.
@@ -215,24 +215,3 @@ class Pipeline(Handle):
         # Other threads run meanwhile.
         self._prepare(lambda: _raw.sg_pipeline_prepare(self._open(), _raw.sg_pipeline_info()))
         return _raw.pipeline_text(self._open())
-
-    def push_async(self, x, out=None, *, stream=None, after=(), priority=0, untracked=False, timeout=None, label=None):
-        """Pushes a batch: a Job whose result is out. It blocks at the limit of batches in flight.
-
-        x: an array of the pipeline's shape and type, row major without gaps, or a Job. out: an array of the last stage's shape;
-        None makes a new one. stream, after, priority, untracked, timeout, label: as for Context.gemm_async.
-        """
-        forms = tuple(Matrix.placeholder(form.shape, form.dtype) for form in (self._forms[0], self._forms[-1]))
-        return self._calls.during(lambda kept: _raw.push_batch(
-            Job, self._open(), self._target, forms, (self._kept, kept), x, out, stream, after, priority, untracked, timeout,
-            label,
-        ))  # fmt: skip
-
-    def push(self, x, out=None, *, stream=None, after=(), priority=0, untracked=False, timeout=None, label=None):
-        """Pushes a batch, waits, and returns its result. x, out, stream, after, priority, untracked, timeout, label: as for
-        push_async."""
-        return finished(
-            self.push_async(
-                x, out, stream=stream, after=after, priority=priority, untracked=untracked, timeout=timeout, label=label,
-            )
-        )  # fmt: skip

@@ -7,8 +7,7 @@ import json
 from . import _raw
 from ._enums import MemoryKind, PlanFormat, Split, set_field, value_of
 from ._handles import Handle
-from ._job import Job, finished
-from ._gemm import PLANNED
+from ._operations import PlanMethods
 from ._records import Prediction, fields_of
 
 _KIND_OF_FIELD = {"split": Split, "place_a": MemoryKind, "place_b": MemoryKind, "place_c": MemoryKind}
@@ -40,7 +39,7 @@ class PlanOptions:
         return f"PlanOptions({', '.join(f'{k}={v}' for k, v in self._fields().items() if v)})"
 
 
-class Plan(Handle):
+class Plan(Handle, PlanMethods):
     """A schedule made ahead of its run, by Context.plan."""
 
     def __init__(self, context, a, b, c, alpha, beta, op_a, op_b, compute, bias, activation, options):
@@ -95,35 +94,3 @@ class Plan(Handle):
         return json.loads(_raw.plan_text(self._open(), PlanFormat.JSON))
 
     __str__ = lambda self: self.text  # noqa: E731
-
-    # fmt: off
-    def run_async(
-        self, a, b, c=None, *, alpha=None, beta=None, bias=None, stream=None, after=(), priority=0, untracked=False,
-        timeout=None, label=None,
-    ):
-        """Submits it with other matrices and returns the Job.
-
-        a, b, c: of the planned shapes and memory spaces. alpha, beta: None keeps those of the plan. bias: of a
-        plan that was made with one. stream, after, priority, untracked, timeout, label: as for Context.gemm_async.
-        """
-        self._open()
-        planned_alpha, planned_beta, op_a, op_b, compute, activation = self._gemm
-        return _raw.submit_gemm(
-            PLANNED, Job, self._target, a, b, c, planned_alpha if alpha is None else alpha,
-            planned_beta if beta is None else beta, op_a, op_b, compute, bias, activation, stream, after, priority,
-            untracked, None, False, timeout, label,
-        )
-
-    def run(
-        self, a, b, c=None, *, alpha=None, beta=None, bias=None, stream=None, after=(), priority=0, untracked=False,
-        timeout=None, label=None,
-    ):
-        """Runs it with other matrices, waits, and returns the result's array. Ctrl-C cancels it.
-
-        a, b, c, alpha, beta, bias, stream, after, priority, untracked, timeout, label: as for run_async.
-        """
-        return finished(self.run_async(
-            a, b, c, alpha=alpha, beta=beta, bias=bias, stream=stream, after=after, priority=priority, untracked=untracked,
-            timeout=timeout, label=label,
-        ))
-    # fmt: on

@@ -103,7 +103,7 @@ class Attention(unittest.TestCase):
         self.assertIs(dv, result[2])
         np.testing.assert_allclose(dv, self.context.attention_backward(q, k, v, d_out)[2], rtol=1e-12)
         for call, message in [
-            (lambda: self.context.attention_backward(q, k, v, q), "d_out has width 3 and v has 2"),
+            (lambda: self.context.attention_backward(q, k, v, q), r"d_out has shape \(2, 4, 5, 3\); it must be \(2, 4, 5, 2\)"),
             (lambda: self.context.attention_backward(q, k, v, d_out, dk=v), r"dk has shape \(2, 2, 6, 2\); it must be"),
         ]:
             with self.subTest(message=message), self.assertRaisesRegex(sg.InvalidArgument, message):
@@ -113,11 +113,11 @@ class Attention(unittest.TestCase):
         q, k = self.array(2, 3, 4), self.array(2, 5, 4)
         cases = [
             (lambda: self.context.attention(q[0, 0], k, k), "q has 1 dimensions"),
-            (lambda: self.context.attention(q, k[..., :3], k), "k has width 3 and q has 4"),
-            (lambda: self.context.attention(q, k, k[:, :4]), "v has tokens 4 and k has 5"),
+            (lambda: self.context.attention(q, k[..., :3], k), r"k has shape \(2, 5, 3\); it must be \(2, 5, 4\)"),
+            (lambda: self.context.attention(q, k, k[:, :4]), r"v has shape \(2, 4, 4\); it must be \(2, 5, 4\)"),
             (lambda: self.context.attention(q, k, k.astype(np.float32)), "v is f32 and q is f64"),
             (lambda: self.context.attention(q[..., ::2], k[..., :2], k), "elements of a token of q do not follow"),
-            (lambda: self.context.attention(q, k, k, np.zeros((2, 3, 5))), "out has width 5 and v has 4"),
+            (lambda: self.context.attention(q, k, k, np.zeros((2, 3, 5))), r"out has shape \(2, 3, 5\); it must be \(2, 3, 4\)"),
             (lambda: self.context.attention(q, k, k, mask="upper"), "mask is 'upper'"),
             (lambda: self.context.attention(q, k, k, mask_offset=1), "mask_offset is 1"),
             (lambda: self.context.attention(q, k, k, scale=np.inf), "scale is inf"),

@@ -188,7 +188,7 @@ class Conv(DeviceTest):
         x, w = self.array(1, 4, 6, 6), self.array(8, 4, 3, 3)
         bad = [
             ("x has 3 dimensions", lambda: self.context.conv2d(x[0], w)),
-            ("x has 4 channels; the filters have 4 in each of 2 groups", lambda: self.context.conv2d(x, w, groups=2)),
+            (r"w has shape \(8, 4, 3, 3\); it must be \(8, 2, 3, 3\)", lambda: self.context.conv2d(x, w, groups=2)),
             ("w is f32 and x is f64", lambda: self.context.conv2d(x, w.astype(np.float32))),
             ("out has shape", lambda: self.context.conv2d(x, w, None, np.empty((1, 8, 5, 4)))),
             ("bias has shape", lambda: self.context.conv2d(x, w, np.zeros(7))),

@@ -144,7 +144,7 @@ class Convert(unittest.TestCase):
             (lambda: self.context.convert(out, out, op_a="Q"), "op_a is 'Q'"),
             (lambda: self.context.gather(out, vector, out), "indices has elements of f32; they must be i32 or i64"),
             (lambda: self.context.gather(out, index, index_type="i64"), "indices has 1 words of i32; an index of i64 has two"),
-            (lambda: self.context.gather(vector, index, out), "table has 1 dimensions; it has two"),
+            (lambda: self.context.gather(vector, index, out), "table has 1 dimensions; it must be a matrix"),
             (lambda: self.context.gather(scales, index, out), r"out has shape \(2, 8\); it must be \(1, 2\)"),
         ]:
             with self.assertRaisesRegex(sg.InvalidArgument, text):

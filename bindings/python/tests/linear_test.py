@@ -87,15 +87,15 @@ class Linear(unittest.TestCase):
         x, w, dy = self.array(5, 6), self.array(6, 4), self.array(5, 4)
         cases = [
             (lambda: self.context.linear(x, w[0]), "w has 1 dimensions; it must be a matrix"),
-            (lambda: self.context.linear(x, w, np.ones(3)), r"bias has shape \(3,\); out has rows of 4 values"),
+            (lambda: self.context.linear(x, w, np.ones(3)), r"bias has shape \(3,\); it must be \(4,\)"),
             (lambda: self.context.linear(x, w, out=np.ones((5, 3))), r"out has shape \(5, 3\); it must be \(5, 4\)"),
-            (lambda: self.context.linear(x, w.T), "x has rows of 6 values; w has 4 inputs"),
-            (lambda: self.context.linear_backward(x, None, w), "dy has rows of 6 values; w has 4 outputs"),
+            (lambda: self.context.linear(x, w.T), r"w has shape \(4, 6\); it must be \(6, 6\)"),
+            (lambda: self.context.linear_backward(x, None, w), r"w has shape \(6, 4\); it must be \(6, 6\)"),
             (lambda: self.context.linear(x, w, op_w="Q"), "op_w"),
             (lambda: self.context.linear_backward(dy, x, w, dw=np.ones((4, 6))), r"dw has shape \(4, 6\); it must be"),
             (lambda: self.context.linear_backward(dy, x, w, dbias=np.ones(5)), r"dbias has shape \(5,\)"),
             (lambda: self.context.linear_backward(dy, x, w, accumulate=True), "accumulate is True"),
-            (lambda: self.context.linear_backward(dy, x[:3]), "x is 3 x 6; with this dy it must be 5 x 6"),
+            (lambda: self.context.linear_backward(dy, x[:3]), r"x has shape \(3, 6\); it must be \(5, 6\)"),
         ]
         for call, message in cases:
             with self.subTest(message=message), self.assertRaisesRegex(sg.InvalidArgument, message):

@@ -36,8 +36,11 @@ def main():
         folder = pathlib.Path(temporary)
         package = folder / "streamgemm"
         shutil.copytree(BINDINGS / "python" / "streamgemm", package)
+        made = BUILD / "bindings" / "python" / "streamgemm"
+        for name in ("_operations.py", "_functions.py"):
+            shutil.copy(made / name, package)
         wrapper = folder / "_raw_wrap.c"
-        include = [f"-I{path}" for path in (SOURCE / "include", BINDINGS, BUILD / "bindings", BINDINGS / "python" / "src")]
+        include = [f"-I{path}" for path in (SOURCE / "include", BINDINGS, BUILD / "bindings", made, BINDINGS / "python" / "src")]
         options = ["-python", "-interface", "_raw", "-threads", "-builtin", "-fastproxy"]  # as in meson.build
         run(swig, "-DSWIGWORDSIZE64", *include, *options, "-o", wrapper, "-outdir", folder,
             BINDINGS / "python" / "python.i", env=how)  # fmt: skip

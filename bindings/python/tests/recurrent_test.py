@@ -162,21 +162,21 @@ class Recurrent(unittest.TestCase):
 
     def test_errors_name_the_argument(self):
         x, w_ih, w_hh, bias_ih, bias_hh, h0 = self.layer(4)
-        on = self.context
+        on, y, reserve = self.context, np.zeros((5, 3, 6)), np.zeros((5, 3, 30))
         cases = [
             (lambda: on.lstm(x[0, 0], w_ih, w_hh), "x has 1 dimensions"),
             (lambda: on.lstm(x, w_ih, w_hh[:8]), r"w_hh has shape \(8, 6\); it must be \(24, 6\)"),
-            (lambda: on.gru(x, w_ih, w_hh), r"w_hh has shape \(24, 6\); it must be \(18, 6\)"),
+            (lambda: on.gru(x, w_ih, w_hh), r"w_hh has shape \(24, 6\); it must be \(24, 8\)"),
             (lambda: on.lstm(x, w_ih[:, :2], w_hh), r"w_ih has shape \(24, 2\); it must be \(24, 4\)"),
-            (lambda: on.lstm(x, w_ih.astype(np.float32), w_hh), "w_ih is f32; it must be f64"),
+            (lambda: on.lstm(x, w_ih.astype(np.float32), w_hh), "w_ih is f32 and x is f64"),
             (lambda: on.lstm(x, np.asfortranarray(w_ih), w_hh), "the elements of w_ih do not follow each other"),
             (lambda: on.lstm(x, w_ih, w_hh, bias_ih[:3]), r"bias_ih has shape \(3,\); it must be \(24,\)"),
             (lambda: on.lstm(x, w_ih, w_hh, h0=h0[:1]), r"h0 has shape \(1, 6\); it must be \(3, 6\)"),
             (lambda: on.lstm(x, w_ih, w_hh, out=np.zeros((3, 5, 6))), r"out has shape \(3, 5, 6\); it must be \(5, 3, 6\)"),
             (lambda: on.lstm(x, w_ih, w_hh, reserve=np.zeros((5, 3, 6))), "reserve has shape"),
             (lambda: on.lstm(x, w_ih, w_hh, gate_order="other"), "gate_order is 'other'"),
-            (lambda: on.lstm_backward(x, w_ih, w_hh, x, None, accumulate=True), "so dw_ih is read: it must be given"),
-            (lambda: on.lstm_backward(x, w_ih, w_hh, x, None), r"y has shape \(5, 3, 4\); it must be \(5, 3, 6\)"),
+            (lambda: on.lstm_backward(x, w_ih, w_hh, y, reserve, accumulate=True), "dw_ih is None; accumulate is True"),
+            (lambda: on.lstm_backward(x, w_ih, w_hh, x, reserve), r"w_ih has shape \(24, 4\); it must be \(16, 4\)"),
         ]
         for call, message in cases:
             with self.subTest(message=message), self.assertRaisesRegex(sg.InvalidArgument, message):

@@ -9,8 +9,10 @@ import sys
 import tempfile
 import unittest
 
+import streamgemm
+
 HERE = pathlib.Path(__file__).resolve().parent
-PACKAGE = HERE.parent / "streamgemm"
+PACKAGE = pathlib.Path(streamgemm.__file__).parent
 SKIPPED = 77
 
 

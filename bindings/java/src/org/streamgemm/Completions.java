@@ -83,22 +83,19 @@ final class Completions implements Runnable {
 
   @Override
   public void run() {
-    int size = Native.sg_flat_completion_size();
-    int tagAt = Native.sg_flat_completion_tag();
-    int statusAt = Native.sg_flat_completion_status();
-    int messageAt = Native.sg_flat_completion_message();
+    int size = Structs.sg_completion.SIZE;
     ByteBuffer memory = ByteBuffer.allocateDirect(BATCH * size).order(ByteOrder.nativeOrder());
     long address = Native.address(memory);
     try {
       for (;;) {
-        int count = (int) Native.sg_flat_next_batch(queue, address, BATCH, -1);
+        int count = (int) Native.sg_call_next_batch(queue, address, BATCH, -1);
         for (int i = 0; i < count; ++i) {
           int at = i * size;
-          Job<?> job = inFlight.remove(memory.getLong(at + tagAt));
+          Job<?> job = inFlight.remove(memory.getLong(at + Structs.sg_completion.tag));
           try {
-            int status = memory.getInt(at + statusAt);
+            int status = memory.getInt(at + Structs.sg_completion.status);
             String message =
-                status == 0 ? "" : new String(Native.text(address + at + messageAt), StandardCharsets.UTF_8);
+                status == 0 ? "" : new String(Native.text(address + at + Structs.sg_completion.message), StandardCharsets.UTF_8);
             job.ended(Status.of(status), message);
           } catch (Throwable t) { // perhaps no memory; the other jobs must not wait for ever
             job.completeExceptionally(t);

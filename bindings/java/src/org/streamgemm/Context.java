@@ -183,16 +183,12 @@ public final class Context extends NativeObject {
   public Job<Matrix> gemmAsync(Gemm product, Submit submit) {
     long context = handle();
     if (product.plain) {
-      Calls.Places places = new Calls.Places(product);
-      return launch(product.c, product, submit,
-          (stream, after, count, priority, flags, queue, tag, options, deadline, label)
-              -> Calls.gemmAsync(context, product, places, stream, after, count, priority, flags, queue, tag, options, deadline, label));
+      Gemm.Places places = new Gemm.Places(product);
+      return launch(product.c, product, submit, (s, order) -> product.call(s, Structs.CALL_GEMM, context, places, order));
     }
     Operands operands = operands(product);
     return launch(product.c, operands, submit,
-        (stream, after, count, priority, flags, queue, tag, options, deadline, label)
-            -> Calls.gemmAsync(context, product, new Calls.Places(product, operands), stream, after, count, priority,
-                flags, queue, tag, options, deadline, label));
+        (s, order) -> product.call(s, Structs.CALL_GEMM, context, new Gemm.Places(product, operands), order));
   }
 
   /**
@@ -207,19 +203,18 @@ public final class Context extends NativeObject {
     if (all.isEmpty()) throw new StreamGemmException.InvalidArgument("products is empty");
     long context = handle();
     Operands operands = operands(all);
-    return launch(all, operands, submit, (stream, after, count, priority, flags, queue, tag, options, deadline, label) -> {
-      Calls.Places[] places = new Calls.Places[all.size()];
-      long group = Native.sg_flat_group_alloc(all.size());
-      if (group == 0) throw new StreamGemmException.OutOfMemory("no memory for a group of " + all.size());
+    return launch(all, operands, submit, (s, order) -> {
+      Gemm.Places[] places = new Gemm.Places[all.size()];
+      Scratch group = Scratch.of(all.size() * Structs.sg_gemm_desc.SIZE);
+      int first = group.push(all.size() * Structs.sg_gemm_desc.SIZE);
       try {
         for (int i = 0; i < places.length; ++i) {
-          places[i] = new Calls.Places(all.get(i), operands);
-          Calls.groupSet(group, i, all.get(i), places[i]);
+          places[i] = new Gemm.Places(all.get(i), operands);
+          all.get(i).write(group, first + i * Structs.sg_gemm_desc.SIZE, places[i]);
         }
-        return Native.sg_flat_gemm_grouped_async(
-            context, group, places.length, stream, after, count, priority, flags, queue, tag, options, deadline, label);
+        return Native.sg_call(Structs.CALL_GEMM_GROUPED, context, s.longs(group.address(first), places.length), order);
       } finally {
-        Native.sg_flat_group_free(group);
+        reachabilityFence(group);
         reachabilityFence(places);
       }
     });
@@ -259,11 +254,8 @@ public final class Context extends NativeObject {
     Operands operands = product.plain ? null : operands(product);
     boolean well = false;
     try {
-      Calls.Places places = operands == null ? new Calls.Places(product) : new Calls.Places(product, operands);
-      submit.apply(
-          (stream, after, count, priority, flags, queue, tag, options, deadline, label)
-              -> Calls.gemm(context, product, places, stream, after, count, priority, flags, queue, tag, options, deadline, label),
-          0, 0);
+      Gemm.Places places = operands == null ? new Gemm.Places(product) : new Gemm.Places(product, operands);
+      submit.apply((s, order) -> product.call(s, Structs.CALL_GEMM_AND_WAIT, context, places, order), 0, 0, 0, 0);
       well = true;
       return product.c;
     } finally {
@@ -297,18 +289,25 @@ public final class Context extends NativeObject {
   public Job<Matrix> copyAsync(Matrix to, Matrix from, Submit submit) {
     checkCopy(to, from);
     long context = handle();
-    long size = Native.sg_dtype_size(to.dtype.value);
-    long width = to.rows == 0 ? 0 : to.inner() * size;
     Operands operands = operands(List.of(to, from));
-    return launch(to, operands, submit, (stream, after, count, priority, flags, queue, tag, options, deadline, label) -> {
+    return launch(to, operands, submit, (s, order) -> {
       long source = operands.reads(from, 1, 0, "from");
-      long target = operands.writes(to, 1, 0, false, "to");
-      if (to.ld == to.inner() && from.ld == from.inner())
-        return Native.sg_flat_copy_async(
-            context, target, source, width * to.outer(), stream, after, count, priority, flags, queue, tag, options, deadline, label);
-      return Native.sg_flat_copy_2d_async(context, target, to.ld * size, source, from.ld * size, width,
-          width == 0 ? 0 : to.outer(), stream, after, count, priority, flags, queue, tag, options, deadline, label);
+      return copy(s, context, to, operands.writes(to, 1, 0, false, "to"), from, source, order);
     });
+  }
+
+  /** Copies, or records a copy, between addresses. */
+  static long copy(Scratch s, long context, Matrix to, long target, Matrix from, long source, long order) {
+    long size = Native.sg_dtype_size(to.dtype.value);
+    int d = s.push(Structs.sg_copy_desc.SIZE);
+    s.putLong(d, Structs.sg_copy_desc.SIZE);
+    s.putLong(d + Structs.sg_copy_desc.dst, target);
+    s.putLong(d + Structs.sg_copy_desc.src, source);
+    s.putLong(d + Structs.sg_copy_desc.width, to.rows == 0 ? 0 : to.inner() * size);
+    s.putLong(d + Structs.sg_copy_desc.height, to.rows == 0 || to.cols == 0 ? 0 : to.outer());
+    s.putLong(d + Structs.sg_copy_desc.dst_pitch, to.ld * size);
+    s.putLong(d + Structs.sg_copy_desc.src_pitch, from.ld * size);
+    return Native.sg_call(Structs.CALL_COPY, context, s.address(d), order);
   }
 
   static void checkCopy(Matrix to, Matrix from) {
@@ -354,7 +353,7 @@ public final class Context extends NativeObject {
    * @return its methods submit to this context
    */
   public Layers layers() {
-    return new Layers(this);
+    return new Layers(this, null, LayerMethods.DEFAULTS);
   }
 
   /**
@@ -365,9 +364,8 @@ public final class Context extends NativeObject {
    */
   public Job<Void> marker(Submit submit) {
     long context = handle();
-    return launch(null, null, submit,
-        (stream, after, count, priority, flags, queue, tag, options, deadline, label)
-            -> Native.sg_flat_copy_async(context, 0, 0, 0, stream, after, count, priority, flags, queue, tag, options, deadline, label));
+    Matrix none = Matrix.shape(DType.F32, 0, 0);
+    return launch(null, null, submit, (s, order) -> copy(s, context, none, 0, none, 0, order));
   }
 
   /**
@@ -379,7 +377,7 @@ public final class Context extends NativeObject {
     long tag = 0;
     try {
       tag = completions.admit(job);
-      job.submitted(submit.apply(call, completions.queue(), tag));
+      job.submitted(submit.apply(call, completions.queue(), tag, 0, 0));
       if (operands instanceof Operands) ((Operands) operands).submitted();
       return job;
     } catch (Throwable t) {
@@ -593,9 +591,21 @@ public final class Context extends NativeObject {
     if (product.a.array != null) known.placeA(MemoryKind.PINNED);
     if (product.b.array != null) known.placeB(MemoryKind.PINNED);
     if (product.c.array != null) known.placeC(MemoryKind.PINNED);
-    Calls.Places places = new Calls.Places(product);
+    Gemm.Places places = new Gemm.Places(product);
+    if (product.bias != null && places.bias == 0)
+      throw new StreamGemmException.InvalidArgument("bias is " + product.bias + "; a plan needs one in a direct buffer or on the device");
     try {
-      return new Plan(known.with(struct -> Calls.planCreate(handle(), product, places, struct)), this);
+      return new Plan(known.with(struct -> {
+        Scratch s = Scratch.get();
+        int to = s.push(Structs.sg_gemm_desc.SIZE);
+        try {
+          product.write(s, to, places);
+          return Native.sg_call_plan_create(handle(), s.address(to), struct);
+        } finally {
+          s.pop(to);
+          reachabilityFence(places);
+        }
+      }), this);
     } finally {
       reachabilityFence(this);
     }

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.streamgemm;
 
-import static java.lang.ref.Reference.reachabilityFence;
-
-import java.nio.ByteBuffer;
-import java.nio.ByteOrder;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
@@ -131,16 +127,21 @@ public final class CustomOperation {
     List<Access> how = List.copyOf(accesses);
     double expected = seconds;
     int units = computeUnits;
-    return made.keeps(bound).calls(
-        (on, graph, at, stream, after, given, priority, flags, queue, tag, options, deadline, label) -> {
-          ByteBuffer triples = ByteBuffer.allocateDirect(24 * count).order(ByteOrder.nativeOrder());
-          for (int i = 0; i < count; ++i) triples.putLong(at[i]).putLong(sizes[i]).putLong(how.get(i).value);
-          try {
-            return Native.sg_flat_custom_async(on, graph, CustomCalls.FUNCTION, bound.operation, Native.address(triples), count, units,
-                expected, stream, after, given, priority, flags, queue, tag, options, deadline, label);
-          } finally {
-            reachabilityFence(triples);
-          }
-        });
+    return made.keeps(bound).calls(Structs.CALL_CUSTOM, Structs.sg_custom_desc.SIZE, (d, to, at) -> {
+      int given = d.push(count * Structs.sg_custom_operand.SIZE);
+      for (int i = 0; i < count; ++i) {
+        int each = given + i * Structs.sg_custom_operand.SIZE;
+        d.putLong(each + Structs.sg_custom_operand.data, at[i]);
+        d.putLong(each + Structs.sg_custom_operand.bytes, sizes[i]);
+        d.putInt(each + Structs.sg_custom_operand.access, how.get(i).value);
+      }
+      d.putLong(to, Structs.sg_custom_desc.SIZE);
+      d.putLong(to + Structs.sg_custom_desc.function, CustomCalls.FUNCTION);
+      d.putLong(to + Structs.sg_custom_desc.user, bound.operation);
+      d.putLong(to + Structs.sg_custom_desc.operands, d.address(given));
+      d.putInt(to + Structs.sg_custom_desc.operand_count, count);
+      d.putInt(to + Structs.sg_custom_desc.compute_units, units);
+      d.putDouble(to + Structs.sg_custom_desc.seconds, expected);
+    });
   }
 }

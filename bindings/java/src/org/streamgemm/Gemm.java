@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.streamgemm;
 
+import static java.lang.ref.Reference.reachabilityFence;
+
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
 import java.util.List;
 import java.util.Objects;
+import org.streamgemm.internal.Native;
 
 /**
  * A GEMM: C = activation(alpha * op(A) * op(B) + beta * C + bias), one or a batch. Immutable; each {@code with}
@@ -229,6 +234,95 @@ public final class Gemm {
     made.activation = activation;
     made.plain = plain;
     return made;
+  }
+
+  /** The operands of a GEMM: addresses, or addresses of lists of addresses. */
+  static final class Places {
+    final long a;
+    final long b;
+    final long c;
+    final long bias;
+    final ByteBuffer as;
+    final ByteBuffer bs;
+    final ByteBuffer cs;
+
+    /** Unchanged: for operands that need no preparation, and for plans, to which an array is an unknown address. */
+    Places(Gemm g) {
+      a = g.a.address;
+      b = g.b.address;
+      c = g.c.address;
+      bias = g.bias == null ? 0 : g.bias.address;
+      as = g.as == null ? null : list(g.as, (m, i) -> m.address);
+      bs = g.bs == null ? null : list(g.bs, (m, i) -> m.address);
+      cs = g.cs == null ? null : list(g.cs, (m, i) -> m.address);
+    }
+
+    /** Copies arrays and holds device memory. */
+    Places(Gemm g, Operands operands) {
+      bias = g.bias == null ? 0 : operands.reads(g.bias, g.batch, g.strideBias, "bias");
+      if (g.as == null) {
+        a = operands.reads(g.a, g.batch, g.strideA, "a");
+        b = operands.reads(g.b, g.batch, g.strideB, "b");
+        c = operands.writes(g.c, g.batch, g.strideC, g.readsC(), "c");
+        as = bs = cs = null;
+        return;
+      }
+      a = b = c = 0;
+      as = list(g.as, (m, i) -> operands.reads(m, 1, 0, "a[" + i + "]"));
+      bs = list(g.bs, (m, i) -> operands.reads(m, 1, 0, "b[" + i + "]"));
+      cs = list(g.cs, (m, i) -> operands.writes(m, 1, 0, g.readsC(), "c[" + i + "]"));
+    }
+
+    private interface AddressOf {
+      long of(Matrix item, int index);
+    }
+
+    private static ByteBuffer list(List<Matrix> items, AddressOf address) {
+      ByteBuffer list = ByteBuffer.allocateDirect(8 * items.size()).order(ByteOrder.nativeOrder());
+      for (int i = 0; i < items.size(); ++i) list.putLong(8 * i, address.of(items.get(i), i));
+      return list;
+    }
+  }
+
+  /** Fills in an sg_gemm_desc. */
+  void write(Scratch s, int at, Places p) {
+    s.putLong(at, Structs.sg_gemm_desc.SIZE);
+    a.write(s, at + Structs.sg_gemm_desc.a, p.a);
+    b.write(s, at + Structs.sg_gemm_desc.b, p.b);
+    c.write(s, at + Structs.sg_gemm_desc.c, p.c);
+    s.putInt(at + Structs.sg_gemm_desc.op_a, opA.value);
+    s.putInt(at + Structs.sg_gemm_desc.op_b, opB.value);
+    s.putInt(at + Structs.sg_gemm_desc.compute, compute.value);
+    s.putDouble(at + Structs.sg_gemm_desc.alpha, alpha);
+    s.putDouble(at + Structs.sg_gemm_desc.alpha + 8, alphaIm);
+    s.putDouble(at + Structs.sg_gemm_desc.beta, beta);
+    s.putDouble(at + Structs.sg_gemm_desc.beta + 8, betaIm);
+    s.putLong(at + Structs.sg_gemm_desc.batch, batch);
+    s.putLong(at + Structs.sg_gemm_desc.stride_a, strideA);
+    s.putLong(at + Structs.sg_gemm_desc.stride_b, strideB);
+    s.putLong(at + Structs.sg_gemm_desc.stride_c, strideC);
+    s.putLong(at + Structs.sg_gemm_desc.a_array, at(p.as));
+    s.putLong(at + Structs.sg_gemm_desc.b_array, at(p.bs));
+    s.putLong(at + Structs.sg_gemm_desc.c_array, at(p.cs));
+    s.putLong(at + Structs.sg_gemm_desc.bias, p.bias);
+    s.putLong(at + Structs.sg_gemm_desc.stride_bias, strideBias);
+    s.putInt(at + Structs.sg_gemm_desc.bias_shape, biasShape.value);
+    s.putInt(at + Structs.sg_gemm_desc.activation, activation.value);
+  }
+
+  /** Makes a call with it. */
+  long call(Scratch s, int number, long on, Places p, long order) {
+    int to = s.push(Structs.sg_gemm_desc.SIZE);
+    try {
+      write(s, to, p);
+      return Native.sg_call(number, on, s.address(to), order);
+    } finally {
+      reachabilityFence(p);
+    }
+  }
+
+  private static long at(ByteBuffer list) {
+    return list == null ? 0 : Native.address(list);
   }
 
   /** Whether C is read. */

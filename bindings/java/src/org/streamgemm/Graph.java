@@ -93,11 +93,8 @@ public final class Graph extends NativeObject {
    */
   public synchronized int record(Gemm product, Submit submit) {
     List<Matrix> used = used(product);
-    Calls.Places places = new Calls.Places(product);
-    return record(used, submit,
-        (stream, after, count, priority, flags, queue, tag, options, deadline, label)
-            -> Calls.recordGemm(context.handle(), handle(), product, places, stream, after, count, priority, flags,
-                queue, tag, options, deadline, label));
+    Gemm.Places places = new Gemm.Places(product);
+    return record(used, submit, (s, order) -> product.call(s, Structs.CALL_GEMM, context.handle(), places, order));
   }
 
   /**
@@ -122,13 +119,7 @@ public final class Graph extends NativeObject {
    */
   public synchronized int recordCopy(Matrix to, Matrix from, Submit submit) {
     List<Matrix> used = used(to, from);
-    long size = Native.sg_dtype_size(to.dtype.value);
-    long width = to.inner() * size;
-    return record(used, submit,
-        (stream, after, count, priority, flags, queue, tag, options, deadline, label)
-            -> Native.sg_flat_record_copy_2d(context.handle(), handle(), to.address, to.ld * size, from.address,
-                from.ld * size, width, width == 0 ? 0 : to.outer(), stream, after, count, priority, flags, queue, tag,
-                options, deadline, label));
+    return record(used, submit, (s, order) -> Context.copy(s, context.handle(), to, to.address, from, from.address, order));
   }
 
   /**
@@ -174,16 +165,13 @@ public final class Graph extends NativeObject {
 
   /** A call that records into a graph of a context. */
   interface Recording {
-    long submit(long context, long graph, long stream, long after, int afterCount, int priority, int flags, long queue,
-        long tag, long options, long deadline, long label);
+    long submit(Scratch s, long context, long order);
   }
 
   /** Records a layer, or a custom operation, whose function the graph keeps. */
   synchronized int record(List<Matrix> used, Object function, Submit submit, Recording call) {
     for (Matrix m : used) refuseArray(m);
-    int index = record(used, submit,
-        (stream, after, count, priority, flags, queue, tag, options, deadline, label)
-            -> call.submit(context.handle(), handle(), stream, after, count, priority, flags, queue, tag, options, deadline, label));
+    int index = record(used, submit, (s, order) -> call.submit(s, context.handle(), order));
     if (function != null) {
       List<Object> more = new ArrayList<>(functions);
       more.add(function);
@@ -202,7 +190,7 @@ public final class Graph extends NativeObject {
     int index;
     try {
       index = size();
-      submit.apply(call, 0, 0);
+      submit.apply(call, 0, 0, handle(), 0);
     } catch (Throwable t) {
       Held.release(references);
       throw t;
@@ -225,7 +213,18 @@ public final class Graph extends NativeObject {
    */
   public synchronized void update(int index, Gemm product) {
     List<Matrix> used = used(product);
-    replace(index, used, () -> Calls.graphSetGemm(handle(), index, product, new Calls.Places(product)));
+    Gemm.Places places = new Gemm.Places(product);
+    replace(index, used, () -> {
+      Scratch s = Scratch.get();
+      int to = s.push(Structs.sg_gemm_desc.SIZE);
+      try {
+        product.write(s, to, places);
+        Native.sg_call_graph_set_gemm(handle(), index, s.address(to));
+      } finally {
+        s.pop(to);
+        reachabilityFence(places);
+      }
+    });
   }
 
   /**
@@ -291,8 +290,7 @@ public final class Graph extends NativeObject {
   public synchronized Job<Void> runAsync(Submit submit) {
     try {
       return context.launch(null, kept(), submit,
-          (stream, after, count, priority, flags, queue, tag, options, deadline, label)
-              -> Native.sg_flat_graph_run_async(handle(), stream, after, count, priority, flags, queue, tag, options, deadline, label));
+          (s, order) -> Native.sg_call(Structs.CALL_GRAPH_RUN, handle(), 0, order));
     } finally {
       reachabilityFence(this);
     }

@@ -145,9 +145,21 @@ public final class Heads {
     return memory;
   }
 
-  /** The address of the first token in memory at an address. */
-  long in(long address) {
-    return address == 0 ? 0 : address + first * memory.elementSize();
+  DType dtype() {
+    return memory.dtype;
+  }
+
+  /** With the memory at an address. */
+  void write(Scratch s, int at, long place) {
+    s.putLong(at, place == 0 ? 0 : place + first * memory.elementSize());
+    s.putLong(at + 8, batchStride);
+    s.putLong(at + 16, headStride);
+    s.putLong(at + 24, tokenStride);
+  }
+
+  void require(String name, DType type, long hasBatch, long hasHeads, long hasTokens, long hasWidth) {
+    if (memory.dtype != type || batch != hasBatch || heads != hasHeads || tokens != hasTokens || width != hasWidth)
+      throw invalid(name + " is " + this + "; it must be " + describe(type, hasBatch, hasHeads, hasTokens, hasWidth));
   }
 
   /** Whether elements of the memory may not belong to it. */

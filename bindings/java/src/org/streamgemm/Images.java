@@ -125,10 +125,20 @@ public final class Images {
     return usedChannels != 0;
   }
 
-  /** Throws unless these images, which have all channels, are of this form. */
-  void require(String name, DType dtype, ImageLayout order, long count, long hasChannels, long hasHeight, long hasWidth) {
+  DType dtype() {
+    return memory.dtype;
+  }
+
+  void write(Scratch s, int at, long place) {
+    s.putLong(at, place);
+    s.putLong(at + 8, memory.ld);
+  }
+
+  /** Throws unless these images are of this form and have all channels, or may be a part. */
+  void require(String name, DType dtype, ImageLayout order, long count, long hasChannels, long hasHeight, long hasWidth,
+      boolean mayBePart) {
     if (memory.dtype != dtype || layout != order || memory.rows != count || channels != hasChannels || height != hasHeight
-        || width != hasWidth || isPart())
+        || width != hasWidth || (isPart() && !mayBePart))
       throw new StreamGemmException.InvalidArgument(name + " is " + this + "; it must be "
           + describe(dtype, order, count, hasChannels, hasHeight, hasWidth));
   }

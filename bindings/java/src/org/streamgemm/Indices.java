@@ -3,7 +3,6 @@ package org.streamgemm;
 
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
-import org.streamgemm.internal.Native;
 
 /** Numbers of rows of a table: {@link Layers#gatherAsync}. They are read when the job runs. */
 public final class Indices {
@@ -47,7 +46,7 @@ public final class Indices {
    * @return the indices
    */
   public static Indices of(Matrix memory, IndexType type) {
-    LayerCall.requireContiguous("memory", memory, memory.rows, memory.cols, DType.I32);
+    Shapes.requireContiguous(memory, memory.rows, memory.cols, DType.I32, "memory");
     if (type == IndexType.I64 && memory.rows * memory.cols % 2 != 0)
       throw new StreamGemmException.InvalidArgument("memory is " + memory + "; an index of 64 bits has two elements");
     return new Indices(memory, type);
@@ -71,17 +70,7 @@ public final class Indices {
     return memory;
   }
 
-  /** Rows of a table by these numbers. */
-  LayerCall<Matrix> gather(Matrix table, Matrix y, GatherFlag... flags) {
-    if (y.rows != count())
-      throw new StreamGemmException.InvalidArgument("y is " + y + "; " + count() + " indices are given");
-    int bits = 0;
-    for (GatherFlag each : flags) bits |= each.value;
-    int given = bits;
-    return new LayerCall<>(y).reads("table", table).reads("indices", memory).writes("y", y)
-        .calls((on, graph, at, stream, after, count, priority, submitFlags, queue, tag, options, deadline, label)
-            -> Native.sg_flat_gather_async(on, graph, at[0], table.rows, table.cols, table.ld, table.dtype.value,
-                table.layout.value, at[2], y.rows, y.cols, y.ld, y.dtype.value, y.layout.value, at[1], type.value, given,
-                stream, after, count, priority, submitFlags, queue, tag, options, deadline, label));
+  void require(String name, long count, String of) {
+    if (count() != count) throw new StreamGemmException.InvalidArgument(count() + " indices are given; " + of + " is " + count);
   }
 }

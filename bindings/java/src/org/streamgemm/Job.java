@@ -247,6 +247,26 @@ public final class Job<T> extends Stage<T> {
     }
   }
 
+  /** References to native jobs for the duration of a call, without those that order nothing any more. */
+  static long[] retain(Job<?>[] jobs) {
+    long[] held = new long[jobs.length];
+    int count = 0;
+    try {
+      for (Job<?> job : jobs) {
+        held[count] = job.retain();
+        if (held[count] != 0) ++count;
+      }
+      return java.util.Arrays.copyOf(held, count);
+    } catch (Throwable t) {
+      release(java.util.Arrays.copyOf(held, count));
+      throw t;
+    }
+  }
+
+  static void release(long[] held) {
+    for (long each : held) Native.sg_job_release(each);
+  }
+
   /**
    * A reference to the native job for the duration of a call, to be released; 0 when it has succeeded and orders
    * nothing.

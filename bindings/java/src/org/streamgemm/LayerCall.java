@@ -4,25 +4,15 @@ package org.streamgemm;
 import static java.lang.ref.Reference.reachabilityFence;
 
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.List;
 import org.streamgemm.internal.Native;
 import org.streamgemm.internal.RawConstants;
 
 /** A call of an operation of {@link Layers}, with its operands. */
 final class LayerCall<T> {
-  private static final Submit DEFAULTS = new Submit();
-
-  /** Sizes of an operand that is left out. */
-  static final Matrix NONE = Matrix.shape(DType.F32, 0, 0);
-
-  /**
-   * A call with the operands' addresses, in the order in which they were named; 0 of one that is left out. With a graph, it
-   * records; 0: it submits.
-   */
-  interface Call {
-    long submit(long context, long graph, long[] at, long stream, long after, int afterCount, int priority, int flags, long queue,
-        long tag, long options, long deadline, long label);
+  /** Fills in a descriptor at an offset, with the operands' addresses in the order in which they were named; 0 of one that is left out. */
+  interface Fill {
+    void fill(Scratch d, int to, long[] at);
   }
 
   private static final class Operand {
@@ -41,7 +31,9 @@ final class LayerCall<T> {
 
   private final T result;
   private final List<Operand> operands = new ArrayList<>();
-  private Call call;
+  private int call;
+  private int size;
+  private Fill fill;
   /** What the call refers to beside its operands, as long as it may run; or null. */
   private Object kept;
 
@@ -55,16 +47,42 @@ final class LayerCall<T> {
     return this;
   }
 
-  /** A result; null: it is left out. One that is another operand, too, is the same Matrix. */
-  LayerCall<T> writes(String name, Matrix m) {
-    return writes(name, m, false);
-  }
-
-  /** A result; `readToo`: it is added to, or only a part of the matrix is written. */
+  /**
+   * A result; null: it is left out. One that is another operand, too, is the same Matrix. `readToo`: it is added to, or only a part
+   * of the matrix is written.
+   */
   LayerCall<T> writes(String name, Matrix m, boolean readToo) {
     if (m != null && m.readOnly) throw new StreamGemmException.InvalidArgument(name + " is in a read-only buffer");
     operands.add(new Operand(name, m, readToo, true));
     return this;
+  }
+
+  LayerCall<T> reads(String name, Heads m) {
+    return reads(name, m == null ? null : m.memory);
+  }
+
+  LayerCall<T> reads(String name, Images m) {
+    return reads(name, m == null ? null : m.memory);
+  }
+
+  LayerCall<T> reads(String name, Sequence m) {
+    return reads(name, m == null ? null : m.memory);
+  }
+
+  LayerCall<T> reads(String name, Indices m) {
+    return reads(name, m.memory);
+  }
+
+  LayerCall<T> writes(String name, Heads m, boolean readToo) {
+    return writes(name, m == null ? null : m.memory, readToo || (m != null && m.isPart()));
+  }
+
+  LayerCall<T> writes(String name, Images m, boolean readToo) {
+    return writes(name, m == null ? null : m.memory, readToo || (m != null && m.isPart()));
+  }
+
+  LayerCall<T> writes(String name, Sequence m, boolean readToo) {
+    return writes(name, m == null ? null : m.memory, readToo);
   }
 
   /** An object to keep reachable as long as the call may run. */
@@ -73,19 +91,25 @@ final class LayerCall<T> {
     return this;
   }
 
-  /** The call that submits it. */
-  LayerCall<T> calls(Call made) {
-    call = made;
+  /** The call that submits it: its number, the size of its descriptor, and what fills that in. */
+  LayerCall<T> calls(int number, int bytes, Fill how) {
+    call = number;
+    size = bytes;
+    fill = how;
     return this;
+  }
+
+  private long make(Scratch s, long on, long order, long[] at) {
+    int to = s.push(size);
+    fill.fill(s, to, at);
+    return Native.sg_call(call, on, s.address(to), order);
   }
 
   /** Submits the operation. */
   Job<T> submit(Context context, Submit submit) {
     long on = context.handle();
     Operands prepared = prepared(context);
-    return context.launch(result, prepared, submit,
-        (stream, after, count, priority, flags, queue, tag, options, deadline, label)
-            -> call.submit(on, 0, addresses(prepared), stream, after, count, priority, flags, queue, tag, options, deadline, label));
+    return context.launch(result, prepared, submit, (s, order) -> make(s, on, order, addresses(prepared)));
   }
 
   /** Submits the operation and waits for it. */
@@ -95,11 +119,7 @@ final class LayerCall<T> {
     boolean well = false;
     long job = 0;
     try {
-      job = DEFAULTS.apply(
-          (stream, after, count, priority, flags, queue, tag, options, deadline, label)
-              -> call.submit(on, 0, addresses(prepared), stream, after, count, priority, SubmitFlag.WILL_WAIT.value, queue,
-                  tag, options, deadline, label),
-          0, 0);
+      job = LayerMethods.DEFAULTS.apply((s, order) -> make(s, on, order, addresses(prepared)), 0, 0, 0, SubmitFlag.WILL_WAIT.value);
       Native.sg_job_wait(job, RawConstants.SG_FOREVER);
       well = true;
       return result;
@@ -119,11 +139,9 @@ final class LayerCall<T> {
 
   /** Records the operation; returns its index. */
   int recordAt(Graph graph, Submit submit) {
-    return graph.record(matrices(), kept, submit, (on, to, stream, after, count, priority, flags, queue, tag, options, deadline, label) -> {
-      long[] at = new long[operands.size()];
-      for (int i = 0; i < at.length; ++i) at[i] = operands.get(i).matrix == null ? 0 : operands.get(i).matrix.address;
-      return call.submit(on, to, at, stream, after, count, priority, flags, queue, tag, options, deadline, label);
-    });
+    long[] at = new long[operands.size()];
+    for (int i = 0; i < at.length; ++i) at[i] = operands.get(i).matrix == null ? 0 : operands.get(i).matrix.address;
+    return graph.record(matrices(), kept, submit, (s, on, order) -> make(s, on, order, at));
   }
 
   private Operands prepared(Context context) {
@@ -162,26 +180,5 @@ final class LayerCall<T> {
       written |= o.matrix == first.matrix && o.written;
     }
     return written ? prepared.writes(first.matrix, 1, 0, read, first.name) : prepared.reads(first.matrix, 1, 0, first.name);
-  }
-
-  /** The sizes of an operand that may be left out. */
-  static Matrix sizes(Matrix m) {
-    return m == null ? NONE : m;
-  }
-
-  /** Throws unless an operand, which may be null, has this shape, and its values follow each other row by row. */
-  static void requireContiguous(String name, Matrix m, long rows, long cols, DType... types) {
-    if (m == null) return;
-    boolean byRows = m.layout == Layout.ROW_MAJOR || rows == 1 || cols == 1;
-    boolean typed = types.length == 0 || Arrays.asList(types).contains(m.dtype);
-    if (m.rows != rows || m.cols != cols || !byRows || m.span(1, 0) != rows * cols || !typed)
-      throw new StreamGemmException.InvalidArgument(name + " is " + m + "; it must be " + rows + " x " + cols
-          + " contiguous values" + (types.length == 0 ? "" : " of " + types[0]) + (rows == 1 ? "" : ", row by row"));
-  }
-
-  /** Throws if an operand is missing that another one needs. */
-  static void requireFor(String needing, Object given, String name, Object needed) {
-    if (given != null && needed == null)
-      throw new StreamGemmException.InvalidArgument(name + " is null; " + needing + " needs it");
   }
 }

@@ -28,6 +28,15 @@ public final class Matrix {
   final DType dtype;
   final Layout layout;
   final boolean readOnly;
+  void write(Scratch s, int at, long place) {
+    s.putLong(at, place);
+    s.putLong(at + 8, rows);
+    s.putLong(at + 16, cols);
+    s.putLong(at + 24, ld);
+    s.putInt(at + 32, dtype.value);
+    s.putInt(at + 36, layout.value);
+  }
+
   /** Elements from the first one on that belong to the owner; Long.MAX_VALUE if unknown. */
   final long available;
   /** The float[] or double[] of the matrix, or null. */

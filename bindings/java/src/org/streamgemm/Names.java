@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.streamgemm;
 
+import java.nio.charset.StandardCharsets;
+import java.util.Arrays;
 import java.util.regex.MatchResult;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
+import org.streamgemm.internal.RawConstants;
 
 /** Translates argument names in the library's messages from C to Java. */
 final class Names {
@@ -19,6 +22,19 @@ final class Names {
   static void refuseNul(String argument, String text) {
     if (text != null && text.indexOf('\0') >= 0)
       throw new StreamGemmException.InvalidArgument(argument + " holds a NUL: \"" + text.replace("\0", "\\0") + "\"");
+  }
+
+  /** What the library keeps of a label, as UTF-8; null: nothing. */
+  static byte[] utf8(String argument, String text) {
+    refuseNul(argument, text);
+    byte[] bytes = text == null ? new byte[0] : text.getBytes(StandardCharsets.UTF_8);
+    int kept = Math.min(bytes.length, RawConstants.SG_LABEL_SIZE - 1);
+    while (kept < bytes.length && (bytes[kept] & 0xc0) == 0x80) --kept; // whole characters
+    return kept == 0 ? null : Arrays.copyOf(bytes, kept);
+  }
+
+  static String text(byte[] utf8) {
+    return utf8 == null ? "" : new String(utf8, StandardCharsets.UTF_8);
   }
 
   /** The message with Java names. */

@@ -40,16 +40,17 @@ public final class Pipeline extends NativeObject {
     private final long workspace;
     private final long[] weights;
 
-    private Stage(Pipeline pipeline, long struct, int weightCount) {
+    private Stage(Pipeline pipeline, Scratch s, int filled, int weightCount) {
       this.pipeline = pipeline;
-      long recorder = Native.sg_stage_graph_get(struct);
+      long recorder = s.getLong(filled + Structs.sg_stage.graph);
       Native.sg_graph_retain(recorder);
       graph = new Graph(recorder, new Graph.Held(), pipeline.context);
-      input = Native.sg_stage_input_get(struct);
-      output = Native.sg_stage_output_get(struct);
-      workspace = Native.sg_stage_workspace_get(struct);
+      input = s.getLong(filled + Structs.sg_stage.input);
+      output = s.getLong(filled + Structs.sg_stage.output);
+      workspace = s.getLong(filled + Structs.sg_stage.workspace);
       weights = new long[weightCount];
-      for (int i = 0; i < weightCount; ++i) weights[i] = Native.sg_stage_weight(struct, i);
+      if (weightCount == 0) return;
+      Native.window(s.getLong(filled + Structs.sg_stage.weights), 8L * weightCount).order(ByteOrder.nativeOrder()).asLongBuffer().get(weights);
     }
 
     private Matrix at(long address, DType dtype, long rows, long cols) {
@@ -129,20 +130,27 @@ public final class Pipeline extends NativeObject {
    * @throws StreamGemmException.Busy if the pipeline is prepared
    */
   public synchronized Stage stage(String name, long output, long workspace, WeightsPlace place, Matrix... given) {
-    Names.refuseNul("name", name);
-    ByteBuffer pairs = ByteBuffer.allocateDirect(16 * Math.max(1, given.length)).order(ByteOrder.nativeOrder());
-    for (Matrix each : given) {
-      if (each.array != null)
-        throw new StreamGemmException.InvalidArgument("weights cannot be " + each + "; use a direct buffer");
-      pairs.putLong(each.address).putLong(bytesOf(each));
+    long[] pairs = new long[2 * given.length];
+    for (int i = 0; i < given.length; ++i) {
+      if (given[i].array != null)
+        throw new StreamGemmException.InvalidArgument("weights cannot be " + given[i] + "; use a direct buffer");
+      pairs[2 * i] = given[i].address;
+      pairs[2 * i + 1] = bytesOf(given[i]);
     }
-    byte[] text = (name == null ? "" : name).getBytes(StandardCharsets.UTF_8);
-    ByteBuffer chars = ByteBuffer.allocateDirect(text.length + 1).put(text);
-    long struct = Native.new_sg_stage();
+    Scratch s = Scratch.get();
+    int d = s.push(Structs.sg_stage_desc.SIZE);
     try {
-      Native.sg_flat_pipeline_add_stage(handle(), name == null ? 0 : Native.address(chars), output, workspace,
-          given.length == 0 ? 0 : Native.address(pairs), given.length, place.value, struct);
-      Stage made = new Stage(this, struct, given.length);
+      s.putLong(d, Structs.sg_stage_desc.SIZE);
+      s.putLong(d + Structs.sg_stage_desc.name, s.utf8("name", name));
+      s.putLong(d + Structs.sg_stage_desc.output_bytes, output);
+      s.putLong(d + Structs.sg_stage_desc.workspace_bytes, workspace);
+      s.putLong(d + Structs.sg_stage_desc.weights, s.longs(pairs));
+      s.putInt(d + Structs.sg_stage_desc.weight_count, given.length);
+      s.putInt(d + Structs.sg_stage_desc.place, place.value);
+      int filled = s.push(Structs.sg_stage.SIZE);
+      s.putLong(filled, Structs.sg_stage.SIZE);
+      Native.sg_call_add_stage(handle(), s.address(d), s.address(filled));
+      Stage made = new Stage(this, s, filled, given.length);
       List<List<Matrix>> more = new ArrayList<>(weights);
       more.add(List.of(given));
       weights = more;
@@ -152,10 +160,8 @@ public final class Pipeline extends NativeObject {
       outputBytes = output;
       return made;
     } finally {
-      Native.delete_sg_stage(struct);
+      s.pop(d);
       reachabilityFence(this);
-      reachabilityFence(pairs);
-      reachabilityFence(chars);
     }
   }
 
@@ -220,13 +226,11 @@ public final class Pipeline extends NativeObject {
     if (output.readOnly) throw new StreamGemmException.InvalidArgument("output is in a read-only buffer");
     Operands operands = context.operands(List.of(input, output, weights, graphs));
     try {
-      return context.launch(output, operands, submit,
-          (stream, after, count, priority, flags, queue, tag, options, deadline, label) -> {
-            long from = operands.reads(input, 1, 0, "input");
-            long to = operands.writes(output, 1, 0, false, "output");
-            return Native.sg_flat_pipeline_push_async(
-                handle(), from, to, stream, after, count, priority, flags, queue, tag, options, deadline, label);
-          });
+      return context.launch(output, operands, submit, (s, order) -> {
+        long from = operands.reads(input, 1, 0, "input");
+        long to = operands.writes(output, 1, 0, false, "output");
+        return Native.sg_call(Structs.CALL_PIPELINE_PUSH, handle(), s.longs(from, to), order);
+      });
     } finally {
       reachabilityFence(this);
     }

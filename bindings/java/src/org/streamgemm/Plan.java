@@ -70,9 +70,7 @@ public final class Plan extends NativeObject {
     Operands operands = context.operands(product);
     try {
       return context.launch(product.c, operands, submit,
-          (stream, after, count, priority, flags, queue, tag, options, deadline, label)
-              -> Calls.planRunAsync(plan, product, new Calls.Places(product, operands), stream, after, count, priority,
-                  flags, queue, tag, options, deadline, label));
+          (s, order) -> product.call(s, Structs.CALL_PLAN_RUN, plan, new Gemm.Places(product, operands), order));
     } finally {
       reachabilityFence(this);
     }

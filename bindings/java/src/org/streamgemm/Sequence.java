@@ -85,16 +85,29 @@ public final class Sequence {
     return memory;
   }
 
-  /** Throws unless these are as many steps of as many sequences as those of another, of its type. */
-  void requireLike(String name, Sequence other, String nameOther, long values) {
-    if (memory.dtype != other.memory.dtype || steps != other.steps || batch != other.batch || memory.cols != values)
+  DType dtype() {
+    return memory.dtype;
+  }
+
+  void write(Scratch s, int at, long place) {
+    s.putLong(at, place);
+    s.putLong(at + 8, stepStride);
+    s.putLong(at + 16, batchStride);
+  }
+
+  void require(String name, DType type, long hasSteps, long hasBatch, long values) {
+    if (memory.dtype != type || steps != hasSteps || batch != hasBatch || memory.cols != values)
       throw new StreamGemmException.InvalidArgument(
-          name + " is " + this + "; with " + nameOther + ", which is " + other + ", a step has " + values + " values");
+          name + " is " + this + "; it must be " + describe(type, hasSteps, hasBatch, values));
   }
 
   @Override
   public String toString() {
-    return memory.dtype.name().toLowerCase(java.util.Locale.ROOT) + " " + steps + " steps of " + batch
-        + " sequences of " + memory.cols + " values";
+    return describe(memory.dtype, steps, batch, memory.cols);
+  }
+
+  private static String describe(DType type, long steps, long batch, long values) {
+    return type.name().toLowerCase(java.util.Locale.ROOT) + " " + steps + " steps of " + batch
+        + " sequences of " + values + " values";
   }
 }

@@ -113,6 +113,11 @@ public final class Windows {
     return windows(width, padLeft + padRight, kernelW, strideW, dilationW);
   }
 
+  void write(Scratch s, int at) {
+    long[] all = {kernelH, kernelW, strideH, strideW, dilationH, dilationW, padTop, padLeft, padBottom, padRight};
+    for (int i = 0; i < all.length; ++i) s.putLong(at + 8 * i, all[i]);
+  }
+
   private static long windows(long size, long pads, long kernel, long stride, long dilation) {
     long room = size + pads - dilation * (kernel - 1) - 1;
     return size == 0 || room < 0 ? 0 : room / stride + 1;

@@ -200,7 +200,7 @@ public class Conv2dTest extends DeviceTest {
     refused("y is f64 2 NCHW images of 6 channels of 3 x 5; it must be f64 2 NCHW images of 6 channels of 5 x 6",
         () -> layers.conv2d(from, filters, to, new Conv2d(new Windows(1, 1)).groups(GROUPS)));
     refused("w is f64 6 x 12", () -> layers.conv2dAsync(from, filters, to, new Conv2d(windows()), DEFAULTS));
-    refused("groups is 4; x has 4 and y 6", () -> layers.conv2d(from, filters, to, new Conv2d(windows()).groups(4)));
+    refused("groups is 4, which does not divide the 6 of y", () -> layers.conv2d(from, filters, to, new Conv2d(windows()).groups(4)));
     refused("x is f64 2 NCHW images of 4 channels of 5 x 6, channels 1 to 2", () -> layers.conv2d(from.channels(1, 2), filters, to, how));
     refused("w is null; dx needs it", () -> layers.conv2dBackward(to, from, null, from, null, null, how));
     refused("dbias is f64 1 x 5", () -> layers.conv2dBackward(to, null, null, null, null, poisoned(1, 5), how));

@@ -211,7 +211,7 @@ public class LayersTest extends DeviceTest {
     assertArrayEquals(new double[] {5, 6, 1, 2, 0, 0, 0, 0}, fetch(y), 0);
     assertSame(y, layers.gather(table, onDevice(Indices.of(1L << 32, 1, -3, 2)), y, GatherFlag.FROM_END, GatherFlag.NAN));
     assertArrayEquals(new double[] {Double.NaN, Double.NaN, 3, 4, 1, 2, 5, 6}, fetch(y), 0);
-    refused("y is f64 4 x 2 by rows, ld 2, on the device; 3 indices", () -> layers.gather(table, Indices.of(1, 2, 3), y));
+    refused("3 indices are given; y.rows is 4", () -> layers.gather(table, Indices.of(1, 2, 3), y));
     refused("memory is f64 3 x 2", () -> Indices.of(table, IndexType.I32));
     refused("an index of 64 bits has two", () -> Indices.of(context.deviceMatrix(DType.I32, 1, 3), IndexType.I64));
     refused("table is 3 x 2; with y of 1 x 3", () -> layers.gather(table, onDevice(Indices.of(1)), poisoned(1, 3)));

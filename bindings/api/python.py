@@ -1,0 +1,312 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Writes Python's operations from their definitions and the public headers: methods with docstrings, stubs, and the list of submit
+options for C. A new submit option comes to every method by itself.
+
+usage: python.py FOLDER DEFINITIONS.py STUBS.pyi HEADER...
+
+FOLDER gets _operations.py, _functions.py, __init__.pyi, order.h and operations.inc. In STUBS.pyi `# enums: NAMES`, `# record: NAME = STRUCT` and
+`# methods: CLASS` stand for what is written here.
+"""
+import ast
+import copy
+import pathlib
+import sys
+import textwrap
+
+from model import Model
+from names import pascal
+from python_rules import Rule, table
+
+# Submit options whose names or defaults are Python's own: name, default, type, documentation.
+OPTIONS = {
+    "stream": ("stream", "None", "Stream | None", "runs it after earlier submissions to that Stream."),
+    "after": ("after", "()", "Sequence[Job[Any]]", "runs it after these Jobs."),
+    "priority": ("priority", "0", "int", "-1 low, 0 normal or the stream's, 1 high."),
+    "flags": ("untracked", "False", "bool", "no ordering by operands that overlap."),
+    "plan": ("options", "None", "PlanOptions | None", "PlanOptions."),
+    "deadline_ns": ("timeout", "None", "float | None",
+                    "seconds from the call, after which the job is dropped or stopped, and fails as DeadlineExceeded."),
+    "label": ("label", "None", "str | None",
+              "a name for the job, in the message of its failure and in the library's log; at most 63 bytes of UTF-8 are kept."),
+}
+VERBS = {"custom": "Runs", "run": "Runs", "push": "Pushes", "copy": "Makes"}
+NOT_RECORDED = ("after", "timeout")
+PLUMBING = ("queue", "tag", "graph", "after_count")
+# Types of parameters, by name; those of operands follow from their defaults.
+TYPES = {
+    "function": "Function | str", "mask": "Mask | str | None", "pairs": "RotaryPairs | str", "quantization": "Quantization | str",
+    "dtype": "str | None", "index_type": "IndexType | str | None", "gate_order": "GateOrder | str", "layout": "ImageLayout | str",
+    "filter_layout": "FilterLayout | str", "op_a": "_Op", "op_b": "_Op", "op_w": "_Op", "compute": "_Compute",
+    "activation": "_Activation | None", "scale": "float | None", "size": "Sequence[int] | None", "kernel": "int | Sequence[int]",
+    "stride": "int | Sequence[int]", "padding": "int | Sequence[int]", "dilation": "int | Sequence[int]",
+    "channels": "Sequence[int] | None", "shape": "Sequence[int] | None", "reads": "Sequence[_Source]", "writes": "Sequence[_Source]",
+    "updates": "Sequence[_Source]", "products": "Iterable[_Item]", "dst": "_C",
+}
+HEAD = '# SPDX-License-Identifier: Apache-2.0\n"""Written by bindings/api/python.py."""\n'
+
+
+class Option:
+    """An option of every submission."""
+
+    def __init__(self, field):
+        self.field = field
+        self.name, self.default, self.type, self.doc = OPTIONS.get(field.name, (field.name, "0", "int", field.doc))
+
+
+class Definition:
+    """A method of a class, from its definition."""
+
+    def __init__(self, function, owner):
+        self.name, self.owner = function.name, owner
+        self.marks = {d.id for d in function.decorator_list}
+        self.planned, self.recording, self.unrecorded = (m in self.marks for m in ("planned", "recording", "unrecorded"))
+        self.result = function.returns.value
+        arguments = function.args
+        defaults = [None] * (len(arguments.args) - len(arguments.defaults)) + arguments.defaults
+        self.positional = [(a.arg, d and ast.unparse(d), a.annotation) for a, d in zip(arguments.args, defaults)]
+        self.keywords = [(a.arg, ast.unparse(d), a.annotation) for a, d in zip(arguments.kwonlyargs, arguments.kw_defaults)]
+        self.summary, _, self.doc = ast.get_docstring(function).partition("\n")
+        self.summary = self.summary.rstrip(".")
+        self.body = function.body[1:]
+        self.waits = any(isinstance(n, ast.Name) and n.id == "WAITS" for s in self.body for n in ast.walk(s))
+
+    @property
+    def parameters(self):
+        return self.positional + self.keywords
+
+
+class Submission(ast.NodeTransformer):
+    """Puts the job's type or the graph, the target and the options into a native call; WAITS becomes a constant."""
+
+    def __init__(self, how, order, waits):
+        self.how, self.order, self.waits = how, order, waits
+
+    def visit_Return(self, node):
+        call = node.value
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id.startswith("submit_"):
+            native, order = ast.Name(f"_raw.{call.func.id}"), ast.parse(self.order, mode="eval").body
+            before = [ast.Name(text) for text in self.how]
+            if self.how == ["self._record"]:
+                native, before = before[0], [native]
+            call.args = before + call.args + (order.elts if call.func.id == "submit_gemm" else [order])
+            call.func = native
+        return self.generic_visit(node)
+
+    def visit_Name(self, node):
+        if node.id == "WAITS":
+            return ast.Constant(self.waits)
+        return ast.parse(self.order, mode="eval").body if node.id == "ORDER" else node
+
+
+class Python:
+    def __init__(self, model, definitions):
+        self.model = model
+        options = [Option(f) for f in model.structs["sg_submit"].own if f.name not in PLUMBING]
+        self.options = [o for o in options if o.name != "options"] + [o for o in options if o.name == "options"]
+        tree = ast.parse(definitions)
+        self.classes = {c.name: [Definition(f, c.name) for f in c.body] for c in tree.body if isinstance(c, ast.ClassDef)}
+        self.rules = []
+        names = {o.name for o in model.operations}
+        for definition in self.classes["Context"]:
+            call = definition.body[-1].value
+            if call.func.id in names:
+                self.rules.append(Rule(model, definition, len(self.rules)))
+                call.args, call.keywords, call.func = self.rules[-1].arguments(), [], ast.Name("submit_operation")
+
+    def taken(self, definition, recorded):
+        """The options that a method has."""
+        return [o for o in self.options if (o.name != "options" or definition.planned) and not (recorded and o.name in NOT_RECORDED)]
+
+    def order(self, definition, recorded):
+        have = self.taken(definition, recorded)
+        return f"({', '.join(o.name if o in have else o.default for o in self.options)},)"
+
+    def signature(self, definition, recorded, is_method=True, stub=None):
+        """The parameters; with a stub's function, as that writes each."""
+        shown = stub or (lambda name, default, _: name if default is None else f"{name}={default}")
+        options = [(o.name, o.default, o.type) for o in self.taken(definition, recorded)]
+        options = [f"{n}: {t} = ..." if stub else f"{n}={d}" for n, d, t in options]
+        named = [shown(*p) for p in definition.keywords] + options
+        return ", ".join((["self"] if is_method else []) + [shown(*p) for p in definition.positional] + (["*"] + named if named else []))
+
+    def names(self, definition, recorded):
+        return ", ".join([n for n, *_ in definition.parameters] + [o.name for o in self.taken(definition, recorded)])
+
+    def method(self, definition, name, doc, how, recorded=False, waits=False, is_method=True):
+        body = [Submission(how, self.order(definition, recorded), waits).visit(copy.deepcopy(s)) for s in definition.body]
+        text = "\n".join(ast.unparse(ast.fix_missing_locations(s)) for s in body)
+        return self.function(name, self.signature(definition, recorded, is_method), doc, text)
+
+    def function(self, name, signature, doc, body):
+        doc = doc.replace("\\", "\\\\")
+        return f"def {name}({signature}):\n" + textwrap.indent(f'"""{doc}"""\n{body}\n', "    ")
+
+    def described(self, definition, other):
+        """The parameters' documentation, with that of the options."""
+        options = self.taken(definition, False)
+        if definition.name == "gemm":
+            return definition.doc.strip() + "\n" + "\n".join(f"{o.name}: {o.doc}" for o in options) + "\n"
+        line = textwrap.fill(f"{', '.join(o.name for o in options)}: as for {other}gemm_async.", 120)
+        return f"{definition.doc.strip()}\n{line}\n".lstrip()
+
+    def of_context(self, definition, target, is_method=True):
+        """NAME_async and NAME."""
+        name, own = definition.name, "self." if is_method else ""
+        result, verb = self.result(definition), VERBS.get(name, "Computes")
+        tuple_is = f"; the result is {result}" if definition.result[0] in "([" else ""
+        elsewhere = "" if definition.owner == "Context" and is_method else "Context."
+        doc = f"Submits {definition.summary}, and returns its Job at once{tuple_is}.\n\n{self.described(definition, elsewhere)}"
+        how = ["Job", target]
+        yield self.method(definition, f"{name}_async", doc, how, False, False, is_method)
+        doc = f"{verb} {definition.summary}, waits, and returns {result}. Ctrl-C cancels it.\n\n{self.as_for(definition, False, name + '_async')}"
+        if definition.waits:
+            yield self.method(definition, name, doc, how, False, True, is_method)
+        else:
+            given = [n for n, *_ in definition.positional] + [f"{n}={n}" for n, *_ in definition.keywords]
+            given += [f"{o.name}={o.name}" for o in self.taken(definition, False)]
+            yield self.function(name, self.signature(definition, False, is_method), doc, f"return finished({own}{name}_async({', '.join(given)}))")
+
+    def as_for(self, definition, recorded, other):
+        return textwrap.fill(f"{self.names(definition, recorded)}: as for {other}.", 120) + "\n"
+
+    def result(self, definition):
+        return {"result": "the result", "[results]": "the list of results", "written": "what is written"}.get(definition.result, definition.result)
+
+    def recorded(self, definition):
+        """A method that records: of its own, or by Graph._record with the native function and its arguments."""
+        doc = f"Records {definition.summary}; returns {self.result(definition)}.\n\n{self.as_for(definition, True, f'Context.{definition.name}_async')}"
+        return self.method(definition, definition.name, doc, ["self._record"], True)
+
+    def class_of(self, name, doc, methods):
+        return f"class {name}:\n" + textwrap.indent(f'"""{doc}"""\n\n' + "\n".join(methods), "    ")
+
+    def operations(self):
+        target = "self._target or self._open_target()"
+        yield HEAD + "from . import _raw\nfrom ._arguments import *\nfrom ._job import Job, finished\nfrom ._matrix import Matrix\n\n"
+        context = self.classes["Context"]
+        yield self.class_of("ContextMethods", "The operations of a Context, which has _target.", [m for d in context for m in self.of_context(d, target)])
+        records = [self.recorded(d) for d in context if not d.unrecorded]
+        yield self.class_of("RecordedMethods", "Operations recorded into a Graph. Their results are written by each run.", records)
+        for name in ("Plan", "Graph", "Pipeline"):
+            methods = [m for d in self.classes[name] for m in ([self.recorded(d)] if d.recording else self.of_context(d, "self._target"))]
+            yield self.class_of(f"{name}Methods", f"The submissions of a {name}.", methods)
+
+    def functions(self):
+        yield HEAD + "from . import _raw\nfrom ._default import target_of_default\nfrom ._job import Job\n\n"
+        matmul = next(d for d in self.classes["Context"] if d.name == "matmul")
+        yield from self.of_context(matmul, "target_of_default()", False)
+
+    def order_header(self):
+        yield "/* Written from the public headers by bindings/api/python.py: the options of every submission, as methods pass them. */"
+        yield "enum { " + ", ".join(f"ORDER_{o.name.upper()}" for o in self.options) + ", ORDER_COUNT };"
+        numbers = [o.field for o in self.options if o.field.name not in OPTIONS]
+        low = {"int32_t": "INT32_MIN", "int64_t": "INT64_MIN"}
+        yield "#define ORDER_NUMBERS(X) " + " ".join(
+            f"X({f.name}, ORDER_{f.name.upper()}, {low.get(f.type, '0')}, {f.type.removesuffix('_t').upper()}_MAX)" for f in numbers)
+
+    # Stubs.
+
+    def stub_type(self, definition, name, default, annotation):
+        if annotation:
+            return annotation.value
+        if definition.name in ("gemm", "matmul", "run") and name in ("a", "b"):
+            return "_Operand"
+        if name == "bias" and definition.name in ("gemm", "matmul", "run"):
+            return "_Bias"
+        if name in ("alpha", "beta") and default != "None" or definition.owner == "Plan" and name in ("alpha", "beta"):
+            return "complex | None" if default == "None" else "complex"
+        if name in TYPES:
+            return TYPES[name]
+        if default in ("True", "False"):
+            return "bool"
+        if default and default[0] in "'\"":
+            return "str"
+        if default is None or default == "None":
+            is_result = name in definition.result.strip("()").split(", ") and name in [n for n, *_ in definition.keywords]
+            return "_Source" if default is None else f"_Source | {'Literal[False] | ' if is_result else ''}None"
+        return "float" if "." in default or "e" in default else "int"
+
+    def stub_result(self, definition):
+        if definition.result.startswith("["):
+            return "list[Any]"
+        if definition.result.startswith("("):
+            return f"tuple[{', '.join('Any' for _ in definition.result.split(', '))}]"
+        return "_C" if definition.name == "copy" else "Any"
+
+    def stub(self, definition, recorded, is_method=True):
+        """The stubs of a method; overloads by the result's array where that says the type."""
+        forms = [(None, None, self.stub_result(definition))]
+        c = next((n for n, *_ in definition.positional if n in ("c", "out")), None)
+        if definition.name in ("gemm", "matmul", "push") or definition.owner == "Plan":
+            forms = [("_Numpy", "None", "_Numpy"), ("_Operand", "None", "Any"), ("_Operand", "_C", "_C")]
+            forms = forms[1:] if definition.name == "push" else forms
+        names = [definition.name] if recorded else [f"{definition.name}_async", definition.name]
+        for name in names:
+            for source, of_result, result in forms:
+
+                def shown(parameter, default, annotation):
+                    kind = self.stub_type(definition, parameter, default, annotation)
+                    if source and parameter in ("a", "b"):
+                        kind = source
+                    if of_result and parameter == c:
+                        return f"{c}: {of_result}" + (" = ..." if of_result == "None" else "")
+                    return f"{parameter}: {kind}" + ("" if default is None else " = ...")
+
+                if len(forms) > 1:
+                    yield "@overload"
+                result_of = f"Job[{result}]" if name.endswith("_async") else result
+                yield f"def {name}({self.signature(definition, recorded, is_method, shown)}) -> {result_of}: ..."
+
+    def methods_of(self, name):
+        if name == "module":
+            return list(self.stub(next(d for d in self.classes["Context"] if d.name == "matmul"), False, False))
+        if name == "Graph":
+            recorded = [line for d in self.classes["Context"] if not d.unrecorded for line in self.stub(d, True)]
+            return recorded + [line for d in self.classes["Graph"] for line in self.stub(d, d.recording)]
+        return [line for d in self.classes[name] for line in self.stub(d, False)]
+
+    def enums(self, names):
+        for enum in (e for e in self.model.enums.values() if pascal(e.name).replace("DType", "Dtype") in names):
+            yield f"class {pascal(enum.name)}(enum.IntEnum):"
+            for value in enum.values:
+                own = value.name[len(enum.prefix):]
+                yield f"    {'_' if own[0].isdigit() else ''}{own} = {value.value}"
+            yield ""
+
+    def record_class(self, name, struct):
+        yield f"class {name}(_Record):"
+        counts = {f.name.removesuffix("s") + "_count" for f in struct.fields if f.array and f.type in self.model.structs}
+        for f in (f for f in struct.own if f.name not in counts):
+            kind = "str" if f.type == "char" else f"tuple[{pascal(f.type)}, ...]" if f.type in self.model.structs else (
+                pascal(f.type) if f.type in self.model.enums else "float" if f.type == "double" else "int")
+            yield f"    {f.name}: {kind}"
+        yield ""
+
+    def stubs(self, template):
+        for line in template.splitlines():
+            command, _, words = line.strip().removeprefix("# ").partition(": ")
+            indent = line[:len(line) - len(line.lstrip())]
+            if line.strip().startswith("# enums: "):
+                yield from self.enums(words.split())
+            elif line.strip().startswith("# record: "):
+                name, struct = words.split(" = ")
+                yield from self.record_class(name, self.model.structs[struct])
+            elif line.strip().startswith("# methods: "):
+                yield from (indent + each for each in self.methods_of(words))
+            else:
+                yield line
+
+
+def main():
+    folder, definitions, template, *headers = map(pathlib.Path, sys.argv[1:])
+    made = Python(Model(headers), definitions.read_text())
+    (folder / "_operations.py").write_text("\n\n".join(made.operations()) + "\n")
+    (folder / "_functions.py").write_text("\n\n".join(made.functions()) + "\n")
+    (folder / "__init__.pyi").write_text("\n".join(made.stubs(template.read_text())) + "\n")
+    (folder / "order.h").write_text("\n".join(made.order_header()) + "\n")
+    (folder / "operations.inc").write_text("\n".join(table(made.rules)) + "\n")
+
+
+if __name__ == "__main__":
+    main()

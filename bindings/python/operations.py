@@ -1,0 +1,458 @@
+# SPDX-License-Identifier: Apache-2.0
+# fmt: off
+"""The operations of Python, one definition each: its parameters, what it computes, and the native call. bindings/api/python.py writes
+the methods from them: NAME_async and NAME of Context, NAME of Graph, with the options of every submission, their docstrings, and
+the stubs. This file is data for it, and is not part of the package.
+
+A native call submits where it is returned, with the job's type, the target and the options put in. An operation of the headers is
+called by its name and the fields of its descriptor; what is left out follows from the arrays. STACK is the rows of each matrix of
+a stack, and STACK.mask is those where the field mask is set; rule_ decorators name functions of src/operation_rules.c. ORDER stands for
+the options, WAITS for whether the method waits. `planned` operations have options for the planner, `recording` methods record in a graph. The first
+line of a docstring names what is computed; `->` names the results.
+"""
+
+class Context:
+    @planned
+    @unrecorded
+    def gemm(a, b, c=None, *, alpha=1.0, beta=0.0, op_a='N', op_b='N', compute='exact', bias=None, activation=None, copy=False) -> "c":
+        """c = activation(alpha * op_a(a) @ op_b(b) + beta * c + bias).
+
+        a, b: arrays of two dimensions or more, vectors, lists of matrices, or Jobs, after whose completion it runs.
+            Dimensions before the last two are a batch, broadcast as by numpy.matmul. They stay unchanged until the Job completes.
+        c: the array (or list) that the result is written to; None makes a new one.
+        alpha, beta: scalars. beta needs c.
+        op_a, op_b: "N", "T" (transposed) or "C" (conjugate transposed), applied to the last two dimensions.
+        compute: the least accurate arithmetic allowed: "exact", "tf32", "3xtf32", "bf16", "bf16x3", "f8".
+        bias: of the result's type, broadcast as by NumPy: a value for each column (n,), for each row (m, 1), or one for
+            all: a number or an array (1,), which is read by the call.
+        activation: "relu" or "gelu".
+        copy: copies operands whose strides a GEMM cannot take (host memory only; Jobs must have completed).
+        """
+        return submit_gemm(WAITS, a, b, c, alpha, beta, op_a, op_b, compute, bias, activation, copy)
+
+    @planned
+    @unrecorded
+    def matmul(
+        a, b, out=None, *, alpha=1.0, beta=0.0, op_a='N', op_b='N', compute='exact', bias=None, activation=None, copy=False
+    ) -> "result":
+        """a @ b, like numpy.matmul.
+
+        out: the array that the result is written to; None makes a new one. a, b, alpha, beta, op_a, op_b, compute, bias,
+        activation, copy: as for gemm_async.
+        """
+        return submit_gemm(WAITS, a, b, out, alpha, beta, op_a, op_b, compute, bias, activation, copy)
+
+    @planned
+    @unrecorded
+    def gemm_grouped(products, *, copy=False) -> "[results]":
+        """GEMMs of different shapes, types and scalars as one job.
+
+        products: each is (a, b), (a, b, c) or a dict of gemm_async's a, b, c, alpha, beta, op_a, op_b, compute, bias,
+        activation. copy: as for gemm_async.
+        """
+        return submit_group(tuple([item(p) for p in products]), copy)
+
+    @unrecorded
+    def copy(dst, src) -> "dst":
+        """a copy of the array `src` to the array `dst`, from and to host or device memory.
+
+        dst, src: either array may be a Job. A copy is ordered like GEMMs.
+        """
+        return submit_copy(dst, src)
+
+    @rule_elementwise
+    def elementwise(function, x, b=None, out=None) -> "out":
+        """out = function(x), or function(x, b), element by element.
+
+        function: "relu", "gelu" (by tanh), "gelu_erf", "silu", "sigmoid", "tanh", or of two operands "add", "multiply".
+            The gradient of the first six has "_gradient" behind the name: x is the gradient of the function's result, and b
+            is its operand.
+        x, b: arrays of f64, f32, f16 or bf16, of one shape, or Jobs. In device memory, unless the device is the cpu.
+        out: the array that is written, which may be x or b; None makes a new one, row major as x must be then.
+        """
+        return elementwise(a=x, b=b, c=out, function=function)
+
+    def axpby(a, c, *, alpha=1.0, beta=1.0, activation=None) -> "c":
+        """c = activation(alpha * a + beta * c), a scale-and-add.
+
+        a, c: arrays of one shape and type, or Jobs; c is written. In device memory, unless the device is the cpu.
+        alpha, beta: numbers; 0 does not read the array. activation: None, "relu" or "gelu".
+        """
+        return axpby(a=a, c=c, alpha=alpha, beta=beta, activation=activation)
+
+    def softmax(x, out=None, *, mask=None, mask_offset=0) -> "out":
+        """the softmax of each row of x, that is over its last dimension.
+
+        x, out: as for elementwise_async.
+        mask: None or "causal": row i of each matrix has the columns j <= i + mask_offset, and 0 in the others.
+        mask_offset: of a causal mask: the number of keys before the first query's own.
+        """
+        return softmax(x=x, y=out, mask=mask, mask_offset=mask_offset, mask_rows=STACK.mask)
+
+    def layer_norm(x, gamma=None, beta=None, out=None, *, epsilon=1e-05) -> "out":
+        """(x - mean) / sqrt(variance + epsilon) * gamma + beta for each row of x.
+
+        x, out: as for elementwise_async. gamma, beta: vectors of x's type with a value for each column; None: ones, zeros.
+        epsilon: added to the variance.
+        """
+        return norm(x=x, y=out, gamma=gamma, beta=beta, epsilon=epsilon)
+
+    def rms_norm(x, gamma=None, out=None, *, epsilon=1e-05) -> "out":
+        """x / sqrt(mean of x^2 + epsilon) * gamma for each row of x.
+
+        x, out: as for elementwise_async. gamma, epsilon: as for layer_norm_async.
+        """
+        return norm(x=x, y=out, gamma=gamma, epsilon=epsilon, kind=_raw.SG_NORM_RMS)
+
+    def rotary(
+        x, cos=None, sin=None, out=None, *, head_size=0, rotated_size=0, position=0, theta=10000.0, pairs='halves', inverse=False
+    ) -> "out":
+        """the rotary embedding of x: pairs of elements of each head turn with the row's position.
+
+        x, out: as for elementwise_async. Rows are tokens; dimensions before the last two are of separate sequences.
+        cos, sin: tables with a row for each position and a column for each pair, of x's type or f32; None: by theta.
+        head_size: columns of a head; 0: a row is one head. rotated_size: its first elements, which turn; 0: all of them.
+        position: of the first row of each sequence. theta: pair j of d/2 turns by p * theta^(-2j/d) at position p.
+        pairs: "halves": elements j and j + d/2 (GPT-NeoX, Llama), or "interleaved": 2j and 2j + 1 (GPT-J).
+        inverse: turns back, which is the gradient.
+        """
+        return rotary(
+            x=x, y=out, cos=cos, sin=sin, head_size=head_size, rotated_size=rotated_size, first_position=position, theta=theta,
+            pairs=pairs, inverse=inverse, sequence_length=STACK
+        )
+
+    @rule_dequantize
+    def dequantize(x, scales, zero_points=None, out=None, *, quantization='i8', dtype=None) -> "out":
+        """out = (x - zero_points) * scales, block by block.
+
+        x: quantized values: bytes of i8 (numpy.int8). A row is along the last dimension.
+        scales: f32, f16 or bf16, like x but with one value for each block of a row: consecutive values, which the number
+        of scales divides into blocks of one even size.
+        zero_points: i8, one for each block; None: zeros.
+        out: the array that is written: f32, f16 or bf16; None makes a new one.
+        quantization: "i8", or "i4": two values in a byte of x, the first in the low four bits.
+        dtype: of a new array: "f32", "f16" or "bf16"; None: that of scales.
+        """
+        return dequantize(x=x, scales=scales, zero_points=zero_points, y=out, quantization=quantization, dtype=dtype)
+
+    def convert(a, out=None, *, dtype=None, op_a='N') -> "out":
+        """out = op(a), cast to the type of out with one rounding.
+
+        a: an array of f64, f32, f16 or bf16, or a Job. In device memory, unless the device is the cpu.
+        out: the array that is written, of one of these types; None makes a new one.
+        dtype: of a new array: "f32", ...; None: that of a.
+        op_a: "N", or "T": the transpose of a matrix.
+        """
+        return convert(a=a, c=out, op_a=op_a, dtype=dtype)
+
+    def gather(table, indices, out=None, *, index_type=None, from_end=False, nan=False) -> "out":
+        """out[i] = table[indices[i]], row by row.
+
+        table: a matrix of any element type, or a Job. In device memory, unless the device is the cpu; so is all else.
+        indices: a vector of i32 or i64 (numpy.int32, numpy.int64).
+        out: the matrix that is written, with a row for each index; None makes a new one.
+        index_type: "i32", or "i64" of a vector in device memory, given as i32 with two elements for each index; None: as
+        the array says, and i32 in device memory.
+        from_end: indices below 0 count from the table's end, as in NumPy.
+        nan: the row of an index out of range becomes NaN, not 0.
+        """
+        indices, index_type = words_of(indices, index_type)
+        flags = (_raw.SG_GATHER_FROM_END if from_end else 0) | (_raw.SG_GATHER_NAN if nan else 0)
+        return gather(table=table, y=out, indices=indices, index_type=index_type, flags=flags)
+
+    @planned
+    def linear(x, w, bias=None, out=None, *, op_w='N', activation=None, compute='exact') -> "out":
+        """out = activation(x @ w + bias).
+
+        x: an array whose rows, along its last dimension, have a value for each input, or a Job.
+        w: a matrix of inputs by outputs, or of outputs by inputs with op_w "T". bias: a vector with a value for each output.
+        out: the array that is written, with the dimensions of x, but outputs for inputs; None makes a new one.
+        op_w: "N" or "T". activation: "relu" or "gelu". compute: as for gemm_async.
+        """
+        return linear(x=x, w=w, bias=bias, y=out, op_w=op_w, activation=activation, compute=compute, waits=WAITS)
+
+    @planned
+    def linear_backward(
+        dy, x=None, w=None, *, dx=None, dw=None, dbias=None, op_w='N', accumulate=False, compute='exact'
+    ) -> "(dx, dw, dbias)":
+        """the gradients of a linear layer as one job.
+
+        dy: the gradient of the loss with respect to x @ w + bias, with a value for each output in each row, or a Job.
+        x: as given to linear_async; None: dw is not computed, and None in the result.
+        w: as given to linear_async; None: dx is not computed, and None in the result.
+        dx: dy @ w.T, with the dimensions of dy, but inputs for outputs. dw: x.T @ dy, with the dimensions of w.
+        dbias: the sum of dy's rows; False: not computed. dx, dw, dbias: arrays that are written; None makes a new one.
+        op_w: as for linear_async, of w and dw.
+        accumulate: adds to dw and dbias, which must be given then.
+        compute: as for gemm_async. options: PlanOptions, of which streams and memory_limit apply.
+        """
+        return linear_backward(dy=dy, x=x, w=w, dx=dx, dw=dw, dbias=dbias, op_w=op_w, compute=compute, accumulate=accumulate)
+
+    def attention(q, k, v, out=None, *, mask=None, mask_offset=0, scale=None, workspace=0, compute='exact') -> "out":
+        """out = softmax(scale * q @ k.T + mask) @ v for each head.
+
+        q, k, v: arrays of (batch, heads, tokens, width), or of the last three or two of these, or Jobs: f64, f32, f16 or
+            bf16, with any strides except for the last dimension. k and v may have fewer heads, of which each serves as many
+            of q. In device memory, unless the device is the cpu.
+        out: the array that is written; None makes a new one.
+        mask: None or "causal": query i has the keys j <= i + mask_offset.
+        mask_offset: of a causal mask: the number of keys before the first query's own.
+        scale: of the products; None: 1 / sqrt(width).
+        workspace: limit of the memory for scores, in bytes; 0: the library's choice.
+        compute: as for gemm_async.
+        """
+        return attention(q=q, k=k, v=v, o=out, mask=mask, mask_offset=mask_offset, scale=scale, workspace=workspace, compute=compute)
+
+    def attention_backward(
+        q, k, v, d_out, *, dq=None, dk=None, dv=None, mask=None, mask_offset=0, scale=None, workspace=0, compute='exact'
+    ) -> "(dq, dk, dv)":
+        """the gradients of an attention as one job.
+
+        q, k, v, mask, mask_offset, scale: as given to attention_async. d_out: the gradient of its result, of the same shape.
+        dq, dk, dv: arrays that are written, of the shapes of q, k and v; None makes a new one, False: it is not computed, and
+            None in the result. They may be parts of one packed array.
+        workspace: as for attention_async. compute: as for gemm_async.
+        """
+        return attention_backward(
+            q=q, k=k, v=v, d_o=d_out, dq=dq, dk=dk, dv=dv, mask=mask, mask_offset=mask_offset, scale=scale, workspace=workspace,
+            compute=compute
+        )
+
+    def lstm(
+        x, w_ih, w_hh, bias_ih=None, bias_hh=None, h0=None, c0=None, out=None, *, hn=None, cn=None, reserve=None,
+        gate_order='default', batch_first=False, reverse=False, compute='exact'
+    ) -> "(out, hn, cn)":
+        """an LSTM over all steps of x.
+
+        x: (steps, batch, inputs), (batch, steps, inputs) with batch_first, or (steps, inputs); an array or a Job: f64, f32, f16 or
+            bf16, like all others. In device memory, unless the device is the cpu.
+        w_ih, w_hh: (4 * hidden, inputs) and (4 * hidden, hidden). bias_ih, bias_hh: 4 * hidden values each; None: zeros.
+        h0, c0: the first states, (batch, hidden), or (hidden,) without a batch; None: zeros.
+        out: h after each step, with the dimensions of x. hn, cn: the last states. An array that is written; None makes a new one;
+            False for hn or cn: it is not stored.
+        reserve: an array of (steps, batch, 5 * hidden) of f32, or f64 for f64, which is written for lstm_backward; None: nothing.
+        gate_order: "default": i, f, g, o as in PyTorch; "onnx": i, o, f, g. reverse: from the last step to the first.
+        batch_first, compute: as for x and gemm_async.
+        """
+        return recurrent(
+            x=x, w_ih=w_ih, w_hh=w_hh, bias_ih=bias_ih, bias_hh=bias_hh, h0=h0, c0=c0, y=out, hn=hn, cn=cn, reserve=reserve,
+            cell=_raw.SG_CELL_LSTM, gate_order=gate_order, reverse=reverse, compute=compute, batch_first=batch_first
+        )
+
+    def gru(
+        x, w_ih, w_hh, bias_ih=None, bias_hh=None, h0=None, out=None, *, hn=None, reserve=None, reset_before=False,
+        gate_order='default', batch_first=False, reverse=False, compute='exact'
+    ) -> "(out, hn)":
+        """a GRU over all steps of x.
+
+        x, w_ih, w_hh, bias_ih, bias_hh, h0, out, hn, reserve, batch_first, reverse, compute: as for lstm_async, with 3 * hidden gates.
+        reset_before: the reset gate is applied to the state before its product, as in ONNX's linear_before_reset = 0.
+        gate_order: "default": r, z, n as in PyTorch; "onnx": z, r, n.
+        """
+        cell = _raw.SG_CELL_GRU_RESET_BEFORE if reset_before else _raw.SG_CELL_GRU
+        return recurrent(
+            x=x, w_ih=w_ih, w_hh=w_hh, bias_ih=bias_ih, bias_hh=bias_hh, h0=h0, y=out, hn=hn, reserve=reserve, cell=cell,
+            gate_order=gate_order, reverse=reverse, compute=compute, batch_first=batch_first
+        )
+
+    def lstm_backward(
+        x, w_ih, w_hh, y, reserve, h0=None, *, dy=None, dhn=None, dcn=None, dx=None, dw_ih=None, dw_hh=None, dbias_ih=None,
+        dbias_hh=None, dh0=None, dc0=None, gate_order='default', batch_first=False, reverse=False, accumulate=False, compute='exact'
+    ) -> "(dx, dw_ih, dw_hh, dbias_ih, dbias_hh, dh0, dc0)":
+        """the gradients of an LSTM as one job.
+
+        x, w_ih, w_hh, h0, gate_order, batch_first, reverse: as given to lstm_async. y, reserve: as it has written them.
+        dy, dhn, dcn: gradients of the loss with respect to out, hn and cn; None: zeros.
+        dx, dw_ih, dw_hh, dbias_ih, dbias_hh, dh0, dc0: the results, whose tuple is the job's. Arrays that are written; None makes a
+            new one, False: it is not computed, and None in the result. Those of weights and biases may be f32 for f16 and bf16.
+        accumulate: adds to those of weights and biases, which must be given then, or False.
+        compute: as for gemm_async.
+        """
+        return recurrent_backward(
+            x=x, w_ih=w_ih, w_hh=w_hh, y=y, reserve=reserve, h0=h0, dy=dy, dhn=dhn, dcn=dcn, dx=dx, dw_ih=dw_ih, dw_hh=dw_hh,
+            dbias_ih=dbias_ih, dbias_hh=dbias_hh, dh0=dh0, dc0=dc0, cell=_raw.SG_CELL_LSTM,
+            gate_order=gate_order, reverse=reverse, compute=compute, batch_first=batch_first, accumulate=accumulate
+        )
+
+    def gru_backward(
+        x, w_ih, w_hh, y, reserve, h0=None, *, dy=None, dhn=None, dx=None, dw_ih=None, dw_hh=None, dbias_ih=None, dbias_hh=None,
+        dh0=None, gate_order='default', batch_first=False, reverse=False, accumulate=False, compute='exact'
+    ) -> "(dx, dw_ih, dw_hh, dbias_ih, dbias_hh, dh0)":
+        """the gradients of a GRU without reset_before as one job.
+
+        x, w_ih, w_hh, y, reserve, h0, dy, dhn, dx, dw_ih, dw_hh, dbias_ih, dbias_hh, dh0, gate_order, batch_first, reverse,
+        accumulate, compute: as for lstm_backward_async, of gru_async; the result is the tuple of dx to dh0.
+        """
+        return recurrent_backward(
+            x=x, w_ih=w_ih, w_hh=w_hh, y=y, reserve=reserve, h0=h0, dy=dy, dhn=dhn, dx=dx, dw_ih=dw_ih, dw_hh=dw_hh,
+            dbias_ih=dbias_ih, dbias_hh=dbias_hh, dh0=dh0, cell=_raw.SG_CELL_GRU,
+            gate_order=gate_order, reverse=reverse, compute=compute, batch_first=batch_first, accumulate=accumulate
+        )
+
+    @planned
+    def conv2d(
+        x, w, bias=None, out=None, *, stride=1, padding=0, dilation=1, groups=1, layout='nchw', filter_layout='oihw',
+        activation=None, workspace=0, compute='exact'
+    ) -> "out":
+        """out = activation(conv(x, w) + bias).
+
+        x: images, an array of four dimensions in the order of layout, or a Job: f64, f32, f16 or bf16. The elements of an image
+            are contiguous.
+        w: filters, an array of (filters, channels of a group, rows, columns), or in the order of filter_layout.
+        bias: a vector with a value for each filter.
+        out: the images that are written; None makes new ones.
+        stride, dilation: a number, or one for rows and one for columns.
+        padding: a number, or (rows, columns), or (top, left, bottom, right).
+        groups: of channels; each has its own filters.
+        layout: "nchw" or "nhwc", of x and out. filter_layout: "oihw" or "ohwi".
+        activation: "relu" or "gelu".
+        workspace: limit of the memory for windows, in bytes; 0: the library's choice.
+        compute: as for gemm_async. options: PlanOptions, of which streams and memory_limit apply.
+        """
+        return conv2d(
+            x=x, w=w, bias=bias, y=out, windows=windows_of(None, stride, padding, dilation), groups=groups, image_layout=layout,
+            filter_layout=filter_layout, activation=activation, workspace=workspace, compute=compute
+        )
+
+    @planned
+    @rule_size
+    def conv2d_backward(
+        dy, x=None, w=None, *, dx=None, dw=None, dbias=None, size=None, stride=1, padding=0, dilation=1, groups=1, layout='nchw',
+        filter_layout='oihw', accumulate=False, workspace=0, compute='exact'
+    ) -> "(dx, dw, dbias)":
+        """the gradients of a convolution as one job.
+
+        dy: the gradient of the loss with respect to conv(x, w) + bias, or a Job.
+        x: as given to conv2d_async; None: dw is not computed, and None in the result.
+        w: as given to conv2d_async; None: dx is not computed, and None in the result; dw must be given then.
+        dx: images like x: the transposed convolution of dy with w. dw: like w.
+        dbias: the sums of dy over images and pixels; False: not computed. dx, dw, dbias: arrays that are written; None makes a
+            new one.
+        size: the height and width of dx, if neither x nor dx is given.
+        stride, padding, dilation, groups, layout, filter_layout, workspace: as given to conv2d_async.
+        accumulate: adds to dw and dbias, which must be given then.
+        compute: as for gemm_async. options: PlanOptions, of which streams and memory_limit apply.
+        """
+        height, width = (None, None) if size is None else integers(size, 'size', (2,))
+        return conv2d_backward(
+            dy=dy, x=x, w=w, dx=dx, dw=dw, dbias=dbias, height=height, width=width,
+            windows=windows_of(None, stride, padding, dilation), groups=groups, image_layout=layout, filter_layout=filter_layout,
+            accumulate=accumulate, workspace=workspace, compute=compute
+        )
+
+    @rule_windows
+    def im2col(x, kernel, out=None, *, stride=1, padding=0, dilation=1, channels=None, layout='nchw', filter_layout='oihw') -> "out":
+        """the matrix of the windows of images.
+
+        x: images, an array of four dimensions of any element type in the order of layout, or a Job. The elements of an image are
+            contiguous. In device memory, unless the device is the cpu.
+        kernel: rows and columns of a window, or one number for both.
+        out: the matrix that is written, with a row for each window of each image and a column for each pixel of a window in each
+            channel; None makes a new one.
+        stride, padding, dilation, layout: as for conv2d_async.
+        channels: the first channel and the number of channels that the matrix has; None: all.
+        filter_layout: the order of the columns: "oihw", channel by channel, or "ohwi", pixel by pixel.
+        """
+        first, used = (0, 0) if channels is None else integers(channels, 'channels', (2,), 0)
+        return im2col(
+            x=x, matrix=out, first_channel=first, used_channels=used, windows=windows_of(kernel, stride, padding, dilation),
+            image_layout=layout, columns=filter_layout
+        )
+
+    @rule_windows
+    def col2im(
+        matrix, kernel, out=None, *, shape=None, stride=1, padding=0, dilation=1, channels=None, layout='nchw',
+        filter_layout='oihw', accumulate=False
+    ) -> "out":
+        """the sums of windows: the gradient of im2col.
+
+        Each element of the images becomes the sum of those that im2col takes from it.
+        matrix: as im2col makes it, or a Job: f64, f32, f16 or bf16. In device memory, unless the device is the cpu.
+        kernel, stride, padding, dilation, layout, filter_layout: as given to im2col_async.
+        out: the images that are written; None makes new ones.
+        shape: of new images, four numbers in the order of layout.
+        channels: as given to im2col_async; of other channels nothing is written, and out must be given.
+        accumulate: adds to out, which must be given then.
+        """
+        first, used = (0, 0) if channels is None else integers(channels, 'channels', (2,), 0)
+        images, in_all, height, width = sizes_of(shape, layout)
+        return col2im(
+            matrix=matrix, x=out, images=images, channels=in_all, height=height, width=width, first_channel=first,
+            used_channels=used, windows=windows_of(kernel, stride, padding, dilation), image_layout=layout,
+            columns=filter_layout, accumulate=accumulate
+        )
+
+    def custom(function, *, reads=(), writes=(), updates=(), seconds=0.0, compute_units=0) -> "written":
+        """a function as a job.
+
+        function: called with the native stream and the arrays of reads, writes and updates. On a CUDA device it enqueues work on that
+        cudaStream_t, an int, of operands that are Matrix objects in device memory (DLPack, __cuda_array_interface__), and does
+        not wait. On other devices the stream is 0, the operands are NumPy arrays, and the work is done when it returns. It runs
+        on a thread of the library and calls nothing of this package that submits or waits. An exception fails the job.
+        reads: arrays that it only reads, or Jobs; read-only in the function on other devices. writes: arrays that it writes, whatever they contain. updates: arrays that it
+        reads and writes. Four at most in all; in device or pinned memory, unless the device is the cpu.
+        seconds: expected time, for predictions and simulated devices; 0: by the bytes of the operands.
+        compute_units: multiprocessors that it occupies, for predictions; 0: all; -1: none, as of a transfer between devices.
+        """
+        return submit_custom(*custom_arguments(function, reads, writes, updates, seconds, compute_units))
+
+
+class Plan:
+    def run(a, b, c=None, *, alpha=None, beta=None, bias=None) -> "c":
+        """the planned GEMM of other matrices.
+
+        a, b, c: of the planned shapes and memory spaces. alpha, beta: None keeps those of the plan. bias: of a
+        plan that was made with one.
+        """
+        self._open()
+        planned_alpha, planned_beta, op_a, op_b, compute, activation = self._gemm
+        return submit_gemm(
+            PLANNED, a, b, c, planned_alpha if alpha is None else alpha, planned_beta if beta is None else beta, op_a, op_b, compute,
+            bias, activation, False
+        )
+
+
+class Graph:
+    @planned
+    @recording
+    def gemm(a, b, c=None, *, alpha=1.0, beta=0.0, op_a="N", op_b="N", compute="exact", bias=None, activation=None) -> "c":
+        """a GEMM, whose result each run overwrites.
+
+        A Job must have completed. a, b, c, alpha, beta, op_a, op_b, compute, bias, activation: as for Context.gemm_async.
+        """
+        given = (a, b, c, alpha, beta, op_a, op_b, compute, bias, activation)
+        with self._lock:
+            keeper, result = _raw.record_gemm(self._open(), self._target, given, ORDER)
+            self._kept.append((keeper, result, Form(op_a, op_b, compute, activation)))
+        return result
+
+    @recording
+    def copy(dst, src) -> "dst":
+        """a copy of the array `src` to the array `dst`.
+
+        dst, src: arrays.
+        """
+        with self._lock:
+            keeper, form = _raw.record_copy(self._open(), self._target, dst, src, ORDER)
+            self._kept.append((keeper, dst, form))
+        return dst
+
+    def run() -> "[results]":
+        """everything recorded, in the order of recording.
+        """
+        with self._lock:
+            kept = list(self._kept)
+            return _raw.submit_graph(Job, self._open(), tuple([each[0] for each in kept]), [each[1] for each in kept], ORDER)
+
+
+class Pipeline:
+    def push(x, out=None) -> "out":
+        """a batch.
+
+        It blocks at the limit of batches in flight.
+        x: an array of the pipeline's shape and type, row major without gaps, or a Job. out: an array of the last stage's shape;
+        None makes a new one.
+        """
+        forms = tuple([Matrix.placeholder(form.shape, form.dtype) for form in (self._forms[0], self._forms[-1])])
+        return self._calls.during(
+            lambda kept: _raw.push_batch(Job, self._open(), self._target, forms, (self._kept, kept), x, out, ORDER))

@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the operations' native calls take, from the arguments of Python."""
+
+from typing import NamedTuple
+
+from . import _raw
+from ._enums import ImageLayout, IndexType, MemoryKind, integer, value_of
+from ._errors import InvalidArgument
+from ._matrix import ON_CUDA, ON_HOST, Matrix
+
+MOST = (1 << 63) - 1
+PLANNED = 2  # as in src/submit.c
+_SIZE = 1 << 29  # sizes of images are less
+
+
+class Form(NamedTuple):
+    """The properties of a recorded GEMM that later operands keep."""
+
+    op_a: object
+    op_b: object
+    compute: object
+    activation: object
+
+
+_FIELDS = {
+    "a": None,
+    "b": None,
+    "c": None,
+    "alpha": 1.0,
+    "beta": 0.0,
+    "op_a": "N",
+    "op_b": "N",
+    "compute": "exact",
+    "bias": None,
+    "activation": None,
+}
+
+
+def item(gemm):
+    if isinstance(gemm, (tuple, list)) and 2 <= len(gemm) <= 3:
+        gemm = dict(zip(_FIELDS, gemm))
+    elif not isinstance(gemm, dict) or not {"a", "b"} <= gemm.keys() <= _FIELDS.keys():
+        raise InvalidArgument(f"a GEMM of a group is (a, b), (a, b, c) or a dict of {list(_FIELDS)}")
+    return tuple({**_FIELDS, **gemm}.values())
+
+
+def integers(given, name, counts, low=-_SIZE, high=_SIZE):
+    """A tuple of integers; one number stands for two equal ones."""
+    values = tuple(given) if hasattr(given, "__iter__") else (given, given)
+    if len(values) not in counts:
+        raise InvalidArgument(f"{name} has {len(values)} numbers; it must have {' or '.join(map(str, counts))}")
+    return tuple(integer(value, name, low, high) for value in values)
+
+
+def windows_of(kernel, stride, padding, dilation):
+    """The fields of sg_windows; a kernel of None is that of the filters."""
+    kernel = (None, None) if kernel is None else integers(kernel, "kernel", (2,), 1)
+    padding = integers(padding, "padding", (2, 4))
+    return *kernel, *integers(stride, "stride", (2,)), *integers(dilation, "dilation", (2,)), *(padding * 2)[:4]
+
+
+def sizes_of(shape, layout):
+    """Images, channels, height and width of a shape; None: they follow from the arrays."""
+    if shape is None:
+        return (None,) * 4
+    n, *sizes = integers(shape, "shape", (4,), 0, MOST)
+    return (n, *sizes) if value_of(ImageLayout, layout, "layout") == ImageLayout.NCHW else (n, sizes[2], *sizes[:2])
+
+
+def words_of(indices, index_type):
+    """Indices as words of i32, and their type."""
+    if index_type is not None:
+        return indices, index_type
+    try:
+        with memoryview(indices) as seen:
+            wide = seen.itemsize == 8 and seen.format in ("q", "l") and seen.ndim == 1 and seen.c_contiguous
+    except (TypeError, ValueError):  # no buffer: it is in device memory
+        wide = False
+    return (memoryview(indices).cast("B").cast("i"), IndexType.I64) if wide else (indices, IndexType.I32)
+
+
+def _as_array(matrix):
+    """A NumPy array of host memory where there is NumPy and a type for it; otherwise the Matrix."""
+    try:
+        import numpy
+    except ImportError:
+        return matrix
+    array = numpy.asarray(matrix)
+    if matrix.readonly:
+        array.flags.writeable = False
+    return array
+
+
+class _Bound:
+    """The function with the forms of its operands; called with their addresses."""
+
+    def __init__(self, function, forms):
+        self._function = function
+        self._forms = forms
+
+    def _operand(self, form, address):
+        shape, strides, dtype, readonly, device = form
+        place = (ON_HOST, 0) if device < 0 else (ON_CUDA, device)
+        made = Matrix._at(address, shape, strides, dtype, bool(readonly), *place, int(MemoryKind.AUTO), None)
+        return _as_array(made) if device < 0 else made
+
+    def __call__(self, stream, addresses):
+        self._function(stream, *map(self._operand, self._forms, addresses))
+
+
+def custom_arguments(function, reads, writes, updates, seconds, compute_units):
+    if not callable(function):
+        raise TypeError(f"function is {function!r}, which cannot be called")
+    operands = []
+    for given, access, name in (
+        (reads, _raw.SG_ACCESS_READ, "reads"),
+        (writes, _raw.SG_ACCESS_WRITE, "writes"),
+        (updates, _raw.SG_ACCESS_READ_WRITE, "updates"),
+    ):
+        if not isinstance(given, (tuple, list)):
+            raise TypeError(f"{name} is {given!r}; it must be a tuple or a list of arrays")
+        operands += [(array, access, f"{name}[{i}]") for i, array in enumerate(given)]
+    return (
+        lambda forms: _Bound(function, forms), tuple(operands), float(seconds),
+        integer(compute_units, "compute_units", -1, (1 << 31) - 1),
+    )  # fmt: skip
