@@ -292,6 +292,8 @@ class Model:
         for name, function in self.functions.items():
             short = name.removeprefix("sg_").removesuffix("_async")
             takes = [p.split("*")[0].strip() for p in function.parameters]
+            if short == "operation":
+                continue  # any of the others
             if name.endswith("_async") and takes == ["sg_context", f"const sg_{short}_desc", "const sg_submit", "sg_job"]:
                 number = f"SG_OPERATION_{short.upper()}"
                 found.append(Operation(short, self.structs[f"sg_{short}_desc"], function, number if number in numbers else None))
