@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Prints nvcc's options for the architectures of the option gpu_architectures, whose words are those of CMake (Meson keeps the prefix cuda_ for itself): `80-real` is
-machine code, `80-virtual` PTX, which the driver compiles for its GPU and any newer one, `80` both; `native` is this machine's
-GPUs; `all` is machine code for each architecture below that nvcc knows, and PTX of the newest.
+"""Prints nvcc's options for the architectures of the option gpu_architectures. Its words are those of CMake: `80-real` is machine code,
+`80-virtual` PTX, which the driver compiles for its GPU and any newer one, `80` both; `native` is this machine's GPUs; `all` is machine
+code for each architecture below that nvcc knows, and PTX of the newest. Meson keeps option names that begin with cuda_ for itself.
 
 usage: architectures.py NVCC ARCHITECTURE...
 """
@@ -26,7 +26,8 @@ def options(word, chips):
         return [option for chip in released for option in options(f"{chip}-real", chips)] + options(f"{released[-1]}-virtual", chips)
     chip, _, kind = word.partition("-")
     if not re.fullmatch(r"\d+[af]?(-real|-virtual)?", word) or chip not in chips:
-        sys.exit(f'gpu_architectures: "{word}" is none of all, native, N, N-real and N-virtual with N of {", ".join(sorted(chips, key=int))}')
+        listed = ", ".join(sorted(chips, key=lambda chip: (len(chip), chip)))
+        sys.exit(f'gpu_architectures: "{word}" is none of all, native, N, N-real and N-virtual with N of {listed}')
     made = {"real": ["sm"], "virtual": ["compute"], "": ["sm", "compute"]}[kind]
     return [f"-gencode=arch=compute_{chip},code={each}_{chip}" for each in made]
 
