@@ -82,7 +82,7 @@ TEST_P(process, drain_completes_running_commands_and_drops_the_rest) {
   });
   ops().drain(handle());
   opener.join();
-  ASSERT_TRUE(done.wait(60));
+  ASSERT_TRUE(done.wait(count));
   ASSERT_EQ(done.results().size(), count);
   int completed = 0, dropped = 0;
   for (const listener::outcome &x : done.results()) {

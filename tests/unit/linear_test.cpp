@@ -198,7 +198,7 @@ TEST(linear, plans_on_cores_are_right) {
 // Where memory is short, the results are computed one after the other, in tiles; then there is no plan.
 TEST(linear, memory_limits_are_kept) {
   linear_form f;
-  f.rows = 256, f.in = 150, f.out = 130;
+  f.rows = 512, f.in = 300, f.out = 260;
   plan_request request;
   request.layer = layer_kind::linear_backward;
   request.dy_is_a[1] = true;
