@@ -30,7 +30,7 @@ for log in given.logs:
         test = json.loads(line)
         results[test["result"]] += 1
         durations.append((test["duration"], f"{log.stem}: {test['name']}"))
-        suite = test["name"].partition(" / ")[0].rpartition(":")[2]
+        suite = test["name"].partition(" / ")[0].rpartition(":")[2].partition("+")[0]
         suites[log.stem, suite] += test["duration"]
         if test["result"] not in ("OK", "SKIP", "EXPECTEDFAIL"):
             failed.append(f"{log.stem}: {test['name']} ({test['result']})")
