@@ -37,13 +37,13 @@ typedef struct sg_device_info {
   double link_in_bytes_per_second;  /**< Pinned host to device, alone; 0 with unified memory. */
   double link_out_bytes_per_second; /**< Device to pinned host, alone; 0 with unified memory. */
   double memory_bytes_per_second;   /**< Device memory, read plus written; 0 when unknown. */
-  double nvlink_bytes_per_second;   /**< Of all active NVLinks together, in each direction; 0: none, or unknown. */
-  int32_t nvlinks;                  /**< Active NVLinks; -1: unknown, because NVML does not report it. */
-  int32_t peer_count;               /**< Entries of `peers`; 0: no other device of this backend. */
+  double nvlink_bytes_per_second;   /**< Of all active NVLinks together, in each direction; 0: none, or unknown. Since 0.2. */
+  int32_t nvlinks;                  /**< Active NVLinks; -1: unknown, because NVML does not report it. Since 0.2. */
+  int32_t peer_count;               /**< Entries of `peers`; 0: no other device of this backend. Since 0.2. */
   char mig[32];                     /**< MIG: "off", "on", or the profile of the instance that the device is ("1g.18gb");
-                                         "unknown" without NVML; "" for devices without MIG. */
+                                         "unknown" without NVML; "" for devices without MIG. Since 0.2. */
   sg_device_peer peers[SG_MAX_PEERS]; /**< The other devices of its backend and the connection to each, in the order of their
-                                         indices; the first SG_MAX_PEERS, if there are more. */
+                                         indices; the first SG_MAX_PEERS, if there are more. Since 0.2. */
 } sg_device_info;
 
 /** Initial value of an sg_device_info. */
@@ -65,13 +65,13 @@ typedef struct sg_backend_info {
 typedef enum sg_context_flags {
   SG_CONTEXT_DEFAULT = 0,       /**< None. */
   SG_CONTEXT_CHECK_HAZARDS = 1, /**< Prove each schedule free of races before it runs (debugging; costs time). */
-  SG_CONTEXT_NO_COALESCING = 2, /**< Never batch small GEMMs that wait at the same time. */
+  SG_CONTEXT_NO_COALESCING = 2, /**< Never batch small GEMMs that wait at the same time. Since 0.2. */
   SG_CONTEXT_TUNE = 4           /**< When a GEMM of a new shape first runs, time the device's kernels for it, on its
                                      operands, and use the fastest one from then on. The first GEMM takes the time of about
                                      eighty more, or 0.05 s if that is longer, and device memory for a second result.
                                      On cuda devices the choices are kept in
                                      $XDG_CACHE_HOME/streamgemm (or ~/.cache/streamgemm) for later contexts with
-                                     this flag. No effect on devices without a choice. */
+                                     this flag. No effect on devices without a choice. Since 0.2. */
 } sg_context_flags;
 
 /** Behaviour of a submission when sg_context_options.job_limit jobs are in flight. */
@@ -93,9 +93,10 @@ typedef struct sg_context_options {
   int32_t commands_in_flight; /**< Commands in flight on the device (on each worker on cpu). Not counted: commands of schedules
                               with several commands, commands that follow others on the device, and single GEMMs
                               that together do not fill the device. A small number lets small GEMMs form batches and
-                              urgent ones overtake; 0: chosen by the shapes. */
-  sg_when_full when_full; /**< Behaviour of a submission at the job limit. */
-  uint64_t job_limit;    /**< Jobs that may be in flight (submitted, not completed); 0: no limit, the queue grows. */
+                              urgent ones overtake; 0: chosen by the shapes. Since 0.2. */
+  sg_when_full when_full; /**< Behaviour of a submission at the job limit. Since 0.2. */
+  uint64_t job_limit;    /**< Jobs that may be in flight (submitted, not completed); 0: no limit, the queue grows.
+                              Since 0.2. */
 } sg_context_options;
 
 /** Initial value of an sg_context_options. */

@@ -54,10 +54,12 @@ typedef struct sg_gemm_desc {
   void *const *a_array; /**< `batch` pointers to the items of A, or NULL. Read during the call only. */
   void *const *b_array; /**< The same for B. */
   void *const *c_array; /**< The same for C. */
-  const void *bias;     /**< [in optional] First value of the bias, contiguous, aligned to its component's size; NULL: none. */
-  int64_t stride_bias;  /**< Values from one item's bias to the next, also with pointer arrays; 0: one for all items. */
-  sg_bias bias_shape; /**< Used with a bias only. Rows and columns of the view of C, whatever its layout. */
-  sg_activation activation; /**< Default: none. */
+  const void *bias;     /**< First value of the bias, contiguous, aligned to its component's size; NULL: none. Read only.
+                             Since 0.2. */
+  int64_t stride_bias;  /**< Values from one item's bias to the next, also with pointer arrays; 0: one for all items.
+                             Since 0.2. */
+  sg_bias bias_shape; /**< Used with a bias only. Rows and columns of the view of C, whatever its layout. Since 0.2. */
+  sg_activation activation; /**< Default: none. Since 0.2. */
 } sg_gemm_desc;
 
 /** Initial value of an sg_gemm_desc: alpha 1, beta 0, no batch, no bias, no activation. */

@@ -96,7 +96,7 @@ typedef struct sg_submit {
   uint64_t tag;           /**< Returned with the completion. */
   const sg_plan_options *plan; /**< Restricts the planner's choice; NULL leaves it free. */
   sg_graph *graph;        /**< Record the submission in this graph instead of running it (graph.h). `after` and `queue` are then
-                               not allowed, and the call returns no job. NULL: run it. */
+                               not allowed, and the call returns no job. NULL: run it. Since 0.2. */
   int64_t deadline_ns;    /**< Nanoseconds from the submission; 0: none. A job that has not started by then is dropped, one that
                                runs is stopped as by sg_job_cancel. It then completes with SG_STATUS_DEADLINE_EXCEEDED, but
                                not before its predecessors. Not allowed for recorded submissions. Since 0.2. */
@@ -132,8 +132,8 @@ typedef struct sg_job_statistics {
   int32_t commands_run;     /**< Commands that ran; fewer after a failure or a cancellation. */
   char strategy[64];        /**< Kind of the schedule, in column-major terms: a row-major C is its transpose. */
   int32_t batch_size;       /**< Jobs in one call with this one, itself included; busy_seconds is its part of the
-                                 call. 1: not batched. */
-  uint32_t reserved;        /**< 0. */
+                                 call. 1: not batched. Since 0.2. */
+  uint32_t reserved;        /**< 0. Since 0.2. */
 } sg_job_statistics;
 
 /** Initial value of an sg_job_statistics. */

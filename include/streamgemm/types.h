@@ -61,10 +61,10 @@ typedef enum sg_dtype {
   SG_DTYPE_I32 = 8,  /**< Signed 32-bit integer. The result type of i8 GEMMs. */
   SG_DTYPE_F8_E4M3 = 9, /**< 8-bit float, OCP's E4M3 (the "fn" variant): 4 bits of exponent, 3 of fraction, at most
                              448, least normal 2^-6, least subnormal 2^-9; no infinity; 0x7f and 0xff are NaN.
-                             Input only. */
+                             Input only. Since 0.2. */
   SG_DTYPE_F8_E5M2 = 10 /**< 8-bit float, OCP's E5M2, the upper half of a binary16: 5 bits of exponent, 2 of fraction, at
                              most 57344, least normal 2^-14, least subnormal 2^-16, infinities and NaN as in IEEE 754.
-                             Input only. */
+                             Input only. Since 0.2. */
 } sg_dtype;
 
 /** Storage order of a matrix. */
@@ -100,7 +100,7 @@ typedef enum sg_compute {
                               relative error of each product of two elements from 2^-118 on is at most 2^-14. */
   SG_COMPUTE_F8 = 5      /**< f8 operands may be multiplied by the chip's f8 units. Their products are exact, but partial sums
                               may have fewer bits than f32 before they are added in f32: about 14 significant bits on
-                              Hopper. */
+                              Hopper. Since 0.2. */
 } sg_compute;
 
 /** Kind of memory, for a context's device. */

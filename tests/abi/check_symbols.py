@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """The library exports the functions that its headers declare, each under its "Since" version, and nothing else; it
-has its soname, and needs no GPU library. check_symbols.py LIBRARY INCLUDE FROZEN-FOLDER..., the
-first release first"""
+has its soname, and needs no GPU library. Before the first frozen release the comments name the versions.
+check_symbols.py LIBRARY INCLUDE FROZEN-FOLDER..., the first release first"""
 import pathlib
 import re
 import subprocess
@@ -37,10 +37,7 @@ def symbol_problems(seen, declared):
 
 def version_of(name, releases, coming):
     """The symbol version of a function: that of the first of the releases, pairs of a version and its functions, that has it."""
-    for version, names in releases:
-        if name in names:
-            return version
-    return coming
+    return next((version for version, names in releases if name in names), coming)
 
 
 def dynamic_problems(readelf_output):
@@ -61,7 +58,8 @@ def main():
         version = "STREAMGEMM_" + folder.name.removeprefix("frozen-") if releases else FIRST
         releases.append((version, public_api.exported_functions(folder / "streamgemm")))
     coming = "STREAMGEMM_" + ".".join(map(str, abi_dump.version_of(pathlib.Path(include).parent)))
-    declared = {name: version_of(name, releases, coming) for name in public_api.exported_functions(include)}
+    functions = {item.name: item.doc for item in public_api.parse_folder(include) if item.kind == "function" and item.exported}
+    declared = {name: version_of(name, releases, coming) if releases else abi_dump.symbol_version(doc) for name, doc in functions.items()}
     found = list(symbol_problems(seen, declared))
     found += dynamic_problems(output("readelf", "-d", library))
     undeclared = [i.name for i in public_api.parse_folder(include) if i.kind == "function" and not i.exported]

@@ -16,6 +16,7 @@ import check_headers
 import check_layers
 import check_names
 import check_symbols
+import freeze
 import public_api
 
 GOOD = """
@@ -86,6 +87,20 @@ class Docs(unittest.TestCase):
 
     def test_an_undocumented_function(self):
         self.assertEqual(1, len(docs(GOOD + "SG_API sg_status sg_thing_use(sg_thing *thing);\n")))
+
+
+    def test_members_say_since_when_they_exist(self):
+        def found(text):
+            return list(check_docs.since_problems(public_api.parse(text), (0, 2), {"sg_thing_options": 2, "sg_kind": 2}))
+
+        self.assertEqual([], found(GOOD))
+        for old, new in [("  int32_t count; ", "  int32_t more; /**< More.{} */\n  int32_t count; "),
+                         ("SG_KIND_B = 1 ", "SG_KIND_C = 2, /**< Third.{} */\n  SG_KIND_B = 1 ")]:
+            self.assertEqual([], found(GOOD.replace(old, new.format(" Since 0.2."))))
+            for wrong in ("", " Since 0.3."):
+                self.assertEqual(1, len(found(GOOD.replace(old, new.format(wrong)))), (new, wrong))
+        younger = GOOD.replace("Kinds.", "Kinds. Since 0.2.").replace("Second.", "Second. Since 0.1.")
+        self.assertEqual(2, len(found(younger)))
 
 
 class Symbols(unittest.TestCase):
@@ -305,8 +320,9 @@ typedef struct sg_padded {
 
     def test_in_the_headers_themselves(self):
         here = pathlib.Path(__file__).resolve().parent
-        include = self.folder / "include"
-        major, minor = abi_dump.version_of(sys.argv[1])
+        include, record = self.folder / "include", self.folder / "record"
+        shutil.copytree(sys.argv[1], record)
+        freeze.write_dump(record, sys.argv[2:])
         for header, old, new, named in [
             ("job.h", "int64_t deadline_ns;", "int32_t deadline_ns;", "deadline_ns"),
             ("types.h", "SG_MEMORY_PINNED = 2", "SG_MEMORY_PINNED = 4", "SG_MEMORY_PINNED"),
@@ -322,7 +338,7 @@ typedef struct sg_padded {
             text = (include / "streamgemm" / header).read_text()
             self.assertIn(old, text)
             (include / "streamgemm" / header).write_text(text.replace(old, new))
-            command = [sys.executable, here / "check_abi.py", here / f"frozen-{major}.{minor}", include, *sys.argv[2:]]
+            command = [sys.executable, here / "check_abi.py", record, include, *sys.argv[2:]]
             done = subprocess.run(command, capture_output=True, text=True, check=False)
             self.assertEqual(1, done.returncode, (header, done))
             self.assertIn(named, done.stderr)

@@ -34,20 +34,6 @@ std::vector<std::string> devices_under_test() {
   return names;
 }
 
-bool sweep::tries_next() {
-  static const long every = [] {
-    const char *const given = std::getenv("SG_TEST_EVERY"), *const soak = std::getenv("SG_SOAK");
-    return given == nullptr || (soak != nullptr && *soak == '1') ? 1 : std::max(1L, std::atol(given));
-  }();
-  const bool tries = cases_++ % every == 0;
-  tried_ += tries;
-  return tries;
-}
-
-sweep::~sweep() {
-  if (tried_ < cases_) std::printf("%ld of %ld cases are tried (SG_TEST_EVERY)\n", tried_, cases_);
-}
-
 std::string printable(const testing::TestParamInfo<std::string> &info) {
   std::string name = info.param;
   for (char &letter : name)

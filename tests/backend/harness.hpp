@@ -15,6 +15,7 @@
 #include <thread>
 #include <vector>
 
+#include "../support/sweep.hpp"
 #include "backend/device.hpp"
 #include "ops/backend_commands.hpp"
 
@@ -40,17 +41,6 @@ class conformance : public testing::TestWithParam<std::string> {
 std::string printable(const testing::TestParamInfo<std::string> &info);
 #define SG_CONFORMANCE(suite) \
   INSTANTIATE_TEST_SUITE_P(Devices, suite, testing::ValuesIn(sg::test::devices_under_test()), sg::test::printable)
-
-// Which cases of a long sweep run: all, or with SG_TEST_EVERY=N every Nth in the order of its loops, which reaches
-// every value of each loop if N shares no factor with the loops' lengths. SG_SOAK=1: always all.
-class sweep {
- public:
-  ~sweep();  // prints how many were left out
-  bool tries_next();
-
- private:
-  long cases_ = 0, tried_ = 0;
-};
 
 // Receives the completions of any number of commands.
 class listener {

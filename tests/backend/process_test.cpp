@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <cstdlib>
 #include <thread>
 
 #include "base/error.hpp"
@@ -22,6 +23,12 @@ class process : public conformance {
 // Both of the cpu's libraries are in use.
 const gemm_spec large[] = {{.m = 700, .n = 700, .k = 700},
                            {.types = {SG_DTYPE_F64, SG_DTYPE_F64}, .m = 500, .n = 500, .k = 500}};
+
+// So many GEMMs are in flight; SG_TEST_IN_FLIGHT, where each takes long.
+int in_flight() {
+  const char *const given = std::getenv("SG_TEST_IN_FLIGHT");
+  return given ? std::atoi(given) : 60;
+}
 
 // Many GEMMs in flight on a device's streams.
 struct busy_device {
@@ -66,8 +73,8 @@ TEST_P(process, drain_completes_running_commands_and_drops_the_rest) {
     ASSERT_EQ(enqueue(*dev(), *busy.in[0], slow, first.done()), SG_STATUS_OK);
     ASSERT_EQ(gate_reached(held.get(), 300000), 1);
   }
-  const int accepted = busy.enqueue(60, done);
-  EXPECT_EQ(accepted, 60);
+  const auto count = static_cast<std::size_t>(in_flight());
+  EXPECT_EQ(busy.enqueue(in_flight(), done), in_flight());
   std::thread opener([&] {
     if (!drops) return;
     while (enqueue_marker(*dev(), *busy.in[0], refused.done()) == SG_STATUS_OK) std::this_thread::yield();
@@ -75,14 +82,14 @@ TEST_P(process, drain_completes_running_commands_and_drops_the_rest) {
   });
   ops().drain(handle());
   opener.join();
-  ASSERT_TRUE(done.wait(60));
-  ASSERT_EQ(done.results().size(), 60u);
+  ASSERT_TRUE(done.wait(count));
+  ASSERT_EQ(done.results().size(), count);
   int completed = 0, dropped = 0;
   for (const listener::outcome &x : done.results()) {
     completed += x.status == SG_STATUS_OK;
     dropped += x.status == SG_STATUS_SHUTDOWN;
   }
-  EXPECT_EQ(completed + dropped, 60);
+  EXPECT_EQ(completed + dropped, in_flight());
   if (drops) {
     EXPECT_GE(dropped, 30) << "the contents of the gate";
     ASSERT_TRUE(first.wait(1));
@@ -97,7 +104,7 @@ std::shared_ptr<device> *exiting = nullptr;
   exiting = new std::shared_ptr<device>(on);
   std::atexit([] { (*exiting)->drain(); });
   auto *busy = new busy_device(on);
-  busy->enqueue(100, *new listener);
+  busy->enqueue(in_flight(), *new listener);
   usleep(3000);
   std::exit(0);
 }

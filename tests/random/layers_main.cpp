@@ -951,7 +951,7 @@ class chain {
   std::vector<bool> written_;  // by the operation that is being submitted
 };
 
-int run_all(const char *device, double seconds, std::uint64_t seed) {
+int run_all(const char *device, random_rounds &rounds) {
   sg_context_options options = SG_CONTEXT_OPTIONS_INIT;
   options.device = device;
   options.flags = SG_CONTEXT_CHECK_HAZARDS;
@@ -975,14 +975,11 @@ int run_all(const char *device, double seconds, std::uint64_t seed) {
   on_device.written_by_failure = allocate(8);
   on_device.scratch = allocate(scratch_bytes);
   const bool calls_functions = std::strncmp(device, "cuda", 4) != 0;  // on the host: not on a GPU
-  const auto begin = std::chrono::steady_clock::now();
-  long chains = 0;
-  do {
-    current_seed = seed;
-    chain(context, streams, on_device, calls_functions, seed++).run();
-    ++chains;
-  } while (std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count() < seconds);
-  std::printf("%ld chains\n", chains);
+  while (const auto seed = rounds.next()) {
+    current_seed = *seed;
+    chain(context, streams, on_device, calls_functions, *seed).run();
+  }
+  std::printf("%ld chains\n", rounds.count());
   drawn.print();
   for (sg_buffer *each : buffers) sg_buffer_release(each);
   for (sg_stream *each : streams) sg_stream_release(each);

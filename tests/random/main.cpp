@@ -11,13 +11,14 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <random>
+#include <optional>
 #include <thread>
 
 #include "draw.hpp"
 #include "isolate.hpp"
 #include "program.hpp"
 #include "run.hpp"
+#include "seeds.hpp"
 #include "shares.hpp"
 
 namespace sg_test::random_tests {
@@ -31,8 +32,8 @@ constexpr std::chrono::seconds most_time_of_a_test{120};
 struct settings {
   std::string device = "cpu";
   double seconds = 10;
-  std::uint64_t seed = 0, count = 0;  // 0: until the time is over
-  bool has_seed = false, isolated = false, prints = false, shrinks = true;
+  std::optional<std::uint64_t> seed;
+  bool isolated = false, prints = false, shrinks = true;
 };
 
 // Progress of the testing process; shared with the process that watches it.
@@ -43,16 +44,15 @@ struct progress {
 constexpr int found_a_fault = 3;
 
 [[noreturn]] void usage() {
-  std::fprintf(
-      stderr,
-      "usage: random_test [--device NAME] [--seconds N] [--count N] [--seed N] [--isolated] [--as-drawn] [--program]\n"
-      "  --device    cpu, sim:h200, cuda:0, ...\n"
-      "  --seconds   how long; SG_SOAK=1 makes it 60 times as long\n"
-      "  --count     how many tests, whatever time that takes\n"
-      "  --seed      of the first test; the next one has the next number\n"
-      "  --isolated  the one test of the seed, in a process of its own; made smaller if it fails\n"
-      "  --as-drawn  a test that fails is neither made smaller nor printed as a program\n"
-      "  --program   prints the test of the seed as a program\n");
+  std::fprintf(stderr,
+               "usage: random_test [--device NAME] [--seconds N] [--seed N] [--isolated] [--as-drawn] [--program]\n"
+               "  --device    cpu, sim:h200, cuda:0, ...\n"
+               "  --seconds   how long; SG_SOAK=1 makes it 60 times as long\n"
+               "  --seed      of the first test, the next has the next number; by default 1, a fresh one after half of "
+               "the time\n"
+               "  --isolated  the one test of the seed, in a process of its own; made smaller if it fails\n"
+               "  --as-drawn  a test that fails is neither made smaller nor printed as a program\n"
+               "  --program   prints the test of the seed as a program\n");
   std::exit(2);
 }
 
@@ -65,10 +65,8 @@ settings settings_of(int count, char **arguments) {
       s.device = value();
     else if (name == "--seconds")
       s.seconds = std::atof(value());
-    else if (name == "--count")
-      s.count = std::strtoull(value(), nullptr, 10);
     else if (name == "--seed")
-      s.seed = std::strtoull(value(), nullptr, 10), s.has_seed = true;
+      s.seed = std::strtoull(value(), nullptr, 10);
     else if (name == "--isolated")
       s.isolated = true;
     else if (name == "--as-drawn")
@@ -79,10 +77,7 @@ settings settings_of(int count, char **arguments) {
       usage();
   }
   if (const char *soak = std::getenv("SG_SOAK"); soak && std::strcmp(soak, "1") == 0) s.seconds *= 60;
-  if (!s.has_seed) {
-    std::random_device fresh;
-    s.seed = (static_cast<std::uint64_t>(fresh()) << 32 | fresh()) >> 1;
-  }
+  if ((s.isolated || s.prints) && !s.seed) s.seed = fresh_seed();
   return s;
 }
 
@@ -99,7 +94,7 @@ std::string text_of(const fault &f) {
 }
 
 int in_isolation(const settings &s) {
-  test_case t = draw(s.seed);
+  test_case t = draw(*s.seed);
   auto wrong = run_isolated(s.device, t);
   if (!wrong) wrong = run_isolated(s.device, t, 30);
   if (!wrong) {
@@ -107,7 +102,7 @@ int in_isolation(const settings &s) {
     return 1;
   }
   t = shrink(s.device, t, *wrong, 60);
-  std::fprintf(stderr, "seed %llu on %s: %s\n\n%s", static_cast<unsigned long long>(s.seed), s.device.c_str(),
+  std::fprintf(stderr, "seed %llu on %s: %s\n\n%s", static_cast<unsigned long long>(*s.seed), s.device.c_str(),
                text_of(*wrong).c_str(), program_of(s.device, t, *wrong).c_str());
   return 1;
 }
@@ -132,9 +127,10 @@ int search(const settings &s, progress &at) {
   shares drawn;
   const auto begin = clock::now();
   const auto seconds = [&] { return std::chrono::duration<double>(clock::now() - begin).count(); };
+  seed_sequence seeds(s.seed);
   std::uint64_t done = 0;
-  for (; s.count ? done < s.count : seconds() < s.seconds; ++done) {
-    const std::uint64_t seed = s.seed + done;
+  for (; seconds() < s.seconds; ++done) {
+    const std::uint64_t seed = seeds.next(seconds() / s.seconds);
     at.seed = seed;
     const test_case t = draw(seed);
     count(t, drawn);
@@ -172,11 +168,11 @@ std::string ending_of(pid_t process, const progress &at, int &code) {
 
 // The tests run in a process of their own, so that a crash on any thread can be reproduced.
 int watch(settings s) {
-  std::printf("random tests on %s, seed %llu\n", s.device.c_str(), static_cast<unsigned long long>(s.seed));
+  std::printf("random tests on %s\n", s.device.c_str());
   std::fflush(stdout);
   void *const shared = mmap(nullptr, sizeof(progress), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (shared == MAP_FAILED) return 1;
-  auto &at = *new (shared) progress{{s.seed}};
+  auto &at = *new (shared) progress{{s.seed.value_or(0)}};
   const pid_t process = fork();
   if (process == 0) {
     const int code = search(s, at);
@@ -186,16 +182,15 @@ int watch(settings s) {
   int code = 1;
   const std::string ending = ending_of(process, at, code);
   if (ending.empty()) return code;
-  std::fprintf(stderr, "seed %llu on %s, test %llu from seed %llu, %s\n", static_cast<unsigned long long>(at.seed),
-               s.device.c_str(), static_cast<unsigned long long>(at.seed - s.seed),
-               static_cast<unsigned long long>(s.seed), ending.c_str());
+  std::fprintf(stderr, "seed %llu on %s %s\n", static_cast<unsigned long long>(at.seed), s.device.c_str(),
+               ending.c_str());
   s.seed = at.seed;
   return s.shrinks ? in_isolation(s) : 1;
 }
 
 // The program expects the element to have the value seen in the test.
 int print(const settings &s) {
-  const test_case t = draw(s.seed);
+  const test_case t = draw(*s.seed);
   bench on(s.device.c_str(), t.check_hazards);
   refusals refused;
   fault sample;

@@ -396,7 +396,7 @@ class random_pipeline {
   pipeline made_;
 };
 
-int run_all(const char *device, double seconds, std::uint64_t seed) {
+int run_all(const char *device, random_rounds &rounds) {
   sg_context_options options = SG_CONTEXT_OPTIONS_INIT;
   options.device = device;
   options.flags = SG_CONTEXT_CHECK_HAZARDS;
@@ -407,21 +407,16 @@ int run_all(const char *device, double seconds, std::uint64_t seed) {
   }
   const bool calls_functions = std::strncmp(device, "cuda", 4) != 0;
   if (!foreign.data()) return 1;  // before threads ask for it
-  const auto begin = std::chrono::steady_clock::now();
-  long pipelines = 0;
-  do {
-    if (seed % 4 == 0) {  // two at a time
-      std::thread other([&, seed] { random_pipeline(on, calls_functions, ~seed).run(); });
-      random_pipeline(on, calls_functions, seed).run();
+  while (const auto seed = rounds.next()) {
+    if (*seed % 4 == 0) {  // two at a time
+      std::thread other([&] { random_pipeline(on, calls_functions, ~*seed).run(); });
+      random_pipeline(on, calls_functions, *seed).run();
       other.join();
-      ++pipelines;
     } else {
-      random_pipeline(on, calls_functions, seed).run();
+      random_pipeline(on, calls_functions, *seed).run();
     }
-    ++pipelines;
-    ++seed;
-  } while (std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count() < seconds);
-  std::printf("%ld pipelines\n", pipelines);
+  }
+  std::printf("%ld rounds\n", rounds.count());
   drawn.print();
   return 0;
 }

