@@ -54,7 +54,7 @@ typedef struct sg_gemm_desc {
   void *const *a_array; /**< `batch` pointers to the items of A, or NULL. Read during the call only. */
   void *const *b_array; /**< The same for B. */
   void *const *c_array; /**< The same for C. */
-  const void *bias;     /**< First value of the bias, contiguous, aligned to its component's size; NULL: none. Read only.
+  const void *bias;     /**< [in optional] First value of the bias, contiguous, aligned to its component's size; NULL: none.
                              Since 0.2. */
   int64_t stride_bias;  /**< Values from one item's bias to the next, also with pointer arrays; 0: one for all items.
                              Since 0.2. */

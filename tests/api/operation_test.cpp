@@ -71,12 +71,18 @@ TEST_P(operations, compute_what_their_own_functions_do) {
   gemms[1].a = matrix(1), gemms[1].b = matrix(0), gemms[1].c = matrix(3);
   run(of(SG_OPERATION_GEMM, gemms, 2));
   const image first = get(data_[2]), second = get(data_[3]);
-  for (const sg_gemm_desc &each : gemms) {
-    put(static_cast<float *>(each.c.data));
-    run(of(SG_OPERATION_GEMM, &each));
-  }
-  EXPECT_EQ(first, get(data_[2]));
-  EXPECT_EQ(second, get(data_[3]));
+  put(data_[2]), put(data_[3]);
+  job done;
+  ASSERT_OK(sg_gemm_grouped_async(context_, gemms, 2, nullptr, done.out()));
+  ASSERT_OK(sg_job_wait(done, SG_FOREVER));
+  EXPECT_EQ(get(data_[2]), first);
+  EXPECT_EQ(get(data_[3]), second);
+  run(of(SG_OPERATION_GEMM, &gemms[0]));
+  const image alone = get(data_[2]);
+  put(data_[2]);
+  ASSERT_OK(sg_gemm_async(context_, &gemms[0], nullptr, done.out()));
+  ASSERT_OK(sg_job_wait(done, SG_FOREVER));
+  EXPECT_EQ(get(data_[2]), alone);
 
   sg_copy_desc copy = SG_COPY_DESC_INIT;
   copy.dst = data_[4], copy.src = data_[3], copy.width = sizeof(image);
