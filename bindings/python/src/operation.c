@@ -94,7 +94,7 @@ static bool check_operand(operation *o, int at) {
 }
 
 /* An operand of the same dimensions, or the first of its kind, whose number of dimensions a new result has. */
-static int form_of(const operation *o, int at) {
+static int operand_form(const operation *o, int at) {
   const operand_rule *const rules = o->of->operands;
   int first = -1;
   for (int i = 0; i < o->of->operand_count; ++i) {
@@ -119,7 +119,7 @@ static PyObject *make_result(operation *o, int at) {
     raise_argument("%s is None; it must be given, as its shape does not follow from what is given", rule->name);
     return NULL;
   }
-  shape_of_sizes(o, at, sizes, rule->kind == OF_HEADS ? form_of(o, at) : -1, &shape);
+  shape_of_sizes(o, at, sizes, rule->kind == OF_HEADS ? operand_form(o, at) : -1, &shape);
   return new_result(o->like, o->of->products ? product_dtype(type) : type, &shape, false);
 }
 
@@ -297,7 +297,7 @@ PyObject *finish_operation(call *in, const order_arguments *order, operation_fun
 }
 
 /* Of a linear layer, which is a GEMM. */
-static PyObject *wait_for(operation *o, const order_arguments *order, PyObject *result) {
+static PyObject *wait_for_operation(operation *o, const order_arguments *order, PyObject *result) {
   const sg_linear_desc *const d = (const sg_linear_desc *)o->desc;
   const blocking_call c = {d, o->of->run_to_its_end, o->of->run, d->y.rows, d->y.cols, d->x.cols, 1};
   sg_submit submit;
@@ -327,7 +327,7 @@ PyObject *submit_operation(PyObject *self, PyObject *const *args, Py_ssize_t cou
       see_options(&o, given + o.of->operand_count) && see_operands(&o, given)) {
     store_sizes(&o);
     result = o.of->results_are_tuple ? o.results : PyTuple_GET_ITEM(o.results, 0);
-    made = waits ? wait_for(&o, &order, result) : finish_operation(&in, &order, o.of->run, o.desc, result);
+    made = waits ? wait_for_operation(&o, &order, result) : finish_operation(&in, &order, o.of->run, o.desc, result);
   }
   call_done(&in);
   Py_XDECREF(o.results);
