@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One call for every submission: by number, with the addresses of a descriptor and of submit options, which the wrappers of
- * managed languages lay out themselves (bindings/api). Static functions over the public ABI, compiled into each wrapper. Addresses
- * are int64_t; statuses, outputs and rules are those of the function named in each comment.
+ * One call for every submission: by number, with the addresses of a descriptor and of submit options, which the
+ * wrappers of managed languages lay out themselves (bindings/api). Static functions over the public ABI, compiled into
+ * each wrapper. Addresses are int64_t; statuses, outputs and rules are those of the function named in each comment.
  */
 #ifndef STREAMGEMM_BINDINGS_CALLS_H
 #define STREAMGEMM_BINDINGS_CALLS_H
@@ -53,16 +53,17 @@ static inline sg_status sg_call_pipeline_push(void *on, const void *desc, const 
   return sg_pipeline_push_async((sg_pipeline *)on, sg_at(ends[0]), sg_at(ends[1]), submit, out_job);
 }
 
-#define SG_CALL_OF(NAME)                                                                              \
+#define SG_CALL_OF(NAME)                                                                                          \
   static inline sg_status sg_call_##NAME(void *on, const void *desc, const sg_submit *submit, sg_job **out_job) { \
-    return sg_##NAME##_async((sg_context *)on, (const sg_##NAME##_desc *)desc, submit, out_job);      \
+    return sg_##NAME##_async((sg_context *)on, (const sg_##NAME##_desc *)desc, submit, out_job);                  \
   }
 SG_OPERATIONS(SG_CALL_OF)
 #undef SG_CALL_OF
 
 #define SG_CALL_ENTRY(NAME) sg_call_##NAME,
-static const sg_call_function sg_calls[] = {sg_call_gemm_and_wait, sg_call_gemm_grouped, sg_call_copy, sg_call_plan_run,
-                                            sg_call_graph_run, sg_call_pipeline_push, SG_OPERATIONS(SG_CALL_ENTRY)};
+static const sg_call_function sg_calls[] = {
+    sg_call_gemm_and_wait, sg_call_gemm_grouped,        sg_call_copy, sg_call_plan_run, sg_call_graph_run,
+    sg_call_pipeline_push, SG_OPERATIONS(SG_CALL_ENTRY)};
 #undef SG_CALL_ENTRY
 
 #endif /* SWIG */

@@ -17,21 +17,21 @@ typedef enum sg_outside {
 
 /** Limits elements: Y = X within limits, which a value for each column moves. Since 0.2. */
 typedef struct sg_clamp_desc {
-  size_t struct_size;  /**< sizeof(sg_clamp_desc), set by SG_CLAMP_DESC_INIT. */
-  sg_matrix x;         /**< [in: rows x cols] X. */
-  sg_matrix y;         /**< [out: rows x cols] The result; may be X. */
-  const void *shift;   /**< [in optional: cols] Values that move the limits, of X's type; NULL: zeros. */
-  double low;          /**< The least value. */
-  double high;         /**< The greatest value. SG_CLAMP_DESC_INIT sets 1. */
-  sg_outside outside;  /**< Default: the limit. */
-  int32_t signs;       /**< 1: the limits are those of absolute values; 0: of values. */
+  size_t struct_size; /**< sizeof(sg_clamp_desc), set by SG_CLAMP_DESC_INIT. */
+  sg_matrix x;        /**< [in: rows x cols] X. */
+  sg_matrix y;        /**< [out: rows x cols] The result; may be X. */
+  const void *shift;  /**< [in optional: cols] Values that move the limits, of X's type; NULL: zeros. */
+  double low;         /**< The least value. */
+  double high;        /**< The greatest value. SG_CLAMP_DESC_INIT sets 1. */
+  sg_outside outside; /**< Default: the limit. */
+  int32_t signs;      /**< 1: the limits are those of absolute values; 0: of values. */
 } sg_clamp_desc;
 
 /** The initial value of a sg_clamp_desc. */
-#define SG_CLAMP_DESC_INIT                                                                                            \
-  {                                                                                                                   \
-    sizeof(sg_clamp_desc), {NULL, 0, 0, 0, SG_DTYPE_F32, SG_LAYOUT_ROW_MAJOR},                                        \
-        {NULL, 0, 0, 0, SG_DTYPE_F32, SG_LAYOUT_ROW_MAJOR}, NULL, 0.0, 1.0, SG_OUTSIDE_LIMIT, 0                       \
+#define SG_CLAMP_DESC_INIT                                                                      \
+  {                                                                                             \
+    sizeof(sg_clamp_desc), {NULL, 0, 0, 0, SG_DTYPE_F32, SG_LAYOUT_ROW_MAJOR},                  \
+        {NULL, 0, 0, 0, SG_DTYPE_F32, SG_LAYOUT_ROW_MAJOR}, NULL, 0.0, 1.0, SG_OUTSIDE_LIMIT, 0 \
   }
 
 /**
@@ -43,7 +43,8 @@ typedef struct sg_clamp_desc {
  * @param[out] out_job  The job, or NULL.
  * @return SG_STATUS_OK or an error.
  */
-SG_API sg_status sg_clamp_async(sg_context *context, const sg_clamp_desc *desc, const sg_submit *submit, sg_job **out_job);
+SG_API sg_status sg_clamp_async(sg_context *context, const sg_clamp_desc *desc, const sg_submit *submit,
+                                sg_job **out_job);
 
 SG_END_DECLS
 

@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "plan/gemm/schedule_builder.hpp"
+#include "plan/gemm/streaming/transfer.hpp"
 #include "plan/layers/conv_form.hpp"
 #include "plan/layers/slot_ring.hpp"
 #include "plan/model/device_model.hpp"
-#include "plan/gemm/streaming/transfer.hpp"
 
 namespace sg {
 

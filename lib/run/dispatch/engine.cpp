@@ -260,7 +260,8 @@ bool engine::complete_unrun(job &ready) noexcept {
 void engine::sort_in(job &ready) noexcept {
   if (complete_unrun(ready)) return;
   if (ready.native) return start_single(ready, *ready.native);  // the submitter waits until it is enqueued
-  if (ready.partition_lane && ready.kind == work_kind::schedule && !ready.is_run) return ready_in_partitions_.push(ready);
+  if (ready.partition_lane && ready.kind == work_kind::schedule && !ready.is_run)
+    return ready_in_partitions_.push(ready);
   work_class what = ready.is_run ? of_runs : computing;
   if (ready.kind == work_kind::copy && lanes_.device_ordered()) {
     const bool to = ready.copy.dst_space.kind == SG_MEMORY_DEVICE, from = ready.copy.src_space.kind == SG_MEMORY_DEVICE;
