@@ -341,7 +341,7 @@ struct caller {
         CALL(sg_graph_set_gemm(g, index, &desc));
       } else {
         sg_operation_desc update = SG_OPERATION_DESC_INIT;
-        update.operation = in.below(4) ? SG_OPERATION_GEMM : static_cast<sg_operation>(-in.below(2));
+        update.operation = in.below(4) ? SG_OPERATION_GEMM : static_cast<sg_operation>(in.below(2) ? 77 : 0);
         update.desc = &desc;
         CALL(sg_graph_update(g, index, &update));
       }
