@@ -5,7 +5,7 @@ the methods from them: NAME_async and NAME of Context, NAME of Graph, with the o
 the stubs. This file is data for it, and is not part of the package.
 
 A native call submits where it is returned, with the job's type, the target and the options put in. An operation of the headers is
-called by its name and the fields of its descriptor; what is left out follows from the arrays. STACK is the rows of each matrix of
+called by its name and the fields of its descriptor; the sizes of the arrays give the omitted fields. STACK is the rows of each matrix of
 a stack, and STACK.mask is those where the field mask is set; rule_ decorators name functions of src/operation_rules.c. ORDER stands for
 the options, WAITS for whether the method waits. `planned` operations have options for the planner, `recording` methods record in a graph. The first
 line of a docstring names what is computed; `->` names the results.

@@ -83,7 +83,8 @@ typedef struct sg_operation_desc {
  * @param operation Read during the call only, and its descriptor.
  * @param submit Options, or NULL.
  * @param[out] out_job One reference, to be released by sg_job_release, or NULL; NULL on failure.
- * @return As the operation's own function, whose errors name the descriptor operation->desc; SG_STATUS_INVALID_ARGUMENT for an
+ * @return As the operation's own function, whose errors name the descriptor operation->desc (a copy: its fields alone, such as
+ * dst); SG_STATUS_INVALID_ARGUMENT for an
  * unknown operation or a NULL descriptor. Never blocks on work in flight, unless the context has a job limit. Any thread.
  * Since 0.2.
  */
