@@ -242,7 +242,7 @@ class Traces(Program):
         self.assertLess(gains[0], context["span_seconds"])
         by_plan = [each for each in said["advice"] if "tf32" in each["title"] or "device memory" in each["title"]]
         for each in by_plan:  # a slow machine has other advice beside it, as to have several jobs in flight
-            self.assertIn("6 jobs of 4096 x 3072 x 4096, ", each["evidence"])
+            self.assertIn("6 jobs of 4096 x 3072 x 4096 f32, ", each["evidence"])
         text = self.run_program("explain", trace).stdout
         for title in titles:
             self.assertIn(title, text)
