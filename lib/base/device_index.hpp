@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Index of a device in a machine (plan/model/machine_model.hpp). A context has one device today.
+// Index of a device in a machine (model/machine_model.hpp). A context has one device today.
 #pragma once
 
 #include <cstddef>

@@ -5,9 +5,9 @@
 #include <span>
 #include <string>
 
+#include "model/device_model.hpp"
 #include "ops/backend_commands.hpp"
 #include "ops/command.hpp"
-#include "plan/model/device_model.hpp"
 
 namespace sg {
 

@@ -4,8 +4,8 @@
 
 #include <memory>
 
+#include "model/machine_model.hpp"
 #include "plan/form/form.hpp"
-#include "plan/model/machine_model.hpp"
 
 namespace sg {
 

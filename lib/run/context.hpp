@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "base/device_array.hpp"
+#include "model/machine_model.hpp"
 #include "plan/gemm/problem.hpp"
-#include "plan/model/machine_model.hpp"
 #include "run/device_room.hpp"
 #include "run/memory/memory_kinds.hpp"
 #include "run/memory/pinned_memory.hpp"

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "plan/model/device_model.hpp"
+#include "model/device_model.hpp"
 #include "run/dispatch/engine.hpp"
 #include "run/job/job_home.hpp"
 #include "run/memory/arena_pool.hpp"

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "model/device_model.hpp"
 #include "plan/form/form.hpp"
-#include "plan/model/device_model.hpp"
 #include "plan/schedule/schedule.hpp"
 #include "trace/event.hpp"
 

@@ -9,7 +9,7 @@ import re
 import sys
 
 LAYERS = [
-    "base", "plan/model", "ops", "plan/schedule", "plan/form", "plan/gemm", "plan/layers", "plan", "trace", "backend",
+    "base", "model", "ops", "plan/schedule", "plan/form", "plan/gemm", "plan/layers", "plan", "trace", "devices",
     "run/memory", "run/program", "run/job", "run/order", "run/dispatch", "run/objects", "run/pipeline",
     "run", "api",
 ]
@@ -18,8 +18,8 @@ MOST_INCLUDERS = {"run/context.hpp": 8}
 MOST_LINES, MOST_LINES_OF_PAIR = 350, 500
 # The public headers that a layer may include; the others describe objects of higher layers.
 CORE = {"export.h", "status.h", "types.h", "version.h"}
-PUBLIC = {"ops": CORE | {"backend.h"}, "backend": CORE | {"backend.h"}}
-PUBLIC |= {layer: CORE for layer in LAYERS if layer in ("base", "trace") or layer.startswith("plan")}
+PUBLIC = {"ops": CORE | {"backend.h"}, "devices": CORE | {"backend.h"}}
+PUBLIC |= {layer: CORE for layer in LAYERS if layer in ("base", "trace") or layer.startswith(("plan", "model"))}
 INCLUDE = re.compile(r'^\s*#\s*include\s*(?:"([^"]+)"|<(streamgemm/[^>]+)>)', re.M)
 # The one header of a backend that the registry includes.
 ENTRY = re.compile(r"backends/\w+/\w+_backend\.hpp")
@@ -44,7 +44,7 @@ def allowed(home, target):
     if home.startswith("backends/"):
         return target.startswith(home + "/")
     if first.startswith("backends"):
-        return home == "backend" and bool(ENTRY.fullmatch(target))
+        return home == "devices" and bool(ENTRY.fullmatch(target))
     return first in LAYERS and LAYERS.index(first) <= LAYERS.index(home)
 
 

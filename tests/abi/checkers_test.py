@@ -137,12 +137,12 @@ class Layers(unittest.TestCase):
     def test_good(self):
         for path, include in [
             ("plan/gemm/cost.cpp", '"base/dtype.hpp"'),
-            ("run/job/job.cpp", '"backend/device.hpp"'),
+            ("run/job/job.cpp", '"devices/device.hpp"'),
             ("api/job.cpp", '"run/job/job.hpp"'),
             ("api/job.cpp", "<streamgemm/queue.h>"),
-            ("backend/registry.cpp", '"backends/cpu/cpu_backend.hpp"'),
-            ("backends/cpu/gemm.cpp", "<streamgemm/backend.h>"),
-            ("backends/cpu/gemm.cpp", '"gemm.hpp"'),
+            ("devices/registry.cpp", '"backends/cpu/cpu_backend.hpp"'),
+            ("backends/cpu/gemm/gemm.cpp", "<streamgemm/backend.h>"),
+            ("backends/cpu/gemm/gemm.cpp", '"gemm.hpp"'),
             ("base/error.hpp", "<streamgemm/status.h>"),
         ]:
             self.assertEqual([], layers(path, f"#include {include}\n"), (path, include))
@@ -150,14 +150,14 @@ class Layers(unittest.TestCase):
     def test_upwards(self):
         for path, include in [
             ("base/error.cpp", '"plan/gemm/problem.hpp"'),
-            ("plan/gemm/cost.cpp", '"backend/device.hpp"'),
-            ("backend/device.cpp", '"run/job/job.hpp"'),
+            ("plan/gemm/cost.cpp", '"devices/device.hpp"'),
+            ("devices/device.cpp", '"run/job/job.hpp"'),
             ("run/job/job.cpp", '"api/entry.hpp"'),
             ("run/job/job.cpp", '"backends/cpu/cpu_backend.hpp"'),
-            ("backend/registry.cpp", '"backends/cpu/gemm.hpp"'),
-            ("backends/cpu/gemm.cpp", '"base/error.hpp"'),
-            ("backends/cpu/gemm.cpp", '"backends/sim/models.hpp"'),
-            ("backends/cpu/gemm.cpp", "<streamgemm/job.h>"),
+            ("devices/registry.cpp", '"backends/cpu/gemm/gemm.hpp"'),
+            ("backends/cpu/gemm/gemm.cpp", '"base/error.hpp"'),
+            ("backends/cpu/gemm/gemm.cpp", '"backends/sim/models.hpp"'),
+            ("backends/cpu/gemm/gemm.cpp", "<streamgemm/job.h>"),
             ("plan/gemm/cost.cpp", "<streamgemm/job.h>"),
             ("base/error.cpp", "<streamgemm/backend.h>"),
             ("run/job/job.cpp", '"../api/entry.hpp"'),

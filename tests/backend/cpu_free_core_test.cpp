@@ -6,7 +6,7 @@
 #include <atomic>
 #include <thread>
 
-#include "backends/cpu/free_core.hpp"
+#include "backends/cpu/threads/free_core.hpp"
 
 namespace sg::cpu {
 namespace {

@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "../support/sweep.hpp"
-#include "backend/device.hpp"
+#include "devices/device.hpp"
 #include "ops/backend_commands.hpp"
 
 namespace sg::test {

@@ -11,7 +11,7 @@
 #include <set>
 
 #include "backends/cpu/cpu_backend.hpp"
-#include "backends/cpu/event.hpp"
+#include "backends/cpu/threads/event.hpp"
 
 namespace {
 

@@ -4,8 +4,8 @@
 
 #include <cstddef>
 
-#include "backend/plugin.hpp"
 #include "backends/sim/sim_backend.hpp"
+#include "devices/plugin.hpp"
 
 namespace sg::test {
 namespace {

@@ -11,8 +11,8 @@
 #include <string_view>
 #include <thread>
 
-#include "backend/registry.hpp"
 #include "base/error.hpp"
+#include "devices/registry.hpp"
 
 namespace {
 

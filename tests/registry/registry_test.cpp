@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Device names, hostile ones too, the registry across forks, and the wrapper of an opened device.
-#include "backend/registry.hpp"
+#include "devices/registry.hpp"
 
-#include "backend/environment.hpp"
 #include "base/error.hpp"
-#include "plan/model/device_model.hpp"
+#include "devices/environment.hpp"
+#include "model/device_model.hpp"
 #include "registry_process.hpp"
 
 namespace sg::test {

@@ -15,8 +15,8 @@
 #include <string>
 #include <vector>
 
-#include "backend/device.hpp"
 #include "backends/sim/sim_backend.hpp"
+#include "devices/device.hpp"
 #include "ops/backend_commands.hpp"
 
 namespace sg::test {

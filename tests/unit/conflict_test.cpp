@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Conflicts among many operands: the same as comparing each pair finds, but fast.
-#include "api/conflict.hpp"
+#include "api/operands/conflict.hpp"
 
 #include <gtest/gtest.h>
 

@@ -9,8 +9,8 @@
 #include <random>
 #include <vector>
 
-#include "backends/cpu/pack.hpp"
-#include "backends/cpu/tiles.hpp"
+#include "backends/cpu/gemm/pack.hpp"
+#include "backends/cpu/gemm/tiles.hpp"
 #include "backends/cpu/workspace.hpp"
 #include "support/guarded.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Shipped models are read; each error in a model is refused by name.
-#include "plan/model/device_model.hpp"
+#include "model/device_model.hpp"
 
 #include <gtest/gtest.h>
 

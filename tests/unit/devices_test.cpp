@@ -4,9 +4,9 @@
 
 #include <stdexcept>
 
-#include "backend/registry.hpp"
 #include "base/device_array.hpp"
 #include "base/memory_space.hpp"
+#include "devices/registry.hpp"
 #include "ops/backend_commands.hpp"
 #include "ops/binding.hpp"
 #include "ops/operation.hpp"

@@ -7,8 +7,8 @@
 
 #include <vector>
 
-#include "backend/registry.hpp"
 #include "base/futex.hpp"
+#include "devices/registry.hpp"
 
 namespace sg {
 namespace {

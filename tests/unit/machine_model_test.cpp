@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "plan/model/machine_model.hpp"
+#include "model/machine_model.hpp"
 
 #include <gtest/gtest.h>
 

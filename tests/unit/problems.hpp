@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "model/device_model.hpp"
 #include "plan/gemm/gemm_form.hpp"
-#include "plan/model/device_model.hpp"
 #include "plan/planner.hpp"
 
 namespace sg::test {

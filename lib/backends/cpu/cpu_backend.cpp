@@ -8,13 +8,13 @@
 #include <cstdlib>
 #include <new>
 
+#include "backends/cpu/gemm/select.hpp"
+#include "backends/cpu/threads/event.hpp"
+#include "backends/cpu/threads/fork_lock.hpp"
+#include "backends/cpu/threads/stream.hpp"
 #include "device.hpp"
-#include "event.hpp"
 #include "failure.hpp"
-#include "fork_lock.hpp"
 #include "operations.hpp"
-#include "select.hpp"
-#include "stream.hpp"
 
 namespace sg::cpu {
 namespace {

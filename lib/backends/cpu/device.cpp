@@ -8,11 +8,11 @@
 #include <iterator>
 #include <new>
 
-#include "clock.hpp"
-#include "cores.hpp"
+#include "backends/cpu/gemm/select.hpp"
+#include "backends/cpu/threads/clock.hpp"
+#include "backends/cpu/threads/cores.hpp"
 #include "failure.hpp"
 #include "operations.hpp"
-#include "select.hpp"
 
 namespace sg::cpu {
 namespace {

@@ -3,16 +3,16 @@
 
 #include <iterator>
 
-#include "axpby.hpp"
-#include "cell.hpp"
-#include "convert.hpp"
-#include "elementwise.hpp"
+#include "backends/cpu/gemm/gemm.hpp"
+#include "backends/cpu/gemm/select.hpp"
+#include "backends/cpu/layers/axpby.hpp"
+#include "backends/cpu/layers/cell.hpp"
+#include "backends/cpu/layers/convert.hpp"
+#include "backends/cpu/layers/elementwise.hpp"
+#include "backends/cpu/layers/gather.hpp"
+#include "backends/cpu/layers/layers.hpp"
+#include "backends/cpu/layers/windows.hpp"
 #include "failure.hpp"
-#include "gather.hpp"
-#include "gemm.hpp"
-#include "layers.hpp"
-#include "select.hpp"
-#include "windows.hpp"
 
 namespace sg::cpu {
 namespace {

@@ -6,7 +6,7 @@
 #include <tuple>
 
 #include "base/device_index.hpp"
-#include "plan/model/device_model.hpp"
+#include "model/device_model.hpp"
 
 namespace sg {
 

@@ -5,9 +5,9 @@
 #include <optional>
 
 #include "base/log.hpp"
+#include "model/device_model.hpp"
 #include "plan/form/plan_request.hpp"
 #include "plan/gemm/problem.hpp"
-#include "plan/model/device_model.hpp"
 #include "plan/schedule/schedule.hpp"
 #include "plan/schedule/simulate.hpp"
 

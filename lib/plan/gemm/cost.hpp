@@ -4,9 +4,9 @@
 
 #include <span>
 
+#include "model/device_model.hpp"
 #include "ops/command.hpp"
 #include "plan/gemm/problem.hpp"
-#include "plan/model/device_model.hpp"
 
 namespace sg {
 

@@ -2,8 +2,8 @@
 // Several independent problems as one schedule.
 #pragma once
 
+#include "model/device_model.hpp"
 #include "plan/gemm/schedule_builder.hpp"
-#include "plan/model/device_model.hpp"
 
 namespace sg {
 

@@ -8,9 +8,9 @@
 #include <cstdint>
 #include <string>
 
+#include "model/device_model.hpp"
 #include "ops/attention.hpp"
 #include "plan/form/form.hpp"
-#include "plan/model/device_model.hpp"
 #include "plan/schedule/schedule.hpp"
 
 namespace sg {

@@ -5,9 +5,9 @@
 
 #include <algorithm>
 
+#include "model/device_model.hpp"
 #include "plan/gemm/schedule_builder.hpp"
 #include "plan/gemm/streaming/transfer.hpp"
-#include "plan/model/device_model.hpp"
 
 namespace sg {
 

@@ -8,11 +8,11 @@
 #include <tuple>
 #include <vector>
 
+#include "model/device_model.hpp"
 #include "plan/gemm/schedule_builder.hpp"
 #include "plan/gemm/streaming/transfer.hpp"
 #include "plan/layers/conv_form.hpp"
 #include "plan/layers/slot_ring.hpp"
-#include "plan/model/device_model.hpp"
 
 namespace sg {
 

@@ -7,10 +7,10 @@
 #include <cstdint>
 #include <string>
 
+#include "model/device_model.hpp"
 #include "ops/cell.hpp"
 #include "plan/form/form.hpp"
 #include "plan/gemm/problem.hpp"
-#include "plan/model/device_model.hpp"
 #include "plan/schedule/schedule.hpp"
 
 namespace sg {

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "plan/model/device_model.hpp"
+#include "model/device_model.hpp"
 #include "plan/schedule/schedule.hpp"
 #include "plan/schedule/simulate.hpp"
 

@@ -6,7 +6,7 @@
 
 #include <vector>
 
-#include "plan/model/machine_model.hpp"
+#include "model/machine_model.hpp"
 #include "plan/schedule/schedule.hpp"
 
 namespace sg {

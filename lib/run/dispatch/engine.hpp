@@ -14,8 +14,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "backend/device.hpp"
-#include "plan/model/device_model.hpp"
+#include "devices/device.hpp"
+#include "model/device_model.hpp"
 #include "run/dispatch/batch.hpp"
 #include "run/dispatch/device_usage.hpp"
 #include "run/dispatch/lane_set.hpp"

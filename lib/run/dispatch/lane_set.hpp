@@ -12,8 +12,8 @@
 #include <memory>
 #include <vector>
 
-#include "backend/device.hpp"
-#include "plan/model/device_model.hpp"
+#include "devices/device.hpp"
+#include "model/device_model.hpp"
 #include "plan/schedule/schedule.hpp"
 #include "run/program/inflight_command.hpp"
 

@@ -4,7 +4,7 @@
 
 #include <cstddef>
 
-#include "backend/device.hpp"
+#include "devices/device.hpp"
 #include "ops/backend_commands.hpp"
 #include "ops/command.hpp"
 #include "run/dispatch/batch.hpp"

@@ -8,9 +8,9 @@
 #include <cstdint>
 #include <memory>
 
-#include "backend/device.hpp"
 #include "base/futex.hpp"
 #include "base/object.hpp"
+#include "devices/device.hpp"
 #include "run/job/context_counters.hpp"
 #include "run/job/job.hpp"
 #include "run/job/job_limit.hpp"

@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "backend/device.hpp"
 #include "base/device_index.hpp"
+#include "devices/device.hpp"
 
 namespace sg {
 

@@ -2,7 +2,7 @@
 // The memory space of an address: pageable, pinned, the device's or a peer's.
 #pragma once
 
-#include "backend/device.hpp"
+#include "devices/device.hpp"
 #include "run/memory/memory_map.hpp"
 
 namespace sg {

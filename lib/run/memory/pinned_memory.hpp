@@ -6,7 +6,7 @@
 #include <map>
 #include <mutex>
 
-#include "backend/device.hpp"
+#include "devices/device.hpp"
 #include "run/memory/memory_map.hpp"
 
 namespace sg {

@@ -7,7 +7,7 @@
 #include <memory>
 #include <vector>
 
-#include "backend/device.hpp"
+#include "devices/device.hpp"
 #include "run/objects/submission.hpp"
 #include "run/order/tracker.hpp"
 #include "run/program/device_graph.hpp"

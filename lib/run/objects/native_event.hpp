@@ -2,7 +2,7 @@
 // A native event of the device, which the application's own streams can wait for: wrapped, or made for the application.
 #pragma once
 
-#include "backend/device.hpp"
+#include "devices/device.hpp"
 
 namespace sg {
 

@@ -18,7 +18,7 @@
 
 #include "base/handle.hpp"
 #include "base/memory_space.hpp"
-#include "plan/model/device_model.hpp"
+#include "model/device_model.hpp"
 #include "run/objects/graph.hpp"
 #include "run/pipeline/address_range.hpp"
 

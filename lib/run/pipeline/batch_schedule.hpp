@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "plan/model/device_model.hpp"
+#include "model/device_model.hpp"
 #include "plan/schedule/schedule.hpp"
 #include "run/pipeline/batch.hpp"
 

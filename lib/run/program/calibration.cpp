@@ -8,10 +8,10 @@
 #include <cerrno>
 #include <cstring>
 
-#include "backend/environment.hpp"
 #include "base/error.hpp"
 #include "base/log.hpp"
-#include "plan/model/calibration.hpp"
+#include "devices/environment.hpp"
+#include "model/calibration.hpp"
 
 namespace sg {
 

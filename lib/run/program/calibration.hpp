@@ -4,8 +4,8 @@
 
 #include <string>
 
-#include "backend/device.hpp"
-#include "plan/model/device_model.hpp"
+#include "devices/device.hpp"
+#include "model/device_model.hpp"
 
 namespace sg {
 

@@ -6,7 +6,7 @@
 #include <memory>
 #include <utility>
 
-#include "backend/device.hpp"
+#include "devices/device.hpp"
 #include "run/memory/arena_pool.hpp"
 
 namespace sg {

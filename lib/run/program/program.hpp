@@ -11,9 +11,9 @@
 #include <optional>
 #include <vector>
 
+#include "model/device_model.hpp"
 #include "ops/binding.hpp"
 #include "plan/form/form.hpp"
-#include "plan/model/device_model.hpp"
 #include "plan/schedule/dependents.hpp"
 #include "plan/schedule/schedule.hpp"
 

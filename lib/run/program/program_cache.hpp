@@ -12,8 +12,8 @@
 #include <mutex>
 #include <unordered_map>
 
+#include "model/device_model.hpp"
 #include "plan/form/form.hpp"
-#include "plan/model/device_model.hpp"
 #include "run/program/program.hpp"
 
 namespace sg {

@@ -48,9 +48,7 @@ struct arithmetic<complex64> : complex_arithmetic<complex64, double> {};
 template <>
 struct arithmetic<std::int32_t> {
   using sum = std::int32_t;
-  static __device__ sum scaled(sg_scalar s, sum x) {
-    return sum(std::uint32_t(std::int64_t(s.re)) * std::uint32_t(x));
-  }
+  static __device__ sum scaled(sg_scalar s, sum x) { return sum(std::uint32_t(std::int64_t(s.re)) * std::uint32_t(x)); }
   static __device__ sum widened(sum x) { return x; }
   static __device__ sum plus(sum a, sum b) { return sum(std::uint32_t(a) + std::uint32_t(b)); }
   static __device__ sum rounded(sum x) { return x; }

@@ -2,8 +2,8 @@
 // f32 factors rounded to bf16 while they are staged, so that half the bytes cross the link.
 #pragma once
 
+#include "model/device_model.hpp"
 #include "plan/gemm/problem.hpp"
-#include "plan/model/device_model.hpp"
 
 namespace sg {
 

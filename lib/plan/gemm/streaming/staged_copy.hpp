@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "plan/model/device_model.hpp"
+#include "model/device_model.hpp"
 #include "plan/schedule/schedule.hpp"
 
 namespace sg {

@@ -6,8 +6,8 @@
 #include <map>
 #include <memory>
 
+#include "model/device_model.hpp"
 #include "plan/gemm/schedule_builder.hpp"
-#include "plan/model/device_model.hpp"
 
 namespace sg {
 

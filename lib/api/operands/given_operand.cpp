@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/operands/given_operand.hpp"
+
+#include <algorithm>
+
+#include "api/operands/operand_bytes.hpp"
+#include "base/dtype.hpp"
+#include "base/error.hpp"
+#include "run/order/footprint.hpp"
+
+namespace sg {
+
+namespace {
+
+using long_long = long long;
+
+void check_pointer(const void *pointer, const given_operand &x, sg_dtype type, std::int64_t item) {
+  if (!pointer) throw error(SG_STATUS_INVALID_ARGUMENT, "%s is NULL", name_of_pointer(x, item).c_str());
+  const std::int64_t component = is_complex(type) ? size_of(type) / 2 : size_of(type);
+  const auto address = reinterpret_cast<std::uintptr_t>(pointer);
+  if ((address & static_cast<std::uintptr_t>(component - 1)) != 0)
+    throw error(SG_STATUS_INVALID_ARGUMENT, "%s is %p, which is not aligned to %lld bytes",
+                name_of_pointer(x, item).c_str(), pointer, long_long{component});
+}
+
+}  // namespace
+
+sg_matrix by_rows_if_both(sg_matrix view) noexcept {
+  const bool is_valid = view.rows >= 0 && view.cols >= 0 && (view.ld == 0 || view.ld >= view.rows);
+  if (view.layout != SG_LAYOUT_COLUMN_MAJOR || !is_valid) return view;
+  const bool is_column = view.cols == 1, is_row = view.rows == 1 && view.ld <= 1;
+  if (!is_column && !is_row && view.rows > 0 && view.cols > 0) return view;
+  view.layout = SG_LAYOUT_ROW_MAJOR;
+  view.ld = is_column ? 1 : 0;
+  return view;
+}
+
+std::string name_of_pointer(const given_operand &x, std::int64_t item) {
+  const std::string name = std::string(x.desc) + "->" + x.name;
+  return item < 0 ? name + x.data : name + "_array[" + std::to_string(item) + "]";
+}
+
+void check_view(const given_operand &x) {
+  const sg_matrix &v = x.view;
+  if (!is_dtype(v.dtype))
+    throw error(SG_STATUS_INVALID_ARGUMENT, "%s->%s.dtype is %d, which is no type", x.desc, x.name, int{v.dtype});
+  if (v.layout != SG_LAYOUT_ROW_MAJOR && v.layout != SG_LAYOUT_COLUMN_MAJOR)
+    throw error(SG_STATUS_INVALID_ARGUMENT, "%s->%s.layout is %d, which is no layout", x.desc, x.name, int{v.layout});
+  if (v.rows < 0 || v.cols < 0)
+    throw error(SG_STATUS_INVALID_ARGUMENT, "%s->%s is %lld x %lld; sizes are not negative", x.desc, x.name,
+                long_long{v.rows}, long_long{v.cols});
+  const std::int64_t least = v.layout == SG_LAYOUT_ROW_MAJOR ? v.cols : v.rows;
+  if (v.ld != 0 && v.ld < least)
+    throw error(SG_STATUS_INVALID_ARGUMENT, "%s->%s.ld is %lld; a %s matrix of %lld x %lld needs at least %lld", x.desc,
+                x.name, long_long{v.ld}, name_of(v.layout), long_long{v.rows}, long_long{v.cols}, long_long{least});
+}
+
+operand stored(const given_operand &x, std::int64_t batch) {
+  const sg_matrix &v = x.view;
+  const bool by_rows = v.layout == SG_LAYOUT_ROW_MAJOR;
+  operand o;
+  o.rows = by_rows ? v.cols : v.rows;
+  o.cols = by_rows ? v.rows : v.cols;
+  o.ld = v.ld != 0 ? v.ld : std::max<std::int64_t>(1, o.rows);
+  o.type = v.dtype;
+  o.pointer_array = x.array != nullptr;
+  o.item_stride = batch > 1 && !x.array ? x.stride : 0;
+  return o;
+}
+
+sg_op op_on_stored(const given_operand &x, sg_op op, sg_layout c_layout) {
+  if (op < SG_OP_N || op > SG_OP_C)
+    throw error(SG_STATUS_INVALID_ARGUMENT, "%s->op_%s is %d, which is no op", x.desc, x.name, int{op});
+  const bool complex = is_complex(x.view.dtype);
+  if (op == SG_OP_C && !complex) op = SG_OP_T;
+  if (x.view.layout == c_layout) return op;
+  if (op == SG_OP_C)
+    throw error(SG_STATUS_UNSUPPORTED, "%s->op_%s is C on a complex %s matrix while C is %s; give both one layout",
+                x.desc, x.name, name_of(x.view.layout), name_of(c_layout));
+  return op == SG_OP_N ? SG_OP_T : SG_OP_N;
+}
+
+namespace {
+
+// Whether no two items share an element: each is compared with the first up to the end of the first's span.
+bool items_are_disjoint(const operand &o, std::int64_t stride, std::int64_t span, std::int64_t batch) {
+  if (stride >= span) return true;
+  if (stride == 0) return false;
+  if (stride >= o.rows && batch <= o.ld / stride) return true;  // interleaved between the columns of the first
+  const footprint first = footprint::rectangle(nullptr, o.rows, o.cols, o.ld);
+  for (std::int64_t i = 1; i < batch && i * stride < span; ++i)
+    if (overlap(first, first.at(reinterpret_cast<const void *>(static_cast<std::uintptr_t>(i * stride))))) return false;
+  return true;
+}
+
+}  // namespace
+
+void check_stride(const given_operand &x, const operand &o, std::int64_t batch, bool written) {
+  if (batch == 1 || x.array) return;
+  if (x.stride < 0)
+    throw error(SG_STATUS_INVALID_ARGUMENT, "%s->stride_%s is %lld; strides are not negative", x.desc, x.name,
+                long_long{x.stride});
+  if (!written || o.rows == 0 || o.cols == 0) return;
+  const std::int64_t span = span_bytes(o, x.name) / size_of(o.type);
+  if (!items_are_disjoint(o, x.stride, span, batch))
+    throw error(SG_STATUS_INVALID_ARGUMENT, "%s->stride_c is %lld; items of C that span %lld elements would overlap",
+                x.desc, long_long{x.stride}, long_long{span});
+}
+
+void bind_operand(const given_operand &x, const operand &o, std::int64_t batch, bool touched, operand_address &where,
+                  std::vector<std::vector<char *>> &storage) {
+  if (x.array) {
+    std::vector<char *> items(static_cast<std::size_t>(batch));
+    for (std::int64_t i = 0; i < batch; ++i) {
+      if (touched) check_pointer(x.array[i], x, o.type, i);
+      items[static_cast<std::size_t>(i)] = static_cast<char *>(x.array[i]);
+    }
+    storage.push_back(std::move(items));
+    where.items = storage.back().data();
+    return;
+  }
+  if (touched) check_pointer(x.view.data, x, o.type, -1);
+  where.base = static_cast<char *>(x.view.data);
+}
+
+}  // namespace sg

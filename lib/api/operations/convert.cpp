@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <streamgemm/convert.h>
+
+#include <utility>
+
+#include "api/submission/layer.hpp"
+#include "api/submission/submission.hpp"
+#include "api/wait.hpp"
+
+namespace sg {
+
+namespace {
+
+void require_short_real(const given_operand &x) {
+  const sg_dtype type = x.view.dtype;
+  if (type != SG_DTYPE_F32 && type != SG_DTYPE_F16 && type != SG_DTYPE_BF16)
+    throw error(SG_STATUS_UNSUPPORTED, "%s->%s.dtype is %s; it must be f32, f16 or bf16", x.desc, x.name,
+                name_of(type));
+}
+
+void require_bytes(const given_operand &x) {
+  if (x.view.dtype != SG_DTYPE_I8)
+    throw error(SG_STATUS_UNSUPPORTED, "%s->%s.dtype is %s; it must be i8", x.desc, x.name, name_of(x.view.dtype));
+}
+
+// The same memory.
+sg_matrix transpose_of(sg_matrix view) noexcept {
+  std::swap(view.rows, view.cols);
+  view.layout = view.layout == SG_LAYOUT_ROW_MAJOR ? SG_LAYOUT_COLUMN_MAJOR : SG_LAYOUT_ROW_MAJOR;
+  return view;
+}
+
+}  // namespace
+
+void submit_dequantize(context &on, const sg_dequantize_desc &d, const char *name, checked_submit &order,
+                       sg_job **out_job) {
+  const given_operand in{name, "x", by_rows_if_both(d.x), nullptr, 0}, out{name, "y", by_rows_if_both(d.y), nullptr, 0};
+  const given_operand scales{name, "scales", by_rows_if_both(d.scales), nullptr, 0};
+  const given_operand zero_points{name, "zero_points", by_rows_if_both(d.zero_points), nullptr, 0};
+  if (d.quantization != SG_QUANTIZATION_I8 && d.quantization != SG_QUANTIZATION_I4)
+    throw error(SG_STATUS_INVALID_ARGUMENT, "%s->quantization is %d, which is no quantization", name,
+                int{d.quantization});
+  require_reserved_zero(d.reserved, name);
+  const bool has_zero_points = d.zero_points.data != nullptr;
+  for (const given_operand *each : {&out, &in, &scales, &zero_points}) {
+    if (each == &zero_points && !has_zero_points) continue;
+    check_view(*each);
+    require_row_major(*each);
+  }
+  require_short_real(out);
+  require_short_real(scales);
+  require_bytes(in);
+  if (has_zero_points) require_bytes(zero_points);
+  if (d.block_size <= 0 || d.block_size % 2 != 0 || d.y.cols % d.block_size != 0)
+    throw error(SG_STATUS_INVALID_ARGUMENT,
+                "%s->block_size is %lld; it must be positive, even and a divisor of the %lld columns of %s->y", name,
+                static_cast<long long>(d.block_size), static_cast<long long>(d.y.cols), name);
+  ops::dequantize what;
+  what.quantization = d.quantization;
+  what.block_size = d.block_size;
+  require_extent(in, d.y.rows, d.y.cols / what.values_in_byte(), out);
+  require_extent(scales, d.y.rows, d.y.cols / d.block_size, out);
+  if (has_zero_points) require_extent(zero_points, d.y.rows, d.y.cols / d.block_size, out);
+  layer x;
+  x.set_operation(what, d.quantization == SG_QUANTIZATION_I4 ? "dequantize i4" : "dequantize i8", 2,
+                  command_form::split::columns);
+  x.allows_in_place = false;
+  add_operand(x, in, ops::dequantize::x);
+  add_operand(x, scales, ops::dequantize::scales);
+  add_operand(x, out, ops::dequantize::y);
+  if (has_zero_points) add_operand(x, zero_points, ops::dequantize::zero_points);
+  auto wanted = backend_command<sg_backend_dequantize>();
+  wanted.quantization = d.quantization;
+  wanted.scale_type = d.scales.dtype;
+  wanted.type = d.y.dtype;
+  bind_layer(x, on, wanted.header, x.form.strategy);
+  submit_layer(on, x, SG_OPERATION_DEQUANTIZE, name, order, out_job);
+}
+
+void submit_convert(context &on, const sg_convert_desc &d, const char *name, checked_submit &order, sg_job **out_job) {
+  const given_operand a{name, "a", d.a, nullptr, 0}, out{name, "c", by_rows_if_both(d.c), nullptr, 0};
+  require_reserved_zero(d.reserved, name);
+  check_view(out);
+  check_view(a);
+  require_layer_type(out);
+  require_layer_type(a);
+  const bool transposes = op_on_stored(a, d.op_a, d.a.layout) != SG_OP_N;
+  require_extent(a, transposes ? d.c.cols : d.c.rows, transposes ? d.c.rows : d.c.cols, out);
+  // A matrix of the other layout is the transpose; a vector then has the layout of C.
+  const given_operand in{name, "a", by_rows_if_both(transposes ? transpose_of(d.a) : d.a), nullptr, 0};
+  ops::convert what;
+  what.op = op_on_stored(in, SG_OP_N, out.view.layout);
+  layer x;
+  x.set_operation(what, what.op == SG_OP_T ? "transpose" : "convert", 0, command_form::split::either);
+  x.allows_in_place = what.op == SG_OP_N;
+  add_operand(x, in, ops::convert::a, what.op == SG_OP_T ? share::transposed : share::same);
+  add_operand(x, out, ops::convert::c);
+  auto wanted = backend_command<sg_backend_convert>();
+  wanted.in_type = d.a.dtype;
+  wanted.out_type = d.c.dtype;
+  bind_layer(x, on, wanted.header, "conversion");
+  submit_layer(on, x, SG_OPERATION_CONVERT, name, order, out_job);
+}
+
+}  // namespace sg
+
+sg_status sg_dequantize_async(sg_context *context, const sg_dequantize_desc *desc, const sg_submit *submit,
+                              sg_job **out_job) {
+  return sg::submit_desc<sg_dequantize_desc>(context, desc, SG_DEQUANTIZE_DESC_INIT, submit, out_job,
+                                             sg::submit_dequantize);
+}
+
+sg_status sg_dequantize(sg_context *context, const sg_dequantize_desc *desc, const sg_submit *submit) {
+  return sg::submit_and_wait([&](sg_job **out_job) { return sg_dequantize_async(context, desc, submit, out_job); });
+}
+
+sg_status sg_convert_async(sg_context *context, const sg_convert_desc *desc, const sg_submit *submit,
+                           sg_job **out_job) {
+  return sg::submit_desc<sg_convert_desc>(context, desc, SG_CONVERT_DESC_INIT, submit, out_job, sg::submit_convert);
+}
+
+sg_status sg_convert(sg_context *context, const sg_convert_desc *desc, const sg_submit *submit) {
+  return sg::submit_and_wait([&](sg_job **out_job) { return sg_convert_async(context, desc, submit, out_job); });
+}

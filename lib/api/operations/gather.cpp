@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <streamgemm/gather.h>
+
+#include <algorithm>
+
+#include "api/submission/layer.hpp"
+#include "api/submission/submission.hpp"
+#include "api/wait.hpp"
+
+namespace sg {
+
+namespace {
+
+// The bytes of a NaN, repeated; 0: the type has none.
+std::uint64_t nan_of(sg_dtype type) noexcept {
+  switch (type) {
+    case SG_DTYPE_F64: return 0x7ff8000000000000;
+    case SG_DTYPE_F32: return 0x7fc000007fc00000;
+    case SG_DTYPE_F16: return 0x7e007e007e007e00;
+    case SG_DTYPE_BF16: return 0x7fc07fc07fc07fc0;
+    default: return 0;
+  }
+}
+
+}  // namespace
+
+void submit_gather(context &on, const sg_gather_desc &d, const char *name, checked_submit &order, sg_job **out_job) {
+  if (d.index_type != SG_INDEX_I32 && d.index_type != SG_INDEX_I64)
+    throw error(SG_STATUS_INVALID_ARGUMENT, "%s->index_type is %d, which is no type of an index", name,
+                int{d.index_type});
+  if ((d.flags & ~std::uint32_t{SG_GATHER_FROM_END | SG_GATHER_NAN}) != 0)
+    throw error(SG_STATUS_INVALID_ARGUMENT, "%s->flags is %u, which has unknown bits", name, d.flags);
+  // As i32: a column of one or two elements for each index.
+  const std::int64_t words = d.index_type == SG_INDEX_I64 ? 2 : 1;
+  const sg_matrix index_view = {const_cast<void *>(d.indices), words, d.y.rows, words, SG_DTYPE_I32,
+                                SG_LAYOUT_COLUMN_MAJOR};
+  const given_operand table{name, "table", by_rows_if_both(d.table), nullptr, 0},
+      out{name, "y", by_rows_if_both(d.y), nullptr, 0};
+  const given_operand indices{name, "indices", index_view, nullptr, 0, ""};
+  for (const given_operand *each : {&out, &table}) {
+    check_view(*each);
+    require_row_major(*each);
+  }
+  require_extent(table, std::max<std::int64_t>(d.table.rows, 1), d.y.cols, out);
+  if (d.table.dtype != d.y.dtype)
+    throw error(SG_STATUS_INVALID_ARGUMENT, "%s->table.dtype is %s and %s->y.dtype is %s; they must be equal", name,
+                name_of(d.table.dtype), name, name_of(d.y.dtype));
+  ops::gather what;
+  what.from_end = (d.flags & SG_GATHER_FROM_END) != 0;
+  if ((d.flags & SG_GATHER_NAN) != 0 && (what.fill = nan_of(d.y.dtype)) == 0)
+    throw error(SG_STATUS_UNSUPPORTED, "%s->flags is %u, but %s has no NaN here", name, d.flags, name_of(d.y.dtype));
+  if (reinterpret_cast<std::uintptr_t>(d.indices) % static_cast<std::uintptr_t>(4 * words) != 0)
+    throw error(SG_STATUS_INVALID_ARGUMENT, "%s->indices is %p, which is not aligned to %d bytes", name, d.indices,
+                static_cast<int>(4 * words));
+  layer x;
+  x.set_operation(what, "gather", 0, command_form::split::columns);
+  x.allows_in_place = false;
+  add_operand(x, table, ops::gather::table, share::whole);
+  add_operand(x, indices, ops::gather::indices);
+  add_operand(x, out, ops::gather::y);
+  bind_layer(x, on, backend_command<sg_backend_gather>().header, "gather");
+  submit_layer(on, x, SG_OPERATION_GATHER, name, order, out_job);
+}
+
+}  // namespace sg
+
+sg_status sg_gather_async(sg_context *context, const sg_gather_desc *desc, const sg_submit *submit, sg_job **out_job) {
+  return sg::submit_desc<sg_gather_desc>(context, desc, SG_GATHER_DESC_INIT, submit, out_job, sg::submit_gather);
+}
+
+sg_status sg_gather(sg_context *context, const sg_gather_desc *desc, const sg_submit *submit) {
+  return sg::submit_and_wait([&](sg_job **out_job) { return sg_gather_async(context, desc, submit, out_job); });
+}

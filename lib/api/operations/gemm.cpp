@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <streamgemm/gemm.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstring>
+
+#include "api/entry.hpp"
+#include "api/operands/accesses.hpp"
+#include "api/operands/problem_of.hpp"
+#include "api/submission/submission.hpp"
+#include "api/submission/submission_cache.hpp"
+#include "api/wait.hpp"
+#include "plan/gemm/gemm_form.hpp"
+#include "plan/gemm/latency_parts.hpp"
+
+namespace sg {
+namespace {
+
+// Gives a job the plan of a group, and the operands of each of its GEMMs.
+void give_work(job &work, const std::shared_ptr<const program> &plan, binding &&where) {
+  work.give_schedule(plan);
+  work.operands = std::move(where);
+}
+
+// Whether the planner has a free choice: only submissions carry plan options.
+bool is_planners_choice(const checked_submit &order) {
+  return !order.plan() && !order.records() && order.most_lanes() == 0;
+}
+
+}  // namespace
+
+void submit_gemm(context &on, const sg_gemm_desc &d, const gemm_names &names, const sg_submit *submit, sg_job **out_job,
+                 ref<job> *pending) {
+  checked_submit order(on, submit);
+  if (pending) order.will_wait(pending);
+  const bool worth_remembering = is_planners_choice(order);
+  const bool latency = worth_remembering && order.will_wait() && on.plans_for_latency();
+  if (const cached_gemm *const cached = worth_remembering ? cached_gemm::find(on, d, latency) : nullptr) {
+    if (const auto now = cached->rebind(on, d))
+      return submit_gemm(on, now->where, cached->program(), now->accesses,
+                         static_cast<std::size_t>(cached->operand_count()), order, out_job);
+  }
+  operand_spaces known;
+  const plan_request wanted = order.wanted(known);
+  checked_gemm gemm = check_gemm(on.memory(), d, known, true, "desc", names);
+  plan_request request = request_for(d, gemm.shape, wanted);
+  request.latency = latency && latency_parts(gemm.shape, on.model().compute_lanes) > 1;
+  if (order.records()) {
+    order.note_request(wanted);
+    order.note(SG_OPERATION_GEMM, gemm_form(fixed_in_updates(gemm.shape)), "desc");
+  }
+  if (gemm.nothing_to_do) return order.go(on.new_job(), nullptr, 0, out_job);
+  const auto plan = on.plan_for(gemm_form(gemm.shape), request);
+  if (worth_remembering && cached_gemm::keeps(*plan))
+    if (cached_gemm *const cache_entry = cached_gemm::entry_for(on, d, latency);
+        cache_entry && cache_entry->remember(on, d, gemm, latency))
+      cache_entry->keep(plan);
+  submit_gemm(on, std::move(gemm), plan, order, out_job);
+}
+
+namespace {
+
+void submit_one(context &on, const sg_gemm_desc *desc, const sg_submit *submit, sg_job **out_job,
+                ref<job> *pending = nullptr) {
+  require(desc, "desc");
+  if (desc->struct_size == sizeof *desc) return submit_gemm(on, *desc, {}, submit, out_job, pending);
+  submit_gemm(on, options_of(desc, SG_GEMM_DESC_INIT, "desc"), {}, submit, out_job, pending);
+}
+
+}  // namespace
+
+void submit_group(context &on, const sg_gemm_desc *descs, std::int32_t count, const char *descs_name,
+                  checked_submit &order, sg_job **out_job) {
+  const bool worth_remembering = is_planners_choice(order);
+  cached_group made;
+  binding where;
+  group_accesses accesses;
+  if (worth_remembering) {
+    if (const auto *cached = cached_group::find(on, descs, static_cast<std::size_t>(count), where, accesses)) {
+      accesses.check_disjoint();
+      ref<job> work = on.new_job();
+      give_work(*work, cached->program(), std::move(where));
+      return order.go(work, accesses.list().data(), accesses.list().size(), out_job);
+    }
+    where.clear();
+  }
+  operand_spaces known;
+  const plan_request wanted = order.wanted(known);
+  plan_request request = wanted;
+  if (order.records()) order.note_request(wanted);
+  std::vector<problem> shapes, fixed;
+  // The stride of the array is the size of the program's version of the struct.
+  const auto *at = reinterpret_cast<const char *>(descs);
+  const std::size_t stride = descs->struct_size;
+  char name[32] = "";  // of each; formatted without snprintf, which is slow
+  char *const number = std::copy_n(descs_name, std::strlen(descs_name), name) + 1;
+  number[-1] = '[';
+  for (std::int32_t i = 0; i < count; ++i, at += stride) {
+    *std::to_chars(number, name + sizeof name - 2, i).ptr = ']';
+    const auto *given = reinterpret_cast<const sg_gemm_desc *>(at);
+    if (given->struct_size != stride)
+      throw error(SG_STATUS_INVALID_ARGUMENT, "%s.struct_size is %zu and %s[0].struct_size is %zu", name,
+                  given->struct_size, descs_name, stride);
+    const sg_gemm_desc d = options_of(given, SG_GEMM_DESC_INIT, name);
+    checked_gemm gemm = check_gemm(on.memory(), d, known, true, name);
+    if (i == 0) request = request_for(d, gemm.shape, wanted);
+    if (order.records()) fixed.push_back(fixed_in_updates(gemm.shape));
+    if (worth_remembering) made.add(on, d, gemm);
+    if (gemm.nothing_to_do) continue;
+    accesses.add(gemm);
+    if (shapes.empty())
+      where.first = gemm.where;
+    else
+      where.others.push_back(gemm.where);
+    shapes.push_back(gemm.shape);
+    for (auto &list : gemm.pointers) where.pointers.push_back(std::move(list));
+  }
+  if (order.records()) order.note(SG_OPERATION_GEMM, gemm_form(std::span<const problem>(fixed)), descs_name);
+  accesses.check_disjoint();
+  ref<job> work = on.new_job();
+  if (!shapes.empty()) {
+    const auto plan = on.plan_for(gemm_form(std::span<const problem>(shapes)), request);
+    give_work(*work, plan, std::move(where));
+    if (worth_remembering) cached_group::remember(std::move(made), plan);
+  }
+  order.go(work, accesses.list().data(), accesses.list().size(), out_job);
+}
+
+namespace {
+
+template <class Scalar>
+sg_gemm_desc blas_desc(sg_layout layout, sg_op op_a, sg_op op_b, std::int64_t m, std::int64_t n, std::int64_t k,
+                       Scalar alpha, const Scalar *a, std::int64_t lda, const Scalar *b, std::int64_t ldb, Scalar beta,
+                       Scalar *c, std::int64_t ldc, sg_dtype type) {
+  require_range(op_a, SG_OP_N, SG_OP_C, "op_a");
+  require_range(op_b, SG_OP_N, SG_OP_C, "op_b");
+  require_range(layout, SG_LAYOUT_ROW_MAJOR, SG_LAYOUT_COLUMN_MAJOR, "layout");
+  require_range(m, 0, INT64_MAX, "m");
+  require_range(n, 0, INT64_MAX, "n");
+  require_range(k, 0, INT64_MAX, "k");
+  const bool by_rows = layout == SG_LAYOUT_ROW_MAJOR;
+  const auto least = [by_rows](std::int64_t rows, std::int64_t cols) {
+    return std::max<std::int64_t>(1, by_rows ? cols : rows);
+  };
+  const std::int64_t a_rows = op_a == SG_OP_N ? m : k, a_cols = op_a == SG_OP_N ? k : m;
+  const std::int64_t b_rows = op_b == SG_OP_N ? k : n, b_cols = op_b == SG_OP_N ? n : k;
+  require_range(lda, least(a_rows, a_cols), INT64_MAX, "lda");
+  require_range(ldb, least(b_rows, b_cols), INT64_MAX, "ldb");
+  require_range(ldc, least(m, n), INT64_MAX, "ldc");
+  const bool touched = m > 0 && n > 0;
+  if (touched && k > 0 && alpha != 0) {
+    require(a, "a");
+    require(b, "b");
+  }
+  if (touched) require(c, "c");
+  sg_gemm_desc d = SG_GEMM_DESC_INIT;
+  d.a = {const_cast<Scalar *>(a), a_rows, a_cols, lda, type, layout};
+  d.b = {const_cast<Scalar *>(b), b_rows, b_cols, ldb, type, layout};
+  d.c = {c, m, n, ldc, type, layout};
+  d.op_a = op_a;
+  d.op_b = op_b;
+  d.alpha = {double(alpha), 0};
+  d.beta = {double(beta), 0};
+  return d;
+}
+
+}  // namespace
+}  // namespace sg
+
+using sg::borrowed;
+using sg::context;
+using sg::guarded;
+using sg::job;
+using sg::object_type;
+using sg::ref;
+
+sg_status sg_gemm_async(sg_context *handle, const sg_gemm_desc *desc, const sg_submit *submit, sg_job **out_job) {
+  if (out_job) *out_job = nullptr;
+  return guarded(
+      [&] { sg::submit_one(*borrowed<context>(handle, object_type::context, "context"), desc, submit, out_job); });
+}
+
+sg_status sg_gemm(sg_context *handle, const sg_gemm_desc *desc, const sg_submit *submit) {
+  return sg::submit_and_wait_here([&](ref<job> *pending) {
+    sg::submit_one(*borrowed<context>(handle, object_type::context, "context"), desc, submit, nullptr, pending);
+  });
+}
+
+sg_status sg_gemm_grouped_async(sg_context *handle, const sg_gemm_desc *descs, int32_t count, const sg_submit *submit,
+                                sg_job **out_job) {
+  if (out_job) *out_job = nullptr;
+  return guarded([&] {
+    const borrowed<context> on(handle, object_type::context, "context");
+    sg::require_range(count, 1, 1 << 20, "count");
+    sg::require(descs, "descs");
+    sg::checked_submit order(*on, submit);
+    sg::submit_group(*on, descs, count, "descs", order, out_job);
+  });
+}
+
+sg_status sg_sgemm_async(sg_context *handle, sg_layout layout, sg_op op_a, sg_op op_b, int64_t m, int64_t n, int64_t k,
+                         float alpha, const float *a, int64_t lda, const float *b, int64_t ldb, float beta, float *c,
+                         int64_t ldc, const sg_submit *submit, sg_job **out_job) {
+  if (out_job) *out_job = nullptr;
+  return guarded([&] {
+    const borrowed<context> on(handle, object_type::context, "context");
+    const sg_gemm_desc desc =
+        sg::blas_desc(layout, op_a, op_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc, SG_DTYPE_F32);
+    sg::submit_one(*on, &desc, submit, out_job);
+  });
+}
+
+sg_status sg_dgemm_async(sg_context *handle, sg_layout layout, sg_op op_a, sg_op op_b, int64_t m, int64_t n, int64_t k,
+                         double alpha, const double *a, int64_t lda, const double *b, int64_t ldb, double beta,
+                         double *c, int64_t ldc, const sg_submit *submit, sg_job **out_job) {
+  if (out_job) *out_job = nullptr;
+  return guarded([&] {
+    const borrowed<context> on(handle, object_type::context, "context");
+    const sg_gemm_desc desc =
+        sg::blas_desc(layout, op_a, op_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc, SG_DTYPE_F64);
+    sg::submit_one(*on, &desc, submit, out_job);
+  });
+}

@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <streamgemm/layers.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include "api/context_of.hpp"
+#include "api/entry.hpp"
+#include "api/submission/layer.hpp"
+#include "api/submission/submission.hpp"
+#include "api/wait.hpp"
+
+namespace sg {
+
+namespace {
+
+bool is_row_major(const sg_matrix &view) noexcept { return view.layout == SG_LAYOUT_ROW_MAJOR; }
+
+sg_matrix vector_view(const void *values, const sg_matrix &like) noexcept {
+  return {const_cast<void *>(values), like.cols, 1, 0, like.dtype, SG_LAYOUT_COLUMN_MAJOR};
+}
+
+}  // namespace
+
+void submit_elementwise(context &on, const sg_elementwise_desc &d, const char *name, checked_submit &order,
+                        sg_job **out_job) {
+  const given_operand a{name, "a", by_rows_if_both(d.a), nullptr, 0}, b{name, "b", by_rows_if_both(d.b), nullptr, 0},
+      c{name, "c", by_rows_if_both(d.c), nullptr, 0};
+  if (d.function < SG_FUNCTION_RELU || d.function > SG_FUNCTION_TANH_GRADIENT)
+    throw error(SG_STATUS_INVALID_ARGUMENT, "%s->function is %d, which is no function", name, int{d.function});
+  require_reserved_zero(d.reserved, name);
+  const bool two = ops::takes_two(d.function);
+  check_view(c);
+  check_view(a);
+  if (two) check_view(b);
+  require_layer_type(c);
+  require_same_form(a, c);
+  if (two) require_same_form(b, c);
+  layer x;
+  x.set_operation(ops::elementwise{d.function}, ops::name_of(d.function), 1, command_form::split::either);
+  add_operand(x, a, ops::elementwise::a);
+  if (two) add_operand(x, b, ops::elementwise::b);
+  add_operand(x, c, ops::elementwise::c);
+  auto wanted = backend_command<sg_backend_elementwise>();
+  wanted.type = d.c.dtype;
+  wanted.function = d.function;
+  bind_layer(x, on, wanted.header, x.form.strategy);
+  submit_layer(on, x, SG_OPERATION_ELEMENTWISE, name, order, out_job);
+}
+
+void submit_softmax(context &on, const sg_softmax_desc &d, const char *name, checked_submit &order, sg_job **out_job) {
+  const given_operand in{name, "x", by_rows_if_both(d.x), nullptr, 0}, out{name, "y", by_rows_if_both(d.y), nullptr, 0};
+  if (d.mask < SG_MASK_NONE || d.mask > SG_MASK_CAUSAL)
+    throw error(SG_STATUS_INVALID_ARGUMENT, "%s->mask is %d, which is no mask", name, int{d.mask});
+  // Sums with row numbers must not overflow.
+  constexpr std::int64_t most_offset = std::int64_t{1} << 61;
+  if (d.mask == SG_MASK_NONE)
+    require_range(d.mask_offset, 0, 0, (std::string(name) + "->mask_offset").c_str());
+  else
+    require_range(d.mask_offset, -most_offset, most_offset, (std::string(name) + "->mask_offset").c_str());
+  require_reserved_zero(d.reserved, name);
+  check_view(out);
+  check_view(in);
+  require_layer_type(out);
+  require_same_form(in, out);
+  const std::string mask_rows = std::string(name) + "->mask_rows";
+  require_range(d.mask_rows, 0, d.mask == SG_MASK_NONE ? 0 : most_offset, mask_rows.c_str());
+  if (d.mask_rows > 0 && d.x.rows % d.mask_rows != 0)
+    throw error(SG_STATUS_INVALID_ARGUMENT, "%s is %lld, which does not divide %s->x.rows, %lld", mask_rows.c_str(),
+                static_cast<long long>(d.mask_rows), name, static_cast<long long>(d.x.rows));
+  layer x;
+  ops::softmax what;
+  what.by_rows = is_row_major(out.view);
+  what.mask = d.mask;
+  what.mask_offset = d.mask_offset;
+  what.mask_rows = d.mask_rows;
+  x.set_operation(what, d.mask == SG_MASK_CAUSAL ? "softmax causal" : "softmax", 5, between_rows(what.by_rows));
+  add_operand(x, in, ops::softmax::x);
+  add_operand(x, out, ops::softmax::y);
+  auto wanted = backend_command<sg_backend_softmax>();
+  wanted.type = d.y.dtype;
+  wanted.mask = d.mask;
+  bind_layer(x, on, wanted.header, "softmax");
+  submit_layer(on, x, SG_OPERATION_SOFTMAX, name, order, out_job);
+}
+
+void submit_norm(context &on, const sg_norm_desc &d, const char *name, checked_submit &order, sg_job **out_job) {
+  const sg_matrix gamma_view = vector_view(d.gamma, d.x), beta_view = vector_view(d.beta, d.x);
+  const given_operand in{name, "x", by_rows_if_both(d.x), nullptr, 0}, out{name, "y", by_rows_if_both(d.y), nullptr, 0};
+  const given_operand gamma{name, "gamma", gamma_view, nullptr, 0, ""}, beta{name, "beta", beta_view, nullptr, 0, ""};
+  if (d.kind != SG_NORM_LAYER && d.kind != SG_NORM_RMS)
+    throw error(SG_STATUS_INVALID_ARGUMENT, "%s->kind is %d, which is no kind of a norm", name, int{d.kind});
+  if (!(d.epsilon >= 0) || !std::isfinite(d.epsilon))
+    throw error(SG_STATUS_INVALID_ARGUMENT, "%s->epsilon is %g; it must be finite and not negative", name, d.epsilon);
+  if (d.beta && d.kind == SG_NORM_RMS)
+    throw error(SG_STATUS_INVALID_ARGUMENT, "%s->beta is %p; an RMS norm has none", name, d.beta);
+  require_reserved_zero(d.reserved, name);
+  check_view(out);
+  check_view(in);
+  require_layer_type(out);
+  require_same_form(in, out);
+  layer x;
+  ops::norm what;
+  what.by_rows = is_row_major(out.view);
+  what.kind = d.kind;
+  what.epsilon = d.epsilon;
+  const bool is_rms = d.kind == SG_NORM_RMS;
+  x.set_operation(what, is_rms ? "rms norm" : "layer norm", is_rms ? 4 : 8, between_rows(what.by_rows));
+  add_operand(x, in, ops::norm::x);
+  add_operand(x, out, ops::norm::y);
+  if (d.gamma) add_operand(x, gamma, ops::norm::gamma, share::whole);
+  if (d.beta) add_operand(x, beta, ops::norm::beta, share::whole);
+  auto wanted = backend_command<sg_backend_norm>();
+  wanted.type = d.y.dtype;
+  wanted.kind = d.kind;
+  bind_layer(x, on, wanted.header, x.form.strategy);
+  submit_layer(on, x, SG_OPERATION_NORM, name, order, out_job);
+}
+
+namespace {
+
+// The payload of a rotary embedding of X's columns.
+ops::rotary rotary_of(const sg_rotary_desc &d, const char *name) {
+  using long_long = long long;
+  const auto field = [name](const char *of) { return std::string(name) + "->" + of; };
+  ops::rotary what;
+  what.head_size = d.head_size != 0 ? d.head_size : std::max<std::int64_t>(d.x.cols, 2);
+  if (what.head_size < 0 || d.x.cols % what.head_size != 0)
+    throw error(SG_STATUS_INVALID_ARGUMENT,
+                "%s->head_size is %lld; it must be a divisor of the %lld columns of %s->x, or 0", name,
+                long_long{d.head_size}, long_long{d.x.cols}, name);
+  what.rotated_size = d.rotated_size != 0 ? d.rotated_size : what.head_size;
+  if (what.rotated_size < 0 || what.rotated_size % 2 != 0 || what.rotated_size > what.head_size)
+    throw error(SG_STATUS_INVALID_ARGUMENT,
+                "%s->rotated_size is %lld; the rotated elements of a head of %lld must be even in number", name,
+                long_long{d.rotated_size}, long_long{what.head_size});
+  constexpr std::int64_t most = std::int64_t{1} << 52;  // so many positions are exact in f64
+  require_range(d.first_position, 0, most, field("first_position").c_str());
+  require_range(d.sequence_length, 0, most, field("sequence_length").c_str());
+  what.first_position = d.first_position;
+  what.sequence_length = d.sequence_length != 0 ? d.sequence_length : std::max<std::int64_t>(d.x.rows, 1);
+  if (!(d.theta > 0) || !std::isfinite(d.theta))
+    throw error(SG_STATUS_INVALID_ARGUMENT, "%s->theta is %g; it must be positive and finite", name, d.theta);
+  if (d.pairs != SG_ROTARY_HALVES && d.pairs != SG_ROTARY_INTERLEAVED)
+    throw error(SG_STATUS_INVALID_ARGUMENT, "%s->pairs is %d, which is no kind of pairs", name, int{d.pairs});
+  require_range(d.inverse, 0, 1, field("inverse").c_str());
+  what.theta = d.theta;
+  what.pairs = d.pairs;
+  what.inverse = d.inverse;
+  return what;
+}
+
+// A table has a row for each position and a column for each pair.
+void require_table(const given_operand &table, const given_operand &x, const ops::rotary &what) {
+  using long_long = long long;
+  check_view(table);
+  require_row_major(table);
+  const sg_dtype type = table.view.dtype, of_x = x.view.dtype;
+  if (type != of_x && (type != SG_DTYPE_F32 || of_x == SG_DTYPE_F64))
+    throw error(SG_STATUS_UNSUPPORTED, "%s->%s.dtype is %s; with %s->x of %s it must be that%s", table.desc, table.name,
+                name_of(type), x.desc, name_of(of_x), of_x == SG_DTYPE_F16 || of_x == SG_DTYPE_BF16 ? " or f32" : "");
+  const std::int64_t positions = what.first_position + std::min(x.view.rows, what.sequence_length);
+  if (table.view.cols != what.rotated_size / 2 || table.view.rows < positions)
+    throw error(SG_STATUS_INVALID_ARGUMENT, "%s->%s is %lld x %lld; it must have %lld columns and at least %lld rows",
+                table.desc, table.name, long_long{table.view.rows}, long_long{table.view.cols},
+                long_long{what.rotated_size / 2}, long_long{positions});
+}
+
+}  // namespace
+
+void submit_rotary(context &on, const sg_rotary_desc &d, const char *name, checked_submit &order, sg_job **out_job) {
+  const given_operand in{name, "x", by_rows_if_both(d.x), nullptr, 0}, out{name, "y", by_rows_if_both(d.y), nullptr, 0};
+  const given_operand cosines{name, "cos", by_rows_if_both(d.cos), nullptr, 0},
+      sines{name, "sin", by_rows_if_both(d.sin), nullptr, 0};
+  check_view(out);
+  check_view(in);
+  require_layer_type(out);
+  require_same_form(in, out);
+  require_row_major(out);
+  const bool has_tables = d.cos.data != nullptr;
+  if (has_tables != (d.sin.data != nullptr))
+    throw error(SG_STATUS_INVALID_ARGUMENT, "%s->cos.data is %p and %s->sin.data is %p; give both or neither", name,
+                d.cos.data, name, d.sin.data);
+  const ops::rotary what = rotary_of(d, name);
+  for (const given_operand *each : {&cosines, &sines})
+    if (has_tables) require_table(*each, in, what);
+  if (has_tables && d.cos.dtype != d.sin.dtype)
+    throw error(SG_STATUS_INVALID_ARGUMENT, "%s->cos.dtype is %s and %s->sin.dtype is %s; they must be equal", name,
+                name_of(d.cos.dtype), name, name_of(d.sin.dtype));
+  layer x;
+  x.set_operation(what, d.inverse ? "rotary inverse" : "rotary", 3, command_form::split::columns);
+  add_operand(x, in, ops::rotary::x);
+  add_operand(x, out, ops::rotary::y);
+  if (has_tables) add_operand(x, cosines, ops::rotary::cos, share::whole);
+  if (has_tables) add_operand(x, sines, ops::rotary::sin, share::whole);
+  auto wanted = backend_command<sg_backend_rotary>();
+  wanted.type = d.y.dtype;
+  wanted.table_type = has_tables ? d.cos.dtype : d.y.dtype;
+  wanted.pairs = d.pairs;
+  bind_layer(x, on, wanted.header, "rotary embedding");
+  submit_layer(on, x, SG_OPERATION_ROTARY, name, order, out_job);
+}
+
+}  // namespace sg
+
+sg_status sg_elementwise_async(sg_context *context, const sg_elementwise_desc *desc, const sg_submit *submit,
+                               sg_job **out_job) {
+  return sg::submit_desc<sg_elementwise_desc>(context, desc, SG_ELEMENTWISE_DESC_INIT, submit, out_job,
+                                              sg::submit_elementwise);
+}
+
+sg_status sg_elementwise(sg_context *context, const sg_elementwise_desc *desc, const sg_submit *submit) {
+  return sg::submit_and_wait([&](sg_job **out_job) { return sg_elementwise_async(context, desc, submit, out_job); });
+}
+
+sg_status sg_softmax_async(sg_context *context, const sg_softmax_desc *desc, const sg_submit *submit,
+                           sg_job **out_job) {
+  return sg::submit_desc<sg_softmax_desc>(context, desc, SG_SOFTMAX_DESC_INIT, submit, out_job, sg::submit_softmax);
+}
+
+sg_status sg_softmax(sg_context *context, const sg_softmax_desc *desc, const sg_submit *submit) {
+  return sg::submit_and_wait([&](sg_job **out_job) { return sg_softmax_async(context, desc, submit, out_job); });
+}
+
+sg_status sg_norm_async(sg_context *context, const sg_norm_desc *desc, const sg_submit *submit, sg_job **out_job) {
+  return sg::submit_desc<sg_norm_desc>(context, desc, SG_NORM_DESC_INIT, submit, out_job, sg::submit_norm);
+}
+
+sg_status sg_norm(sg_context *context, const sg_norm_desc *desc, const sg_submit *submit) {
+  return sg::submit_and_wait([&](sg_job **out_job) { return sg_norm_async(context, desc, submit, out_job); });
+}
+
+sg_status sg_rotary_async(sg_context *context, const sg_rotary_desc *desc, const sg_submit *submit, sg_job **out_job) {
+  return sg::submit_desc<sg_rotary_desc>(context, desc, SG_ROTARY_DESC_INIT, submit, out_job, sg::submit_rotary);
+}
+
+sg_status sg_rotary(sg_context *context, const sg_rotary_desc *desc, const sg_submit *submit) {
+  return sg::submit_and_wait([&](sg_job **out_job) { return sg_rotary_async(context, desc, submit, out_job); });
+}

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+// A checked sg_submit with its handles resolved.
+#pragma once
+
+#include <streamgemm/graph.h>
+#include <streamgemm/job.h>
+
+#include <algorithm>
+#include <optional>
+#include <vector>
+
+#include "api/context_of.hpp"
+#include "api/entry.hpp"
+#include "api/operands/problem_of.hpp"
+#include "run/job/completion_queue.hpp"
+#include "run/memory/process_ranges.hpp"
+#include "run/objects/graph.hpp"
+#include "run/objects/stream.hpp"
+
+namespace sg {
+
+// Rare options of a submission.
+struct named_in_submit {
+  ref<stream> in;
+  std::int32_t units = 0;  // limit of compute units, of the stream; 0: none
+  ref<completion_queue> queue;
+  std::vector<ref<job>> after;
+  ref<graph> records;
+  // For recording into a graph, see struct submission.
+  sg_operation operation = SG_OPERATION_MARKER;
+  std::shared_ptr<const form> fixed;
+  plan_request request;
+  std::int32_t index = -1;          // in the graph; -1: at its end
+  std::shared_ptr<const form> was;  // of an update: what it must keep
+};
+
+class checked_submit {
+ public:
+  checked_submit(context &to, const sg_submit *given);
+  // For the update of a graph's submission that was recorded as `was`.
+  checked_submit(context &to, ref<graph> changed, std::int32_t index, const submission &was);
+
+  const sg_plan_options *plan() const noexcept { return plan_; }
+  // On cores, GEMMs of a limited stream are split for fewer workers; 0: for all.
+  std::int32_t most_lanes() const noexcept { return named_ && to_.model().lanes_are_cores ? named_->units : 0; }
+  plan_request limited(plan_request request) const noexcept {
+    const std::int32_t most = most_lanes();
+    if (most > 0) request.streams = request.streams > 0 ? std::min(request.streams, most) : most;
+    return request;
+  }
+  // Throws if a plan made ahead uses more workers than the stream allows.
+  void require_within_limit(const program &plan) const;
+  // The caller waits for the job next. `pending`, if given, receives it unless it completes successfully before go()
+  // returns, for a caller without a handle.
+  void will_wait(ref<job> *pending) noexcept {
+    will_wait_ = true;
+    pending_ = pending;
+  }
+  bool will_wait() const noexcept { return will_wait_; }
+  bool records() const noexcept { return named_ && named_->records; }
+
+  bool updates() const noexcept { return records() && named_->index >= 0; }
+  // The plan request: from the options, within the stream's limit; in an update as recorded. `known`: see
+  // check_plan_options.
+  plan_request wanted(operand_spaces &known) const;
+
+  // For recording: the operation and what updates of it must keep, as a form. An update throws if that differs from the
+  // recorded one; `name` is the descriptor's name in messages.
+  void note(sg_operation operation, const form &fixed, const char *name);
+  void note_operation(sg_operation operation) noexcept { named_->operation = operation; }  // nothing is fixed
+  void note_request(const plan_request &request) noexcept { named_->request = request; }
+  // Submits a job with children by `run(parent, order)`.
+  template <class Run>
+  void go_with(const ref<job> &parent, sg_job **out_job, Run &&run) {
+    const submission_order order = settle(*parent);
+    hand_out(*parent, out_job, [&] { run(parent, order); });
+  }
+  // Submits or records the work, and makes a handle if the caller requests one. Call once.
+  void go(ref<job> work, const access *accesses, std::size_t access_count, sg_job **out_job);
+
+ private:
+  [[gnu::noinline]] void look_up(const sg_submit &given);
+  submission_order settle(job &work);
+  // Makes the caller's handle, if requested, before `submit()`, and releases it if that throws.
+  template <class Submit>
+  void hand_out(job &work, sg_job **out_job, Submit &&submit) {
+    if (!out_job) return submit();
+    work.add_ref_unshared();
+    const handle_bits handle = make_handle(ref<object>::adopt(&work));
+    try {
+      submit();
+    } catch (...) {
+      release_handle(handle, object_type::job);
+      throw;
+    }
+    *out_job = handle_of<sg_job>(handle);
+  }
+  void require_memory(const access *accesses, std::size_t access_count) const;
+  void record(const ref<job> &work, const access *accesses, std::size_t access_count);
+
+  context &to_;
+  std::optional<named_in_submit> named_;
+  const sg_plan_options *plan_ = nullptr;
+  std::uint64_t tag_ = 0;
+  std::int64_t deadline_ns_ = 0;
+  const char *label_ = nullptr;  // the caller's, during the call
+  std::int8_t priority_ = 0;
+  bool untracked_ = false;
+  bool will_wait_ = false;
+  ref<job> *pending_ = nullptr;
+};
+
+// Submits one GEMM with its plan, without pointer arrays.
+void submit_gemm(context &to, const problem_binding &where, const std::shared_ptr<const program> &plan,
+                 const access *accesses, std::size_t access_count, checked_submit &order, sg_job **out_job);
+void submit_gemm(context &to, checked_gemm &&gemm, const std::shared_ptr<const program> &plan, checked_submit &order,
+                 sg_job **out_job);
+
+// Checks and submits one GEMM. `names`: of its matrices in messages. `pending`: set if the caller waits, see
+// checked_submit::will_wait.
+void submit_gemm(context &to, const sg_gemm_desc &desc, const gemm_names &names, const sg_submit *submit,
+                 sg_job **out_job, ref<job> *pending = nullptr);
+
+// Submits a group of `count` GEMMs; `descs_name`: the array's name in messages.
+void submit_group(context &on, const sg_gemm_desc *descs, std::int32_t count, const char *descs_name,
+                  checked_submit &order, sg_job **out_job);
+
+// Submits a scale-and-add. `name`: the descriptor's name in messages.
+void submit_axpby(context &on, const sg_axpby_desc &desc, const char *name, checked_submit &order, sg_job **out_job);
+
+// Submits operations of layers.h. `name`: as above.
+void submit_elementwise(context &on, const sg_elementwise_desc &desc, const char *name, checked_submit &order,
+                        sg_job **out_job);
+void submit_softmax(context &on, const sg_softmax_desc &desc, const char *name, checked_submit &order,
+                    sg_job **out_job);
+void submit_norm(context &on, const sg_norm_desc &desc, const char *name, checked_submit &order, sg_job **out_job);
+void submit_rotary(context &on, const sg_rotary_desc &desc, const char *name, checked_submit &order, sg_job **out_job);
+
+// Submits operations of convert.h. `name`: as above.
+void submit_dequantize(context &on, const sg_dequantize_desc &desc, const char *name, checked_submit &order,
+                       sg_job **out_job);
+void submit_convert(context &on, const sg_convert_desc &desc, const char *name, checked_submit &order,
+                    sg_job **out_job);
+
+// Submits a gather. `name`: as above.
+void submit_gather(context &on, const sg_gather_desc &desc, const char *name, checked_submit &order, sg_job **out_job);
+
+// Submits a custom operation. `name`: as above.
+void submit_custom(context &on, const sg_custom_desc &desc, const char *name, checked_submit &order, sg_job **out_job);
+
+// Submits operations of conv.h. `name`: as above.
+void submit_conv2d(context &on, const sg_conv2d_desc &desc, const char *name, checked_submit &order, sg_job **out_job);
+void submit_conv2d_backward(context &on, const sg_conv2d_backward_desc &desc, const char *name, checked_submit &order,
+                            sg_job **out_job);
+void submit_im2col(context &on, const sg_im2col_desc &desc, const char *name, checked_submit &order, sg_job **out_job);
+void submit_col2im(context &on, const sg_col2im_desc &desc, const char *name, checked_submit &order, sg_job **out_job);
+
+// Submits the gradients of a linear layer. `name`: as above.
+void submit_linear_backward(context &on, const sg_linear_backward_desc &desc, const char *name, checked_submit &order,
+                            sg_job **out_job);
+
+// Submits a recurrent layer, or its gradients. `name`: as above.
+void submit_recurrent(context &on, const sg_recurrent_desc &desc, const char *name, checked_submit &order,
+                      sg_job **out_job);
+void submit_recurrent_backward(context &on, const sg_recurrent_backward_desc &desc, const char *name,
+                               checked_submit &order, sg_job **out_job);
+
+// Submits an attention, or its gradients. `name`: as above.
+void submit_attention(context &on, const sg_attention_desc &desc, const char *name, checked_submit &order,
+                      sg_job **out_job);
+void submit_attention_backward(context &on, const sg_attention_backward_desc &desc, const char *name,
+                               checked_submit &order, sg_job **out_job);
+
+// Submits a copy. `width_name`: the name of the width in messages.
+void submit_copy(context &to, void *dst, std::uint64_t dst_pitch, const void *src, std::uint64_t src_pitch,
+                 const char *width_name, std::uint64_t width, std::uint64_t height, checked_submit &order,
+                 sg_job **out_job);
+
+}  // namespace sg

@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cblas_library.hpp"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/sysinfo.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdlib>
+#include <mutex>
+#include <new>
+
+#include "backends/cpu/threads/fork_lock.hpp"
+#include "backends/cpu/threads/futex.hpp"
+
+namespace sg::cpu {
+namespace {
+
+cblas_library functions;
+// OpenBLAS stops its threads in a fork handler, which a fork in progress does not call if the handler is new, and after
+// which a call may have started them again. The child would wait for them at exit. NULL: another implementation.
+int (*end_threads)() = nullptr;
+std::atomic<bool> loaded{false};
+bool memory_is_limited = false;  // set before `loaded`
+
+// Memory that OpenBLAS maps for each of its threads and each concurrent call (memory.c: BUFFER_SIZE of x86-64, and a
+// page).
+constexpr std::size_t buffer_bytes = (std::size_t{32} << 22) + 4096;
+
+// Can `count` more such buffers be mapped, and as many stacks of new threads?
+bool can_map(int count, std::size_t bytes) noexcept {
+  struct mapping {
+    mapping *next;
+  } *first = nullptr;
+  bool all = true;
+  for (int i = 0; i < count && all; ++i) {
+    void *const memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    all = memory != MAP_FAILED;
+    if (all) first = new (memory) mapping{first};
+  }
+  while (first != nullptr) {
+    mapping *const next = first->next;
+    munmap(first, bytes);
+    first = next;
+  }
+  return all;
+}
+
+// Can `count` more threads be started, with stacks of the default size?
+bool can_start_threads(int count) noexcept {
+  static std::atomic<std::uint32_t> closing;
+  closing.store(0);
+  pthread_t threads[1024];
+  int started = 0;
+  for (; started < count; ++started)
+    if (pthread_create(
+            &threads[started], nullptr,
+            [](void *) -> void * {
+              while (closing.load() == 0) futex_wait(closing, 0);
+              return nullptr;
+            },
+            nullptr) != 0)
+      break;
+  closing.store(1);
+  futex_wake_all(closing);
+  for (int i = 0; i < started; ++i) pthread_join(threads[i], nullptr);
+  return started == count;
+}
+
+// Maximum number of threads that OpenBLAS starts when loaded.
+int threads_at_start() noexcept {
+  int count = std::min(get_nprocs(), 1024);
+  for (const char *name : {"OPENBLAS_NUM_THREADS", "GOTO_NUM_THREADS", "OMP_NUM_THREADS"}) {
+    const char *const value = std::getenv(name);
+    const int wanted = value == nullptr ? 0 : std::atoi(value);
+    if (wanted > 0) return std::min(count, wanted) - 1;
+  }
+  return count - 1;
+}
+
+bool is_limited(int resource) noexcept {
+  rlimit limit;
+  return getrlimit(static_cast<__rlimit_resource_t>(resource), &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
+}
+
+#ifndef SG_CPU_CBLAS_LINKED
+template <class Function>
+bool find(void *library, const char *name, Function &out) noexcept {
+  out = reinterpret_cast<Function>(dlsym(library, name));
+  return out != nullptr;
+}
+
+bool find_functions(void *library) noexcept {
+  find(library, "openblas_get_num_threads", functions.get_num_threads);
+  find(library, "openblas_set_num_threads", functions.set_num_threads);
+  find(library, "blas_thread_shutdown_", end_threads);
+  return find(library, "cblas_sgemm", functions.sgemm) && find(library, "cblas_dgemm", functions.dgemm) &&
+         find(library, "cblas_cgemm", functions.cgemm) && find(library, "cblas_zgemm", functions.zgemm) &&
+         find(library, "cblas_sgemv", functions.sgemv) && find(library, "cblas_dgemv", functions.dgemv) &&
+         find(library, "cblas_cgemv", functions.cgemv) && find(library, "cblas_zgemv", functions.zgemv);
+}
+
+// Each of OpenBLAS's threads maps its buffer when it starts, and retries for ever: it must succeed before this process
+// allocates more. All have their buffers once they have worked on a GEMM together.
+void wait_for_buffers_of_threads(int threads) noexcept {
+  if (threads <= 0) return;
+  const int n = std::max(128, 32 * (threads + 1));
+  auto *const zeros = static_cast<double *>(std::calloc(std::size_t(n) * std::size_t(n), 2 * sizeof(double)));
+  if (zeros == nullptr) return;
+  functions.dgemm(CblasColMajor, CblasNoTrans, CblasNoTrans, n, n, n, 1, zeros, n, zeros, n, 0, zeros + n * n, n);
+  std::free(zeros);
+}
+
+sg_status open_library() noexcept {
+  constexpr const char *names[] = {SG_CPU_CBLAS_NAMES};
+  for (const char *name : names) {
+    void *library = dlopen(name, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
+    const bool was_loaded = library != nullptr;
+    const int threads = threads_at_start();
+    if (!was_loaded) {
+      if (memory_is_limited && !can_map(threads + 2, buffer_bytes)) return SG_STATUS_OUT_OF_MEMORY;
+      if (!can_start_threads(threads)) return SG_STATUS_OUT_OF_MEMORY;
+      library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+    }
+    // Never closed: its threads and handlers remain.
+    if (library != nullptr && find_functions(library)) {
+      if (memory_is_limited && !was_loaded) wait_for_buffers_of_threads(threads);
+      loaded.store(true, std::memory_order_release);
+      return SG_STATUS_OK;
+    }
+  }
+  return SG_STATUS_OK;
+}
+#else
+extern "C" int openblas_get_num_threads() __attribute__((weak));
+extern "C" void openblas_set_num_threads(int) __attribute__((weak));
+extern "C" int blas_thread_shutdown_() __attribute__((weak));
+
+sg_status open_library() noexcept {
+  functions = {::cblas_sgemm,           ::cblas_dgemm, ::cblas_cgemm,
+               ::cblas_zgemm,           ::cblas_sgemv, ::cblas_dgemv,
+               ::cblas_cgemv,           ::cblas_zgemv, openblas_get_num_threads,
+               openblas_set_num_threads};
+  end_threads = blas_thread_shutdown_;
+  loaded.store(true, std::memory_order_release);
+  return SG_STATUS_OK;
+}
+#endif
+
+// Number of calls that rely on one thread, and the application's thread count before the first of them.
+std::mutex threads_lock;
+int callers = 0, threads_before = 1;
+
+// Concurrent calls, and OpenBLAS's buffers mapped by now. Not counted if memory is not limited.
+std::atomic<int> calls{0};
+std::mutex buffers_lock;
+std::atomic<int> buffers{0};
+
+// A fork waits for calls, with a time limit.
+void drop_threads_after_fork() {
+  new (&threads_lock) std::mutex;
+  new (&buffers_lock) std::mutex;
+  callers = 0;
+  calls.store(0);
+}
+
+}  // namespace
+
+sg_status load_cblas() noexcept {
+  {
+    const std::lock_guard lock(fork_lock());  // so that a child does not get a half-loaded library
+    if (loaded.load()) return SG_STATUS_OK;
+    memory_is_limited = is_limited(RLIMIT_AS) || is_limited(RLIMIT_DATA);
+    const sg_status status = open_library();
+    if (status != SG_STATUS_OK || !loaded.load()) return status;
+    if (end_threads != nullptr) call_before_each_fork([]() noexcept { end_threads(); });
+  }
+  return pthread_atfork(nullptr, nullptr, drop_threads_after_fork) == 0 ? SG_STATUS_OK : SG_STATUS_OUT_OF_MEMORY;
+}
+
+const cblas_library *cblas() noexcept { return loaded.load(std::memory_order_acquire) ? &functions : nullptr; }
+
+cblas_call::cblas_call(double work) noexcept
+    // The minimum work for which OpenBLAS uses several threads (interface/zgemv.c; gemm.c and gemv.c have larger
+    // limits).
+    : sets_threads_(work >= 4096 && functions.set_num_threads != nullptr && functions.get_num_threads != nullptr) {
+  if (sets_threads_) {
+    const std::lock_guard lock(threads_lock);
+    if (callers++ == 0) {
+      threads_before = functions.get_num_threads();
+      if (threads_before != 1) functions.set_num_threads(1);
+    }
+  }
+  if (!memory_is_limited) return;
+  counted_ = true;
+  const int now = calls.fetch_add(1) + 1;
+  if (now <= buffers.load()) return;
+  const std::lock_guard lock(buffers_lock);
+  if (now <= buffers.load()) return;
+  if (can_map(now - buffers.load(), buffer_bytes))
+    buffers.store(now);
+  else
+    status_ = SG_STATUS_OUT_OF_MEMORY;
+}
+
+cblas_call::~cblas_call() {
+  if (counted_) calls.fetch_sub(1);
+  if (!sets_threads_) return;
+  const std::lock_guard lock(threads_lock);
+  // If the application has set another number meanwhile, that stays.
+  if (--callers == 0 && threads_before != 1 && functions.get_num_threads() == 1)
+    functions.set_num_threads(threads_before);
+}
+
+}  // namespace sg::cpu

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// The CBLAS library: loaded with the first device, so that a process without devices starts none of its threads; and
+// called so that OpenBLAS's thread count stays as the rest of the process has set it.
+#pragma once
+
+#include <cblas.h>
+#include <streamgemm/backend.h>
+
+#include "backends/cpu/threads/fork_lock.hpp"
+
+namespace sg::cpu {
+
+struct cblas_library {
+  decltype(&::cblas_sgemm) sgemm;
+  decltype(&::cblas_dgemm) dgemm;
+  decltype(&::cblas_cgemm) cgemm;
+  decltype(&::cblas_zgemm) zgemm;
+  decltype(&::cblas_sgemv) sgemv;
+  decltype(&::cblas_dgemv) dgemv;
+  decltype(&::cblas_cgemv) cgemv;
+  decltype(&::cblas_zgemv) zgemv;
+  int (*get_num_threads)();      // OpenBLAS's; NULL: another implementation
+  void (*set_num_threads)(int);  // likewise
+};
+
+// OK: loaded, now or before, or not installed. OUT_OF_MEMORY if OpenBLAS would fail while starting: it terminates the
+// process when it cannot start its threads, and spins for ever when it cannot map their buffers.
+sg_status load_cblas() noexcept;
+// NULL: not loaded. Does not change once load_cblas() has returned OK.
+const cblas_library *cblas() noexcept;
+
+// One call of OpenBLAS, with one thread: OpenBLAS's thread count, which is global to the process, is 1 during such
+// calls and the application's otherwise. A fork waits for the call's end.
+class cblas_call {
+ public:
+  // `work`: multiply-adds. Small calls use one thread in any case.
+  explicit cblas_call(double work) noexcept;
+  ~cblas_call();
+  cblas_call(const cblas_call &) = delete;
+  cblas_call &operator=(const cblas_call &) = delete;
+
+  // OUT_OF_MEMORY: OpenBLAS must not be called, since it may have no buffer for the call.
+  sg_status status() const noexcept { return status_; }
+
+ private:
+  const fork_waits while_it_runs_;  // OpenBLAS takes locks
+  bool sets_threads_, counted_ = false;
+  sg_status status_ = SG_STATUS_OK;
+};
+
+}  // namespace sg::cpu

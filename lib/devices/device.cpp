@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "devices/device.hpp"
+
+#include <cstring>
+#include <string_view>
+
+#include "base/error.hpp"
+#include "devices/environment.hpp"
+#include "devices/registry.hpp"
+#include "model/device_model.hpp"
+
+namespace sg {
+
+namespace {
+
+constexpr std::size_t most_name_bytes = 4096;  // may hold a path
+
+// The backend of a device name; `source` is the origin of the name in messages.
+const backend_entry &backend_of(const std::string &backend, const std::string &name, const char *source) {
+  const backend_entry *entry = find_backend(backend);
+  if (entry && entry->available) return *entry;
+  const std::string shown = printable(name, 100);
+  if (entry)
+    throw error(SG_STATUS_NO_DEVICE, "%s \"%s\": backend %s is not available: %s", source, shown.c_str(),
+                entry->name.c_str(), entry->reason.c_str());
+  std::string known;
+  for (const backend_entry &each : backends()) known += (known.empty() ? "" : ", ") + each.name;
+  throw error(SG_STATUS_NO_DEVICE, "%s \"%s\": there is no such backend; there are %s", source, shown.c_str(),
+              known.c_str());
+}
+
+device_name split_name(const std::string &name, const char *source) {
+  const std::size_t colon = name.find(':');
+  device_name parts{name.substr(0, colon), colon == name.npos ? "" : name.substr(colon + 1)};
+  const backend_entry &entry = backend_of(parts.backend, name, source);
+  if (parts.device.empty()) {
+    char first[256] = "";
+    if (entry.ops->device_count() < 1 || entry.ops->device_name(0, first, sizeof first) != SG_STATUS_OK)
+      throw error(SG_STATUS_NO_DEVICE, "%s \"%s\": that backend has no device", source, printable(name, 100).c_str());
+    first[sizeof first - 1] = '\0';
+    parts.device = first;
+  }
+  return parts;
+}
+
+}  // namespace
+
+device_name resolve_device(const char *name) {
+  const std::string_view given(name ? name : "", name ? strnlen(name, most_name_bytes + 1) : 0);
+  if (given.size() > most_name_bytes)
+    throw error(SG_STATUS_INVALID_ARGUMENT, "the name of a device is longer than %zu bytes", most_name_bytes);
+  if (!given.empty() && given != "auto") return split_name(std::string(given), "device");
+  const std::string chosen = owner_variable("SG_DEVICE", most_name_bytes);
+  if (!chosen.empty() && chosen != "auto") return split_name(chosen, "SG_DEVICE");
+  const backend_entry *cuda = find_backend("cuda");
+  return cuda && cuda->available ? device_name{"cuda", "0"} : split_name("cpu", "device");
+}
+
+device::device(const sg_backend_ops &ops, const device_name &name) : ops_(ops), name_(name.text()) {
+  char message[SG_BACKEND_MESSAGE_SIZE] = "";
+  const sg_status status = ops.device_open(host_services(), name.device.c_str(), &handle_, message);
+  message[sizeof message - 1] = '\0';
+  if (status != SG_STATUS_OK)
+    throw error(status, "device \"%s\": %s", printable(name_, 100).c_str(), printable(message, 360).c_str());
+  try {
+    const char *model = ops.device_model(handle_);
+    model_ = std::make_unique<const device_model>(parse_device_model(model ? model : ""));
+  } catch (...) {
+    ops.device_close(handle_);
+    throw;
+  }
+}
+
+device::~device() { ops_.device_close(handle_); }
+
+std::string device::name_of(std::int32_t other) const {
+  char text[64] = "";
+  if (other < 0 || other >= ops_.device_count() || ops_.device_name(other, text, sizeof text) != SG_STATUS_OK)
+    return "";
+  return device_name{ops_.name, text}.text();
+}
+
+void device::check(sg_status status, const char *what) const {
+  if (status == SG_STATUS_OK) return;
+  const char *text = ops_.last_message(handle_);
+  throw error(status, "%s: %s failed: %s", printable(name_, 80).c_str(), what,
+              text && *text ? printable(text, 300).c_str() : "it gave no reason");
+}
+
+void *device::mem_alloc(std::uint64_t bytes) const {
+  void *memory = nullptr;
+  const sg_status status = ops_.mem_alloc(handle_, bytes, &memory);
+  if (status != SG_STATUS_OUT_OF_MEMORY) {
+    check(status, "allocating device memory");
+    return memory;
+  }
+  const char *reason = ops_.last_message(handle_);
+  const std::string shown = printable(reason ? reason : "", 240);  // before another call replaces it
+  const auto free = free_memory();
+  throw error(status, "%s: %llu bytes of device memory are wanted, %s are free: %s", printable(name_, 80).c_str(),
+              static_cast<unsigned long long>(bytes), free ? std::to_string(*free).c_str() : "an unknown number",
+              shown.c_str());
+}
+
+void *device::host_alloc(std::uint64_t bytes) const {
+  void *memory = nullptr;
+  check(ops_.host_alloc(handle_, bytes, &memory), "allocating pinned memory");
+  return memory;
+}
+
+sg_backend_stream *device::stream_create(std::int32_t priority) const {
+  sg_backend_stream *stream = nullptr;
+  check(ops_.stream_create(handle_, priority, &stream), "creating a stream");
+  return stream;
+}
+
+sg_backend_event *device::event_create() const {
+  sg_backend_event *event = nullptr;
+  check(ops_.event_create(handle_, &event), "creating an event");
+  return event;
+}
+
+void device::host_register(void *memory, std::uint64_t bytes) const {
+  if (ops_.host_register) check(ops_.host_register(handle_, memory, bytes), "registering host memory");
+}
+
+void device::host_unregister(void *memory) const {
+  if (ops_.host_unregister) check(ops_.host_unregister(handle_, memory), "unregistering host memory");
+}
+
+memory_space device::space_of(const void *memory, std::uint64_t bytes) const noexcept {
+  if (!ops_.memory_space) return SG_MEMORY_DEVICE;
+  const sg_backend_space found = ops_.memory_space(handle_, memory, bytes);
+  const bool names_peer =
+      found.kind == SG_MEMORY_PEER && found.device >= 0 && found.device < memory_space::unknown_peer;
+  return names_peer ? memory_space::of_peer(static_cast<std::uint16_t>(found.device)) : memory_space(found.kind);
+}
+
+void device::begin_at(sg_backend_stream *stream, std::int64_t device_ns) const {
+  if (ops_.stream_begin_at) check(ops_.stream_begin_at(stream, device_ns), "setting a stream's clock");
+}
+
+void device::drain() const noexcept {
+  if (ops_.drain) ops_.drain(handle_);
+}
+
+sg_backend_facts device::facts() const noexcept {
+  sg_backend_facts found{};
+  found.struct_size = sizeof found;
+  if (ops_.facts) ops_.facts(handle_, &found);
+  found.mig[sizeof found.mig - 1] = '\0';
+  found.peer_count = std::clamp(found.peer_count, 0, SG_MAX_PEERS);
+  return found;
+}
+
+std::optional<std::uint64_t> device::free_memory() const noexcept {
+  std::uint64_t bytes = 0;
+  if (!ops_.mem_free_bytes || ops_.mem_free_bytes(handle_, &bytes) != SG_STATUS_OK) return std::nullopt;
+  return bytes;
+}
+
+std::shared_ptr<device> open_device(const char *name) {
+  const device_name resolved = resolve_device(name);
+  return std::make_shared<device>(*find_backend(resolved.backend)->ops, resolved);
+}
+
+}  // namespace sg

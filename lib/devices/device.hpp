@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// An opened device: the C++ interface over a backend's table. Failures are thrown as sg::error with the backend's text.
+#pragma once
+
+#include <streamgemm/backend.h>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/memory_space.hpp"
+
+namespace sg {
+
+struct device_model;  // model/device_model.hpp
+
+// A device's name in two parts: "sim:h200" is {"sim", "h200"}, "cpu" is {"cpu", ""}.
+struct device_name {
+  std::string backend, device;
+  std::string text() const { return device.empty() ? backend : backend + ":" + device; }
+};
+
+// Resolves `name`. NULL, "" and "auto" mean the variable SG_DEVICE if set, otherwise "cuda:0" if available and else
+// "cpu". A name that ends in a colon means the backend's first device. Throws SG_STATUS_INVALID_ARGUMENT for an invalid
+// name, SG_STATUS_NO_DEVICE if its backend is unavailable.
+device_name resolve_device(const char *name);
+
+inline constexpr sg_backend_command marker_command{sizeof(sg_backend_command), SG_BACKEND_MARKER};
+
+class device {
+ public:
+  device(const sg_backend_ops &ops, const device_name &name);  // opens it
+  ~device();
+  device(const device &) = delete;
+  device &operator=(const device &) = delete;
+
+  const sg_backend_ops &ops() const noexcept { return ops_; }
+  sg_backend_device *handle() const noexcept { return handle_; }
+  const std::string &name() const noexcept { return name_; }  // "sim:h200"
+  std::string name_of(std::int32_t other) const;              // the backend's device with that index; "": none
+  const device_model &model() const noexcept { return *model_; }
+  bool unified() const noexcept { return !ops_.memory_space; }  // host and device share memory
+  // The device orders commands by itself, without the host.
+  bool orders_commands() const noexcept { return !unified() && !ops_.stream_begin_at; }
+
+  // Throws the error for a failed status of one of this device's functions; `what` names the attempt.
+  void check(sg_status status, const char *what) const;
+
+  bool supports(const sg_backend_command &what) const noexcept { return ops_.supports(handle_, &what) != 0; }
+  // One command.
+  sg_status enqueue(sg_backend_stream *in, const sg_backend_command &what, sg_backend_done done) const noexcept {
+    const sg_backend_command *const one = &what;
+    return ops_.enqueue(in, &one, 1, nullptr, done);
+  }
+  bool has_batches() const noexcept { return ops_.takes_batches && ops_.takes_batches(handle_) != 0; }
+
+  // Required slots that return a resource, checked. Release it by the table's own function.
+  void *mem_alloc(std::uint64_t bytes) const;
+  void *host_alloc(std::uint64_t bytes) const;
+  sg_backend_stream *stream_create(std::int32_t priority) const;
+  sg_backend_event *event_create() const;
+
+  // Optional slots, with a default if absent.
+  void host_register(void *memory, std::uint64_t bytes) const;
+  void host_unregister(void *memory) const;
+  memory_space space_of(const void *memory, std::uint64_t bytes) const noexcept;  // unified: always the device's
+  void begin_at(sg_backend_stream *stream, std::int64_t device_ns) const;
+  void drain() const noexcept;
+  void time_commands(bool on) const noexcept {
+    if (ops_.time_commands) ops_.time_commands(handle_, on);
+  }
+  sg_backend_facts facts() const noexcept;
+  std::optional<std::uint64_t> free_memory() const noexcept;  // bytes on the device; empty: unknown
+
+ private:
+  const sg_backend_ops &ops_;
+  std::string name_;
+  sg_backend_device *handle_ = nullptr;
+  std::unique_ptr<const device_model> model_;
+};
+
+// Opens the device of resolve_device(name). Throws as it does, and with the backend's reason.
+std::shared_ptr<device> open_device(const char *name);
+
+// The core's services for backends: the planner's device models and cost functions.
+const sg_backend_host *host_services() noexcept;
+
+}  // namespace sg

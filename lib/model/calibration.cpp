@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/calibration.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/error.hpp"
+
+namespace sg {
+namespace {
+
+// Plausible ratio to the device's own figures, which were measured on one of its kind or derived from data sheets; and
+// the longest plausible gap between two commands, in seconds.
+constexpr double max_ratio = 100, longest_gap = 0.01;
+
+[[noreturn]] void refuse(const char *what) {
+  throw error(SG_STATUS_INVALID_ARGUMENT, "it was measured on a device with other %s", what);
+}
+
+void require_same(const device_model &own, const device_model &measured, const std::string &device) {
+  if (measured.calibrated_device.empty())
+    throw error(SG_STATUS_INVALID_ARGUMENT, "'calibrated' is missing: it is no measured model");
+  if (measured.calibrated_device != calibrated_name(device))
+    throw error(SG_STATUS_INVALID_ARGUMENT, "it was measured on another device, '%.100s'",
+                measured.calibrated_device.c_str());
+  if (measured.unified_memory != own.unified_memory || measured.lanes_are_cores != own.lanes_are_cores)
+    refuse("memory");
+  if (measured.units != own.units) refuse("multiprocessors");
+  if (measured.copy_engines != own.copy_engines) refuse("copy engines");
+  // Drivers and kernels reserve varying amounts.
+  if (std::abs(double(measured.memory_bytes) - double(own.memory_bytes)) > double(own.memory_bytes) / 8)
+    refuse("memory");
+}
+
+void take_rate(double &own, double measured, const char *what) {
+  if (!(measured >= own / max_ratio && measured <= own * max_ratio))
+    throw error(SG_STATUS_INVALID_ARGUMENT, "its %s of %g is beyond belief where %g was expected", what, measured, own);
+  own = measured;
+}
+
+void take_gap(double &own, double measured, const char *what) {
+  if (!(measured >= 0 && measured <= longest_gap))
+    throw error(SG_STATUS_INVALID_ARGUMENT, "its %s of %g s is beyond belief", what, measured);
+  own = measured;
+}
+
+// Rates of runs: as many as were measured, each scaled to the link's.
+void take_runs(device_model &m, const device_model &measured) {
+  for (const run_rate &row : measured.runs)
+    for (double rate : {row.one_way, row.both_ways})
+      if (!(rate >= m.link_in / (100 * max_ratio) && rate <= m.link_in * max_ratio))
+        throw error(SG_STATUS_INVALID_ARGUMENT, "its rate of %g for runs of %g bytes is beyond belief", rate,
+                    row.run_bytes);
+  if (!measured.runs.empty()) m.runs = measured.runs;
+}
+
+void take_staging(device_model &m, const device_model &measured) {
+  for (staging_rate &row : m.staging) {
+    const auto same = std::find_if(measured.staging.begin(), measured.staging.end(),
+                                   [&](const staging_rate &x) { return x.workers == row.workers; });
+    if (same != measured.staging.end()) take_rate(row.bytes_per_second, same->bytes_per_second, "staging rate");
+  }
+}
+
+void take_gemm_rates(device_model &m, const device_model &measured) {
+  for (const gemm_rate &row : measured.rates) {
+    const auto same = std::find_if(m.rates.begin(), m.rates.end(),
+                                   [&](const gemm_rate &x) { return x.type == row.type && x.compute == row.compute; });
+    if (same == m.rates.end())
+      throw error(SG_STATUS_INVALID_ARGUMENT, "it has a rate of %s GEMMs (%s), which the device does not have",
+                  name_of(row.type), name_of(row.compute));
+    take_rate(same->flops_per_second, row.flops_per_second, "GEMM rate");
+  }
+}
+
+}  // namespace
+
+std::string calibrated_name(const std::string &device) { return device.substr(0, device.find('?')); }
+
+device_model with_measured(const device_model &own, const device_model &measured, const std::string &device) {
+  require_same(own, measured, device);
+  device_model m = own;
+  if (!m.unified_memory) {
+    take_rate(m.link_in, measured.link_in, "link rate");
+    take_rate(m.link_out, measured.link_out, "link rate");
+    take_rate(m.link_in_both, measured.link_in_both, "link rate");
+    take_rate(m.link_out_both, measured.link_out_both, "link rate");
+    take_rate(m.pageable_in, measured.pageable_in, "rate of pageable copies");
+    take_rate(m.pageable_out, measured.pageable_out, "rate of pageable copies");
+    take_gap(m.copy_latency, measured.copy_latency, "copy latency");
+    take_gap(m.copy_gap, measured.copy_gap, "copy gap");
+    take_runs(m, measured);
+    take_staging(m, measured);
+  }
+  take_gap(m.launch_latency, measured.launch_latency, "launch latency");
+  take_gap(m.launch_gap, measured.launch_gap, "launch gap");
+  take_rate(m.memory_rate, measured.memory_rate, "memory rate");
+  take_gemm_rates(m, measured);
+  m.calibrated_device = measured.calibrated_device;
+  m.calibrated_date = measured.calibrated_date;
+  return m;
+}
+
+}  // namespace sg

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/machine_model.hpp"
+
+#include <algorithm>
+
+#include "base/error.hpp"
+
+namespace sg {
+
+namespace {
+
+// The link from `from` to `to`; nullptr: unknown.
+const found_device::peer *peer_named(const found_device &from, const found_device &to) noexcept {
+  const auto found = std::find_if(from.peers.begin(), from.peers.end(),
+                                  [&](const found_device::peer &each) { return each.name == to.name; });
+  return found == from.peers.end() ? nullptr : &*found;
+}
+
+}  // namespace
+
+const device_link *machine_model::link_between(device_index one, device_index other) const noexcept {
+  const auto [first, second] = std::minmax(one, other);
+  for (const device_link &link : links)
+    if (link.first == first && link.second == second) return &link;
+  return nullptr;
+}
+
+machine_model machine_of(std::vector<found_device> devices) {
+  if (devices.empty() || devices.size() > most_devices)
+    throw error(SG_STATUS_INVALID_ARGUMENT, "a machine of %zu devices; it has from 1 to %zu", devices.size(),
+                most_devices);
+  machine_model machine;
+  for (std::size_t i = 0; i < devices.size(); ++i) {
+    for (std::size_t j = i + 1; j < devices.size(); ++j) {
+      if (devices[i].name == devices[j].name)
+        throw error(SG_STATUS_INVALID_ARGUMENT, "device \"%.64s\" is in a machine twice", devices[i].name.c_str());
+      const found_device::peer *const there = peer_named(devices[i], devices[j]);
+      const found_device::peer *const back = peer_named(devices[j], devices[i]);
+      const found_device::peer *const known = there ? there : back;
+      if (!known) continue;
+      device_link link{device_index(i), device_index(j), known->link_class, known->links, known->bytes_per_second};
+      if (link.bytes_per_second == 0 && back) link.bytes_per_second = back->bytes_per_second;
+      machine.links.push_back(link);
+    }
+  }
+  for (found_device &each : devices) machine.devices.push_back(std::move(each.model));
+  return machine;
+}
+
+}  // namespace sg
