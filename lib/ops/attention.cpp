@@ -83,7 +83,7 @@ void lower(const buffer_list &buffers, const command &command, const binding &wh
   made.mask_offset = from.mask_offset;
   made.mask = from.causal ? SG_MASK_CAUSAL : SG_MASK_NONE;
   made.type = type_of(buffers, command.views[attention::o]);
-  made.scale = where.problem(command.group).alpha.re;
+  made.scale = where.scalars(command.group).alpha.re;
   made.q = heads(attention::q, from.of_q), made.k = heads(attention::k, from.of_k);
   made.v = heads(attention::v, from.of_v), made.o = heads(attention::o, from.of_o);
   out.add(made);

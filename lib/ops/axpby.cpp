@@ -51,7 +51,7 @@ std::string describe(const buffer_list &, const command &c) { return "axpby" + s
 void lower(const buffer_list &buffers, const command &command, const binding &where, backend_commands &out) {
   const axpby &from = *command.as<axpby>();
   const view &c = command.views[axpby::c], &a = command.views[axpby::a];
-  const problem_binding &own = where.problem(command.group);
+  const scalar_pair &own = where.scalars(command.group);
   auto x = backend_command<sg_backend_axpby>();
   x.m = c.rows;
   x.n = c.cols;

@@ -6,10 +6,9 @@ namespace sg {
 char *address_of(const buffer_list &buffers, const view &v, const binding &where, std::int64_t item) {
   const buffer &b = buffer_of(buffers, v);
   switch (b.kind) {
-    case buffer_kind::operand: {
-      const operand_address &operand =
-          where.problem(v.buffer / operands_of_problem).operands[v.buffer % operands_of_problem];
-      char *start = b.pointer_array ? operand.items[item] : operand.base + item * b.item_stride;
+    case buffer_kind::parameter: {
+      const parameter_address &own = where.parameter(static_cast<std::size_t>(b.parameter));
+      char *start = b.pointer_array ? own.items[item] : own.base + item * b.item_stride;
       return start + v.offset;
     }
     case buffer_kind::device: return where.device_arena + b.offset + item * b.item_stride + v.offset;

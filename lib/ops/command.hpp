@@ -69,7 +69,7 @@ struct command {
 
   payload what;
   lane where;
-  std::int32_t group = 0;                       // the problem whose scalars it uses
+  std::int32_t group = 0;                       // whose scalars it uses
   std::array<accessed_view, most_views> views;  // by the operation's own indices, such as ops::gemm::a
   std::uint32_t first_wait = 0, waits = 0;      // schedule.waits[first_wait .. first_wait + waits): earlier commands
 

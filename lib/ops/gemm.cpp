@@ -272,7 +272,7 @@ sg_backend_gemm lower_gemm(const buffer_list &buffers, const command &command, c
   const gemm &from = *command.as<gemm>();
   const view &a = command.views[gemm::a], &b = command.views[gemm::b], &c = command.views[gemm::c];
   const view &bias = command.views[gemm::bias];
-  const problem_binding &own = where.problem(command.group);
+  const scalar_pair &own = where.scalars(command.group);
   auto g = backend_command<sg_backend_gemm>();
   g.m = from.m;
   g.n = from.n;

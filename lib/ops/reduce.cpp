@@ -52,7 +52,7 @@ void lower(const buffer_list &buffers, const command &command, const binding &wh
   r.n = c.cols;
   r.out_type = type_of(buffers, c);
   r.part_type = accumulator_of(r.out_type);
-  r.beta = value_of(from.beta, where.problem(command.group).beta);
+  r.beta = value_of(from.beta, where.scalars(command.group).beta);
   r.ldc = c.ld;
   if (parts.exists()) {
     const buffer &b = buffer_of(buffers, parts);

@@ -10,23 +10,21 @@
 
 namespace sg {
 
-// Operands of each problem, in this order; a missing one (a bias) has an empty buffer.
-enum class operand_name : std::uint8_t { a, b, c, bias };
-inline constexpr int operands_of_problem = 4;
-
-// A buffer of a schedule. The first operands_of_problem * problems buffers are the operands of each problem of the
-// group, bound when the schedule is run. The others are the schedule's own, at an offset in one device arena or in one
+// A buffer of a schedule. The first ones are its parameters: operands, bound when the schedule is run; one that the
+// operation does not have is empty. The others are the schedule's own, at an offset in one device arena or in one
 // staging (pinned) arena.
-enum class buffer_kind : std::uint8_t { operand, device, staging };
+enum class buffer_kind : std::uint8_t { parameter, device, staging };
 
 struct buffer {
-  buffer_kind kind = buffer_kind::operand;
+  buffer_kind kind = buffer_kind::parameter;
   sg_dtype type = SG_DTYPE_F32;
-  bool pointer_array = false;    // operand: item i is at the i-th bound pointer
-  memory_space space;            // device: of which device; staging: pinned; operand: the problem's
+  bool pointer_array = false;    // parameter: item i is at the i-th bound pointer
+  memory_space space;            // device: of which device; staging: pinned; parameter: the operand's
   std::int64_t item_stride = 0;  // bytes from item to item
   std::int64_t offset = 0;       // device and staging: bytes into the arena, a multiple of 256
-  std::int64_t bytes = 0;  // size; operand: from the first element to the end of the last (pointers: of each item)
+  std::int64_t bytes = 0;  // size; parameter: from the first element to the end of the last (pointers: of each item)
+  std::int32_t parameter = -1;  // its index in the binding; -1: none
+  const char *name = "";        // of a parameter, for descriptions: a literal
 };
 using buffer_list = std::vector<buffer>;
 
@@ -66,7 +64,7 @@ struct accessed_view : view {
   }
 };
 
-// A scalar of a command: the job's own (of the command's problem), or a constant.
+// A scalar of a command: the job's own (of the command's group), or a constant.
 enum class scalar_role : std::uint8_t { zero, one, job };
 
 }  // namespace sg

@@ -62,7 +62,7 @@ void check(const attention_form &f, const device_model &model, int lanes) {
   for (std::int64_t b = 0; b < f.batch; ++b)
     for (std::int64_t h = 0; h < f.heads; ++h)
       for (std::int64_t t = 0; t < f.queries; ++t) wanted[b * f.o.batch + h * f.o.head + t * f.o.token] = 1;
-  EXPECT_EQ(wanted, writes_to(s, std::int32_t(operand_name::c))) << text(f);
+  EXPECT_EQ(wanted, writes_to(s, std::int32_t(attention_parameter::o))) << text(f);
   EXPECT_LT(0, s.predicted_seconds);
 }
 
@@ -112,18 +112,18 @@ TEST(attention, every_form_of_the_gradients_is_sound) {
       for (std::int64_t b = 0; b < f.batch; ++b)
         for (std::int64_t h = 0; h < f.heads; ++h)
           for (std::int64_t t = 0; t < f.queries; ++t) wanted[b * f.dq.batch + h * f.dq.head + t * f.dq.token] = 1;
-      EXPECT_EQ(wanted, writes_to(s, operands_of_problem + int(operand_name::b))) << text(f);
+      EXPECT_EQ(wanted, writes_to(s, std::int32_t(attention_parameter::dq))) << text(f);
     }
-    const auto expect_keys = [&](const head_strides &x, operand_name name) {
-      std::map<std::int64_t, int> written = writes_to(s, operands_of_problem + int(name)), wanted;
+    const auto expect_keys = [&](const head_strides &x, attention_parameter which) {
+      std::map<std::int64_t, int> written = writes_to(s, std::int32_t(which)), wanted;
       for (auto &[offset, count] : written) count = std::min(count, 1);
       for (std::int64_t b = 0; b < f.batch; ++b)
         for (std::int64_t h = 0; h < f.kv_heads; ++h)
           for (std::int64_t t = 0; t < f.keys; ++t) wanted[b * x.batch + h * x.head + t * x.token] = 1;
       EXPECT_EQ(wanted, written) << text(f);
     };
-    if (f.computes_dk) expect_keys(f.dk, operand_name::a);
-    if (f.computes_dv) expect_keys(f.dv, operand_name::bias);
+    if (f.computes_dk) expect_keys(f.dk, attention_parameter::dk);
+    if (f.computes_dv) expect_keys(f.dv, attention_parameter::dv);
     if (testing::Test::HasFailure()) return;
   }
 }

@@ -49,39 +49,37 @@ operand values_of(std::int64_t rows, std::int64_t cols, sg_dtype type, sg_memory
   return x;
 }
 
-std::vector<problem> forward_of(const conv_case &c) {
-  problem p;
-  p.no_multiply = true;
-  p.a = images_of(c, c.f.of.channels * c.f.of.pixels(), c.at_x);
-  p.b = values_of(c.f.columns_of_group(), c.f.out_channels, c.type, c.at_w);
-  p.c = images_of(c, c.f.out_channels * c.f.of.positions_of_image(), c.at_y);
-  p.m = p.c.rows, p.n = p.c.cols;
-  if (c.has_bias) p.bias = values_of(c.f.out_channels, 1, c.type, c.at_w);
-  return {p};
+conv_form forward_of(const conv_case &c) {
+  using enum conv_parameter;
+  conv_form f = c.f;
+  for (operand &each : f.operands) each.type = c.type;
+  f.at(x) = images_of(c, f.of.channels * f.of.pixels(), c.at_x);
+  f.at(w) = values_of(f.columns_of_group(), f.out_channels, c.type, c.at_w);
+  f.at(y) = images_of(c, f.out_channels * f.of.positions_of_image(), c.at_y);
+  if (c.has_bias) f.at(bias) = values_of(f.out_channels, 1, c.type, c.at_w);
+  return f;
 }
 
-std::vector<problem> backward_of(const conv_case &c) {
-  std::vector<problem> all(conv_parts);
-  for (problem &each : all) {
-    each.no_multiply = true;
-    for (operand *x : {&each.a, &each.b, &each.c, &each.bias}) x->type = c.type, x->space = SG_MEMORY_DEVICE;
-  }
-  problem &first = all[conv_input_gradient], &filter = all[conv_filter_gradient], &last = all[conv_bias_gradient];
-  const operand x = images_of(c, c.f.of.channels * c.f.of.pixels(), c.at_x);
-  if (c.dw) first.a = x;
-  if (c.dx) first.b = values_of(c.f.columns_of_group(), c.f.out_channels, c.type, c.at_w);
-  if (c.dx) first.c = x, first.c.space = c.at_dx;
-  last.a = first.bias = images_of(c, c.f.out_channels * c.f.of.positions_of_image(), c.at_y);
-  if (c.dw) filter.c = values_of(c.f.columns_of_group(), c.f.out_channels, SG_DTYPE_F32, c.at_dw);
-  if (c.dbias) last.c = values_of(c.f.out_channels, 1, SG_DTYPE_F32, c.at_dw);
-  filter.beta_zero = last.beta_zero = !c.accumulates;
-  return all;
+conv_form backward_of(const conv_case &c) {
+  using enum conv_parameter;
+  conv_form f = c.f;
+  f.is_backward = true;
+  f.accumulates = c.accumulates;
+  for (operand &each : f.operands) each.type = c.type;
+  const operand images = images_of(c, f.of.channels * f.of.pixels(), c.at_x);
+  if (c.dw) f.at(x) = images;
+  if (c.dx) f.at(w) = values_of(f.columns_of_group(), f.out_channels, c.type, c.at_w);
+  if (c.dx) f.at(dx) = images, f.at(dx).space = c.at_dx;
+  f.at(y) = images_of(c, f.out_channels * f.of.positions_of_image(), c.at_y);
+  if (c.dw) f.at(dw) = values_of(f.columns_of_group(), f.out_channels, SG_DTYPE_F32, c.at_dw);
+  if (c.dbias) f.at(dbias) = values_of(f.out_channels, 1, SG_DTYPE_F32, c.at_dw);
+  return f;
 }
 
 enum class pass { forward, backward };
 
-form_of<conv_problems> form_for(const conv_case &c, pass of) {
-  return form_of<conv_problems>(conv_problems{c.f, of == pass::forward ? forward_of(c) : backward_of(c)});
+form_of<conv_form> form_for(const conv_case &c, pass of) {
+  return form_of<conv_form>(of == pass::forward ? forward_of(c) : backward_of(c));
 }
 
 schedule planned(const conv_case &c, pass of, const device_model &model) {

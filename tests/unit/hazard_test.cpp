@@ -153,7 +153,7 @@ TEST(hazard, interleaved_items_and_columns_are_compared_exactly) {
   const auto below = [&](std::int64_t most) { return std::int64_t(random() % std::uint32_t(most)); };
   for (int turn = 0; turn < 20000; ++turn) {
     const problem p;
-    schedule_builder builder({&p, 1});
+    gemm_builder builder({&p, 1});
     const std::int32_t memory = builder.add_device_buffer(SG_DTYPE_F32, 4096);
     const std::int64_t pitch = 1 + below(12), other = below(4) == 0 ? 1 + below(12) : pitch;
     view parts[2];
@@ -169,7 +169,7 @@ TEST(hazard, interleaved_items_and_columns_are_compared_exactly) {
            0,
            1 + below(5)};
       v.rows = 1 + below(v.ld);
-      builder.add(builder.scale(0, v, scalar_role::zero, i));
+      builder.add(builder.scale(v, scalar_role::zero, i));
       for (std::int64_t item = v.item; item < v.item + v.items; ++item)
         for (std::int64_t col = 0; col < v.cols; ++col)
           for (std::int64_t row = 0; row < v.rows; ++row)

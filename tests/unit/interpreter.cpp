@@ -188,9 +188,9 @@ class interpreter {
     const std::int64_t index = v.item + item;
     if (b.kind == buffer_kind::device) return device_.data() + b.offset + index * b.item_stride + inside;
     if (b.kind == buffer_kind::staging) return staging_.data() + b.offset + index * b.item_stride + inside;
-    bound_problem &p = problems_[v.buffer / operands_of_problem];
+    bound_problem &p = problems_[b.parameter / operands_of_problem];
     matrix_memory *const operands[operands_of_problem] = {&p.a, &p.b, &p.c, &p.bias};
-    matrix_memory &memory = *operands[v.buffer % operands_of_problem];
+    matrix_memory &memory = *operands[b.parameter % operands_of_problem];
     return b.pointer_array ? memory.item(index) + inside : memory.item(0) + index * b.item_stride + inside;
   }
 

@@ -74,7 +74,7 @@ std::vector<problem> problems_of(const linear_form &f) {
   p.m = f.out, p.n = 1, p.k = f.rows;
   p.a = dy;
   p.op_a = op(!f.dy_by_rows);
-  p.a.item_stride = stride_of_groups(p.op_a, p.k, dy.ld);
+  p.a.item_stride = stride_of_groups(p.op_a == SG_OP_N, p.k, dy.ld);
   p.beta_zero = !f.accumulate;
   if (f.dbias) {
     p.c = matrix(f.out, 1, false, f.result, f.at_dbias);

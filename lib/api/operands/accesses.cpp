@@ -17,7 +17,7 @@ template <class Add>
 void for_each_access(const checked_gemm &g, Add &&add) {
   const problem &p = g.shape;
   const auto list = [&](const operand &o, std::size_t which, bool writes, bool reads) {
-    each_footprint(o, p.batch, g.where.operands[which], [&](const footprint &bytes, bool exact) {
+    each_footprint(o, p.batch, g.where.parameters[which], [&](const footprint &bytes, bool exact) {
       add(access{bytes, writes, reads, exact}, which);
     });
   };
@@ -102,7 +102,7 @@ void check_overlap(const checked_gemm &g, const char *name, bool by_rows, const 
   std::size_t owner_of_item = std::size(operands);
   for (std::size_t which = 0; which < std::size(operands); ++which) {
     if (!is_used(which)) continue;
-    each_item(*operands[which], p.batch, g.where.operands[which], [&](const footprint &bytes) {
+    each_item(*operands[which], p.batch, g.where.parameters[which], [&](const footprint &bytes) {
       all.push_back({bytes, which == 2 ? owner_of_item++ : which, which == 2});
     });
   }

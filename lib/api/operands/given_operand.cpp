@@ -35,6 +35,14 @@ sg_matrix by_rows_if_both(sg_matrix view) noexcept {
   return view;
 }
 
+given_operand given_matrix(const char *desc, const char *name, const sg_matrix &of) noexcept {
+  return {desc, name, of, nullptr, 0, ".data", &of.data};
+}
+
+given_operand given_by_rows(const char *desc, const char *name, const sg_matrix &of) noexcept {
+  return {desc, name, by_rows_if_both(of), nullptr, 0, ".data", &of.data};
+}
+
 std::string name_of_pointer(const given_operand &x, std::int64_t item) {
   const std::string name = std::string(x.desc) + "->" + x.name;
   return item < 0 ? name + x.data : name + "_array[" + std::to_string(item) + "]";
@@ -107,7 +115,7 @@ void check_stride(const given_operand &x, const operand &o, std::int64_t batch, 
                 x.desc, long_long{x.stride}, long_long{span});
 }
 
-void bind_operand(const given_operand &x, const operand &o, std::int64_t batch, bool touched, operand_address &where,
+void bind_operand(const given_operand &x, const operand &o, std::int64_t batch, bool touched, parameter_address &where,
                   std::vector<std::vector<char *>> &storage) {
   if (x.array) {
     std::vector<char *> items(static_cast<std::size_t>(batch));

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "ops/binding.hpp"
-#include "plan/form/operand.hpp"
+#include "plan/schedule/operand.hpp"
 
 namespace sg {
 
@@ -19,8 +19,25 @@ struct given_operand {
   sg_matrix view;
   void *const *array;
   std::int64_t stride;
-  const char *data = ".data";  // the pointer's field, after the name
+  const char *data = ".data";          // the pointer's field, after the name
+  const void *const *field = nullptr;  // the pointer's field in the descriptor, if it is known
 };
+
+// A matrix of a descriptor without a batch; given_by_rows: in row-major layout if it has both.
+given_operand given_matrix(const char *desc, const char *name, const sg_matrix &of) noexcept;
+given_operand given_by_rows(const char *desc, const char *name, const sg_matrix &of) noexcept;
+// Contiguous values, by a pointer in the descriptor.
+template <class Pointer>
+given_operand given_values(const char *desc, const char *name, const Pointer &of, std::int64_t rows, std::int64_t cols,
+                           sg_dtype type) noexcept {
+  return {desc,
+          name,
+          {const_cast<void *>(static_cast<const void *>(of)), rows, cols, 0, type, SG_LAYOUT_COLUMN_MAJOR},
+          nullptr,
+          0,
+          "",
+          reinterpret_cast<const void *const *>(&of)};
+}
 
 // The same matrix in row-major layout if it is one row or one column, which has both layouts; otherwise the matrix.
 sg_matrix by_rows_if_both(sg_matrix view) noexcept;
@@ -40,7 +57,7 @@ sg_op op_on_stored(const given_operand &x, sg_op op, sg_layout c_layout);
 
 // The operand's address, or its addresses, whose array is added to `storage`. Throws if an address that is `touched` is
 // NULL or misaligned.
-void bind_operand(const given_operand &x, const operand &o, std::int64_t batch, bool touched, operand_address &where,
+void bind_operand(const given_operand &x, const operand &o, std::int64_t batch, bool touched, parameter_address &where,
                   std::vector<std::vector<char *>> &storage);
 
 }  // namespace sg

@@ -28,7 +28,7 @@ strided_bytes bytes_of(const operand &o, std::int64_t batch, const void *start) 
           {{{o.cols, step_bytes(o.ld, element, width)}, {batch, step_bytes(o.item_stride, element, width)}, {}}}};
 }
 
-footprint footprint_of(const operand &o, const operand_address &where) {
+footprint footprint_of(const operand &o, const parameter_address &where) {
   const std::int64_t element = size_of(o.type);
   const std::int64_t width = o.rows * element;
   return footprint::rectangle(o.pointer_array ? where.items[0] : where.base, width, o.cols,
@@ -36,7 +36,7 @@ footprint footprint_of(const operand &o, const operand_address &where) {
 }
 
 memory_space space_of(const memory_kinds &kinds, const given_operand &x, const operand &o, std::int64_t batch,
-                      const operand_address &where, sg_memory_kind known, bool pointers_given) {
+                      const parameter_address &where, sg_memory_kind known, bool pointers_given) {
   if (!pointers_given)
     return kinds.on().unified() ? memory_space() : known == SG_MEMORY_AUTO ? SG_MEMORY_DEVICE : known;
   memory_space seen;

@@ -7,7 +7,7 @@
 #include "api/operands/given_operand.hpp"
 #include "base/checked.hpp"
 #include "ops/binding.hpp"
-#include "plan/form/operand.hpp"
+#include "plan/schedule/operand.hpp"
 #include "run/memory/memory_kinds.hpp"
 #include "run/order/footprint.hpp"
 #include "run/order/strided_bytes.hpp"
@@ -22,12 +22,12 @@ std::int64_t total_bytes(const operand &o, std::int64_t batch, const char *what)
 // All items, without a pointer array.
 strided_bytes bytes_of(const operand &o, std::int64_t batch, const void *start);
 // Of one item, or of the first with a pointer array.
-footprint footprint_of(const operand &o, const operand_address &where);
+footprint footprint_of(const operand &o, const parameter_address &where);
 // Number of addresses that it has.
 inline std::int64_t addresses_of(const operand &o, std::int64_t batch) { return o.pointer_array ? batch : 1; }
 // Calls `each(footprint, exact)` for the footprints of all items, see strided_bytes.
 template <class Each>
-void each_footprint(const operand &o, std::int64_t batch, const operand_address &where, Each &&each) {
+void each_footprint(const operand &o, std::int64_t batch, const parameter_address &where, Each &&each) {
   if (!o.pointer_array) return each_footprint(bytes_of(o, batch, where.base), each);
   const footprint first = footprint_of(o, where);
   for (std::int64_t i = 0; i < batch; ++i) each(first.at(where.items[i]), true);
@@ -35,7 +35,7 @@ void each_footprint(const operand &o, std::int64_t batch, const operand_address 
 
 // Calls `each(footprint)` for each item, without the gaps between items.
 template <class Each>
-void each_item(const operand &o, std::int64_t batch, const operand_address &where, Each &&each) {
+void each_item(const operand &o, std::int64_t batch, const parameter_address &where, Each &&each) {
   const std::int64_t element = size_of(o.type), distinct = o.pointer_array || o.item_stride > 0 ? batch : 1;
   for (std::int64_t i = 0; i < distinct; ++i) {
     const char *const start = o.pointer_array ? where.items[i] : where.base + i * step_bytes(o.item_stride, element, 0);
@@ -45,6 +45,6 @@ void each_item(const operand &o, std::int64_t batch, const operand_address &wher
 
 // The operand's memory space: by its pointers, unless the caller specifies it. Throws if both disagree.
 memory_space space_of(const memory_kinds &kinds, const given_operand &x, const operand &o, std::int64_t batch,
-                      const operand_address &where, sg_memory_kind known, bool pointers_given);
+                      const parameter_address &where, sg_memory_kind known, bool pointers_given);
 
 }  // namespace sg

@@ -155,30 +155,30 @@ checked_gemm check_gemm(const memory_kinds &kinds, const sg_gemm_desc &d, const 
   p.no_multiply = k == 0 || is_zero(alpha);
   p.beta_zero = is_zero(beta);
   g.nothing_to_do = m == 0 || n == 0 || (p.no_multiply && is_one(beta) && !p.has_epilogue());
-  g.where.alpha = alpha;
-  g.where.beta = beta;
+  g.where.scalars.alpha = alpha;
+  g.where.scalars.beta = beta;
 
   const bool pointers_given = pointers_required || gives_all_pointers(d, !p.no_multiply);
   const given_operand &first = by_rows ? b : a, &second = by_rows ? a : b;
   if (pointers_given && (d.a_array || d.b_array || d.c_array)) g.pointers.reserve(3);
   if (!g.nothing_to_do) {
     // A bias is recognised by its address, which is therefore always given.
-    if (d.bias) bind_operand(bias, p.bias, p.batch, true, g.where.operands[3], g.pointers);
+    if (d.bias) bind_operand(bias, p.bias, p.batch, true, g.where.parameters[3], g.pointers);
     if (pointers_given) {
-      bind_operand(first, p.a, p.batch, !p.no_multiply, g.where.operands[0], g.pointers);
-      bind_operand(second, p.b, p.batch, !p.no_multiply, g.where.operands[1], g.pointers);
-      bind_operand(c, p.c, p.batch, true, g.where.operands[2], g.pointers);
+      bind_operand(first, p.a, p.batch, !p.no_multiply, g.where.parameters[0], g.pointers);
+      bind_operand(second, p.b, p.batch, !p.no_multiply, g.where.parameters[1], g.pointers);
+      bind_operand(c, p.c, p.batch, true, g.where.parameters[2], g.pointers);
       check_overlap(g, name, by_rows, names);
     }
-    const auto resolved_space = [&](const given_operand &x, const operand &o, const operand_address &where,
+    const auto resolved_space = [&](const given_operand &x, const operand &o, const parameter_address &where,
                                     sg_memory_kind said) {
       const bool unread = &x != &c && p.no_multiply;
       return unread ? memory_space() : space_of(kinds, x, o, p.batch, where, said, pointers_given);
     };
-    p.a.space = resolved_space(first, p.a, g.where.operands[0], by_rows ? known.b : known.a);
-    p.b.space = resolved_space(second, p.b, g.where.operands[1], by_rows ? known.a : known.b);
-    p.c.space = resolved_space(c, p.c, g.where.operands[2], known.c);
-    if (d.bias) p.bias.space = space_of(kinds, bias, p.bias, p.batch, g.where.operands[3], known.bias, true);
+    p.a.space = resolved_space(first, p.a, g.where.parameters[0], by_rows ? known.b : known.a);
+    p.b.space = resolved_space(second, p.b, g.where.parameters[1], by_rows ? known.a : known.b);
+    p.c.space = resolved_space(c, p.c, g.where.parameters[2], known.c);
+    if (d.bias) p.bias.space = space_of(kinds, bias, p.bias, p.batch, g.where.parameters[3], known.bias, true);
   }
   return g;
 }

@@ -16,7 +16,7 @@ namespace sg {
 // The checked operands of one GEMM.
 struct checked_gemm {
   problem shape;
-  problem_binding where;
+  binding::head where;
   // The pointer arrays of A, B, C, in this order, as far as they exist.
   std::vector<std::vector<char *>> pointers;
   bool nothing_to_do = false;  // an empty C, or alpha * A * B == 0 with beta == 1

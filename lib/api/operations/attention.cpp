@@ -6,18 +6,13 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <memory>
 #include <string>
 #include <type_traits>
 #include <utility>
-#include <vector>
 
-#include "api/context_of.hpp"
 #include "api/entry.hpp"
+#include "api/operations/operations.hpp"
 #include "api/submission/layer.hpp"
-#include "api/submission/submission.hpp"
-#include "api/wait.hpp"
-#include "run/order/strided_bytes.hpp"
 
 namespace sg {
 
@@ -27,7 +22,7 @@ namespace {
 struct given_heads {
   const char *name;
   const sg_heads &of;
-  operand_name slot;  // see plan/layers/attention.hpp
+  attention_parameter which;
   std::int64_t heads, tokens, width;
 
   head_strides strides() const noexcept { return {of.batch_stride, of.head_stride, of.token_stride}; }
@@ -137,64 +132,34 @@ bool has_kernel(const context &on, const attention_form &f) {
   return on.on().supports(wanted.header);
 }
 
-// Binds an operand in device memory; nothing if it has no elements.
-void bind_heads(const context &on, const given_heads &x, const attention_form &f, const char *desc,
-                problem_binding &where) {
+// Adds an operand in device memory; nothing if it has no elements.
+void add_heads(operand_set &to, const given_heads &x, const attention_form &f, const char *desc, access_mode mode) {
+  const std::int64_t size = size_of(f.type);
   operand span;  // one column
-  span.rows = head_bytes(f, x.strides(), x.heads, x.tokens, x.width) / size_of(f.type);
+  span.rows = head_bytes(f, x.strides(), x.heads, x.tokens, x.width) / size;
   span.cols = 1;
   span.ld = std::max<std::int64_t>(1, span.rows);
   span.type = f.type;
   if (span.rows == 0) return;
   const sg_matrix view{x.of.data, span.rows, 1, 0, f.type, SG_LAYOUT_COLUMN_MAJOR};
-  const given_operand given{desc, x.name, view, nullptr, 0};
-  operand_address &at = where.operands[static_cast<int>(x.slot)];
-  std::vector<std::vector<char *>> unused;
-  bind_operand(given, span, 1, true, at, unused);
-  require_in_device_memory(on, given, span, at);
+  operand_set::rules rules;
+  rules.mode = mode;
+  rules.only_on_device = true;
+  rules.set = {x.of.data,
+               x.width * size,
+               {{{f.batch, x.of.batch_stride * size},
+                 {x.heads, x.of.head_stride * size},
+                 {x.tokens, x.of.token_stride * size}}}};
+  to.add(static_cast<std::size_t>(x.which), {desc, x.name, view, nullptr, 0, ".data", &x.of.data}, span, rules);
 }
-
-// The accesses of the operands, added one by one. Throws if what is written overlaps another operand.
-class head_accesses {
- public:
-  explicit head_accesses(const char *desc) : desc_(desc) {}
-
-  void add(const given_heads &x, const attention_form &f, bool writes) {
-    const std::int64_t size = size_of(f.type);
-    const strided_bytes bytes{x.of.data,
-                              x.width * size,
-                              {{{f.batch, x.of.batch_stride * size},
-                                {x.heads, x.of.head_stride * size},
-                                {x.tokens, x.of.token_stride * size}}}};
-    const std::size_t before = all_.size();
-    each_footprint(bytes, [&](const footprint &each, bool exact) {
-      for (std::size_t i = 0; i < before; ++i)
-        if ((writes || all_[i].writes) && overlap(all_[i].bytes, each)) refuse(*owners_[i], x);
-      all_.push_back({each, writes, !writes, exact});
-      owners_.push_back(&x);
-    });
-  }
-  const std::vector<access> &all() const noexcept { return all_; }
-
- private:
-  [[noreturn]] void refuse(const given_heads &one, const given_heads &other) const {
-    throw error(SG_STATUS_INVALID_ARGUMENT, "%s->%s (%p) and %s->%s (%p) overlap", desc_, one.name, one.of.data, desc_,
-                other.name, other.of.data);
-  }
-
-  const char *desc_;
-  std::vector<access> all_;
-  std::vector<const given_heads *> owners_;  // of each
-};
 
 }  // namespace
 
-void submit_attention(context &on, const sg_attention_desc &d, const char *name, checked_submit &order,
-                      sg_job **out_job) {
-  const given_heads all[] = {{"q", d.q, operand_name::b, d.heads, d.queries, d.width},
-                             {"k", d.k, operand_name::a, d.kv_heads, d.keys, d.width},
-                             {"v", d.v, operand_name::bias, d.kv_heads, d.keys, d.value_width},
-                             {"o", d.o, operand_name::c, d.heads, d.queries, d.value_width}};
+void submit(context &on, const sg_attention_desc &d, const char *name, checked_submit &order, sg_job **out_job) {
+  const given_heads all[] = {{"q", d.q, attention_parameter::q, d.heads, d.queries, d.width},
+                             {"k", d.k, attention_parameter::k, d.kv_heads, d.keys, d.width},
+                             {"v", d.v, attention_parameter::v, d.kv_heads, d.keys, d.value_width},
+                             {"o", d.o, attention_parameter::o, d.heads, d.queries, d.value_width}};
   const given_heads &o = all[3];
   check_sizes(d, name);
   check_options(d, name);
@@ -203,36 +168,26 @@ void submit_attention(context &on, const sg_attention_desc &d, const char *name,
   for (const given_heads &each : all) head_bytes(form, each.strides(), each.heads, each.tokens, each.width);
   require_separate_tokens(o, d.batch, name);
   require_supported(on, d.dtype, d.mask, false, name);
-  problem_binding where;
-  where.alpha.re = scale_of(d);
   const bool is_empty = d.batch == 0 || d.heads == 0 || d.queries == 0 || d.value_width == 0;
-  std::shared_ptr<const program> plan;
-  head_accesses accesses(name);
-  if (!is_empty) {
-    for (const given_heads &each : all) {
-      bind_heads(on, each, form, name, where);
-      accesses.add(each, form, &each == &o);
-    }
-    form.by_device = has_kernel(on, form);
-    plan = program_for(on, form_of<attention_form>(form), order);
-  }
-  if (order.records()) order.note(SG_OPERATION_ATTENTION, form_of<attention_form>(form), name);
-  ref<job> work = on.new_job();
-  if (!plan) return order.go(std::move(work), nullptr, 0, out_job);
-  work->give_schedule(plan);
-  work->operands.first = where;
-  order.go(std::move(work), accesses.all().data(), accesses.all().size(), out_job);
+  operand_set operands(on);
+  operands.set_scalars(scale_of(d), 0);
+  if (!is_empty)
+    for (const given_heads &each : all)
+      add_heads(operands, each, form, name, &each == &o ? access_mode::write : access_mode::read);
+  form.by_device = !is_empty && has_kernel(on, form);
+  submit_operands(on, operands, d, name, {SG_OPERATION_ATTENTION, form_of<attention_form>(form), is_empty},
+                  usual_request(order), order, out_job);
 }
 
-void submit_attention_backward(context &on, const sg_attention_backward_desc &d, const char *name,
-                               checked_submit &order, sg_job **out_job) {
-  const given_heads inputs[] = {{"q", d.q, operand_name::b, d.heads, d.queries, d.width},
-                                {"k", d.k, operand_name::a, d.kv_heads, d.keys, d.width},
-                                {"v", d.v, operand_name::bias, d.kv_heads, d.keys, d.value_width},
-                                {"d_o", d.d_o, operand_name::c, d.heads, d.queries, d.value_width}};
-  const given_heads results[] = {{"dq", d.dq, operand_name::b, d.heads, d.queries, d.width},
-                                 {"dk", d.dk, operand_name::a, d.kv_heads, d.keys, d.width},
-                                 {"dv", d.dv, operand_name::bias, d.kv_heads, d.keys, d.value_width}};
+void submit(context &on, const sg_attention_backward_desc &d, const char *name, checked_submit &order,
+            sg_job **out_job) {
+  const given_heads inputs[] = {{"q", d.q, attention_parameter::q, d.heads, d.queries, d.width},
+                                {"k", d.k, attention_parameter::k, d.kv_heads, d.keys, d.width},
+                                {"v", d.v, attention_parameter::v, d.kv_heads, d.keys, d.value_width},
+                                {"d_o", d.d_o, attention_parameter::o, d.heads, d.queries, d.value_width}};
+  const given_heads results[] = {{"dq", d.dq, attention_parameter::dq, d.heads, d.queries, d.width},
+                                 {"dk", d.dk, attention_parameter::dk, d.kv_heads, d.keys, d.width},
+                                 {"dv", d.dv, attention_parameter::dv, d.kv_heads, d.keys, d.value_width}};
   check_sizes(d, name);
   check_options(d, name);
   require_supported(on, d.dtype, d.mask, true, name);
@@ -246,48 +201,17 @@ void submit_attention_backward(context &on, const sg_attention_backward_desc &d,
     require_separate_tokens(results[i], d.batch, name);
     has_results |= *computes[i] = bytes_of(results[i]) > 0;
   }
-  problem_binding where[attention_backward_problems];
-  where[0].alpha.re = scale_of(d);
-  std::shared_ptr<const program> plan;
-  head_accesses accesses(name);
+  operand_set operands(on);
+  operands.set_scalars(scale_of(d), 0);
   if (has_results) {
-    const auto add = [&](const given_heads &x, std::size_t group, bool writes) {
-      bind_heads(on, x, form, name, where[group]);
-      accesses.add(x, form, writes);
-    };
-    for (const given_heads &each : inputs) check_strides(each, name), add(each, 0, false);
+    for (const given_heads &each : inputs)
+      check_strides(each, name), add_heads(operands, each, form, name, access_mode::read);
     for (std::size_t i = 0; i < std::size(results); ++i)
-      if (*computes[i]) add(results[i], 1, true);
-    plan = program_for(on, form_of<attention_backward_form>({form}), order);
+      if (*computes[i]) add_heads(operands, results[i], form, name, access_mode::write);
   }
-  if (order.records()) order.note(SG_OPERATION_ATTENTION_BACKWARD, form_of<attention_backward_form>({form}), name);
-  ref<job> work = on.new_job();
-  if (!plan) return order.go(std::move(work), nullptr, 0, out_job);
-  work->give_schedule(plan);
-  work->operands.first = where[0];
-  work->operands.others.assign(where + 1, where + attention_backward_problems);
-  order.go(std::move(work), accesses.all().data(), accesses.all().size(), out_job);
+  submit_operands(on, operands, d, name,
+                  {SG_OPERATION_ATTENTION_BACKWARD, form_of<attention_backward_form>({form}), !has_results},
+                  usual_request(order), order, out_job);
 }
 
 }  // namespace sg
-
-sg_status sg_attention_backward_async(sg_context *context, const sg_attention_backward_desc *desc,
-                                      const sg_submit *submit, sg_job **out_job) {
-  return sg::submit_desc(context, desc, sg_attention_backward_desc(SG_ATTENTION_BACKWARD_DESC_INIT), submit, out_job,
-                         sg::submit_attention_backward);
-}
-
-sg_status sg_attention_backward(sg_context *context, const sg_attention_backward_desc *desc, const sg_submit *submit) {
-  return sg::submit_and_wait(
-      [&](sg_job **out_job) { return sg_attention_backward_async(context, desc, submit, out_job); });
-}
-
-sg_status sg_attention_async(sg_context *context, const sg_attention_desc *desc, const sg_submit *submit,
-                             sg_job **out_job) {
-  return sg::submit_desc(context, desc, sg_attention_desc(SG_ATTENTION_DESC_INIT), submit, out_job,
-                         sg::submit_attention);
-}
-
-sg_status sg_attention(sg_context *context, const sg_attention_desc *desc, const sg_submit *submit) {
-  return sg::submit_and_wait([&](sg_job **out_job) { return sg_attention_async(context, desc, submit, out_job); });
-}

@@ -1,17 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <streamgemm/axpby.h>
 
-#include <memory>
-#include <utility>
-
-#include "api/context_of.hpp"
 #include "api/entry.hpp"
 #include "api/operands/given_operand.hpp"
 #include "api/operands/operand_bytes.hpp"
-#include "api/submission/layer.hpp"
-#include "api/submission/submission.hpp"
-#include "api/wait.hpp"
+#include "api/operands/problem_of.hpp"
+#include "api/operations/operations.hpp"
+#include "api/submission/submit_operands.hpp"
 #include "ops/backend_commands.hpp"
+#include "plan/form/command_form.hpp"
 
 namespace sg {
 
@@ -19,23 +16,7 @@ namespace {
 
 using long_long = long long;
 
-// A checked scale-and-add: its operands as stored, and their addresses as a problem's binding.
-struct checked_axpby {
-  operand a, c;
-  problem_binding where;
-  sg_activation activation = SG_ACTIVATION_NONE;
-  bool reads_a = true, reads_c = true;
-};
-
-void require_on_device(const context &on, const given_operand &x, const operand &o, const operand_address &where) {
-  const memory_space space = space_of(on.memory(), x, o, 1, where, SG_MEMORY_AUTO, true);
-  if (space != SG_MEMORY_DEVICE)
-    throw error(SG_STATUS_UNSUPPORTED, "%s->%s is in %s memory; device %.64s needs it in device memory", x.desc, x.name,
-                space == SG_MEMORY_PEER ? "peer" : "host", on.on().name().c_str());
-}
-
-checked_axpby check_axpby(const context &on, const sg_axpby_desc &d, const char *name) {
-  const given_operand a{name, "a", by_rows_if_both(d.a), nullptr, 0}, c{name, "c", by_rows_if_both(d.c), nullptr, 0};
+void check_axpby(const given_operand &a, const given_operand &c, const sg_axpby_desc &d, const char *name) {
   check_view(c);
   check_view(a);
   if (d.reserved != 0) throw error(SG_STATUS_INVALID_ARGUMENT, "%s->reserved is %u; it must be 0", name, d.reserved);
@@ -58,86 +39,50 @@ checked_axpby check_axpby(const context &on, const sg_axpby_desc &d, const char 
   if (a.view.layout != c.view.layout)
     throw error(SG_STATUS_UNSUPPORTED, "%s->a.layout is %d and %s->c.layout is %d; they must be equal", name,
                 int{a.view.layout}, name, int{c.view.layout});
-  checked_axpby x;
-  x.where.alpha = checked_scalar(name, "alpha", d.alpha, type);
-  x.where.beta = checked_scalar(name, "beta", d.beta, type);
-  x.activation = d.activation;
-  x.reads_a = !is_zero(x.where.alpha);
-  x.reads_c = !is_zero(x.where.beta);
-  x.a = stored(a, 1);
-  x.c = stored(c, 1);
-  x.a.space = x.c.space = SG_MEMORY_DEVICE;
-  total_bytes(x.a, 1, "the size of A");
-  total_bytes(x.c, 1, "the size of C");
-  if (d.c.rows == 0 || d.c.cols == 0) return x;
-  auto command = backend_command<sg_backend_axpby>();
-  command.m = x.c.rows, command.n = x.c.cols, command.type = type, command.activation = x.activation;
-  command.alpha = x.where.alpha, command.beta = x.where.beta;
-  command.a = x.reads_a ? &command : nullptr, command.c = &command;
-  command.lda = x.a.ld, command.ldc = x.c.ld;
-  if (!on.on().supports(command.header))
-    throw error(SG_STATUS_UNSUPPORTED, "device %.64s has no scale-and-add of %s", on.on().name().c_str(),
-                name_of(type));
-  std::vector<std::vector<char *>> unused;
-  bind_operand(c, x.c, 1, true, x.where.operands[ops::axpby::c], unused);
-  require_on_device(on, c, x.c, x.where.operands[ops::axpby::c]);
-  if (!x.reads_a) return x;
-  bind_operand(a, x.a, 1, true, x.where.operands[ops::axpby::a], unused);
-  require_on_device(on, a, x.a, x.where.operands[ops::axpby::a]);
-  return x;
 }
 
-command_form command_form_of(const checked_axpby &x) {
+command_form command_form_of(const operand &a, const operand &c, sg_activation activation, bool reads_a, bool reads_c) {
   command_form f;
   ops::axpby what;
-  what.alpha = x.reads_a ? scalar_role::job : scalar_role::zero;
-  what.beta = x.reads_c ? scalar_role::job : scalar_role::zero;
-  what.activation = x.activation;
+  what.alpha = reads_a ? scalar_role::job : scalar_role::zero;
+  what.beta = reads_c ? scalar_role::job : scalar_role::zero;
+  what.activation = activation;
   f.what = what, f.strategy = "scale-and-add", f.splits = command_form::split::none;
-  f.parameters[what.c] = {true, share::same, x.c, total_bytes(x.c, 1, "an operand")};
-  if (x.reads_a) f.parameters[what.a] = {true, share::same, x.a, total_bytes(x.a, 1, "an operand")};
+  f.parameters[what.c] = {true, share::same, c, total_bytes(c, 1, "the size of C")};
+  if (reads_a) f.parameters[what.a] = {true, share::same, a, total_bytes(a, 1, "the size of A")};
   return f;
 }
 
 }  // namespace
 
-void submit_axpby(context &on, const sg_axpby_desc &desc, const char *name, checked_submit &order, sg_job **out_job) {
-  const checked_axpby x = check_axpby(on, desc, name);
-  if (order.records()) {
-    checked_axpby fixed = x;  // alpha and beta may change
-    fixed.reads_a = fixed.reads_c = true;
-    order.note(SG_OPERATION_AXPBY, form_of<command_form>(command_form_of(fixed)), name);
+void submit(context &on, const sg_axpby_desc &d, const char *name, checked_submit &order, sg_job **out_job) {
+  const given_operand a = given_by_rows(name, "a", d.a), c = given_by_rows(name, "c", d.c);
+  check_axpby(a, c, d, name);
+  operand_set operands(on);
+  scalar_pair &scalars = operands.where().first.scalars;
+  scalars.alpha = checked_scalar(name, "alpha", d.alpha, d.c.dtype);
+  scalars.beta = checked_scalar(name, "beta", d.beta, d.c.dtype);
+  const bool reads_a = !is_zero(scalars.alpha), reads_c = !is_zero(scalars.beta);
+  operand stored_a = stored(a, 1), stored_c = stored(c, 1);
+  const form_of<command_form> what(command_form_of(stored_a, stored_c, d.activation, reads_a, reads_c)),
+      fixed(command_form_of(stored_a, stored_c, d.activation, true, true));  // alpha and beta may change
+  if (exists(stored_c)) {
+    auto wanted = backend_command<sg_backend_axpby>();
+    wanted.m = stored_c.rows, wanted.n = stored_c.cols, wanted.type = d.c.dtype, wanted.activation = d.activation;
+    wanted.alpha = scalars.alpha, wanted.beta = scalars.beta;
+    wanted.a = reads_a ? &wanted : nullptr, wanted.c = &wanted;
+    wanted.lda = stored_a.ld, wanted.ldc = stored_c.ld;
+    if (!on.on().supports(wanted.header))
+      throw error(SG_STATUS_UNSUPPORTED, "device %.64s has no scale-and-add of %s", on.on().name().c_str(),
+                  name_of(d.c.dtype));
+    operand_set::rules rules;
+    rules.only_on_device = true;
+    if (reads_a) operands.add(ops::axpby::a, a, stored_a, rules);
+    rules.mode = reads_c ? access_mode::read_write : access_mode::write;
+    operands.add(ops::axpby::c, c, stored_c, rules);
   }
-  const bool is_empty = !x.where.operands[ops::axpby::c].base;
-  const auto plan = is_empty ? nullptr : program_for(on, form_of<command_form>(command_form_of(x)), order);
-  ref<job> work = on.new_job();
-  if (!plan) return order.go(work, nullptr, 0, out_job);
-  access accesses[2] = {{footprint_of(x.c, x.where.operands[ops::axpby::c]), true, x.reads_c}};
-  std::size_t count = 1;
-  if (x.reads_a) {
-    accesses[count++] = {footprint_of(x.a, x.where.operands[ops::axpby::a]), false, true};
-    if (overlap(accesses[0].bytes, accesses[1].bytes))
-      throw error(SG_STATUS_INVALID_ARGUMENT, "%s->a (%p) and %s->c (%p) overlap", name, desc.a.data, name,
-                  desc.c.data);
-  }
-  work->give_schedule(plan);
-  work->operands.first = x.where;
-  order.go(std::move(work), accesses, count, out_job);
+  submit_operands(on, operands, d, name, {SG_OPERATION_AXPBY, what, !exists(stored_c), &fixed}, usual_request(order),
+                  order, out_job);
 }
 
 }  // namespace sg
-
-sg_status sg_axpby_async(sg_context *context, const sg_axpby_desc *desc, const sg_submit *submit, sg_job **out_job) {
-  if (out_job) *out_job = nullptr;
-  return sg::guarded([&] {
-    const auto on = sg::context_of(context);
-    sg::require(desc, "desc");
-    const sg_axpby_desc given = sg::options_of(desc, SG_AXPBY_DESC_INIT, "desc");
-    sg::checked_submit order(*on, submit);
-    sg::submit_axpby(*on, given, "desc", order, out_job);
-  });
-}
-
-sg_status sg_axpby(sg_context *context, const sg_axpby_desc *desc, const sg_submit *submit) {
-  return sg::submit_and_wait([&](sg_job **out_job) { return sg_axpby_async(context, desc, submit, out_job); });
-}

@@ -3,9 +3,8 @@
 
 #include <utility>
 
+#include "api/operations/operations.hpp"
 #include "api/submission/layer.hpp"
-#include "api/submission/submission.hpp"
-#include "api/wait.hpp"
 
 namespace sg {
 
@@ -32,11 +31,10 @@ sg_matrix transpose_of(sg_matrix view) noexcept {
 
 }  // namespace
 
-void submit_dequantize(context &on, const sg_dequantize_desc &d, const char *name, checked_submit &order,
-                       sg_job **out_job) {
-  const given_operand in{name, "x", by_rows_if_both(d.x), nullptr, 0}, out{name, "y", by_rows_if_both(d.y), nullptr, 0};
-  const given_operand scales{name, "scales", by_rows_if_both(d.scales), nullptr, 0};
-  const given_operand zero_points{name, "zero_points", by_rows_if_both(d.zero_points), nullptr, 0};
+void submit(context &on, const sg_dequantize_desc &d, const char *name, checked_submit &order, sg_job **out_job) {
+  const given_operand in = given_by_rows(name, "x", d.x), out = given_by_rows(name, "y", d.y);
+  const given_operand scales = given_by_rows(name, "scales", d.scales);
+  const given_operand zero_points = given_by_rows(name, "zero_points", d.zero_points);
   if (d.quantization != SG_QUANTIZATION_I8 && d.quantization != SG_QUANTIZATION_I4)
     throw error(SG_STATUS_INVALID_ARGUMENT, "%s->quantization is %d, which is no quantization", name,
                 int{d.quantization});
@@ -61,7 +59,7 @@ void submit_dequantize(context &on, const sg_dequantize_desc &d, const char *nam
   require_extent(in, d.y.rows, d.y.cols / what.values_in_byte(), out);
   require_extent(scales, d.y.rows, d.y.cols / d.block_size, out);
   if (has_zero_points) require_extent(zero_points, d.y.rows, d.y.cols / d.block_size, out);
-  layer x;
+  layer x(on);
   x.set_operation(what, d.quantization == SG_QUANTIZATION_I4 ? "dequantize i4" : "dequantize i8", 2,
                   command_form::split::columns);
   x.allows_in_place = false;
@@ -73,12 +71,12 @@ void submit_dequantize(context &on, const sg_dequantize_desc &d, const char *nam
   wanted.quantization = d.quantization;
   wanted.scale_type = d.scales.dtype;
   wanted.type = d.y.dtype;
-  bind_layer(x, on, wanted.header, x.form.strategy);
-  submit_layer(on, x, SG_OPERATION_DEQUANTIZE, name, order, out_job);
+  bind_layer(x, wanted.header, x.form.strategy);
+  submit_layer(on, x, SG_OPERATION_DEQUANTIZE, d, name, order, out_job);
 }
 
-void submit_convert(context &on, const sg_convert_desc &d, const char *name, checked_submit &order, sg_job **out_job) {
-  const given_operand a{name, "a", d.a, nullptr, 0}, out{name, "c", by_rows_if_both(d.c), nullptr, 0};
+void submit(context &on, const sg_convert_desc &d, const char *name, checked_submit &order, sg_job **out_job) {
+  const given_operand a = given_matrix(name, "a", d.a), out = given_by_rows(name, "c", d.c);
   require_reserved_zero(d.reserved, name);
   check_view(out);
   check_view(a);
@@ -87,10 +85,11 @@ void submit_convert(context &on, const sg_convert_desc &d, const char *name, che
   const bool transposes = op_on_stored(a, d.op_a, d.a.layout) != SG_OP_N;
   require_extent(a, transposes ? d.c.cols : d.c.rows, transposes ? d.c.rows : d.c.cols, out);
   // A matrix of the other layout is the transpose; a vector then has the layout of C.
-  const given_operand in{name, "a", by_rows_if_both(transposes ? transpose_of(d.a) : d.a), nullptr, 0};
+  given_operand in = a;
+  in.view = by_rows_if_both(transposes ? transpose_of(d.a) : d.a);
   ops::convert what;
   what.op = op_on_stored(in, SG_OP_N, out.view.layout);
-  layer x;
+  layer x(on);
   x.set_operation(what, what.op == SG_OP_T ? "transpose" : "convert", 0, command_form::split::either);
   x.allows_in_place = what.op == SG_OP_N;
   add_operand(x, in, ops::convert::a, what.op == SG_OP_T ? share::transposed : share::same);
@@ -98,27 +97,8 @@ void submit_convert(context &on, const sg_convert_desc &d, const char *name, che
   auto wanted = backend_command<sg_backend_convert>();
   wanted.in_type = d.a.dtype;
   wanted.out_type = d.c.dtype;
-  bind_layer(x, on, wanted.header, "conversion");
-  submit_layer(on, x, SG_OPERATION_CONVERT, name, order, out_job);
+  bind_layer(x, wanted.header, "conversion");
+  submit_layer(on, x, SG_OPERATION_CONVERT, d, name, order, out_job);
 }
 
 }  // namespace sg
-
-sg_status sg_dequantize_async(sg_context *context, const sg_dequantize_desc *desc, const sg_submit *submit,
-                              sg_job **out_job) {
-  return sg::submit_desc<sg_dequantize_desc>(context, desc, SG_DEQUANTIZE_DESC_INIT, submit, out_job,
-                                             sg::submit_dequantize);
-}
-
-sg_status sg_dequantize(sg_context *context, const sg_dequantize_desc *desc, const sg_submit *submit) {
-  return sg::submit_and_wait([&](sg_job **out_job) { return sg_dequantize_async(context, desc, submit, out_job); });
-}
-
-sg_status sg_convert_async(sg_context *context, const sg_convert_desc *desc, const sg_submit *submit,
-                           sg_job **out_job) {
-  return sg::submit_desc<sg_convert_desc>(context, desc, SG_CONVERT_DESC_INIT, submit, out_job, sg::submit_convert);
-}
-
-sg_status sg_convert(sg_context *context, const sg_convert_desc *desc, const sg_submit *submit) {
-  return sg::submit_and_wait([&](sg_job **out_job) { return sg_convert_async(context, desc, submit, out_job); });
-}

@@ -2,14 +2,12 @@
 #include <streamgemm/custom.h>
 
 #include <cstdint>
-#include <memory>
 #include <string>
-#include <vector>
 
 #include "api/application_function.hpp"
-#include "api/submission/layer.hpp"
-#include "api/submission/submission.hpp"
-#include "api/wait.hpp"
+#include "api/operations/operations.hpp"
+#include "api/submission/submit_operands.hpp"
+#include "plan/form/command_form.hpp"
 
 namespace sg {
 
@@ -32,22 +30,16 @@ sg_status call_function(const ops::custom &what, void *native_stream, void *cons
       });
 }
 
-// A descriptor's operands, checked.
-struct custom_operands {
-  std::vector<footprint> bytes;
-  std::vector<access> accesses;
-  problem_binding where;
-  command_form form;
-};
-
 access_mode mode_of(sg_access access) noexcept {
   return access == SG_ACCESS_READ    ? access_mode::read
          : access == SG_ACCESS_WRITE ? access_mode::write
                                      : access_mode::read_write;
 }
 
-void add(custom_operands &to, const context &on, const sg_custom_operand &given, const std::string &name) {
+// Adds an operand, of the name "desc->operands[i]".
+void add(operand_set &to, command_form &form, const sg_custom_operand &given, const std::string &name) {
   constexpr std::uint64_t most_bytes = static_cast<std::uint64_t>(INT64_MAX) / 4;
+  const context &on = to.on();
   require(given.data, (name + ".data").c_str());
   if (given.bytes == 0 || given.bytes > most_bytes)
     throw error(SG_STATUS_INVALID_ARGUMENT, "%s.bytes is %llu; it must be from 1 to 2^61 - 1", name.c_str(),
@@ -60,51 +52,43 @@ void add(custom_operands &to, const context &on, const sg_custom_operand &given,
     throw error(SG_STATUS_UNSUPPORTED, "%s.data (%p) is in %s memory; device %.64s needs it in device or pinned memory",
                 name.c_str(), given.data, space == SG_MEMORY_PEER ? "peer" : "pageable", on.on().name().c_str());
   const auto bytes = static_cast<std::int64_t>(given.bytes);
-  const footprint range = footprint::rectangle(given.data, bytes, 1, bytes);
-  for (std::size_t i = 0; i < to.bytes.size(); ++i)
-    if (overlap(range, to.bytes[i]) && (given.access != SG_ACCESS_READ || to.accesses[i].writes))
+  const std::size_t index = to.operands().size();
+  for (std::size_t i = 0; i < index; ++i)
+    if (const access &other = to.accesses()[i]; (given.access != SG_ACCESS_READ || other.writes) &&
+                                                overlap(footprint::rectangle(given.data, bytes, 1, bytes), other.bytes))
       throw error(SG_STATUS_INVALID_ARGUMENT, "%s.data (%p) overlaps operand %zu of the operation, and one is written",
                   name.c_str(), given.data, i);
-  const auto index = static_cast<std::int32_t>(to.bytes.size());
-  to.bytes.push_back(range);
-  to.accesses.push_back({range, given.access != SG_ACCESS_READ, given.access != SG_ACCESS_WRITE});
-  to.where.operands[index].base = static_cast<char *>(given.data);
+  operand_set::bound one;
+  one.parameter = index;
+  one.given = given.data;
+  one.bytes = bytes;
+  to.add_bytes(one, {given.data, bytes}, mode_of(given.access));
+  to.where().set_parameter(index).base = static_cast<char *>(given.data);
   operand stored;
   stored.rows = stored.ld = bytes, stored.cols = 1;
   stored.type = SG_DTYPE_I8, stored.space = space;
-  to.form.parameters[static_cast<std::size_t>(index)] = {true, share::whole, stored, bytes};
+  form.parameters[index] = {true, share::whole, stored, bytes};
 }
 
 }  // namespace
 
-void submit_custom(context &on, const sg_custom_desc &d, const char *name, checked_submit &order, sg_job **out_job) {
+void submit(context &on, const sg_custom_desc &d, const char *name, checked_submit &order, sg_job **out_job) {
   if (!d.function) throw error(SG_STATUS_INVALID_ARGUMENT, "%s->function is NULL", name);
   require_range(d.operand_count, 1, SG_MAX_CUSTOM_OPERANDS, (std::string(name) + "->operand_count").c_str());
   require(d.operands, (std::string(name) + "->operands").c_str());
   require_range(d.compute_units, -1, INT32_MAX, (std::string(name) + "->compute_units").c_str());
   if (!(d.seconds >= 0 && d.seconds <= 1e6))
     throw error(SG_STATUS_INVALID_ARGUMENT, "%s->seconds is %g; it must be from 0 to 1e6", name, d.seconds);
-  custom_operands own;
   ops::custom what{call_function, reinterpret_cast<void (*)()>(d.function), d.user, d.seconds, d.compute_units, {}};
   for (std::int32_t i = 0; i < d.operand_count; ++i)
     what.modes[static_cast<std::size_t>(i)] = mode_of(d.operands[i].access);
-  own.form.what = what, own.form.strategy = "custom", own.form.splits = command_form::split::none;
+  command_form form;
+  form.what = what, form.strategy = "custom", form.splits = command_form::split::none;
+  operand_set operands(on);
   for (std::int32_t i = 0; i < d.operand_count; ++i)
-    add(own, on, d.operands[i], std::string(name) + "->operands[" + std::to_string(i) + "]");
-  const form_of<command_form> planned(own.form);
-  if (order.records()) order.note(SG_OPERATION_CUSTOM, planned, name);
-  ref<job> work = on.new_job();
-  work->give_schedule(program_for(on, planned, order));
-  work->operands.first = own.where;
-  order.go(std::move(work), own.accesses.data(), own.accesses.size(), out_job);
+    add(operands, form, d.operands[i], std::string(name) + "->operands[" + std::to_string(i) + "]");
+  submit_operands(on, operands, d, name, {SG_OPERATION_CUSTOM, form_of<command_form>(form)}, usual_request(order),
+                  order, out_job);
 }
 
 }  // namespace sg
-
-sg_status sg_custom_async(sg_context *context, const sg_custom_desc *desc, const sg_submit *submit, sg_job **out_job) {
-  return sg::submit_desc<sg_custom_desc>(context, desc, SG_CUSTOM_DESC_INIT, submit, out_job, sg::submit_custom);
-}
-
-sg_status sg_custom(sg_context *context, const sg_custom_desc *desc, const sg_submit *submit) {
-  return sg::submit_and_wait([&](sg_job **out_job) { return sg_custom_async(context, desc, submit, out_job); });
-}

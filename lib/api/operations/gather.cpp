@@ -3,9 +3,8 @@
 
 #include <algorithm>
 
+#include "api/operations/operations.hpp"
 #include "api/submission/layer.hpp"
-#include "api/submission/submission.hpp"
-#include "api/wait.hpp"
 
 namespace sg {
 
@@ -24,7 +23,7 @@ std::uint64_t nan_of(sg_dtype type) noexcept {
 
 }  // namespace
 
-void submit_gather(context &on, const sg_gather_desc &d, const char *name, checked_submit &order, sg_job **out_job) {
+void submit(context &on, const sg_gather_desc &d, const char *name, checked_submit &order, sg_job **out_job) {
   if (d.index_type != SG_INDEX_I32 && d.index_type != SG_INDEX_I64)
     throw error(SG_STATUS_INVALID_ARGUMENT, "%s->index_type is %d, which is no type of an index", name,
                 int{d.index_type});
@@ -32,11 +31,8 @@ void submit_gather(context &on, const sg_gather_desc &d, const char *name, check
     throw error(SG_STATUS_INVALID_ARGUMENT, "%s->flags is %u, which has unknown bits", name, d.flags);
   // As i32: a column of one or two elements for each index.
   const std::int64_t words = d.index_type == SG_INDEX_I64 ? 2 : 1;
-  const sg_matrix index_view = {const_cast<void *>(d.indices), words, d.y.rows, words, SG_DTYPE_I32,
-                                SG_LAYOUT_COLUMN_MAJOR};
-  const given_operand table{name, "table", by_rows_if_both(d.table), nullptr, 0},
-      out{name, "y", by_rows_if_both(d.y), nullptr, 0};
-  const given_operand indices{name, "indices", index_view, nullptr, 0, ""};
+  const given_operand table = given_by_rows(name, "table", d.table), out = given_by_rows(name, "y", d.y);
+  const given_operand indices = given_values(name, "indices", d.indices, words, d.y.rows, SG_DTYPE_I32);
   for (const given_operand *each : {&out, &table}) {
     check_view(*each);
     require_row_major(*each);
@@ -52,22 +48,15 @@ void submit_gather(context &on, const sg_gather_desc &d, const char *name, check
   if (reinterpret_cast<std::uintptr_t>(d.indices) % static_cast<std::uintptr_t>(4 * words) != 0)
     throw error(SG_STATUS_INVALID_ARGUMENT, "%s->indices is %p, which is not aligned to %d bytes", name, d.indices,
                 static_cast<int>(4 * words));
-  layer x;
+  layer x(on);
   x.set_operation(what, "gather", 0, command_form::split::columns);
   x.allows_in_place = false;
   add_operand(x, table, ops::gather::table, share::whole);
   add_operand(x, indices, ops::gather::indices);
+  x.operands[ops::gather::indices].alignment = 4 * words;
   add_operand(x, out, ops::gather::y);
-  bind_layer(x, on, backend_command<sg_backend_gather>().header, "gather");
-  submit_layer(on, x, SG_OPERATION_GATHER, name, order, out_job);
+  bind_layer(x, backend_command<sg_backend_gather>().header, "gather");
+  submit_layer(on, x, SG_OPERATION_GATHER, d, name, order, out_job);
 }
 
 }  // namespace sg
-
-sg_status sg_gather_async(sg_context *context, const sg_gather_desc *desc, const sg_submit *submit, sg_job **out_job) {
-  return sg::submit_desc<sg_gather_desc>(context, desc, SG_GATHER_DESC_INIT, submit, out_job, sg::submit_gather);
-}
-
-sg_status sg_gather(sg_context *context, const sg_gather_desc *desc, const sg_submit *submit) {
-  return sg::submit_and_wait([&](sg_job **out_job) { return sg_gather_async(context, desc, submit, out_job); });
-}

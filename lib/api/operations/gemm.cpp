@@ -8,6 +8,7 @@
 #include "api/entry.hpp"
 #include "api/operands/accesses.hpp"
 #include "api/operands/problem_of.hpp"
+#include "api/operations/operations.hpp"
 #include "api/submission/submission.hpp"
 #include "api/submission/submission_cache.hpp"
 #include "api/wait.hpp"
@@ -23,18 +24,13 @@ void give_work(job &work, const std::shared_ptr<const program> &plan, binding &&
   work.operands = std::move(where);
 }
 
-// Whether the planner has a free choice: only submissions carry plan options.
-bool is_planners_choice(const checked_submit &order) {
-  return !order.plan() && !order.records() && order.most_lanes() == 0;
-}
-
 }  // namespace
 
 void submit_gemm(context &on, const sg_gemm_desc &d, const gemm_names &names, const sg_submit *submit, sg_job **out_job,
                  ref<job> *pending) {
   checked_submit order(on, submit);
   if (pending) order.will_wait(pending);
-  const bool worth_remembering = is_planners_choice(order);
+  const bool worth_remembering = order.is_planners_choice();
   const bool latency = worth_remembering && order.will_wait() && on.plans_for_latency();
   if (const cached_gemm *const cached = worth_remembering ? cached_gemm::find(on, d, latency) : nullptr) {
     if (const auto now = cached->rebind(on, d))
@@ -72,7 +68,7 @@ void submit_one(context &on, const sg_gemm_desc *desc, const sg_submit *submit, 
 
 void submit_group(context &on, const sg_gemm_desc *descs, std::int32_t count, const char *descs_name,
                   checked_submit &order, sg_job **out_job) {
-  const bool worth_remembering = is_planners_choice(order);
+  const bool worth_remembering = order.is_planners_choice();
   cached_group made;
   binding where;
   group_accesses accesses;
@@ -112,7 +108,7 @@ void submit_group(context &on, const sg_gemm_desc *descs, std::int32_t count, co
     if (shapes.empty())
       where.first = gemm.where;
     else
-      where.others.push_back(gemm.where);
+      where.add_group(gemm.where);
     shapes.push_back(gemm.shape);
     for (auto &list : gemm.pointers) where.pointers.push_back(std::move(list));
   }

@@ -4,9 +4,8 @@
 #include <string>
 
 #include "api/operands/windows_of.hpp"
+#include "api/operations/operations.hpp"
 #include "api/submission/layer.hpp"
-#include "api/submission/submission.hpp"
-#include "api/wait.hpp"
 
 namespace sg {
 
@@ -34,14 +33,14 @@ void require_matrix(const given_operand &matrix, const checked_windows &w) {
 
 }  // namespace
 
-void submit_im2col(context &on, const sg_im2col_desc &d, const char *name, checked_submit &order, sg_job **out_job) {
+void submit(context &on, const sg_im2col_desc &d, const char *name, checked_submit &order, sg_job **out_job) {
   const checked_windows w = windows_of(d, name);
-  const given_operand matrix{name, "matrix", d.matrix, nullptr, 0};
+  const given_operand matrix = given_matrix(name, "matrix", d.matrix);
   require_matrix(matrix, w);
   const std::int64_t stride = checked_stride(name, "x", d.x, w.images, w.elements_of_image());
   const sg_matrix view = image_view(d.x, stride, w, d.matrix.dtype);
-  const given_operand images{name, "x", view, nullptr, 0};
-  layer x;
+  const given_operand images{name, "x", view, nullptr, 0, ".data", &d.x.data};
+  layer x(on);
   ops::im2col what;
   static_cast<ops::windows &>(what) = w.of;
   x.set_operation(what, "im2col", 0, between_rows(!w.of.positions_are_rows));
@@ -51,22 +50,22 @@ void submit_im2col(context &on, const sg_im2col_desc &d, const char *name, check
   add_operand(x, matrix, ops::im2col::matrix);
   auto wanted = backend_command<sg_backend_im2col>();
   wanted.element_bytes = static_cast<std::int32_t>(size_of(d.matrix.dtype));
-  bind_layer(x, on, wanted.header, "im2col");
-  submit_layer(on, x, SG_OPERATION_IM2COL, name, order, out_job);
+  bind_layer(x, wanted.header, "im2col");
+  submit_layer(on, x, SG_OPERATION_IM2COL, d, name, order, out_job);
 }
 
-void submit_col2im(context &on, const sg_col2im_desc &d, const char *name, checked_submit &order, sg_job **out_job) {
+void submit(context &on, const sg_col2im_desc &d, const char *name, checked_submit &order, sg_job **out_job) {
   const checked_windows w = windows_of(d, name);
-  const given_operand matrix{name, "matrix", d.matrix, nullptr, 0};
+  const given_operand matrix = given_matrix(name, "matrix", d.matrix);
   require_matrix(matrix, w);
   require_layer_type(matrix);
   require_reserved_zero(d.reserved, name);
   require_range(d.accumulate, 0, 1, (std::string(name) + "->accumulate").c_str());
   const std::int64_t stride = checked_stride(name, "x", d.x, w.images, w.elements_of_image());
   const sg_matrix view = image_view(d.x, stride, w, d.matrix.dtype);
-  const given_operand images{name, "x", view, nullptr, 0};
+  const given_operand images{name, "x", view, nullptr, 0, ".data", &d.x.data};
   const bool has_windows = w.positions() > 0;
-  layer x;
+  layer x(on);
   ops::col2im what;
   static_cast<ops::windows &>(what) = w.of;
   what.accumulates = d.accumulate != 0;
@@ -77,26 +76,10 @@ void submit_col2im(context &on, const sg_col2im_desc &d, const char *name, check
   if (has_windows) add_operand(x, matrix, ops::col2im::matrix, share::whole);
   auto wanted = backend_command<sg_backend_col2im>();
   wanted.type = wanted.matrix_type = d.matrix.dtype;
-  bind_layer(x, on, wanted.header, "col2im");
+  x.accumulates = what.accumulates;
+  bind_layer(x, wanted.header, "col2im");
   if (what.accumulates && !has_windows) x.is_empty = true;
-  x.in_place = what.accumulates;
-  submit_layer(on, x, SG_OPERATION_COL2IM, name, order, out_job);
+  submit_layer(on, x, SG_OPERATION_COL2IM, d, name, order, out_job);
 }
 
 }  // namespace sg
-
-sg_status sg_im2col_async(sg_context *context, const sg_im2col_desc *desc, const sg_submit *submit, sg_job **out_job) {
-  return sg::submit_desc<sg_im2col_desc>(context, desc, SG_IM2COL_DESC_INIT, submit, out_job, sg::submit_im2col);
-}
-
-sg_status sg_im2col(sg_context *context, const sg_im2col_desc *desc, const sg_submit *submit) {
-  return sg::submit_and_wait([&](sg_job **out_job) { return sg_im2col_async(context, desc, submit, out_job); });
-}
-
-sg_status sg_col2im_async(sg_context *context, const sg_col2im_desc *desc, const sg_submit *submit, sg_job **out_job) {
-  return sg::submit_desc<sg_col2im_desc>(context, desc, SG_COL2IM_DESC_INIT, submit, out_job, sg::submit_col2im);
-}
-
-sg_status sg_col2im(sg_context *context, const sg_col2im_desc *desc, const sg_submit *submit) {
-  return sg::submit_and_wait([&](sg_job **out_job) { return sg_col2im_async(context, desc, submit, out_job); });
-}

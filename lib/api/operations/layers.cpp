@@ -5,11 +5,9 @@
 #include <cmath>
 #include <string>
 
-#include "api/context_of.hpp"
 #include "api/entry.hpp"
+#include "api/operations/operations.hpp"
 #include "api/submission/layer.hpp"
-#include "api/submission/submission.hpp"
-#include "api/wait.hpp"
 
 namespace sg {
 
@@ -17,16 +15,11 @@ namespace {
 
 bool is_row_major(const sg_matrix &view) noexcept { return view.layout == SG_LAYOUT_ROW_MAJOR; }
 
-sg_matrix vector_view(const void *values, const sg_matrix &like) noexcept {
-  return {const_cast<void *>(values), like.cols, 1, 0, like.dtype, SG_LAYOUT_COLUMN_MAJOR};
-}
-
 }  // namespace
 
-void submit_elementwise(context &on, const sg_elementwise_desc &d, const char *name, checked_submit &order,
-                        sg_job **out_job) {
-  const given_operand a{name, "a", by_rows_if_both(d.a), nullptr, 0}, b{name, "b", by_rows_if_both(d.b), nullptr, 0},
-      c{name, "c", by_rows_if_both(d.c), nullptr, 0};
+void submit(context &on, const sg_elementwise_desc &d, const char *name, checked_submit &order, sg_job **out_job) {
+  const given_operand a = given_by_rows(name, "a", d.a), b = given_by_rows(name, "b", d.b),
+                      c = given_by_rows(name, "c", d.c);
   if (d.function < SG_FUNCTION_RELU || d.function > SG_FUNCTION_TANH_GRADIENT)
     throw error(SG_STATUS_INVALID_ARGUMENT, "%s->function is %d, which is no function", name, int{d.function});
   require_reserved_zero(d.reserved, name);
@@ -37,7 +30,7 @@ void submit_elementwise(context &on, const sg_elementwise_desc &d, const char *n
   require_layer_type(c);
   require_same_form(a, c);
   if (two) require_same_form(b, c);
-  layer x;
+  layer x(on);
   x.set_operation(ops::elementwise{d.function}, ops::name_of(d.function), 1, command_form::split::either);
   add_operand(x, a, ops::elementwise::a);
   if (two) add_operand(x, b, ops::elementwise::b);
@@ -45,12 +38,12 @@ void submit_elementwise(context &on, const sg_elementwise_desc &d, const char *n
   auto wanted = backend_command<sg_backend_elementwise>();
   wanted.type = d.c.dtype;
   wanted.function = d.function;
-  bind_layer(x, on, wanted.header, x.form.strategy);
-  submit_layer(on, x, SG_OPERATION_ELEMENTWISE, name, order, out_job);
+  bind_layer(x, wanted.header, x.form.strategy);
+  submit_layer(on, x, SG_OPERATION_ELEMENTWISE, d, name, order, out_job);
 }
 
-void submit_softmax(context &on, const sg_softmax_desc &d, const char *name, checked_submit &order, sg_job **out_job) {
-  const given_operand in{name, "x", by_rows_if_both(d.x), nullptr, 0}, out{name, "y", by_rows_if_both(d.y), nullptr, 0};
+void submit(context &on, const sg_softmax_desc &d, const char *name, checked_submit &order, sg_job **out_job) {
+  const given_operand in = given_by_rows(name, "x", d.x), out = given_by_rows(name, "y", d.y);
   if (d.mask < SG_MASK_NONE || d.mask > SG_MASK_CAUSAL)
     throw error(SG_STATUS_INVALID_ARGUMENT, "%s->mask is %d, which is no mask", name, int{d.mask});
   // Sums with row numbers must not overflow.
@@ -69,7 +62,7 @@ void submit_softmax(context &on, const sg_softmax_desc &d, const char *name, che
   if (d.mask_rows > 0 && d.x.rows % d.mask_rows != 0)
     throw error(SG_STATUS_INVALID_ARGUMENT, "%s is %lld, which does not divide %s->x.rows, %lld", mask_rows.c_str(),
                 static_cast<long long>(d.mask_rows), name, static_cast<long long>(d.x.rows));
-  layer x;
+  layer x(on);
   ops::softmax what;
   what.by_rows = is_row_major(out.view);
   what.mask = d.mask;
@@ -81,14 +74,14 @@ void submit_softmax(context &on, const sg_softmax_desc &d, const char *name, che
   auto wanted = backend_command<sg_backend_softmax>();
   wanted.type = d.y.dtype;
   wanted.mask = d.mask;
-  bind_layer(x, on, wanted.header, "softmax");
-  submit_layer(on, x, SG_OPERATION_SOFTMAX, name, order, out_job);
+  bind_layer(x, wanted.header, "softmax");
+  submit_layer(on, x, SG_OPERATION_SOFTMAX, d, name, order, out_job);
 }
 
-void submit_norm(context &on, const sg_norm_desc &d, const char *name, checked_submit &order, sg_job **out_job) {
-  const sg_matrix gamma_view = vector_view(d.gamma, d.x), beta_view = vector_view(d.beta, d.x);
-  const given_operand in{name, "x", by_rows_if_both(d.x), nullptr, 0}, out{name, "y", by_rows_if_both(d.y), nullptr, 0};
-  const given_operand gamma{name, "gamma", gamma_view, nullptr, 0, ""}, beta{name, "beta", beta_view, nullptr, 0, ""};
+void submit(context &on, const sg_norm_desc &d, const char *name, checked_submit &order, sg_job **out_job) {
+  const given_operand in = given_by_rows(name, "x", d.x), out = given_by_rows(name, "y", d.y);
+  const given_operand gamma = given_values(name, "gamma", d.gamma, d.x.cols, 1, d.x.dtype),
+                      beta = given_values(name, "beta", d.beta, d.x.cols, 1, d.x.dtype);
   if (d.kind != SG_NORM_LAYER && d.kind != SG_NORM_RMS)
     throw error(SG_STATUS_INVALID_ARGUMENT, "%s->kind is %d, which is no kind of a norm", name, int{d.kind});
   if (!(d.epsilon >= 0) || !std::isfinite(d.epsilon))
@@ -100,7 +93,7 @@ void submit_norm(context &on, const sg_norm_desc &d, const char *name, checked_s
   check_view(in);
   require_layer_type(out);
   require_same_form(in, out);
-  layer x;
+  layer x(on);
   ops::norm what;
   what.by_rows = is_row_major(out.view);
   what.kind = d.kind;
@@ -114,8 +107,8 @@ void submit_norm(context &on, const sg_norm_desc &d, const char *name, checked_s
   auto wanted = backend_command<sg_backend_norm>();
   wanted.type = d.y.dtype;
   wanted.kind = d.kind;
-  bind_layer(x, on, wanted.header, x.form.strategy);
-  submit_layer(on, x, SG_OPERATION_NORM, name, order, out_job);
+  bind_layer(x, wanted.header, x.form.strategy);
+  submit_layer(on, x, SG_OPERATION_NORM, d, name, order, out_job);
 }
 
 namespace {
@@ -169,10 +162,9 @@ void require_table(const given_operand &table, const given_operand &x, const ops
 
 }  // namespace
 
-void submit_rotary(context &on, const sg_rotary_desc &d, const char *name, checked_submit &order, sg_job **out_job) {
-  const given_operand in{name, "x", by_rows_if_both(d.x), nullptr, 0}, out{name, "y", by_rows_if_both(d.y), nullptr, 0};
-  const given_operand cosines{name, "cos", by_rows_if_both(d.cos), nullptr, 0},
-      sines{name, "sin", by_rows_if_both(d.sin), nullptr, 0};
+void submit(context &on, const sg_rotary_desc &d, const char *name, checked_submit &order, sg_job **out_job) {
+  const given_operand in = given_by_rows(name, "x", d.x), out = given_by_rows(name, "y", d.y);
+  const given_operand cosines = given_by_rows(name, "cos", d.cos), sines = given_by_rows(name, "sin", d.sin);
   check_view(out);
   check_view(in);
   require_layer_type(out);
@@ -188,7 +180,7 @@ void submit_rotary(context &on, const sg_rotary_desc &d, const char *name, check
   if (has_tables && d.cos.dtype != d.sin.dtype)
     throw error(SG_STATUS_INVALID_ARGUMENT, "%s->cos.dtype is %s and %s->sin.dtype is %s; they must be equal", name,
                 name_of(d.cos.dtype), name, name_of(d.sin.dtype));
-  layer x;
+  layer x(on);
   x.set_operation(what, d.inverse ? "rotary inverse" : "rotary", 3, command_form::split::columns);
   add_operand(x, in, ops::rotary::x);
   add_operand(x, out, ops::rotary::y);
@@ -198,43 +190,8 @@ void submit_rotary(context &on, const sg_rotary_desc &d, const char *name, check
   wanted.type = d.y.dtype;
   wanted.table_type = has_tables ? d.cos.dtype : d.y.dtype;
   wanted.pairs = d.pairs;
-  bind_layer(x, on, wanted.header, "rotary embedding");
-  submit_layer(on, x, SG_OPERATION_ROTARY, name, order, out_job);
+  bind_layer(x, wanted.header, "rotary embedding");
+  submit_layer(on, x, SG_OPERATION_ROTARY, d, name, order, out_job);
 }
 
 }  // namespace sg
-
-sg_status sg_elementwise_async(sg_context *context, const sg_elementwise_desc *desc, const sg_submit *submit,
-                               sg_job **out_job) {
-  return sg::submit_desc<sg_elementwise_desc>(context, desc, SG_ELEMENTWISE_DESC_INIT, submit, out_job,
-                                              sg::submit_elementwise);
-}
-
-sg_status sg_elementwise(sg_context *context, const sg_elementwise_desc *desc, const sg_submit *submit) {
-  return sg::submit_and_wait([&](sg_job **out_job) { return sg_elementwise_async(context, desc, submit, out_job); });
-}
-
-sg_status sg_softmax_async(sg_context *context, const sg_softmax_desc *desc, const sg_submit *submit,
-                           sg_job **out_job) {
-  return sg::submit_desc<sg_softmax_desc>(context, desc, SG_SOFTMAX_DESC_INIT, submit, out_job, sg::submit_softmax);
-}
-
-sg_status sg_softmax(sg_context *context, const sg_softmax_desc *desc, const sg_submit *submit) {
-  return sg::submit_and_wait([&](sg_job **out_job) { return sg_softmax_async(context, desc, submit, out_job); });
-}
-
-sg_status sg_norm_async(sg_context *context, const sg_norm_desc *desc, const sg_submit *submit, sg_job **out_job) {
-  return sg::submit_desc<sg_norm_desc>(context, desc, SG_NORM_DESC_INIT, submit, out_job, sg::submit_norm);
-}
-
-sg_status sg_norm(sg_context *context, const sg_norm_desc *desc, const sg_submit *submit) {
-  return sg::submit_and_wait([&](sg_job **out_job) { return sg_norm_async(context, desc, submit, out_job); });
-}
-
-sg_status sg_rotary_async(sg_context *context, const sg_rotary_desc *desc, const sg_submit *submit, sg_job **out_job) {
-  return sg::submit_desc<sg_rotary_desc>(context, desc, SG_ROTARY_DESC_INIT, submit, out_job, sg::submit_rotary);
-}
-
-sg_status sg_rotary(sg_context *context, const sg_rotary_desc *desc, const sg_submit *submit) {
-  return sg::submit_and_wait([&](sg_job **out_job) { return sg_rotary_async(context, desc, submit, out_job); });
-}

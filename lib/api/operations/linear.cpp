@@ -10,6 +10,7 @@
 #include "api/context_of.hpp"
 #include "api/entry.hpp"
 #include "api/operands/operand_bytes.hpp"
+#include "api/operations/operations.hpp"
 #include "api/submission/layer.hpp"
 #include "api/submission/submission.hpp"
 #include "api/wait.hpp"
@@ -71,34 +72,27 @@ class checked_backward {
       : on_(on),
         d_(d),
         desc_(desc),
-        dbias_view_{d.dbias, d.dy.cols, 1, 0, d.dbias_dtype, SG_LAYOUT_COLUMN_MAJOR},
-        dy_{desc, "dy", d.dy, nullptr, 0},
-        x_{desc, "x", d.x, nullptr, 0},
-        w_{desc, "w", d.w, nullptr, 0},
-        dx_{desc, "dx", d.dx, nullptr, 0},
-        dw_{desc, "dw", d.dw, nullptr, 0},
-        dbias_{desc, "dbias", dbias_view_, nullptr, 0, ""},
+        dy_(given_matrix(desc, "dy", d.dy)),
+        x_(given_matrix(desc, "x", d.x)),
+        w_(given_matrix(desc, "w", d.w)),
+        dx_(given_matrix(desc, "dx", d.dx)),
+        dw_(given_matrix(desc, "dw", d.dw)),
+        dbias_(given_values(desc, "dbias", d.dbias, d.dy.cols, 1, d.dbias_dtype)),
         forms_(linear_parts),
-        where_(linear_parts) {
+        operands_(on) {
     check();
     add_dx();
     add_dw();
     add_dbias();
-    check_disjoint();
+    operands_.where().more_scalars.assign(linear_parts - 1, {{1, 0}, {static_cast<double>(d.accumulate), 0}});
   }
 
-  bool is_empty() const noexcept { return accesses_.empty(); }
+  bool is_empty() const noexcept { return operands_.operands().empty(); }
   const linear_problems &planned() const noexcept { return planned_; }
   // The same as they are without `accumulate`, which an update may change: a sum over no rows that is added is no
   // problem.
   const std::vector<problem> &forms() const noexcept { return forms_; }
-  const std::vector<access> &accesses() const noexcept { return accesses_; }
-  binding addresses() const {
-    binding made;
-    made.first = where_.front();
-    made.others.assign(where_.begin() + 1, where_.end());
-    return made;
-  }
+  operand_set &operands() noexcept { return operands_; }
   plan_request request(const plan_request &wanted) const noexcept {
     plan_request made;
     made.streams = wanted.streams;
@@ -151,19 +145,19 @@ class checked_backward {
     if (d_.dbias) require_result_type("dbias_dtype", d_.dbias_dtype);
   }
 
-  // Binds an operand to a slot of a problem. `reads`, `writes`: to be tracked; neither: it is not accessed.
-  void bind(const given_operand &given, linear_part part, operand_name name, operand &stored, bool writes, bool reads) {
-    operand_address &at = where_[part].operands[static_cast<int>(name)];
+  // Binds an operand of a problem, or the same one again; with mode none it is not accessed.
+  void bind(const given_operand &given, linear_part part, operand_name name, operand &stored, access_mode mode) {
     total_bytes(stored, 1, given.name);
-    if (!writes && !reads) return;
-    std::vector<std::vector<char *>> unused;
-    bind_operand(given, stored, 1, true, at, unused);
-    stored.space = space_of(on_.memory(), given, stored, 1, at, SG_MEMORY_AUTO, true);
-    const footprint bytes = footprint_of(stored, at);
-    for (std::size_t i = 0; i < accesses_.size(); ++i)
-      if (owners_[i] == &given) return;  // dY again
-    accesses_.push_back({bytes, writes, reads});
-    owners_.push_back(&given);
+    if (mode == access_mode::none) return;
+    const auto parameter = static_cast<std::size_t>(parameter_of(static_cast<std::int32_t>(part), name));
+    for (const operand_set::bound &each : operands_.operands())
+      if (each.field == given.field) {
+        stored.space = each.space;
+        return operands_.add_again(each, parameter);
+      }
+    operand_set::rules rules;
+    rules.mode = mode;
+    operands_.add(parameter, given, stored, rules);
   }
 
   // C = op_a(A) * op_b(B), as a column-major problem; a row-major C swaps A and B.
@@ -188,10 +182,10 @@ class checked_backward {
       p = {};
       return;
     }
-    where_[part].beta.re = accumulates;
-    bind(first, part, operand_name::a, p.a, false, !p.no_multiply);
-    bind(second, part, operand_name::b, p.b, false, !p.no_multiply);
-    bind(c, part, operand_name::c, p.c, true, accumulates);
+    const access_mode read = p.no_multiply ? access_mode::none : access_mode::read;
+    bind(first, part, operand_name::a, p.a, read);
+    bind(second, part, operand_name::b, p.b, read);
+    bind(c, part, operand_name::c, p.c, accumulates ? access_mode::read_write : access_mode::write);
     planned_.dy_is_a[part] = &first == &dy_;
   }
 
@@ -220,15 +214,16 @@ class checked_backward {
     p.op_a = is_row_major(d_.dy) ? SG_OP_N : SG_OP_T;
     p.a = stored(dy_, 1);
     total_bytes(p.a, 1, "dy");  // before its multiples are computed
-    p.a.item_stride = stride_of_groups(p.op_a, p.k, p.a.ld);
+    p.a.item_stride = stride_of_groups(p.op_a == SG_OP_N, p.k, p.a.ld);
     p.beta_zero = !d_.accumulate;
-    where_[bias_gradient_part].beta.re = d_.accumulate;
-    bind(dy_, bias_gradient_part, operand_name::a, p.a, false, p.k > 0 && p.m > 0 && (computes || !accesses_.empty()));
+    bind(dy_, bias_gradient_part, operand_name::a, p.a,
+         p.k > 0 && p.m > 0 && (computes || !is_empty()) ? access_mode::read : access_mode::none);
     forms_[bias_gradient_part] = fixed_in_updates(p);
     if (has_result) forms_[bias_gradient_part].c = stored(dbias_, 1);
     if (!computes) return;
     p.c = stored(dbias_, 1);
-    bind(dbias_, bias_gradient_part, operand_name::c, p.c, true, d_.accumulate);
+    bind(dbias_, bias_gradient_part, operand_name::c, p.c,
+         d_.accumulate ? access_mode::read_write : access_mode::write);
     auto sums = backend_command<sg_backend_reduce>();
     sums.part_type = d_.dy.dtype;
     sums.out_type = accumulator_of(d_.dy.dtype);
@@ -238,44 +233,26 @@ class checked_backward {
                   on_.on().name().c_str(), name_of(d_.dy.dtype));
   }
 
-  void check_disjoint() const {
-    for (std::size_t i = 0; i < accesses_.size(); ++i)
-      for (std::size_t j = 0; j < i; ++j) {
-        const given_operand &a = *owners_[i], &b = *owners_[j];
-        if ((accesses_[i].writes || accesses_[j].writes) && overlap(accesses_[i].bytes, accesses_[j].bytes))
-          throw error(SG_STATUS_INVALID_ARGUMENT, "%s->%s (%p) and %s->%s (%p) overlap", desc_, b.name, b.view.data,
-                      desc_, a.name, a.view.data);
-      }
-  }
-
   const context &on_;
   const sg_linear_backward_desc &d_;
   const char *desc_;
-  const sg_matrix dbias_view_;
   const given_operand dy_, x_, w_, dx_, dw_, dbias_;
   linear_problems planned_{std::vector<problem>(linear_parts)};
   std::vector<problem> forms_;
-  std::vector<problem_binding> where_;
-  std::vector<access> accesses_;
-  std::vector<const given_operand *> owners_;  // of each access
+  operand_set operands_;
 };
 
 }  // namespace
 
-void submit_linear_backward(context &on, const sg_linear_backward_desc &d, const char *name, checked_submit &order,
-                            sg_job **out_job) {
-  const checked_backward gradients(on, d, name);
+void submit(context &on, const sg_linear_backward_desc &d, const char *name, checked_submit &order, sg_job **out_job) {
+  checked_backward gradients(on, d, name);
   operand_spaces unused;
   const plan_request request = gradients.request(order.wanted(unused));
-  if (order.records()) {
-    order.note_request(request);
-    order.note(SG_OPERATION_LINEAR_BACKWARD, gemm_form(std::span<const problem>(gradients.forms())), name);
-  }
-  ref<job> work = on.new_job();
-  if (gradients.is_empty()) return order.go(std::move(work), nullptr, 0, out_job);
-  work->give_schedule(on.plan_for(form_of<linear_problems>(gradients.planned()), request));
-  work->operands = gradients.addresses();
-  order.go(std::move(work), gradients.accesses().data(), gradients.accesses().size(), out_job);
+  const gemm_form fixed(std::span<const problem>(gradients.forms()));
+  submit_operands(
+      on, gradients.operands(), d, name,
+      {SG_OPERATION_LINEAR_BACKWARD, form_of<linear_problems>(gradients.planned()), gradients.is_empty(), &fixed},
+      request, order, out_job);
 }
 
 }  // namespace sg
@@ -288,21 +265,4 @@ sg_status sg_linear_async(sg_context *context, const sg_linear_desc *desc, const
 sg_status sg_linear(sg_context *context, const sg_linear_desc *desc, const sg_submit *submit) {
   return sg::submit_and_wait_here(
       [&](sg::ref<sg::job> *pending) { sg::submit_linear(context, desc, submit, nullptr, pending); });
-}
-
-sg_status sg_linear_backward_async(sg_context *context, const sg_linear_backward_desc *desc, const sg_submit *submit,
-                                   sg_job **out_job) {
-  if (out_job) *out_job = nullptr;
-  return sg::guarded([&] {
-    const auto on = sg::context_of(context);
-    sg::require(desc, "desc");
-    const sg_linear_backward_desc given = sg::options_of(desc, SG_LINEAR_BACKWARD_DESC_INIT, "desc");
-    sg::checked_submit order(*on, submit);
-    sg::submit_linear_backward(*on, given, "desc", order, out_job);
-  });
-}
-
-sg_status sg_linear_backward(sg_context *context, const sg_linear_backward_desc *desc, const sg_submit *submit) {
-  return sg::submit_and_wait(
-      [&](sg_job **out_job) { return sg_linear_backward_async(context, desc, submit, out_job); });
 }

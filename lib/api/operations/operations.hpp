@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table of operations that sg_operation_async submits and sg_graph_update changes.
+// The operations with one descriptor: their functions by name, and the table that sg_operation_async submits and
+// sg_graph_update changes.
 #pragma once
 
 #include <streamgemm/operation.h>
@@ -7,6 +8,44 @@
 #include "api/submission/submission.hpp"
 
 namespace sg {
+
+// The name in sg_<name>_async and sg_<name>_desc, that in SG_OPERATION_<NAME> and SG_<NAME>_DESC_INIT, and the name in
+// messages with its article.
+#define SG_EACH_OPERATION(X)                                                      \
+  X(attention, ATTENTION, "an attention")                                         \
+  X(attention_backward, ATTENTION_BACKWARD, "the gradients of an attention")      \
+  X(axpby, AXPBY, "a scale-and-add")                                              \
+  X(col2im, COL2IM, "a col2im")                                                   \
+  X(conv2d, CONV2D, "a convolution")                                              \
+  X(conv2d_backward, CONV2D_BACKWARD, "the gradients of a convolution")           \
+  X(convert, CONVERT, "a conversion")                                             \
+  X(custom, CUSTOM, "a custom operation")                                         \
+  X(dequantize, DEQUANTIZE, "a dequantization")                                   \
+  X(elementwise, ELEMENTWISE, "an elementwise function")                          \
+  X(gather, GATHER, "a gather")                                                   \
+  X(im2col, IM2COL, "an im2col")                                                  \
+  X(linear_backward, LINEAR_BACKWARD, "the gradients of a linear layer")          \
+  X(norm, NORM, "a norm")                                                         \
+  X(recurrent, RECURRENT, "a recurrent layer")                                    \
+  X(recurrent_backward, RECURRENT_BACKWARD, "the gradients of a recurrent layer") \
+  X(rotary, ROTARY, "a rotary embedding")                                         \
+  X(softmax, SOFTMAX, "a softmax")
+
+// Checks and submits, or records, the operation of a descriptor. `name`: the descriptor's name in messages. Each is
+// defined in the file of its public header.
+#define SG_DECLARE_SUBMIT(operation, OPERATION, article)                                               \
+  void submit(context &on, const sg_##operation##_desc &desc, const char *name, checked_submit &order, \
+              sg_job **out_job);
+SG_EACH_OPERATION(SG_DECLARE_SUBMIT)
+#undef SG_DECLARE_SUBMIT
+
+// Submits a group of `count` GEMMs; `descs_name`: the array's name in messages.
+void submit_group(context &on, const sg_gemm_desc *descs, std::int32_t count, const char *descs_name,
+                  checked_submit &order, sg_job **out_job);
+// Submits a copy. `width_name`: the name of the width in messages.
+void submit_copy(context &to, void *dst, std::uint64_t dst_pitch, const void *src, std::uint64_t src_pitch,
+                 const char *width_name, std::uint64_t width, std::uint64_t height, checked_submit &order,
+                 sg_job **out_job);
 
 struct operation_entry {
   sg_operation operation;

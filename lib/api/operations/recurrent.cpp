@@ -4,28 +4,23 @@
 #include <streamgemm/recurrent.h>
 
 #include <algorithm>
-#include <memory>
 #include <string>
 #include <utility>
-#include <vector>
 
-#include "api/context_of.hpp"
 #include "api/entry.hpp"
+#include "api/operations/operations.hpp"
 #include "api/submission/layer.hpp"
-#include "api/submission/submission.hpp"
-#include "api/wait.hpp"
 
 namespace sg {
 
 namespace {
 
-using operand_of_layer = recurrent_operand;
-
-// The operands of a layer or of its gradients: their checks, addresses and accesses.
+// The operands of a layer or of its gradients.
 class recurrent_operand_list {
  public:
-  recurrent_operand_list(const context &on, const char *desc, std::size_t problems)
-      : on_(on), desc_(desc), where_(problems) {}
+  using which = recurrent_operand;
+
+  recurrent_operand_list(const context &on, const char *desc) : desc_(desc), operands_(on) {}
 
   recurrent_form form;
 
@@ -77,78 +72,45 @@ class recurrent_operand_list {
       throw error(SG_STATUS_INVALID_ARGUMENT, "%s->%s is given; a GRU has no state c", desc_, name);
   }
 
-  // Adds an operand with bytes; its data is checked. `reads`, `writes`: what the job does.
-  void add(operand_of_layer which, const char *name, const void *data, bool writes, bool reads,
-           const char *field = "") {
-    const std::int64_t bytes = bytes_of(form, which);
+  // Adds an operand with bytes.
+  template <class Pointer>
+  void add(which x, const char *name, const Pointer &data, access_mode mode, const char *field = "") {
+    const std::int64_t bytes = bytes_of(form, x);
     if (bytes == 0) return;
-    const sg_dtype type = type_of(form, which);
-    operand span;  // one column
-    span.rows = bytes / size_of(type), span.cols = 1, span.ld = span.rows, span.type = type;
-    const sg_matrix view{const_cast<void *>(data), span.rows, 1, 0, type, SG_LAYOUT_COLUMN_MAJOR};
-    const given_operand given{desc_, name, view, nullptr, 0, field};
-    operand_address &at =
-        where_[std::size_t(which) / operands_of_problem].operands[std::size_t(which) % operands_of_problem];
-    std::vector<std::vector<char *>> unused;
-    bind_operand(given, span, 1, true, at, unused);
-    require_in_device_memory(on_, given, span, at);
-    form.give(which);
-    const std::size_t before = accesses_.size();
-    bool updates = false;
-    each_footprint(bytes_in(which, at.base, bytes), [&](const footprint &made, bool exact) {
-      for (std::size_t i = 0; i < before && !updates; ++i) {
-        access &other = accesses_[i];
-        if (!(writes || other.writes) || !overlap(made, other.bytes)) continue;
-        if (!is_update(owners_[i].which, which) || made != other.bytes)
-          throw error(SG_STATUS_INVALID_ARGUMENT, "%s->%s (%p) and %s->%s (%p) overlap", desc_, owners_[i].name,
-                      owners_[i].data, desc_, name, data);
-        updates = other.writes = other.reads = true;
-      }
-      if (updates) return;
-      accesses_.push_back({made, writes, reads, exact});
-      owners_.push_back({which, name, data});
-    });
+    const sg_dtype type = type_of(form, x);
+    given_operand given = given_values(desc_, name, data, bytes / size_of(type), 1, type);
+    given.data = field;
+    operand span = stored(given, 1);
+    operand_set::rules rules;
+    rules.mode = mode;
+    rules.only_on_device = true;
+    rules.set = bytes_in(x, data, bytes);
+    // The state after the steps may replace that before them.
+    if (x == which::h0) rules.may_become = static_cast<std::size_t>(which::hn);
+    if (x == which::c0) rules.may_become = static_cast<std::size_t>(which::cn);
+    operands_.add(static_cast<std::size_t>(x), given, span, rules);
+    form.give(x);
   }
-  void add_if(operand_of_layer which, const char *name, const void *data, bool writes, bool reads) {
-    if (data) add(which, name, data, writes, reads);
+  template <class Pointer>
+  void add_if(which x, const char *name, const Pointer &data, access_mode mode) {
+    if (data) add(x, name, data, mode);
   }
-  void add_sequence(operand_of_layer which, const char *name, const sg_sequence &x, bool writes) {
-    add(which, name, x.data, writes, !writes, ".data");
+  void add_sequence(which x, const char *name, const sg_sequence &of, access_mode mode) {
+    add(x, name, of.data, mode, ".data");
   }
-
-  std::span<const access> accesses() const noexcept { return accesses_; }
-  void bind(binding &made, bool accumulates) {
-    for (problem_binding &each : where_) each.beta.re = accumulates;
-    made.first = where_.front();
-    made.others.assign(where_.begin() + 1, where_.end());
-  }
-  bool has_results() const noexcept {
-    return std::ranges::any_of(accesses_, [](const access &each) { return each.writes; });
-  }
+  operand_set &operands() noexcept { return operands_; }
 
  private:
-  struct owner {
-    operand_of_layer which;
-    const char *name;
-    const void *data;
-  };
-
-  // The state after the steps may replace that before them.
-  static bool is_update(operand_of_layer before, operand_of_layer after) noexcept {
-    return (before == operand_of_layer::h0 && after == operand_of_layer::hn) ||
-           (before == operand_of_layer::c0 && after == operand_of_layer::cn);
-  }
-
-  strided_bytes bytes_in(operand_of_layer which, const char *base, std::int64_t bytes) const {
+  strided_bytes bytes_in(which of, const void *base, std::int64_t bytes) const {
     using enum recurrent_operand;
     const std::int64_t size = size_of(form.type);
-    switch (which) {
+    switch (of) {
       case x:
       case y:
       case dx:
       case dy: {
-        const sequence_strides &strides = strides_of(form, which);
-        const std::int64_t width = which == x || which == dx ? form.in : form.hidden;
+        const sequence_strides &strides = strides_of(form, of);
+        const std::int64_t width = of == x || of == dx ? form.in : form.hidden;
         return {base, width * size, {{{form.steps, strides.step * size}, {form.batch, strides.batch * size}, {}}}};
       }
       case h0:
@@ -163,11 +125,8 @@ class recurrent_operand_list {
     }
   }
 
-  const context &on_;
   const char *desc_;
-  std::vector<problem_binding> where_;
-  std::vector<access> accesses_;
-  std::vector<owner> owners_;
+  operand_set operands_;
 };
 
 template <class Command>
@@ -180,27 +139,10 @@ void require_cell(const context &on, const recurrent_form &form, const char *des
                 name_of(form.type), on.on().name().c_str());
 }
 
-void submit_recurrent_plan(context &on, recurrent_operand_list &operands, const form &what, sg_operation operation,
-                           const char *name, checked_submit &order, sg_job **out_job) {
-  if (order.records()) order.note(operation, what, name);
-  std::shared_ptr<const program> plan;
-  if (operands.has_results()) {
-    plan = program_for(on, what, order);
-    if (plan->schedule->commands.empty()) plan = nullptr;
-  }
-  ref<job> work = on.new_job();
-  if (!plan) return order.go(std::move(work), nullptr, 0, out_job);
-  work->give_schedule(plan);
-  operands.bind(work->operands, operands.form.accumulate);
-  const auto accesses = operands.accesses();
-  order.go(std::move(work), accesses.data(), accesses.size(), out_job);
-}
-
 }  // namespace
 
-void submit_recurrent(context &on, const sg_recurrent_desc &d, const char *name, checked_submit &order,
-                      sg_job **out_job) {
-  recurrent_operand_list all(on, name, recurrent_problems);
+void submit(context &on, const sg_recurrent_desc &d, const char *name, checked_submit &order, sg_job **out_job) {
+  recurrent_operand_list all(on, name);
   recurrent_form &f = all.form;
   f.steps = d.steps, f.batch = d.batch, f.in = d.in, f.hidden = d.hidden;
   f.state_stride = d.state_stride, f.type = f.gradient_type = d.dtype, f.compute = d.compute;
@@ -211,24 +153,26 @@ void submit_recurrent(context &on, const sg_recurrent_desc &d, const char *name,
   if (d.steps > 0 && d.batch > 0 && d.hidden > 0) {
     f.x = all.check_sequence(d.x, "x", d.in, false);
     f.y = all.check_sequence(d.y, "y", d.hidden, true);
-    all.add_sequence(x, "x", d.x, false);
-    all.add(w_ih, "w_ih", d.w_ih, false, true);
-    all.add(w_hh, "w_hh", d.w_hh, false, true);
-    all.add_if(bias_ih, "bias_ih", d.bias_ih, false, true);
-    all.add_if(bias_hh, "bias_hh", d.bias_hh, false, true);
-    all.add_sequence(y, "y", d.y, true);
-    all.add_if(reserve, "reserve", d.reserve, true, false);
+    all.add_sequence(x, "x", d.x, access_mode::read);
+    all.add(w_ih, "w_ih", d.w_ih, access_mode::read);
+    all.add(w_hh, "w_hh", d.w_hh, access_mode::read);
+    all.add_if(bias_ih, "bias_ih", d.bias_ih, access_mode::read);
+    all.add_if(bias_hh, "bias_hh", d.bias_hh, access_mode::read);
+    all.add_sequence(y, "y", d.y, access_mode::write);
+    all.add_if(reserve, "reserve", d.reserve, access_mode::write);
   }
-  all.add_if(h0, "h0", d.h0, false, true);
-  all.add_if(c0, "c0", d.c0, false, true);
-  all.add_if(hn, "hn", d.hn, true, false);
-  all.add_if(cn, "cn", d.cn, true, false);
-  submit_recurrent_plan(on, all, form_of<recurrent_form>(all.form), SG_OPERATION_RECURRENT, name, order, out_job);
+  all.add_if(h0, "h0", d.h0, access_mode::read);
+  all.add_if(c0, "c0", d.c0, access_mode::read);
+  all.add_if(hn, "hn", d.hn, access_mode::write);
+  all.add_if(cn, "cn", d.cn, access_mode::write);
+  submit_operands(on, all.operands(), d, name,
+                  {SG_OPERATION_RECURRENT, form_of<recurrent_form>(f), !all.operands().writes()}, usual_request(order),
+                  order, out_job);
 }
 
-void submit_recurrent_backward(context &on, const sg_recurrent_backward_desc &d, const char *name,
-                               checked_submit &order, sg_job **out_job) {
-  recurrent_operand_list all(on, name, recurrent_backward_problems);
+void submit(context &on, const sg_recurrent_backward_desc &d, const char *name, checked_submit &order,
+            sg_job **out_job) {
+  recurrent_operand_list all(on, name);
   recurrent_form &f = all.form;
   f.steps = d.steps, f.batch = d.batch, f.in = d.in, f.hidden = d.hidden;
   f.state_stride = d.state_stride, f.type = d.dtype, f.gradient_type = d.gradient_dtype, f.compute = d.compute;
@@ -243,6 +187,7 @@ void submit_recurrent_backward(context &on, const sg_recurrent_backward_desc &d,
     throw error(SG_STATUS_INVALID_ARGUMENT, "%s->gradient_dtype is %s, which is no result type of %s operands", name,
                 is_dtype(d.gradient_dtype) ? name_of(d.gradient_dtype) : "no type", name_of(d.dtype));
   const bool has_values = d.steps > 0 && d.batch > 0 && d.hidden > 0;
+  const access_mode gradient = f.accumulate ? access_mode::read_write : access_mode::write;
   if (d.dw_ih && has_values) f.x = all.check_sequence(d.x, "x", d.in, false);
   if (d.dw_hh && has_values) f.y = all.check_sequence(d.y, "y", d.hidden, false);
   if (d.dy.data) f.dy = all.check_sequence(d.dy, "dy", d.hidden, false);
@@ -252,25 +197,28 @@ void submit_recurrent_backward(context &on, const sg_recurrent_backward_desc &d,
   using enum recurrent_operand;
   const bool has_results = d.dx.data || d.dw_ih || d.dw_hh || d.dbias_ih || d.dbias_hh || d.dh0 || d.dc0;
   if (has_values && has_results) {
-    all.add(w_hh, "w_hh", d.w_hh, false, true);
-    all.add(reserve, "reserve", d.reserve, false, true);
-    if (d.dw_ih) all.add_sequence(x, "x", d.x, false);
-    if (d.dx.data) all.add(w_ih, "w_ih", d.w_ih, false, true);
-    if (d.dw_hh) all.add_sequence(y, "y", d.y, false);
-    if (d.dw_hh) all.add_if(h0, "h0", d.h0, false, true);
-    if (d.dy.data) all.add_sequence(dy, "dy", d.dy, false);
+    all.add(w_hh, "w_hh", d.w_hh, access_mode::read);
+    all.add(reserve, "reserve", d.reserve, access_mode::read);
+    if (d.dw_ih) all.add_sequence(x, "x", d.x, access_mode::read);
+    if (d.dx.data) all.add(w_ih, "w_ih", d.w_ih, access_mode::read);
+    if (d.dw_hh) all.add_sequence(y, "y", d.y, access_mode::read);
+    if (d.dw_hh) all.add_if(h0, "h0", d.h0, access_mode::read);
+    if (d.dy.data) all.add_sequence(dy, "dy", d.dy, access_mode::read);
   }
-  all.add_if(dhn, "dhn", d.dhn, false, true);
-  all.add_if(dcn, "dcn", d.dcn, false, true);
-  if (d.dx.data) all.add_sequence(dx, "dx", d.dx, true);
-  all.add_if(dw_ih, "dw_ih", d.dw_ih, true, f.accumulate);
-  all.add_if(dw_hh, "dw_hh", d.dw_hh, true, f.accumulate);
-  all.add_if(dbias_ih, "dbias_ih", d.dbias_ih, true, f.accumulate);
-  all.add_if(dbias_hh, "dbias_hh", d.dbias_hh, true, f.accumulate);
-  all.add_if(dh0, "dh0", d.dh0, true, false);
-  all.add_if(dc0, "dc0", d.dc0, true, false);
-  submit_recurrent_plan(on, all, form_of<recurrent_backward_form>(recurrent_backward_form{all.form}),
-                        SG_OPERATION_RECURRENT_BACKWARD, name, order, out_job);
+  all.add_if(dhn, "dhn", d.dhn, access_mode::read);
+  all.add_if(dcn, "dcn", d.dcn, access_mode::read);
+  if (d.dx.data) all.add_sequence(dx, "dx", d.dx, access_mode::write);
+  all.add_if(dw_ih, "dw_ih", d.dw_ih, gradient);
+  all.add_if(dw_hh, "dw_hh", d.dw_hh, gradient);
+  all.add_if(dbias_ih, "dbias_ih", d.dbias_ih, gradient);
+  all.add_if(dbias_hh, "dbias_hh", d.dbias_hh, gradient);
+  all.add_if(dh0, "dh0", d.dh0, access_mode::write);
+  all.add_if(dc0, "dc0", d.dc0, access_mode::write);
+  all.operands().set_scalars(1, f.accumulate);
+  submit_operands(on, all.operands(), d, name,
+                  {SG_OPERATION_RECURRENT_BACKWARD, form_of<recurrent_backward_form>(recurrent_backward_form{f}),
+                   !all.operands().writes()},
+                  usual_request(order), order, out_job);
 }
 
 namespace {
@@ -298,25 +246,4 @@ sg_status sg_recurrent_reserve_size(const sg_recurrent_desc *desc, uint64_t *out
     sg::require(out_bytes, "out_bytes");
     *out_bytes = sg::reserve_bytes(sg::options_of(desc, SG_RECURRENT_DESC_INIT, "desc"), "desc");
   });
-}
-
-sg_status sg_recurrent_async(sg_context *context, const sg_recurrent_desc *desc, const sg_submit *submit,
-                             sg_job **out_job) {
-  return sg::submit_desc(context, desc, sg_recurrent_desc(SG_RECURRENT_DESC_INIT), submit, out_job,
-                         sg::submit_recurrent);
-}
-
-sg_status sg_recurrent(sg_context *context, const sg_recurrent_desc *desc, const sg_submit *submit) {
-  return sg::submit_and_wait([&](sg_job **out_job) { return sg_recurrent_async(context, desc, submit, out_job); });
-}
-
-sg_status sg_recurrent_backward_async(sg_context *context, const sg_recurrent_backward_desc *desc,
-                                      const sg_submit *submit, sg_job **out_job) {
-  return sg::submit_desc(context, desc, sg_recurrent_backward_desc(SG_RECURRENT_BACKWARD_DESC_INIT), submit, out_job,
-                         sg::submit_recurrent_backward);
-}
-
-sg_status sg_recurrent_backward(sg_context *context, const sg_recurrent_backward_desc *desc, const sg_submit *submit) {
-  return sg::submit_and_wait(
-      [&](sg_job **out_job) { return sg_recurrent_backward_async(context, desc, submit, out_job); });
 }

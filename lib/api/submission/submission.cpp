@@ -185,7 +185,7 @@ void checked_submit::go(ref<job> work, const access *accesses, std::size_t acces
 
 namespace {
 
-inline ref<job> gemm_job(context &to, const problem_binding &where, const std::shared_ptr<const program> &plan) {
+inline ref<job> gemm_job(context &to, const binding::head &where, const std::shared_ptr<const program> &plan) {
   ref<job> work = to.new_job();
   work->give_schedule(plan);
   work->operands.first = where;
@@ -194,7 +194,7 @@ inline ref<job> gemm_job(context &to, const problem_binding &where, const std::s
 
 }  // namespace
 
-void submit_gemm(context &to, const problem_binding &where, const std::shared_ptr<const program> &plan,
+void submit_gemm(context &to, const binding::head &where, const std::shared_ptr<const program> &plan,
                  const access *accesses, std::size_t access_count, checked_submit &order, sg_job **out_job) {
   order.go(gemm_job(to, where, plan), accesses, access_count, out_job);
 }

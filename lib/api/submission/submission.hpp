@@ -58,6 +58,8 @@ class checked_submit {
   }
   bool will_wait() const noexcept { return will_wait_; }
   bool records() const noexcept { return named_ && named_->records; }
+  // Whether the planner has a free choice: no options, no limit of the stream; and the job runs now.
+  bool is_planners_choice() const noexcept { return !plan_ && !records() && most_lanes() == 0; }
 
   bool updates() const noexcept { return records() && named_->index >= 0; }
   // The plan request: from the options, within the stream's limit; in an update as recorded. `known`: see
@@ -111,7 +113,7 @@ class checked_submit {
 };
 
 // Submits one GEMM with its plan, without pointer arrays.
-void submit_gemm(context &to, const problem_binding &where, const std::shared_ptr<const program> &plan,
+void submit_gemm(context &to, const binding::head &where, const std::shared_ptr<const program> &plan,
                  const access *accesses, std::size_t access_count, checked_submit &order, sg_job **out_job);
 void submit_gemm(context &to, checked_gemm &&gemm, const std::shared_ptr<const program> &plan, checked_submit &order,
                  sg_job **out_job);
@@ -120,60 +122,5 @@ void submit_gemm(context &to, checked_gemm &&gemm, const std::shared_ptr<const p
 // checked_submit::will_wait.
 void submit_gemm(context &to, const sg_gemm_desc &desc, const gemm_names &names, const sg_submit *submit,
                  sg_job **out_job, ref<job> *pending = nullptr);
-
-// Submits a group of `count` GEMMs; `descs_name`: the array's name in messages.
-void submit_group(context &on, const sg_gemm_desc *descs, std::int32_t count, const char *descs_name,
-                  checked_submit &order, sg_job **out_job);
-
-// Submits a scale-and-add. `name`: the descriptor's name in messages.
-void submit_axpby(context &on, const sg_axpby_desc &desc, const char *name, checked_submit &order, sg_job **out_job);
-
-// Submits operations of layers.h. `name`: as above.
-void submit_elementwise(context &on, const sg_elementwise_desc &desc, const char *name, checked_submit &order,
-                        sg_job **out_job);
-void submit_softmax(context &on, const sg_softmax_desc &desc, const char *name, checked_submit &order,
-                    sg_job **out_job);
-void submit_norm(context &on, const sg_norm_desc &desc, const char *name, checked_submit &order, sg_job **out_job);
-void submit_rotary(context &on, const sg_rotary_desc &desc, const char *name, checked_submit &order, sg_job **out_job);
-
-// Submits operations of convert.h. `name`: as above.
-void submit_dequantize(context &on, const sg_dequantize_desc &desc, const char *name, checked_submit &order,
-                       sg_job **out_job);
-void submit_convert(context &on, const sg_convert_desc &desc, const char *name, checked_submit &order,
-                    sg_job **out_job);
-
-// Submits a gather. `name`: as above.
-void submit_gather(context &on, const sg_gather_desc &desc, const char *name, checked_submit &order, sg_job **out_job);
-
-// Submits a custom operation. `name`: as above.
-void submit_custom(context &on, const sg_custom_desc &desc, const char *name, checked_submit &order, sg_job **out_job);
-
-// Submits operations of conv.h. `name`: as above.
-void submit_conv2d(context &on, const sg_conv2d_desc &desc, const char *name, checked_submit &order, sg_job **out_job);
-void submit_conv2d_backward(context &on, const sg_conv2d_backward_desc &desc, const char *name, checked_submit &order,
-                            sg_job **out_job);
-void submit_im2col(context &on, const sg_im2col_desc &desc, const char *name, checked_submit &order, sg_job **out_job);
-void submit_col2im(context &on, const sg_col2im_desc &desc, const char *name, checked_submit &order, sg_job **out_job);
-
-// Submits the gradients of a linear layer. `name`: as above.
-void submit_linear_backward(context &on, const sg_linear_backward_desc &desc, const char *name, checked_submit &order,
-                            sg_job **out_job);
-
-// Submits a recurrent layer, or its gradients. `name`: as above.
-void submit_recurrent(context &on, const sg_recurrent_desc &desc, const char *name, checked_submit &order,
-                      sg_job **out_job);
-void submit_recurrent_backward(context &on, const sg_recurrent_backward_desc &desc, const char *name,
-                               checked_submit &order, sg_job **out_job);
-
-// Submits an attention, or its gradients. `name`: as above.
-void submit_attention(context &on, const sg_attention_desc &desc, const char *name, checked_submit &order,
-                      sg_job **out_job);
-void submit_attention_backward(context &on, const sg_attention_backward_desc &desc, const char *name,
-                               checked_submit &order, sg_job **out_job);
-
-// Submits a copy. `width_name`: the name of the width in messages.
-void submit_copy(context &to, void *dst, std::uint64_t dst_pitch, const void *src, std::uint64_t src_pitch,
-                 const char *width_name, std::uint64_t width, std::uint64_t height, checked_submit &order,
-                 sg_job **out_job);
 
 }  // namespace sg

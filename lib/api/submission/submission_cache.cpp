@@ -120,7 +120,7 @@ std::optional<cached_gemm::instance> cached_gemm::rebind(const context &on, cons
     if (address == 0 || (address & unaligned_[i]) != 0 ||
         on.memory().of(data[i], static_cast<std::uint64_t>(bytes_[i]), found_[i]) != spaces_[i])
       return false;
-    now->where.operands[i].base = static_cast<char *>(const_cast<void *>(data[i]));
+    now->where.parameters[i].base = static_cast<char *>(const_cast<void *>(data[i]));
     now->accesses[i].bytes.lo += address;
     now->accesses[i].bytes.hi += address;
     return true;
@@ -147,8 +147,8 @@ bool cached_gemm::remember(const context &on, const sg_gemm_desc &desc, const ch
   const operand *const operands[] = {&p.a, &p.b, &p.c, &p.bias};
   for (int i = 0; i < count_; ++i) {
     const operand &o = *operands[i];
-    const auto address = reinterpret_cast<std::uintptr_t>(at_null_.where.operands[i].base);
-    at_null_.where.operands[i].base = nullptr;
+    const auto address = reinterpret_cast<std::uintptr_t>(at_null_.where.parameters[i].base);
+    at_null_.where.parameters[i].base = nullptr;
     at_null_.accesses[i].bytes.lo -= address;
     at_null_.accesses[i].bytes.hi -= address;
     bytes_[i] = total_bytes(o, p.batch, "an operand");
@@ -186,12 +186,16 @@ bool cached_group::rebind(const context &on, const sg_gemm_desc *descs, binding 
     const cached_gemm &gemm = distinct_[which_[i]];
     if (!gemm.has_form_of(on, descs[i])) return false;
     if (i == 0) {
-      where.others.resize(count - 1);
+      where.more_parameters.reserve(binding::few * (count - 1));
+      where.more_scalars.reserve(count - 1);
       accesses.reserve(count);
     }
     const auto now = gemm.rebind(on, descs[i]);
     if (!now) return false;
-    (i == 0 ? where.first : where.others[i - 1]) = now->where;
+    if (i == 0)
+      where.first = now->where;
+    else
+      where.add_group(now->where);
     accesses.add(now->accesses, static_cast<std::size_t>(gemm.operand_count()));
   }
   return true;

@@ -35,7 +35,7 @@ class cached_gemm {
   bool has_form_of(const context &on, const sg_gemm_desc &desc, bool latency = false) const noexcept;
   // The operand addresses of a GEMM of this form, and its accesses.
   struct instance {
-    problem_binding where;
+    binding::head where;
     access accesses[4];
   };
   // The instance for `desc`, of this form; empty if its addresses need full validation.

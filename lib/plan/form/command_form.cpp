@@ -67,7 +67,8 @@ schedule plan_of(const command_form &f, const plan_terms &terms) {
   whole.what = f.what;
   for (std::size_t i = 0; i < f.parameters.size(); ++i) {
     const command_form::parameter &each = f.parameters[i];
-    buffer parameter{buffer_kind::operand, each.stored.type, false, SG_MEMORY_DEVICE, 0, 0, each.bytes};
+    buffer parameter{buffer_kind::parameter,      each.stored.type, false, SG_MEMORY_DEVICE, 0, 0, each.bytes,
+                     static_cast<std::int32_t>(i)};
     if (each.given) parameter.space = each.stored.space;
     made.buffers.push_back(parameter);
     if (each.given)

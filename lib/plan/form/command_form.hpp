@@ -9,7 +9,7 @@
 
 #include "ops/command.hpp"
 #include "plan/form/form.hpp"
-#include "plan/form/operand.hpp"
+#include "plan/schedule/operand.hpp"
 
 namespace sg {
 

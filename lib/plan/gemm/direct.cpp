@@ -5,13 +5,13 @@ namespace sg {
 namespace {
 
 // A reduction has no batch, so C is scaled item by item, or in one command if the items are columns of one matrix.
-void add_scaling(schedule_builder &builder, std::int32_t group, std::uint16_t lane_index) {
+void add_scaling(gemm_builder &builder, std::int32_t group, std::uint16_t lane_index) {
   const problem &p = builder.of(group);
   const block whole = block_of_c({0, p.m}, {0, p.n});
   const auto add = [&](range item, std::int64_t times) {
     view out = builder.operand_view(group, operand_name::c, item, whole);
     out.cols *= times;
-    command c = builder.scale(group, out, first_beta(p), lane_index);
+    command c = builder.scale(out, first_beta(p), lane_index, group);
     builder.finish_sums(c, item, whole);
     builder.add(c);
   };
@@ -21,7 +21,7 @@ void add_scaling(schedule_builder &builder, std::int32_t group, std::uint16_t la
 
 }  // namespace
 
-void add_direct(schedule_builder &builder, std::int32_t group, std::uint16_t lane_index) {
+void add_direct(gemm_builder &builder, std::int32_t group, std::uint16_t lane_index) {
   const problem &p = builder.of(group);
   if (p.no_multiply) return add_scaling(builder, group, lane_index);
   const range m{0, p.m}, n{0, p.n}, k{0, p.k}, items{0, p.batch};
@@ -34,7 +34,7 @@ void add_direct(schedule_builder &builder, std::int32_t group, std::uint16_t lan
 }
 
 schedule build_direct(const problem &p) {
-  schedule_builder builder({&p, 1});
+  gemm_builder builder({&p, 1});
   add_direct(builder, 0, 0);
   return builder.finish("direct");
 }

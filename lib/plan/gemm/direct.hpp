@@ -2,7 +2,7 @@
 // The most common schedule: one command for a problem whose operands are on the device.
 #pragma once
 
-#include "plan/gemm/schedule_builder.hpp"
+#include "plan/gemm/gemm_builder.hpp"
 
 namespace sg {
 
@@ -23,6 +23,6 @@ inline std::int64_t direct_commands(const problem &p) noexcept {
 schedule build_direct(const problem &p);
 
 // Appends the commands of one problem of the builder, on one compute lane: one GEMM, or the scaling of C.
-void add_direct(schedule_builder &builder, std::int32_t group, std::uint16_t lane_index);
+void add_direct(gemm_builder &builder, std::int32_t group, std::uint16_t lane_index);
 
 }  // namespace sg

@@ -48,8 +48,10 @@ class chain_builder {
     std::vector<std::int32_t> buffers;
     for (std::size_t b = 0; b < part.buffers.size(); ++b) {
       buffer own = part.buffers[b];
-      if (own.kind == buffer_kind::operand) {
-        buffers.push_back(std::int32_t(operands_of_problem * g + b));
+      if (own.kind == buffer_kind::parameter) {
+        const auto whole = std::int32_t(operands_of_problem * g) + own.parameter;
+        buffers.push_back(own.parameter == std::int32_t(b) ? whole
+                                                           : builder_.add_alias(whole, own.type, own.item_stride));
         continue;
       }
       own.offset += generation * (own.kind == buffer_kind::device ? device_stride_ : staging_stride_);
@@ -88,7 +90,7 @@ class chain_builder {
 
   std::span<const schedule *const> parts_;
   int lanes_;
-  schedule_builder builder_;
+  gemm_builder builder_;
   std::vector<std::vector<std::uint32_t>>
       ends_;  // of each problem: its last command on each lane, and its commands without dependents
   std::int64_t device_stride_ = 0, staging_stride_ = 0, generations_ = 1;
@@ -103,7 +105,7 @@ schedule build_grouped(std::span<const problem> problems, const device_model &mo
   std::iota(order.begin(), order.end(), std::size_t(0));
   // The longest first, each on the lane that is free first.
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return costs[a] > costs[b]; });
-  schedule_builder builder(problems);
+  gemm_builder builder(problems);
   std::vector<double> load(std::size_t(lanes), 0);
   for (std::size_t g : order) {
     const auto least = std::min_element(load.begin(), load.end());

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "model/device_model.hpp"
-#include "plan/gemm/schedule_builder.hpp"
+#include "plan/gemm/gemm_builder.hpp"
 
 namespace sg {
 

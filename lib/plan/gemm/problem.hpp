@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "plan/form/operand.hpp"
+#include "plan/schedule/operand.hpp"
 
 namespace sg {
 
@@ -53,4 +53,20 @@ inline hasher &operator<<(hasher &to, const problem &p) noexcept {
                 std::int64_t{p.no_multiply} << 16 | std::int64_t{p.beta_zero} << 17);
 }
 
+// The parameters of a group of problems: those of each, in this order.
+enum class operand_name : std::uint8_t { a, b, c, bias };
+inline constexpr std::int32_t operands_of_problem = 4;
+inline std::int32_t parameter_of(std::int32_t group, operand_name name) noexcept {
+  return operands_of_problem * group + std::int32_t(name);
+}
+
+inline const operand &operand_of(const problem &p, operand_name name) {
+  switch (name) {
+    case operand_name::a: return p.a;
+    case operand_name::b: return p.b;
+    case operand_name::c: break;
+    case operand_name::bias: return p.bias;
+  }
+  return p.c;
+}
 }  // namespace sg

@@ -8,7 +8,7 @@ namespace {
 
 std::string times(const std::vector<range> &parts) { return " x" + std::to_string(parts.size()); }
 
-void add_block(schedule_builder &builder, range items, range m, range n, const std::vector<range> &depths,
+void add_block(gemm_builder &builder, range items, range m, range n, const std::vector<range> &depths,
                std::uint16_t lane_index) {
   const problem &p = builder.of(0);
   for (const range &k : depths) {
@@ -22,10 +22,10 @@ void add_block(schedule_builder &builder, range items, range m, range n, const s
   }
 }
 
-void add_scaling(schedule_builder &builder, range items, block part, std::uint16_t lane_index) {
+void add_scaling(gemm_builder &builder, range items, block part, std::uint16_t lane_index) {
   for (std::int64_t item = items.first; item < items.end(); ++item) {
-    command c = builder.scale(0, builder.operand_view(0, operand_name::c, {item, 1}, part), first_beta(builder.of(0)),
-                              lane_index);
+    command c =
+        builder.scale(builder.operand_view(0, operand_name::c, {item, 1}, part), first_beta(builder.of(0)), lane_index);
     builder.finish_sums(c, {item, 1}, part);
     builder.add(c);
   }
@@ -34,7 +34,7 @@ void add_scaling(schedule_builder &builder, range items, block part, std::uint16
 }  // namespace
 
 schedule build_grid_split(const problem &p, grid_split grid, int lanes) {
-  schedule_builder builder({&p, 1});
+  gemm_builder builder({&p, 1});
   const auto rows = cut(p.m, grid.parts_m, grain), cols = cut(p.n, grid.parts_n, grain);
   const auto depths = cut(p.k, grid.parts_k, grain);
   int next = 0;
@@ -53,7 +53,7 @@ schedule build_grid_split(const problem &p, grid_split grid, int lanes) {
 }
 
 schedule build_batch_split(const problem &p, std::int64_t parts, int lanes) {
-  schedule_builder builder({&p, 1});
+  gemm_builder builder({&p, 1});
   const auto ranges = cut(p.batch, parts);
   int next = 0;
   for (const range &items : ranges) {
@@ -74,7 +74,7 @@ std::int64_t depth_split_bytes(const problem &p, std::int64_t parts) {
 }
 
 schedule build_depth_split(const problem &p, std::int64_t parts, int lanes, int reduce_lanes) {
-  schedule_builder builder({&p, 1});
+  gemm_builder builder({&p, 1});
   const auto depths = cut(p.k, parts, grain);
   const sg_dtype type = accumulator_of(p.c.type);
   const std::int64_t item_bytes = p.m * p.n * size_of(type);
@@ -97,7 +97,7 @@ schedule build_depth_split(const problem &p, std::int64_t parts, int lanes, int 
   int next = 0;
   for (std::int64_t item = 0; item < p.batch; ++item)
     for (const range &n : cut(p.n, p.batch == 1 ? reduce_lanes : 1, grain)) {
-      command c = builder.scale(0, builder.operand_view(0, operand_name::c, {item, 1}, block_of_c({0, p.m}, n)),
+      command c = builder.scale(builder.operand_view(0, operand_name::c, {item, 1}, block_of_c({0, p.m}, n)),
                                 first_beta(p), std::uint16_t(next++ % reduce_lanes));
       const std::int64_t offset = item * item_bytes + n.first * p.m * size_of(type);
       c.views[ops::reduce::parts] = view{parts_of_item, 0, std::int64_t(depths.size()), offset, p.m, p.m, n.size};

@@ -14,8 +14,9 @@ namespace {
 class attention_build : attention_parts {
  public:
   attention_build(const attention_form &f, const device_model &model, int lanes)
-      : attention_parts(f, model, {{0, operand_name::b, f.q, f.width}, {0, operand_name::c, f.o, f.value_width}},
-                        {{0, operand_name::a, f.k, f.width}, {0, operand_name::bias, f.v, f.value_width}}, 1,
+      : attention_parts(f, model,
+                        {{attention_parameter::q, f.q, f.width}, {attention_parameter::o, f.o, f.value_width}},
+                        {{attention_parameter::k, f.k, f.width}, {attention_parameter::v, f.v, f.value_width}},
                         accumulator_of(f.type) == f.type ? row_memory{0, 0} : row_memory{f.value_width, 1, true}) {
     choose_blocks(lanes, false);
     for (int lane = 0; lane < lanes_; ++lane) {
@@ -86,29 +87,24 @@ bool suits_fused(const attention_form &f, const device_model &model) {
 }
 
 schedule build_fused_attention(const attention_form &f, const device_model &model) {
-  problem p;
-  for (operand *each : {&p.a, &p.b, &p.c, &p.bias}) each->type = f.type;
-  p.no_multiply = true;
-  const std::vector<problem> problems = {p};
-  schedule_builder builder(problems);
+  schedule_builder builder;
   command c;
   c.what = fused(f);
   double bytes = 0;
-  const auto whole = [&](operand_name name, const head_strides &x, std::int64_t heads, std::int64_t tokens,
+  const auto whole = [&](const char *name, const head_strides &x, std::int64_t heads, std::int64_t tokens,
                          std::int64_t width) {
     const std::int64_t elements = head_bytes(f, x, heads, tokens, width) / size_of(f.type);
     bytes += double(f.batch) * double(heads) * double(tokens) * double(width) * double(size_of(f.type));
-    return view{int(name), 0, 1, 0, std::max<std::int64_t>(1, elements), elements, 1};
+    const operand span{elements, 1, std::max<std::int64_t>(1, elements), 0, f.type, SG_MEMORY_DEVICE, false};
+    return builder.part_of(builder.add_parameter({span, name}), {0, 1}, {0, 0, elements, 1});
   };
-  c.views[ops::attention::o] = whole(operand_name::c, f.o, f.heads, f.queries, f.value_width);
-  c.views[ops::attention::q] = whole(operand_name::b, f.q, f.heads, f.queries, f.width);
-  c.views[ops::attention::k] = whole(operand_name::a, f.k, f.kv_heads, f.keys, f.width);
-  c.views[ops::attention::v] = whole(operand_name::bias, f.v, f.kv_heads, f.keys, f.value_width);
+  c.views[ops::attention::q] = whole("Q", f.q, f.heads, f.queries, f.width);
+  c.views[ops::attention::k] = whole("K", f.k, f.kv_heads, f.keys, f.width);
+  c.views[ops::attention::v] = whole("V", f.v, f.kv_heads, f.keys, f.value_width);
+  c.views[ops::attention::o] = whole("O", f.o, f.heads, f.queries, f.value_width);
   builder.add(c);
   schedule made = builder.finish("attention, one kernel");
   made.flops = ops::flops_of(fused(f));
-  for (const view &each : c.views)
-    if (each.exists()) made.buffers[std::size_t(each.buffer)].bytes = each.rows * size_of(f.type);
   made.predicted_seconds = simulate(made, model).seconds;
   made.bound_seconds = std::max(made.flops / gemm_rate_of(model, f.type, f.compute), bytes / model.memory_rate);
   return made;

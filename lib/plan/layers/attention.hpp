@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention, O = softmax(scale * Q * K^T + mask) * V for each head, as one schedule of one problem, whose operands are
-// K, Q, O and V in the slots of A, B, C and the bias. Scores are in the arena, for a block of queries of some heads at
-// a time. Its gradients are a schedule of two problems: K, Q, dO and V, and then dK, dQ and dV in their slots.
+// Attention, O = softmax(scale * Q * K^T + mask) * V for each head, as one schedule, and its gradients as another one.
+// Scores are in the arena, for a block of queries of some heads at a time.
 #pragma once
 
 #include <cstddef>
@@ -14,6 +13,9 @@
 #include "plan/schedule/schedule.hpp"
 
 namespace sg {
+
+// The parameters; o: of the gradients, dO.
+enum class attention_parameter : std::uint8_t { q, k, v, o, dq, dk, dv };
 
 struct attention_form {
   std::int64_t batch = 1, heads = 1, kv_heads = 1;  // heads is a multiple of kv_heads
@@ -52,7 +54,6 @@ schedule build_fused_attention(const attention_form &f, const device_model &mode
 // bound_seconds. Throws SG_STATUS_OUT_OF_MEMORY if the workspace is too small for one query, with the requirement.
 schedule build_attention(const attention_form &f, const device_model &model, int lanes);
 
-inline constexpr std::size_t attention_backward_problems = 2;
 // Of gradients with elements in one of them. The sums of dK and dV of f16 and bf16 are in the arena beyond the
 // workspace, if there are several blocks.
 schedule build_attention_backward(const attention_form &f, const device_model &model, int lanes);

@@ -15,21 +15,21 @@ namespace {
 using operands = attention_parts::operand_list;
 
 operands backward_of_queries(const attention_form &f) {
-  operands made = {{0, operand_name::b, f.q, f.width}, {0, operand_name::c, f.d_o, f.value_width}};
-  if (f.computes_dq) made.push_back({1, operand_name::b, f.dq, f.width});
+  operands made = {{attention_parameter::q, f.q, f.width}, {attention_parameter::o, f.d_o, f.value_width}};
+  if (f.computes_dq) made.push_back({attention_parameter::dq, f.dq, f.width});
   return made;
 }
 operands backward_of_keys(const attention_form &f) {
-  operands made = {{0, operand_name::a, f.k, f.width}, {0, operand_name::bias, f.v, f.value_width}};
-  if (f.computes_dk) made.push_back({1, operand_name::a, f.dk, f.width});
-  if (f.computes_dv) made.push_back({1, operand_name::bias, f.dv, f.value_width});
+  operands made = {{attention_parameter::k, f.k, f.width}, {attention_parameter::v, f.v, f.value_width}};
+  if (f.computes_dk) made.push_back({attention_parameter::dk, f.dk, f.width});
+  if (f.computes_dv) made.push_back({attention_parameter::dv, f.dv, f.value_width});
   return made;
 }
 
 class attention_backward_build : attention_parts {
  public:
   attention_backward_build(const attention_form &f, const device_model &model, int lanes)
-      : attention_parts(f, model, backward_of_queries(f), backward_of_keys(f), attention_backward_problems, {0, 1}) {
+      : attention_parts(f, model, backward_of_queries(f), backward_of_keys(f), {0, 1}) {
     choose_blocks(lanes, true);
     for (int lane = 0; lane < lanes_; ++lane) {
       products_.push_back(builder_.add_device_buffer(score_type_, block_bytes(score_type_)));

@@ -2,6 +2,8 @@
 #include "plan/layers/attention_parts.hpp"
 
 #include <algorithm>
+#include <array>
+#include <iterator>
 
 #include "base/checked.hpp"
 #include "base/error.hpp"
@@ -46,15 +48,16 @@ std::int64_t usual_attention_workspace(const device_model &model, int lanes) {
 }
 
 attention_parts::attention_parts(const attention_form &f, const device_model &model, const operand_list &of_queries,
-                                 const operand_list &of_keys, std::size_t problems, const row_memory &memory)
+                                 const operand_list &of_keys, const row_memory &memory)
     : f_(f),
       model_(model),
       of_queries_(of_queries),
       of_keys_(of_keys),
       l_(loops_of(f, of_queries, of_keys)),
       score_type_(accumulator_of(f.type)),
-      builder_(problems_of(problems)),
-      memory_(memory) {}
+      memory_(memory) {
+  add_parameters();
+}
 
 // Elements from item to item.
 std::int64_t attention_parts::item_of(const heads_operand &x, bool of_query) const noexcept {
@@ -62,21 +65,24 @@ std::int64_t attention_parts::item_of(const heads_operand &x, bool of_query) con
   return x.strides.head * (of_query ? f_.heads / f_.kv_heads : 1);
 }
 
-std::vector<problem> attention_parts::problems_of(std::size_t count) const {
-  std::vector<problem> made(count);
+// Items are batches, heads or heads with the same keys.
+void attention_parts::add_parameters() {
+  static constexpr const char *names[] = {"Q", "K", "V", "O", "dQ", "dK", "dV"};
+  std::array<parameter, std::size(names)> all;
+  std::size_t count = 0;
   const auto set = [&](const heads_operand &x, bool of_query) {
-    problem &p = made[std::size_t(x.group)];
-    operand *const all[] = {&p.a, &p.b, &p.c, &p.bias};
-    all[int(x.name)]->item_stride = item_of(x, of_query);
+    const auto index = static_cast<std::size_t>(x.which);
+    const std::int64_t elements =
+        head_bytes(f_, x.strides, of_query ? f_.heads : f_.kv_heads, of_query ? f_.queries : f_.keys, x.width) /
+        size_of(f_.type);
+    all[index].stored = {elements,         1,    std::max<std::int64_t>(1, elements), item_of(x, of_query), f_.type,
+                         SG_MEMORY_DEVICE, false};
+    all[index].name = names[index];
+    count = std::max(count, index + 1);
   };
   for (const heads_operand &x : of_queries_) set(x, true);
   for (const heads_operand &x : of_keys_) set(x, false);
-  for (problem &p : made) {
-    for (operand *x : {&p.a, &p.b, &p.c, &p.bias}) x->type = f_.type;
-    p.compute = f_.compute;
-    p.no_multiply = true;  // the builder's commands have their own sizes
-  }
-  return made;
+  for (std::size_t i = 0; i < count; ++i) builder_.add_parameter(all[i]);
 }
 
 std::int64_t attention_parts::pitch() const { return round_up(std::max<std::int64_t>(1, f_.keys), 16); }
@@ -137,17 +143,11 @@ std::int64_t attention_parts::visible_keys(const range &rows) const {
 view attention_parts::of_queries(const heads_operand &x, const block_of_queries &b) const {
   const std::int64_t row = row_of(x.strides);
   const std::int64_t first = b.outer * x.strides.batch + b.member * x.strides.head + b.rows.first * row;
-  return {operands_of_problem * x.group + int(x.name),
-          b.items.first,
-          b.items.size,
-          first * size_of(f_.type),
-          row,
-          x.width,
-          b.rows.size};
+  return {x.buffer(), b.items.first, b.items.size, first * size_of(f_.type), row, x.width, b.rows.size};
 }
 view attention_parts::of_keys(const heads_operand &x, const block_of_queries &b, std::int64_t first,
                               std::int64_t keys) const {
-  return {operands_of_problem * x.group + int(x.name),
+  return {x.buffer(),
           b.items.first,
           b.items.size,
           (b.outer * x.strides.batch + first * x.strides.token) * size_of(f_.type),
@@ -168,10 +168,8 @@ std::int32_t attention_parts::alias(std::int32_t buffer, sg_dtype type, std::int
 void attention_parts::multiply(const view &c, const view &a, sg_op op_a, const view &b, sg_op op_b, scalar_role alpha,
                                bool adds, std::uint16_t lane) {
   const std::int64_t k = op_a == SG_OP_N ? a.cols : a.rows;
-  command made = builder_.gemm(0, {0, c.rows}, {0, c.cols}, {0, k}, lane);
-  ops::gemm &what = *made.as<ops::gemm>();
-  what.op_a = op_a, what.op_b = op_b;
-  what.alpha = alpha, what.beta = adds ? scalar_role::one : scalar_role::zero;
+  command made = builder_.multiply(
+      {c.rows, c.cols, k, op_a, op_b, f_.compute, alpha, adds ? scalar_role::one : scalar_role::zero}, lane);
   made.views[ops::gemm::a] = a, made.views[ops::gemm::b] = b, made.views[ops::gemm::c] = c;
   flops_ += flops_per_mac(f_.type) * double(c.rows) * double(c.cols) * double(k) * double(c.items);
   builder_.add(made);
@@ -213,8 +211,6 @@ schedule attention_parts::finish(std::string strategy) {
   made.flops = flops_;
   double bytes = 0;
   const auto set = [&](const heads_operand &x, std::int64_t heads, std::int64_t tokens) {
-    made.buffers[std::size_t(operands_of_problem * x.group + int(x.name))].bytes =
-        head_bytes(f_, x.strides, heads, tokens, x.width);
     bytes += double(f_.batch) * double(heads) * double(tokens) * double(x.width) * double(size_of(f_.type));
   };
   for (const heads_operand &x : of_queries_) set(x, f_.heads, f_.queries);

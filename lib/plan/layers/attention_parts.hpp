@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "plan/gemm/schedule_builder.hpp"
 #include "plan/layers/attention.hpp"
+#include "plan/schedule/schedule_builder.hpp"
 
 namespace sg {
 
@@ -21,12 +21,11 @@ struct attention_loops {
   bool items_are_heads = false;  // otherwise batches
 };
 
-// An operand by its slot: Q, K and the like.
 struct heads_operand {
-  std::int32_t group;
-  operand_name name;
+  attention_parameter which;
   const head_strides &strides;
   std::int64_t width;
+  std::int32_t buffer() const noexcept { return static_cast<std::int32_t>(which); }
 };
 
 class attention_parts {
@@ -42,7 +41,7 @@ class attention_parts {
 
   // of_queries, of_keys: all operands with tokens of queries, and of keys.
   attention_parts(const attention_form &f, const device_model &model, const operand_list &of_queries,
-                  const operand_list &of_keys, std::size_t problems, const row_memory &memory);
+                  const operand_list &of_keys, const row_memory &memory);
 
  protected:
   struct block_of_queries {
@@ -72,7 +71,7 @@ class attention_parts {
   // c = alpha * op_a(a) * op_b(b) (+ c)
   void multiply(const view &c, const view &a, sg_op op_a, const view &b, sg_op op_b, scalar_role alpha, bool adds,
                 std::uint16_t lane);
-  void fill(const view &c, std::uint16_t lane) { builder_.add(builder_.scale(0, c, scalar_role::zero, lane)); }
+  void fill(const view &c, std::uint16_t lane) { builder_.add(builder_.scale(c, scalar_role::zero, lane)); }
   // C of a block's queries = A, from item to item. `divisors`: of each row, if it exists.
   void convert(const view &c, const view &a, const view &divisors, std::uint16_t lane);
   // The scores of a block, or zeros for tokens of no elements; then the weights, without the division by their sums if
@@ -102,7 +101,7 @@ class attention_parts {
   }
   std::int64_t blocks(bool by_items) const;
   std::int64_t item_of(const heads_operand &x, bool of_query) const noexcept;
-  std::vector<problem> problems_of(std::size_t count) const;
+  void add_parameters();
   void unfold();
 
   std::map<std::pair<std::int32_t, std::int64_t>, std::int32_t> aliases_;  // by buffer and bytes of an item

@@ -9,8 +9,6 @@
 namespace sg {
 namespace {
 
-bool exists(const operand &x) { return x.rows > 0 && x.cols > 0; }
-
 // Windows of the pixels themselves: makes one matrix of several images.
 ops::windows each_pixel(const conv_form &f) {
   ops::windows made = f.of;
@@ -23,27 +21,26 @@ ops::windows each_pixel(const conv_form &f) {
 
 class conv_backward : conv_build {
  public:
-  conv_backward(const std::vector<problem> &problems, const conv_form &f, const conv_cuts &cuts,
-                const device_model &model)
-      : conv_backward(problems, f, model, blocks_of(problems, f, cuts, model)) {}
+  conv_backward(const conv_form &f, const conv_cuts &cuts, const device_model &model)
+      : conv_backward(f, model, blocks_of(f, cuts, model)) {}
 
   schedule run() {
-    if (dx_) w_ = load_whole(conv_input_gradient, of_w, filter_items(), w_ready_);
+    if (dx_) w_ = load_whole(which::w, filter_items(), w_ready_);
     make_room();
     slot_ring x_ring, dx_ring, dy_ring;
-    if (dw_) x_ring = ring_for(conv_input_gradient, of_x);
-    if (dx_) dx_ring = ring_for(conv_input_gradient, of_result);
-    if (has_windows_) dy_ring = ring_for(conv_bias_gradient, of_x);
+    if (dw_) x_ring = ring_for(which::x);
+    if (dx_) dx_ring = ring_for(which::dx);
+    if (has_windows_) dy_ring = ring_for(which::y);
     for (std::size_t i = 0; i < blocks_.parts.size(); ++i) {
       const range &part = blocks_.parts[i];
       placed_images x, dx, dy;
-      if (dw_ && has_windows_) x = place(conv_input_gradient, of_x, x_ring, part, true, x_items());
-      if (dx_) dx = place(conv_input_gradient, of_result, dx_ring, part, false, x_items());
+      if (dw_ && has_windows_) x = place(which::x, x_ring, part, true, x_items());
+      if (dx_) dx = place(which::dx, dx_ring, part, false, x_items());
       if (has_windows_) dy = place_dy(dy_ring, part);
       std::vector<std::uint32_t> writers;
       if (dx_ && !has_windows_) writers.push_back(clear(dx, part));
       for (const conv_block &b : blocks_.of_parts[i]) add_block(b, x, dx, dy, writers);
-      if (dx_) bring_back(conv_input_gradient, of_result, dx, part, writers);
+      if (dx_) bring_back(which::dx, dx, part, writers);
     }
     if (bias_) bias_->finish(sums_);
     if (dw_) finish_filter();
@@ -53,60 +50,49 @@ class conv_backward : conv_build {
   }
 
  private:
-  conv_backward(const std::vector<problem> &problems, const conv_form &f, const device_model &model,
-                const conv_blocks &blocks)
-      : conv_build(with_items(problems, f, blocks), f, model, blocks, conv_bias_gradient, pageable(problems)),
-        type_(problems[conv_bias_gradient].a.type),
+  conv_backward(const conv_form &f, const device_model &model, const conv_blocks &blocks)
+      : conv_build(with_items(f), model, blocks, pageable(f)),
+        type_(f.type()),
         sum_type_(accumulator_of(type_)),
-        dx_(exists(problems[conv_input_gradient].c)),
-        dw_(exists(problems[conv_filter_gradient].c)),
+        dx_(exists(f.at(which::dx))),
+        dw_(exists(f.at(which::dw))),
         has_windows_(blocks_.count() > 0),
-        direct_(f.is_direct()),
-        sums_moves_(moves(conv_bias_gradient)) {}
+        direct_(f.is_direct()) {}
 
-  static std::vector<problem> with_items(std::vector<problem> all, const conv_form &f, const conv_blocks &blocks) {
-    const std::int64_t filter = f.columns_of_group() * f.outputs_of_group();
-    problem &first = all[conv_input_gradient], &last = all[conv_bias_gradient];
-    first.a.item_stride = first.c.item_stride = pixel_items(f, f.of.channels, f.of.pixels(), 0, false);
-    first.b.item_stride = filter;
-    first.bias.item_stride = pixel_items(f, f.out_channels, f.of.positions_of_image(), 0, false);
-    last.op_a = f.of.channels_last ? SG_OP_N : SG_OP_T;
-    last.m = f.out_channels, last.n = 1, last.k = blocks.least;
-    last.a.item_stride = stride_of_groups(last.op_a, last.k, f.of.channels_last ? f.out_channels : 1);
-    return all;
+  static conv_form with_items(conv_form f) {
+    f.at(which::x).item_stride = f.at(which::dx).item_stride = pixel_items(f, f.of.channels, f.of.pixels(), 0, false);
+    f.at(which::w).item_stride = f.columns_of_group() * f.outputs_of_group();
+    f.at(which::y).item_stride = pixel_items(f, f.out_channels, f.of.positions_of_image(), 0, false);
+    return f;
   }
 
-  static conv_blocks blocks_of(const std::vector<problem> &all, const conv_form &f, const conv_cuts &cuts,
-                               const device_model &model) {
-    const problem &first = all[conv_input_gradient];
-    const operand &dy = all[conv_bias_gradient].a;
-    const auto is_dense = [](const operand &x) { return !exists(x) || x.ld == x.rows || x.cols <= 1 || on_host(x); };
-    const bool merges =
-        !f.of.channels_last || (is_dense(dy) && (!f.is_direct() || (is_dense(first.a) && is_dense(first.c))));
+  static conv_blocks blocks_of(const conv_form &f, const conv_cuts &cuts, const device_model &model) {
+    const operand &x = f.at(which::x), &dx = f.at(which::dx), &dy = f.at(which::y);
+    const auto is_dense = [](const operand &of) {
+      return !exists(of) || of.ld == of.rows || of.cols <= 1 || on_host(of);
+    };
+    const bool merges = !f.of.channels_last || (is_dense(dy) && (!f.is_direct() || (is_dense(x) && is_dense(dx))));
     // NCHW images of a block become one matrix, dY too.
     const std::int64_t columns = f.of.channels_last ? (f.is_direct() ? 0 : pitch_of(f.of.columns())) : f.of.columns();
     const bool has_windows = exists(dy);
     const std::int64_t bytes =
         columns * size_of(accumulator_of(dy.type)) + (f.of.channels_last ? 0 : f.out_channels * size_of(dy.type));
     // Each block that adds to an image rounds it.
-    const bool splits = !exists(first.c) || f.is_direct() || accumulator_of(dy.type) == dy.type;
-    return {f,
-            {std::max(first.c.cols, dy.cols), bytes, f.of.channels_last ? 1 : 2, merges, has_windows, splits},
-            cuts,
-            model};
+    const bool splits = !exists(dx) || f.is_direct() || accumulator_of(dy.type) == dy.type;
+    return {
+        f, {std::max(dx.cols, dy.cols), bytes, f.of.channels_last ? 1 : 2, merges, has_windows, splits}, cuts, model};
   }
 
-  static pageable_bytes pageable(const std::vector<problem> &all) {
+  static pageable_bytes pageable(const conv_form &f) {
     pageable_bytes bytes;
-    const auto amount = [](const operand &x) {
-      return exists(x) && x.space == SG_MEMORY_PAGEABLE ? problem::bytes(x, 1) : 0.0;
+    const auto amount = [&](which of) {
+      const operand &x = f.at(of);
+      return exists(x) && x.space == SG_MEMORY_PAGEABLE ? bytes_of(x) : 0.0;
     };
-    const problem &first = all[conv_input_gradient];
-    bytes.in = amount(first.a) + amount(first.b) + amount(all[conv_bias_gradient].a);
-    for (const problem &each : all) {
-      bytes.out += amount(each.c);
-      if (!each.beta_zero) bytes.in += amount(each.c);
-    }
+    bytes.in = amount(which::x) + amount(which::w) + amount(which::y);
+    const double sums = amount(which::dw) + amount(which::dbias);
+    bytes.out = amount(which::dx) + sums;
+    if (f.accumulates) bytes.in += sums;
     return bytes;
   }
 
@@ -116,19 +102,18 @@ class conv_backward : conv_build {
     return checked_mul(checked_mul(f_.columns_of_group(), f_.out_channels, "W"), size_of(sum_type_), "W");
   }
 
+  sums_of_columns sums() const {
+    return {blocks_.least, f_.out_channels, channels_last(), type_, f_.at(which::dbias).type, f_.accumulates};
+  }
+
   placed_images place_dy(slot_ring &ring, const range &part) {
-    placed_images dy =
-        place(conv_bias_gradient, of_x, ring, part, true, pixel_items(f_, f_.out_channels, positions(), 0, false));
-    if (!dy.users) dy.buffer = operands_of_problem * conv_input_gradient + std::int32_t(of_dy);
-    return dy;
+    return place(which::y, ring, part, true, pixel_items(f_, f_.out_channels, positions(), 0, false));
   }
 
   void make_room() {
-    const problem &last = builder_.of(conv_bias_gradient);
-    if (exists(last.c)) {
-      bias_.emplace(builder_, conv_bias_gradient, sums_moves_);
-      sums_.emplace_back(builder_, conv_bias_gradient, range{0, f_.out_channels}, blocks_.count(), std::uint16_t(0),
-                         blocks_.lanes);
+    if (exists(f_.at(which::dbias))) {
+      bias_.emplace(builder_, index_of(which::dbias), f_.accumulates, moves_);
+      sums_.emplace_back(builder_, sums(), range{0, f_.out_channels}, blocks_.count(), std::uint16_t(0), blocks_.lanes);
     }
     if (!has_windows_) return;
     for (int lane = 0; lane < blocks_.lanes; ++lane) {
@@ -147,9 +132,7 @@ class conv_backward : conv_build {
 
   std::uint32_t clear(const placed_images &dx, const range &part) {
     const conv_block all{part, {0, 0}};
-    return builder_.add(builder_.scale(conv_input_gradient,
-                                       whole_images(dx, type_, operand_at(conv_input_gradient, of_result).rows, all),
-                                       scalar_role::zero, 0),
+    return builder_.add(builder_.scale(whole_images(dx, type_, f_.at(which::dx).rows, all), scalar_role::zero, 0),
                         dx.ready);
   }
 
@@ -169,9 +152,7 @@ class conv_backward : conv_build {
     } else {
       dy_whole = whole_matrix(dy_matrices_[lane], b, f_.out_channels);
       const std::uint32_t repacked = builder_.add(
-          take_windows(each_pixel(f_), whole_images(dy, type_, operand_at(conv_bias_gradient, of_x).rows, b), dy_whole,
-                       lane, 0),
-          dy.ready);
+          take_windows(each_pixel(f_), whole_images(dy, type_, f_.at(which::y).rows, b), dy_whole, lane, 0), dy.ready);
       if (dy.users) builder_.merge(*dy.users, repacked);
       dy_buffer = dy_matrices_[lane];
       dy_items = matrix_items(dy_buffer, type_, b, f_.out_channels, false);
@@ -180,19 +161,14 @@ class conv_backward : conv_build {
     const auto reads_dy = [&](std::uint32_t command) {
       if (dy.users && is_matrix(b)) builder_.merge(*dy.users, command);
     };
-    if (!sums_.empty()) reads_dy(add_sums(b, dy, dy_whole, lane, dy_ready));
+    if (!sums_.empty()) reads_dy(add_sums(b, dy_whole, lane, dy_ready));
     if (dw_) reads_dy(add_filter_part(b, x, dy_items, lane, dy_ready));
     if (dx_) reads_dy(add_dx(b, dx, dy_items, lane, dy_ready, writers));
   }
 
-  std::uint32_t add_sums(const conv_block &b, const placed_images &dy, const view &whole, std::uint16_t lane,
+  std::uint32_t add_sums(const conv_block &b, const view &whole, std::uint16_t lane,
                          std::span<const std::uint32_t> waits) {
-    const problem &last = builder_.of(conv_bias_gradient);
-    std::int32_t buffer = whole.buffer;
-    if (is_matrix(b) && !dy.users)
-      buffer = operands_of_problem * conv_bias_gradient + std::int32_t(of_x);
-    else
-      buffer = alias(buffer, type_, stride_of_groups(last.op_a, last.k, whole.ld));
+    const std::int32_t buffer = alias(whole.buffer, type_, stride_of_groups(channels_last(), blocks_.least, whole.ld));
     return sums_.front().add(buffer, whole.offset, whole.ld, b.count(), waits, lane);
   }
 
@@ -208,7 +184,7 @@ class conv_backward : conv_build {
       waits.insert(waits.end(), x.ready.begin(), x.ready.end());
     } else {
       const std::int32_t matrix = alias(matrices_[lane], type_, 0);
-      taken = builder_.add(take_windows(f_.of, whole_images(x, type_, operand_at(conv_input_gradient, of_x).rows, b),
+      taken = builder_.add(take_windows(f_.of, whole_images(x, type_, f_.at(which::x).rows, b),
                                         whole_matrix(matrix, b, f_.of.columns()), lane, b.positions.first),
                            x.ready);
       windows = matrix_items(matrix, type_, b, f_.of.columns(), false);
@@ -255,7 +231,7 @@ class conv_backward : conv_build {
     command add;
     add.what = what;
     add.where = {lane_kind::compute, lane};
-    add.views[ops::col2im::image] = whole_images(dx, type_, operand_at(conv_input_gradient, of_result).rows, b);
+    add.views[ops::col2im::image] = whole_images(dx, type_, f_.at(which::dx).rows, b);
     add.views[ops::col2im::matrix] = whole_matrix(matrices_[lane], b, f_.of.columns());
     std::vector<std::uint32_t> before = dx.ready;
     if (what.accumulates) before.push_back(added_);
@@ -266,43 +242,41 @@ class conv_backward : conv_build {
 
   // dW = the sum of the lanes' parts (+ dW).
   void finish_filter() {
-    const problem &p = builder_.of(conv_filter_gradient);
-    const block all{0, 0, p.c.rows, p.c.cols};
-    transfers moving = moves(conv_filter_gradient);
-    view to = builder_.operand_view(conv_filter_gradient, of_result, {0, 1}, all);
+    const operand &dw = f_.at(which::dw);
+    const block all{0, 0, dw.rows, dw.cols};
+    view to = builder_.part_of(index_of(which::dw), {0, 1}, all);
     std::vector<std::uint32_t> ready = filter_parts_;
-    const bool copies = on_host(p.c);
+    const bool copies = on_host(dw);
     if (copies) {
-      to = {builder_.add_device_buffer(p.c.type, checked_mul(p.c.rows, p.c.cols, "dW") * size_of(p.c.type)),
+      to = {builder_.add_device_buffer(dw.type, checked_mul(dw.rows, dw.cols, "dW") * size_of(dw.type)),
             0,
             1,
             0,
-            p.c.rows,
-            p.c.rows,
-            p.c.cols};
-      if (!p.beta_zero) ready.push_back(moving.in(of_result, {{0, 1}, all}, {to.buffer, 0, 0, p.c.rows, 0}, {}));
+            dw.rows,
+            dw.rows,
+            dw.cols};
+      if (f_.accumulates)
+        ready.push_back(moves_.in(index_of(which::dw), {{0, 1}, all}, {to.buffer, 0, 0, dw.rows, 0}, {}));
     }
     std::vector<std::uint32_t> written;
+    const scalar_role beta = f_.accumulates ? scalar_role::job : scalar_role::zero;
     const int lanes = model_.lanes_are_cores ? blocks_.lanes : 1;
     std::uint16_t lane = 0;
-    for (const range &some : cut(p.c.cols, lanes)) {
-      const std::int64_t column = some.first * p.c.rows;
+    for (const range &some : cut(dw.cols, lanes)) {
+      const std::int64_t column = some.first * dw.rows;
       view part = to;
-      part.offset += some.first * to.ld * size_of(p.c.type), part.cols = some.size;
-      command c = builder_.scale(conv_filter_gradient, part, first_beta(p), lane++);
+      part.offset += some.first * to.ld * size_of(dw.type), part.cols = some.size;
+      command c = builder_.scale(part, beta, lane++);
       if (has_windows_)
         c.views[ops::reduce::parts] =
-            view{filter_sums_, 0, blocks_.lanes, column * size_of(sum_type_), p.c.rows, p.c.rows, some.size};
+            view{filter_sums_, 0, blocks_.lanes, column * size_of(sum_type_), dw.rows, dw.rows, some.size};
       builder_.merge(written, builder_.add(c, ready));
     }
-    if (copies) moving.out(of_result, {{0, 1}, all}, {to.buffer, 0, 0, p.c.rows, 0}, written);
+    if (copies) moves_.out(index_of(which::dw), {{0, 1}, all}, {to.buffer, 0, 0, dw.rows, 0}, written);
   }
-
-  static constexpr operand_name of_result = operand_name::c, of_dy = operand_name::bias;
 
   sg_dtype type_, sum_type_;
   bool dx_, dw_, has_windows_, direct_;
-  transfers sums_moves_;
   std::optional<bias_gradient> bias_;
   std::vector<column_sums> sums_;  // one, or none
   std::int32_t w_ = -1, filter_sums_ = -1;
@@ -314,9 +288,8 @@ class conv_backward : conv_build {
 
 }  // namespace
 
-schedule build_conv_backward(const std::vector<problem> &problems, const conv_form &f, const conv_cuts &cuts,
-                             const device_model &model) {
-  return conv_backward(problems, f, cuts, model).run();
+schedule build_conv_backward(const conv_form &f, const conv_cuts &cuts, const device_model &model) {
+  return conv_backward(f, cuts, model).run();
 }
 
 }  // namespace sg

@@ -68,9 +68,24 @@ std::int64_t conv_blocks::count() const noexcept {
   return sum;
 }
 
-conv_build::conv_build(const std::vector<problem> &problems, const conv_form &f, const device_model &model,
-                       const conv_blocks &blocks, std::int32_t transfer_group, pageable_bytes pageable)
-    : f_(f), model_(model), blocks_(blocks), builder_(problems), moves_(builder_, transfer_group, model, pageable) {}
+namespace {
+
+schedule_builder builder_for(const conv_form &f) {
+  static constexpr const char *forward[] = {"X", "W", "the bias", "Y"},
+                              *backward[] = {"X", "W", "", "dY", "dX", "dW", "dbias"};
+  schedule_builder made;
+  const std::span<const char *const> names =
+      f.is_backward ? std::span<const char *const>(backward) : std::span<const char *const>(forward);
+  for (std::size_t i = 0; i < names.size(); ++i)
+    made.add_parameter(
+        {f.operands[i], names[i], i >= std::size_t(f.is_backward ? conv_parameter::dx : conv_parameter::y)});
+  return made;
+}
+
+}  // namespace
+
+conv_build::conv_build(conv_form f, const device_model &model, const conv_blocks &blocks, pageable_bytes pageable)
+    : f_(std::move(f)), model_(model), blocks_(blocks), builder_(builder_for(f_)), moves_(builder_, model, pageable) {}
 
 std::int32_t conv_build::alias(std::int32_t buffer, sg_dtype type, std::int64_t item_stride) {
   std::int32_t &known = aliases_.try_emplace({buffer, type, item_stride}, -1).first->second;
@@ -121,10 +136,7 @@ view conv_build::whole_images(const placed_images &x, sg_dtype type, std::int64_
 command conv_build::gemm(const view &c, const view &a, sg_op op_a, const view &b, sg_op op_b, std::int64_t k,
                          scalar_role beta, std::uint16_t lane) {
   flops_ += flops_per_mac(SG_DTYPE_F32) * double(c.rows) * double(c.cols) * double(k) * double(c.items);
-  command made = builder_.gemm(0, {0, c.rows}, {0, c.cols}, {0, k}, lane);
-  ops::gemm &what = *made.as<ops::gemm>();
-  what.op_a = op_a, what.op_b = op_b;
-  what.alpha = scalar_role::one, what.beta = beta;
+  command made = builder_.multiply({c.rows, c.cols, k, op_a, op_b, f_.compute, scalar_role::one, beta}, lane);
   made.views[ops::gemm::c] = c;
   made.views[ops::gemm::a] = a;
   made.views[ops::gemm::b] = b;
@@ -144,40 +156,39 @@ command conv_build::take_windows(const ops::windows &of, const view &images, con
   return c;
 }
 
-std::int32_t conv_build::load_whole(std::int32_t group, operand_name name, std::int64_t item_stride,
-                                    std::vector<std::uint32_t> &ready) {
-  const operand &x = operand_at(group, name);
-  if (!on_host(x)) return operands_of_problem * group + std::int32_t(name);
+std::int32_t conv_build::load_whole(which of, std::int64_t item_stride, std::vector<std::uint32_t> &ready) {
+  const operand &x = f_.at(of);
+  if (!on_host(x)) return index_of(of);
   const std::int64_t bytes = checked_mul(checked_mul(x.rows, x.cols, "an operand"), size_of(x.type), "an operand");
   const std::int32_t buffer = builder_.add_device_buffer(x.type, bytes, item_stride * size_of(x.type));
-  ready.push_back(moves(group).in(name, {{0, 1}, {0, 0, x.rows, x.cols}}, {buffer, 0, 0, x.rows, 0}, {}));
+  ready.push_back(moves_.in(index_of(of), {{0, 1}, {0, 0, x.rows, x.cols}}, {buffer, 0, 0, x.rows, 0}, {}));
   return buffer;
 }
 
-slot_ring conv_build::ring_for(std::int32_t group, operand_name name) {
-  const operand &x = operand_at(group, name);
+slot_ring conv_build::ring_for(which of) {
+  const operand &x = f_.at(of);
   return on_host(x) && x.rows > 0 ? slot_ring(builder_, x.type, blocks_.parts, x.rows) : slot_ring();
 }
 
-placed_images conv_build::place(std::int32_t group, operand_name name, slot_ring &ring, const range &part,
-                                bool copies_in, std::int64_t item_stride) {
-  const operand &x = operand_at(group, name);
-  if (!on_host(x)) return {operands_of_problem * group + std::int32_t(name), 0, x.ld, {}, nullptr};
+placed_images conv_build::place(which of, slot_ring &ring, const range &part, bool copies_in,
+                                std::int64_t item_stride) {
+  const operand &x = f_.at(of);
+  if (!on_host(x)) return {index_of(of), 0, x.ld, {}, nullptr};
   slot_ring::slot &slot = ring.next();
   placed_images made{alias(slot.buffer, x.type, item_stride), part.first, x.rows, std::exchange(slot.users, {}),
                      &slot.users};
   if (copies_in)
-    made.ready = {moves(group).in(name, {{0, 1}, {0, part.first, x.rows, part.size}}, {slot.buffer, 0, 0, x.rows, 0},
-                                  made.ready)};
+    made.ready = {moves_.in(index_of(of), {{0, 1}, {0, part.first, x.rows, part.size}}, {slot.buffer, 0, 0, x.rows, 0},
+                            made.ready)};
   return made;
 }
 
-void conv_build::bring_back(std::int32_t group, operand_name name, const placed_images &x, const range &part,
+void conv_build::bring_back(which result, const placed_images &x, const range &part,
                             std::span<const std::uint32_t> writers) {
   if (!x.users) return;
-  const operand &to = operand_at(group, name);
-  *x.users = {
-      moves(group).out(name, {{0, 1}, {0, part.first, to.rows, part.size}}, {x.buffer, 0, 0, to.rows, 0}, writers)};
+  const operand &to = f_.at(result);
+  *x.users = {moves_.out(index_of(result), {{0, 1}, {0, part.first, to.rows, part.size}}, {x.buffer, 0, 0, to.rows, 0},
+                         writers)};
 }
 
 }  // namespace sg

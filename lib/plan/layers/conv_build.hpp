@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "model/device_model.hpp"
-#include "plan/gemm/schedule_builder.hpp"
 #include "plan/gemm/streaming/transfer.hpp"
 #include "plan/layers/conv_form.hpp"
 #include "plan/layers/slot_ring.hpp"
+#include "plan/schedule/schedule_builder.hpp"
 
 namespace sg {
 
@@ -62,10 +62,10 @@ struct placed_images {
 
 class conv_build {
  protected:
-  static constexpr operand_name of_x = operand_name::a, of_w = operand_name::b;
+  using which = conv_parameter;
 
-  conv_build(const std::vector<problem> &problems, const conv_form &f, const device_model &model,
-             const conv_blocks &blocks, std::int32_t transfer_group, pageable_bytes pageable);
+  // `f`: with the item strides of its operands.
+  conv_build(conv_form f, const device_model &model, const conv_blocks &blocks, pageable_bytes pageable);
 
   bool channels_last() const noexcept { return f_.of.channels_last; }
   std::int64_t positions() const noexcept { return f_.of.positions_of_image(); }
@@ -95,28 +95,21 @@ class conv_build {
                        std::int64_t first_position) const;
 
   // The whole of an operand on the device; its items are `item_stride` elements apart.
-  std::int32_t load_whole(std::int32_t group, operand_name name, std::int64_t item_stride,
-                          std::vector<std::uint32_t> &ready);
+  std::int32_t load_whole(which x, std::int64_t item_stride, std::vector<std::uint32_t> &ready);
   // Images of a part: copied in from the host; for results only room.
-  slot_ring ring_for(std::int32_t group, operand_name name);
-  placed_images place(std::int32_t group, operand_name name, slot_ring &ring, const range &part, bool copies_in,
-                      std::int64_t item_stride);
-  void bring_back(std::int32_t group, operand_name name, const placed_images &x, const range &part,
-                  std::span<const std::uint32_t> writers);
-  transfers moves(std::int32_t group) const { return transfers(moves_, group); }
+  slot_ring ring_for(which x);
+  placed_images place(which x, slot_ring &ring, const range &part, bool copies_in, std::int64_t item_stride);
+  void bring_back(which result, const placed_images &x, const range &part, std::span<const std::uint32_t> writers);
+  static std::int32_t index_of(which x) noexcept { return std::int32_t(x); }
 
-  const operand &operand_at(std::int32_t group, operand_name name) const {
-    return operand_of(builder_.of(group), name);
-  }
-
-  const conv_form &f_;
+  const conv_form f_;
   const device_model &model_;
   conv_blocks blocks_;
   schedule_builder builder_;
+  transfers moves_;
   double flops_ = 0;
 
  private:
-  transfers moves_;
   std::map<std::tuple<std::int32_t, sg_dtype, std::int64_t>, std::int32_t> aliases_;
   std::int64_t turn_ = 0;
 };

@@ -80,9 +80,10 @@ void offer_chains(best_schedule &best, const linear_problems &p, const plan_term
   for (const linear_part part : {input_gradient, weight_gradient, bias_gradient_part}) {
     const problem &one = p.all[part];
     if (p.computes(part))
-      parts[part] = part == bias_gradient_part ? build_column_sums(one, terms.model, terms.lanes, terms.memory_limit)
-                    : touches_host(one)        ? plan_stream(one, terms)
-                                               : plan_resident(one, terms);
+      parts[part] = part == bias_gradient_part
+                        ? build_column_sums(p.sums(), one.a, one.c, terms.model, terms.lanes, terms.memory_limit)
+                    : touches_host(one) ? plan_stream(one, terms)
+                                        : plan_resident(one, terms);
     each.push_back(&parts[part]);
   }
   const auto offer = [&](int lanes) {

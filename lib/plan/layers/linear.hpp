@@ -9,12 +9,13 @@
 
 #include "plan/form/form.hpp"
 #include "plan/gemm/problem.hpp"
+#include "plan/layers/column_sums.hpp"
 
 namespace sg {
 
-// The problems, in this order. A result that is not computed is a problem
-// without C. The last one (plan/layers/column_sums.hpp) has dY in any case. There are rows, inputs and outputs, or all
-// operands are on the device.
+// The problems, in this order. A result that is not computed is a problem without C. The last one, C (out x 1) =
+// op_a(A) (out x rows) * ones + beta * C, has dY in any case, with groups of rows as items; no GEMM computes it. There
+// are rows, inputs and outputs, or all operands are on the device.
 enum linear_part : std::size_t { input_gradient, weight_gradient, bias_gradient_part };
 inline constexpr std::size_t linear_parts = 3;
 
@@ -23,6 +24,10 @@ struct linear_problems {
   bool dy_is_a[2] = {false, false};  // in the GEMM of dX, and in that of dW
 
   bool operator==(const linear_problems &) const = default;
+  sums_of_columns sums() const noexcept {
+    const problem &p = all[bias_gradient_part];
+    return {p.k, p.m, p.op_a == SG_OP_N, p.a.type, p.c.type, !p.beta_zero, std::int32_t(bias_gradient_part)};
+  }
   bool computes(linear_part part) const noexcept { return all[part].c.rows > 0 && all[part].c.cols > 0; }
   const operand &dy() const noexcept { return all[bias_gradient_part].a; }
   const operand &x() const noexcept { return dy_is_a[1] ? all[weight_gradient].b : all[weight_gradient].a; }

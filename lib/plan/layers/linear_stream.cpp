@@ -86,15 +86,14 @@ class linear_stream {
         lanes_(lanes),
         rows_(cut(p.rows(), blocks.rows, rows_of_group(p.rows()))),
         builder_(p_.all),
-        sums_moves_(builder_, bias_gradient_part, model, pageable(blocks.packs)),
-        moves_{transfers(sums_moves_, input_gradient), transfers(sums_moves_, weight_gradient), sums_moves_} {
+        moves_(builder_, model, pageable(blocks.packs)) {
     if (p_.computes(weight_gradient)) inputs_ = with_short_end(cut(p.inputs(), blocks.inputs, grain));
   }
 
   schedule run(const std::string &name) {
     if (p_.computes(bias_gradient_part)) {
-      bias_.emplace_back(builder_, bias_gradient_part, moves_[bias_gradient_part]);
-      sums_.emplace_back(builder_, bias_gradient_part, g_.outputs(), std::int64_t(rows_.size()), lane_of(1));
+      bias_.emplace_back(builder_, parameter_of(bias_gradient_part, operand_name::c), p_.sums().adds, moves_);
+      sums_.emplace_back(builder_, p_.sums(), g_.outputs(), std::int64_t(rows_.size()), lane_of(1));
     }
     if (p_.computes(input_gradient)) load_w();
     make_room_for_rows();
@@ -133,7 +132,7 @@ class linear_stream {
   }
 
   std::uint32_t load(linear_operand x, const block &where, std::int32_t buffer, std::span<const std::uint32_t> waits) {
-    return moves_[x.part].in(x.name, {{0, 1}, where}, {buffer, 0, 0, where.rows, 0}, waits);
+    return moves_.in(parameter_of(std::int32_t(x.part), x.name), {{0, 1}, where}, {buffer, 0, 0, where.rows, 0}, waits);
   }
 
   void load_w() {
@@ -160,7 +159,7 @@ class linear_stream {
   // The buffer with groups of rows as items.
   std::int32_t add_groups(std::int32_t buffer, std::int64_t ld) {
     const problem &p = p_.all[bias_gradient_part];
-    return builder_.add_alias(buffer, p.a.type, stride_of_groups(p.op_a, p.k, ld) * size_of(p.a.type));
+    return builder_.add_alias(buffer, p.a.type, stride_of_groups(p.op_a == SG_OP_N, p.k, ld) * size_of(p.a.type));
   }
 
   // A block of dY, and what is computed from it.
@@ -175,8 +174,8 @@ class linear_stream {
     slot_ring::slot whole{dy_buffer_, {}}, &slot = stays_ ? whole : dy_slots_.next();
     const std::int64_t ld = stays_ ? p_.dy().rows : where.rows;
     const std::int64_t offset = stays_ ? (where.row + where.col * ld) * size : 0;
-    const std::uint32_t copied =
-        moves_[bias_gradient_part].in(operand_name::a, {{0, 1}, where}, {slot.buffer, 0, offset, ld, 0}, slot.users);
+    const std::uint32_t copied = moves_.in(parameter_of(bias_gradient_part, operand_name::a), {{0, 1}, where},
+                                           {slot.buffer, 0, offset, ld, 0}, slot.users);
     slot.users.clear();
     builder_.merge(dy_ready_, copied);
     const view here{slot.buffer, 0, 1, offset, ld, where.rows, where.cols};
@@ -241,7 +240,8 @@ class linear_stream {
     if (!p_.all[x.part].beta_zero) slot.users = {load(x, where, slot.buffer, slot.users)};
     waits.insert(waits.end(), slot.users.begin(), slot.users.end());
     const std::uint32_t computed = builder_.add(c, waits);
-    slot.users = {moves_[x.part].out(x.name, {{0, 1}, where}, {slot.buffer, 0, 0, where.rows, 0}, {{computed}})};
+    slot.users = {moves_.out(parameter_of(std::int32_t(x.part), x.name), {{0, 1}, where},
+                             {slot.buffer, 0, 0, where.rows, 0}, {{computed}})};
     return computed;
   }
 
@@ -249,8 +249,8 @@ class linear_stream {
   linear_geometry g_;
   int lanes_;
   std::vector<range> rows_, inputs_;
-  schedule_builder builder_;
-  transfers sums_moves_, moves_[linear_parts];  // by problem
+  gemm_builder builder_;
+  transfers moves_;
   slot_ring dy_slots_, dx_slots_, x_slots_, dw_slots_;
   view w_;
   std::vector<std::uint32_t> w_ready_, dy_ready_;

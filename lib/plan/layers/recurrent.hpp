@@ -10,12 +10,12 @@
 #include "model/device_model.hpp"
 #include "ops/cell.hpp"
 #include "plan/form/form.hpp"
-#include "plan/gemm/problem.hpp"
+#include "plan/schedule/operand.hpp"
 #include "plan/schedule/schedule.hpp"
 
 namespace sg {
 
-// The operands, by slot: buffers of the schedule's problems.
+// The parameters; those of the gradients are the last ones.
 enum class recurrent_operand : std::uint8_t {
   x,
   w_ih,
@@ -40,7 +40,6 @@ enum class recurrent_operand : std::uint8_t {
   dc0,
 };
 inline constexpr int recurrent_operands = 21;
-inline constexpr std::size_t recurrent_problems = 3, recurrent_backward_problems = 6;
 
 // Elements from one step, and from one sequence of the batch, to the next.
 struct sequence_strides {

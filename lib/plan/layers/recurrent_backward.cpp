@@ -14,9 +14,6 @@
 namespace sg {
 namespace {
 
-// Its A is of the type of dgates, its C of the gradients.
-constexpr std::int32_t group_of_biases = int(recurrent_operand::dbias_ih) / operands_of_problem;
-
 class recurrent_backward_build : recurrent_parts {
  public:
   recurrent_backward_build(const recurrent_form &f, const device_model &model, int lanes)
@@ -153,6 +150,9 @@ class recurrent_backward_build : recurrent_parts {
     return view_of(x, all_steps(), all_batch(), {&dgates_, 1}, col, width);
   }
 
+  sums_of_columns sums_of_dgates() const {
+    return {f_.steps * f_.batch, blocks_of_gates * hidden(), true, f_.type, f_.gradient_type, f_.accumulate};
+  }
   // Those of sums that both biases have are computed once.
   std::vector<weight_part> bias_parts() const {
     if (f_.is_lstm()) return {{0, 0, 4}};
@@ -162,7 +162,7 @@ class recurrent_backward_build : recurrent_parts {
     auto known = std::ranges::find_if(sums_, [&](const auto &each) { return each.first == part.to; });
     if (known == sums_.end()) {
       sums_.emplace_back(part.to,
-                         column_sums(builder_, group_of_biases, {part.to * hidden(), part.count * hidden()}, 1, 0));
+                         column_sums(builder_, sums_of_dgates(), {part.to * hidden(), part.count * hidden()}, 1, 0));
       known = std::prev(sums_.end());
       const std::int64_t width = blocks_of_gates * hidden(), size = size_of(f_.type);
       if (groups_ < 0)

@@ -17,26 +17,27 @@ constexpr weight_part lstm_input[] = {{0, 0, 4}}, gru_input[] = {{0, 1, 2}, {2, 
 
 bool items_of_form_are_sequences(const recurrent_form &f) noexcept { return f.steps > f.batch; }
 
-std::vector<problem> problems_of(const recurrent_form &f, bool backward) {
-  std::vector<problem> problems(backward ? recurrent_backward_problems : recurrent_problems);
+const char *name_of(recurrent_operand x) noexcept {
+  static constexpr const char *names[recurrent_operands] = {
+      "x",  "w_ih", "w_hh", "h0", "y",     "reserve", "bias_ih", "bias_hh",  "c0",       "hn", "cn",
+      "dy", "dhn",  "dcn",  "dx", "dw_ih", "dh0",     "dw_hh",   "dbias_ih", "dbias_hh", "dc0"};
+  return names[std::size_t(x)];
+}
+
+// Items are steps or sequences.
+parameter parameter_for(const recurrent_form &f, recurrent_operand which) {
   const bool by_sequence = items_of_form_are_sequences(f);
-  for (int i = 0; i < std::min(recurrent_operands, int(operands_of_problem * problems.size())); ++i) {
-    problem &p = problems[std::size_t(i / operands_of_problem)];
-    operand &x = *std::array{&p.a, &p.b, &p.c, &p.bias}[std::size_t(i % operands_of_problem)];
-    const auto which = recurrent_operand(i);
-    x.type = type_of(f, which);
-    const bool is_sequence = which == recurrent_operand::x || which == recurrent_operand::y ||
-                             which == recurrent_operand::dx || which == recurrent_operand::dy;
-    if (is_sequence) x.item_stride = by_sequence ? strides_of(f, which).batch : strides_of(f, which).step;
-    if (which == recurrent_operand::reserve) x.item_stride = blocks_of_row * f.hidden * (by_sequence ? 1 : f.batch);
-  }
-  for (problem &p : problems) {
-    p.compute = f.compute;
-    p.no_multiply = true;  // the commands have their own sizes
-    p.k = f.steps * f.batch;
-    p.beta_zero = !f.accumulate;
-  }
-  return problems;
+  parameter made;
+  made.name = name_of(which);
+  operand &x = made.stored;
+  x.type = type_of(f, which);
+  const bool is_sequence = which == recurrent_operand::x || which == recurrent_operand::y ||
+                           which == recurrent_operand::dx || which == recurrent_operand::dy;
+  if (is_sequence) x.item_stride = by_sequence ? strides_of(f, which).batch : strides_of(f, which).step;
+  if (which == recurrent_operand::reserve) x.item_stride = blocks_of_row * f.hidden * (by_sequence ? 1 : f.batch);
+  if (!f.has(which)) return made;
+  x.rows = bytes_of(f, which) / size_of(x.type), x.cols = 1, x.ld = std::max<std::int64_t>(1, x.rows);
+  return made;
 }
 
 }  // namespace
@@ -98,7 +99,6 @@ std::int64_t bytes_of(const recurrent_form &f, recurrent_operand which) {
 recurrent_parts::recurrent_parts(const recurrent_form &f, const device_model &model, int lanes, bool backward)
     : f_(f),
       model_(model),
-      builder_(problems_of(f, backward)),
       most_lanes_(model.lanes_are_cores ? lanes : 1),
       items_are_sequences_(items_of_form_are_sequences(f)),
       pending_(std::size_t(most_lanes_)) {
@@ -107,6 +107,8 @@ recurrent_parts::recurrent_parts(const recurrent_form &f, const device_model &mo
   if (f.steps > most_asked_commands / 4)
     throw error(SG_STATUS_OUT_OF_MEMORY, "a recurrent layer of %lld steps would have too many commands",
                 static_cast<long long>(f.steps));
+  const int count = backward ? recurrent_operands : int(which::dy);
+  for (int i = 0; i < count; ++i) builder_.add_parameter(parameter_for(f, which(i)));
 }
 
 std::span<const weight_part> recurrent_parts::input_parts() const noexcept {
@@ -204,10 +206,8 @@ void recurrent_parts::end_phase() {
 void recurrent_parts::multiply(const view &c, const view &a, sg_op op_a, const view &b, sg_op op_b, bool adds, int lane,
                                const view *bias) {
   const std::int64_t k = op_a == SG_OP_N ? a.cols : a.rows;
-  command made = builder_.gemm(0, {0, c.rows}, {0, c.cols}, {0, k}, 0);
-  ops::gemm &what = *made.as<ops::gemm>();
-  what.op_a = op_a, what.op_b = op_b;
-  what.alpha = scalar_role::one, what.beta = adds ? scalar_role::one : scalar_role::zero;
+  command made = builder_.multiply(
+      {c.rows, c.cols, k, op_a, op_b, f_.compute, scalar_role::one, adds ? scalar_role::one : scalar_role::zero}, 0);
   made.views[ops::gemm::a] = a, made.views[ops::gemm::b] = b, made.views[ops::gemm::c] = c;
   if (bias) made.views[ops::epilogue::bias] = *bias;
   flops_ += flops_per_mac(f_.type) * double(c.rows) * double(c.cols) * double(k) * double(c.items);
@@ -215,7 +215,7 @@ void recurrent_parts::multiply(const view &c, const view &a, sg_op op_a, const v
 }
 
 void recurrent_parts::fill(const view &c, int lane, const view *bias) {
-  command made = builder_.scale(0, c, scalar_role::zero, 0);
+  command made = builder_.scale(c, scalar_role::zero, 0);
   if (bias) made.views[ops::epilogue::bias] = *bias;
   add(made, lane);
 }
@@ -228,7 +228,7 @@ void recurrent_parts::convert(const view &to, const view &from, int lane) {
 }
 
 void recurrent_parts::add_to(const view &to, const view &from, int lane) {
-  command made = builder_.scale(0, to, scalar_role::one, 0);
+  command made = builder_.scale(to, scalar_role::one, 0);
   made.views[ops::reduce::parts] = from;
   add(made, lane);
 }
@@ -258,12 +258,8 @@ schedule recurrent_parts::finish(std::string strategy) {
   schedule made = builder_.finish(std::move(strategy));
   made.flops = flops_;
   double bytes = 0;
-  const int operands = std::min(recurrent_operands, int(operands_of_problem * made.problems));
-  for (int i = 0; i < operands; ++i)
-    if (f_.has(which(i))) {
-      made.buffers[std::size_t(i)].bytes = bytes_of(f_, which(i));
-      bytes += double(made.buffers[std::size_t(i)].bytes);
-    }
+  for (const buffer &each : made.buffers)
+    if (each.kind == buffer_kind::parameter) bytes += double(each.bytes);
   made.predicted_seconds = simulate(made, model_).seconds;
   const double rate = gemm_rate_of(model_, f_.type, f_.compute) * (model_.lanes_are_cores ? model_.compute_lanes : 1);
   made.bound_seconds = std::max(flops_ / rate, bytes / model_.memory_rate);

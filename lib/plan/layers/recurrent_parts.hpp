@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "plan/gemm/schedule_builder.hpp"
 #include "plan/layers/recurrent.hpp"
+#include "plan/schedule/schedule_builder.hpp"
 
 namespace sg {
 

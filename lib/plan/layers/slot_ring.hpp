@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/checked.hpp"
-#include "plan/gemm/schedule_builder.hpp"
+#include "plan/schedule/schedule_builder.hpp"
 
 namespace sg {
 

@@ -97,7 +97,7 @@ region region_of(const schedule &s, const view &v) {
   r.items = v.items;
   const std::int64_t extent = (r.height - 1) * r.pitch + r.width;
   const std::int64_t stride = b.pointer_array ? 0 : b.item_stride;
-  const std::int64_t base = b.kind == buffer_kind::operand ? 0 : b.offset;
+  const std::int64_t base = b.kind == buffer_kind::parameter ? 0 : b.offset;
   r.stride = stride;
   r.begin = base + v.offset + v.item * stride;
   r.end = r.begin + (v.items - 1) * stride + extent;
@@ -182,7 +182,7 @@ class checker {
 
   void check_arenas() {
     for (const buffer &b : s_.buffers) {
-      if (b.kind == buffer_kind::operand) continue;
+      if (b.kind == buffer_kind::parameter) continue;
       const std::int64_t arena = b.kind == buffer_kind::device ? s_.device_bytes : s_.staging_bytes;
       if (b.offset < 0 || b.offset % 256 != 0 || b.bytes < 0 || b.offset + b.bytes > arena)
         report(0, 0, "a buffer leaves its arena or is not aligned to 256 bytes");
@@ -196,7 +196,7 @@ class checker {
     if (v.ld < v.rows && v.cols > 1) return wrong("columns overlap");
     const buffer &b = s_.buffers[v.buffer];
     const region r = region_of(s_, v);
-    const std::int64_t base = b.kind == buffer_kind::operand ? 0 : b.offset;
+    const std::int64_t base = b.kind == buffer_kind::parameter ? 0 : b.offset;
     if (b.bytes > 0 && (r.begin < base || r.end > base + b.bytes)) wrong("leaves its buffer");
     const lane where = s_.commands[i].where;
     if (where.kind == lane_kind::compute && b.space == SG_MEMORY_DEVICE && b.space.device() != where.device)
@@ -218,14 +218,14 @@ class checker {
     if (const char *defect = operation_of(c).defect(s_.buffers, c)) report(i, i, defect);
   }
 
-  // Address spaces: each operand has its own, an arena of a device has one.
+  // Address spaces: each parameter has its own, an arena of a device has one.
   int space_of(std::int32_t index) const {
     switch (s_.buffers[index].kind) {
       case buffer_kind::staging: return -1;
       case buffer_kind::device: return -2 - int(number_of(s_.buffers[index].space.device()));
-      case buffer_kind::operand: break;
+      case buffer_kind::parameter: break;
     }
-    return index;
+    return s_.buffers[index].parameter;
   }
 
   void check_order() {

@@ -8,7 +8,10 @@ namespace sg {
 void merged_schedule::append(const schedule &next, bool follows) {
   const auto buffers_before = static_cast<std::int32_t>(whole_.buffers.size());
   const auto commands_before = static_cast<std::uint32_t>(whole_.commands.size());
-  whole_.buffers.insert(whole_.buffers.end(), next.buffers.begin(), next.buffers.end());
+  for (buffer each : next.buffers) {
+    if (each.kind == buffer_kind::parameter) each.parameter += buffers_before;
+    whole_.buffers.push_back(each);
+  }
   for (command each : next.commands) {
     for (accessed_view &view : each.views)
       if (view.exists()) view.buffer += buffers_before;
@@ -23,7 +26,6 @@ void merged_schedule::append(const schedule &next, bool follows) {
     whole_.commands.push_back(each);
   }
   for (int kind = 0; kind < lane_kinds; ++kind) whole_.lanes[kind] = std::max(whole_.lanes[kind], next.lanes[kind]);
-  whole_.problems = 1;
 }
 
 }  // namespace sg

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A schedule: the commands of one problem, or of a group of problems, as plain data. It holds no pointer to memory and
+// A schedule: the commands of an operation as plain data. It holds no pointer to memory and
 // no backend object, so it can be cached, checked, simulated and run any number of times.
 #pragma once
 
@@ -13,7 +13,6 @@ namespace sg {
 
 struct schedule {
   std::string strategy;  // one word or a few: "direct", "split-n x2", "stream ..."
-  std::int32_t problems = 1;
   std::vector<buffer> buffers;
   std::vector<command> commands;                   // topologically ordered: every wait points backwards
   std::vector<std::uint32_t> waits;                // indices of commands

@@ -18,10 +18,10 @@ bool differ_in_addresses(const job &x, const job &y) noexcept {
   const auto *const known = x.program->call_of(0);
   if (x.program != y.program || !known || known->has_bias || known->form.batch != 1) return false;
   const auto beta_is_zero = [&](const job &z) {
-    const sg_scalar &beta = known->own_beta ? z.operands.first.beta : known->form.beta;
+    const sg_scalar &beta = known->own_beta ? z.operands.first.scalars.beta : known->form.beta;
     return beta.re == 0 && beta.im == 0;
   };
-  const sg_scalar &of_x = x.operands.first.alpha, &of_y = y.operands.first.alpha;
+  const sg_scalar &of_x = x.operands.first.scalars.alpha, &of_y = y.operands.first.scalars.alpha;
   return beta_is_zero(x) && beta_is_zero(y) && (!known->own_alpha || (of_x.re == of_y.re && of_x.im == of_y.im));
 }
 
@@ -80,14 +80,15 @@ bool launcher::launch(inflight_command &f, const command *c, std::int32_t units)
 sg_backend_gemm launcher::gemm_of(const job &owner, std::uint32_t index) noexcept {
   sg_backend_gemm call;
   if (const auto *known = owner.program->call_of(index)) {
-    const problem_binding &own = owner.operands.problem(known->group);
+    const binding &own = owner.operands;
+    const scalar_pair &scalars = own.scalars(known->group);
     call = known->form;
-    call.a = own.operands[known->operands[0]].base;
-    call.b = own.operands[known->operands[1]].base;
-    call.c = own.operands[known->operands[2]].base;
-    if (known->has_bias) call.bias = own.operands[known->operands[3]].base;
-    if (known->own_alpha) call.alpha = own.alpha;
-    if (known->own_beta) call.beta = own.beta;
+    call.a = own.parameter(known->parameters[0]).base;
+    call.b = own.parameter(known->parameters[1]).base;
+    call.c = own.parameter(known->parameters[2]).base;
+    if (known->has_bias) call.bias = own.parameter(known->parameters[3]).base;
+    if (known->own_alpha) call.alpha = scalars.alpha;
+    if (known->own_beta) call.beta = scalars.beta;
   } else {
     pointer_scratch unused;
     call =
@@ -105,12 +106,12 @@ bool launcher::launch(batch &b, sg_backend_done done) {
 
 sg_status launcher::launch_scattered(batch &b, sg_backend_done done) {
   sg_backend_gemm all = gemm_of(*b.members.front(), 0);
-  const auto &places = b.members.front()->program->call_of(0)->operands;
+  const auto &places = b.members.front()->program->call_of(0)->parameters;
   for (const job *member : b.members) {
-    const auto &operands = member->operands.first.operands;
-    b.a.push_back(operands[places[0]].base);
-    b.b.push_back(operands[places[1]].base);
-    b.c.push_back(operands[places[2]].base);
+    const auto &parameters = member->operands.first.parameters;
+    b.a.push_back(parameters[places[0]].base);
+    b.b.push_back(parameters[places[1]].base);
+    b.c.push_back(parameters[places[2]].base);
   }
   all.batch = static_cast<std::int64_t>(b.members.size());
   all.a_array = b.a.data();

@@ -115,9 +115,9 @@ void job::not_before(std::int64_t device_ns) noexcept {
 }
 
 bool job::looks_plain() const noexcept {
-  return kind == work_kind::schedule && program->is_single() && operands.others.empty() && operands.pointers.empty() &&
-         !queue && !parent && !has_label_ && dependency_count_ == 0 && ready_ns() == 0 && deadline_at_ns == 0 &&
-         trace_number == 0;
+  return kind == work_kind::schedule && program->is_single() && operands.more_parameters.empty() &&
+         operands.pointers.empty() && !queue && !parent && !has_label_ && dependency_count_ == 0 && ready_ns() == 0 &&
+         deadline_at_ns == 0 && trace_number == 0;
 }
 
 void job::submit() noexcept {

@@ -44,8 +44,8 @@ submission batch_maker::copy(char *to, memory_space to_space, char *from, memory
                                        std::make_shared<schedule>(staged_copy(bytes, to_device, model_)), model_);
   made.kind = work_kind::schedule;
   made.program = staged;
-  made.operands.first.operands[static_cast<int>(operand_name::a)].base = from;
-  made.operands.first.operands[static_cast<int>(operand_name::c)].base = to;
+  made.operands.first.parameters[staged_copy_from].base = from;
+  made.operands.first.parameters[staged_copy_to].base = to;
   return made;
 }
 

@@ -179,11 +179,8 @@ class joiner {
     const schedule &own = *work.program->schedule;
     const buffer &from = own.buffers[number];
     schedule &whole = made_.whole;
-    const auto operands = static_cast<std::size_t>(operands_of_problem * own.problems);
-    if (number < operands && !from.pointer_array) {
-      const char *base = work.operands.problem(static_cast<std::int32_t>(number) / operands_of_problem)
-                             .operands[number % operands_of_problem]
-                             .base;
+    if (from.kind == buffer_kind::parameter && !from.pointer_array) {
+      const char *base = work.operands.base_of(static_cast<std::size_t>(from.parameter));
       const std::int64_t place = base ? addresses_.place_of(base) : -1;
       if (place >= 0)
         return {buffer_at(place, std::max<std::int64_t>(from.bytes, 1), from.item_stride, from.type),
@@ -192,6 +189,7 @@ class joiner {
     buffer made = from;
     if (made.kind == buffer_kind::device) made.offset += device_before_;
     if (made.kind == buffer_kind::staging) made.offset += staging_before_;
+    if (made.kind == buffer_kind::parameter) made.parameter = static_cast<std::int32_t>(whole.buffers.size());
     whole.buffers.push_back(made);
     return {static_cast<std::int32_t>(whole.buffers.size() - 1), 0};
   }

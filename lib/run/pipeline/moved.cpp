@@ -21,12 +21,9 @@ char *address_moves::moved(char *address) const noexcept {
 submission address_moves::moved(const submission &recorded) const {
   submission made = recorded;
   made.operands = recorded.operands.copy();
-  const auto move_problem = [this](problem_binding &problem) {
-    for (operand_address &each : problem.operands)
-      if (each.base) each.base = moved(each.base);
-  };
-  move_problem(made.operands.first);
-  for (problem_binding &each : made.operands.others) move_problem(each);
+  made.operands.each_parameter([this](parameter_address &each) {
+    if (each.base) each.base = moved(each.base);
+  });
   for (std::vector<char *> &array : made.operands.pointers)
     for (char *&each : array) each = moved(each);
   if (made.kind == work_kind::copy) {

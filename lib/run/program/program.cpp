@@ -62,7 +62,10 @@ void program::find_batchable(const device_model &model) {
   batchable = std::move(seconds);
   if (commands.size() > most_prepared) return;
   binding nowhere;
-  nowhere.others.resize(what->gemms().problems - 1);
+  for (const command &each : commands)
+    nowhere.more_scalars.resize(std::max(nowhere.more_scalars.size(), static_cast<std::size_t>(each.group)));
+  for (const buffer &each : schedule->buffers)
+    if (each.kind == buffer_kind::parameter) nowhere.set_parameter(static_cast<std::size_t>(each.parameter));
   for (std::uint32_t i = 0; i < commands.size(); ++i)
     if (batchable[i] > 0) prepare_call(i, nowhere);
 }
@@ -155,8 +158,8 @@ void program::prepare_call(std::uint32_t index, const binding &nowhere) {
   for (std::size_t i = 0; i < std::size(views); ++i) {
     const view &v = gemm_command.views[views[i]];
     if (!v.exists()) continue;
-    if (buffer_of(schedule->buffers, v).kind != buffer_kind::operand || v.item != 0 || v.offset != 0) return;
-    made.operands[i] = static_cast<std::uint8_t>(v.buffer % operands_of_problem);
+    if (buffer_of(schedule->buffers, v).kind != buffer_kind::parameter || v.item != 0 || v.offset != 0) return;
+    made.parameters[i] = static_cast<std::uint32_t>(buffer_of(schedule->buffers, v).parameter);
   }
   pointer_scratch unused;
   made.group = gemm_command.group;

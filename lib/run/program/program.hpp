@@ -75,9 +75,9 @@ struct program {
   // The backend call of a GEMM without addresses; of a job it needs only the addresses and scalars.
   struct call_template {
     sg_backend_gemm form;
-    std::int32_t group;                                      // the problem
-    std::array<std::uint8_t, operands_of_problem> operands;  // indices of A, B, C and the bias in the problem
-    bool own_alpha, own_beta, has_bias;                      // set from the job
+    std::int32_t group;                       // of the scalars
+    std::array<std::uint32_t, 4> parameters;  // indices of A, B, C and the bias
+    bool own_alpha, own_beta, has_bias;       // set from the job
   };
   // For small single GEMMs and batchable ones; nullptr: the command must be lowered.
   const call_template *call_of(std::uint32_t command) const noexcept {

@@ -13,7 +13,7 @@ constexpr std::int64_t never = std::numeric_limits<std::int64_t>::max();
 
 }  // namespace
 
-panel_holder::panel_holder(schedule_builder &builder, operand_name name, const stream_layout &layout,
+panel_holder::panel_holder(gemm_builder &builder, operand_name name, const stream_layout &layout,
                            const stream_operand &x)
     : builder_(builder),
       name_(name),

@@ -9,7 +9,7 @@ namespace sg {
 class panel_holder {
  public:
   // Adds the operand's buffers to the schedule. The layout outlives the holder.
-  panel_holder(schedule_builder &builder, operand_name name, const stream_layout &layout, const stream_operand &x);
+  panel_holder(gemm_builder &builder, operand_name name, const stream_layout &layout, const stream_operand &x);
 
   bool is_held(std::int32_t panel) const { return slot_of_[panel] >= 0; }
   // A slot for the panel: a free one, else the one whose panel is needed last (of those, the one idle for longest).
@@ -36,7 +36,7 @@ class panel_holder {
   std::int64_t next_use(const slot &s, std::int64_t step) const;
   bool preferred(const slot &a, const slot &b, std::int64_t step) const;
 
-  schedule_builder &builder_;
+  gemm_builder &builder_;
   operand_name name_;
   operand held_;  // as it is on the device
   const stream_operand &x_;

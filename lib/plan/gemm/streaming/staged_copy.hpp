@@ -10,7 +10,8 @@
 
 namespace sg {
 
-// From operand A to operand C of problem 0, both of `bytes` contiguous bytes.
+// The parameters, both of `bytes` contiguous bytes.
+inline constexpr std::int32_t staged_copy_from = 0, staged_copy_to = 1;
 schedule staged_copy(std::int64_t bytes, bool to_device, const device_model &model);
 
 }  // namespace sg

@@ -12,7 +12,7 @@ namespace {
 // Wide accumulators for a narrow C: two buffers used alternately by the tiles that need one.
 class accumulator_ring {
  public:
-  accumulator_ring(schedule_builder &builder, const problem &p, const stream_layout &layout) {
+  accumulator_ring(gemm_builder &builder, const problem &p, const stream_layout &layout) {
     if (!needs_accumulators(p, layout)) return;
     const sg_dtype type = accumulator_of(p.c.type);
     for (accumulator &x : accumulators_)
@@ -36,22 +36,23 @@ class accumulator_ring {
 // The bias on the device: the caller's, or a copy of all of it, which is small beside C.
 class bias_holder {
  public:
-  bias_holder(schedule_builder &builder, const problem &p) : p_(p) {
+  bias_holder(gemm_builder &builder, const problem &p) : p_(p) {
     if (!on_host()) return;
     item_elements_ = p.bias.rows * p.bias.cols;
     buffer_ = builder.add_device_buffer(p.bias.type, bias_bytes(p), item_elements_ * size_of(p.bias.type));
   }
 
   // Copies it on the first call; adds to the `waits` of a command that reads it.
-  void hold(schedule_builder &builder, transfers &moves, std::vector<std::uint32_t> &waits) {
+  void hold(gemm_builder &builder, transfers &moves, std::vector<std::uint32_t> &waits) {
     if (!on_host()) return;
     const panel all{{0, is_shared(p_.bias) ? 1 : p_.batch}, {0, 0, p_.bias.rows, p_.bias.cols}};
-    if (!held_) copied_ = moves.in(operand_name::bias, all, {buffer_, 0, 0, p_.bias.rows, item_elements_}, {});
+    if (!held_)
+      copied_ = moves.in(parameter_of(0, operand_name::bias), all, {buffer_, 0, 0, p_.bias.rows, item_elements_}, {});
     held_ = true;
     builder.merge(waits, copied_);
   }
 
-  void finish_sums(const schedule_builder &builder, command &last, range items, block c) const {
+  void finish_sums(const gemm_builder &builder, command &last, range items, block c) const {
     builder.finish_sums(last, items, c);
     if (!on_host()) return;
     const block part = block_of_bias(p_, c);
@@ -83,7 +84,7 @@ class stream_build {
         c_(builder_, operand_name::c, layout, layout.c),
         bias_(builder_, p),
         sums_(builder_, p, layout),
-        moves_(builder_, 0, model, {pageable_in(), pageable_out()}) {}
+        moves_(builder_, model, {pageable_in(), pageable_out()}) {}
 
   schedule run() {
     for (std::size_t i = 0; i < layout_.steps.size(); ++i) add_step(layout_.steps[i], std::int64_t(i));
@@ -108,7 +109,7 @@ class stream_build {
       h.take(i, slot);
       if (!loads) continue;
       auto &users = h.users(i);
-      h.ready(i) = {moves_.in(name, x.panels[i], h.location(i), users)};
+      h.ready(i) = {moves_.in(parameter_of(0, name), x.panels[i], h.location(i), users)};
       users.clear();
     }
   }
@@ -138,7 +139,7 @@ class stream_build {
       add_gemm(s, lane_index, waits);
     if (s.stores && layout_.c.how != residency::device)
       for (std::int32_t i = s.c.first; i < s.c.first + s.c.count; ++i)
-        c_.users(i) = {moves_.out(operand_name::c, layout_.c.panels[i], c_.location(i), c_.users(i))};
+        c_.users(i) = {moves_.out(parameter_of(0, operand_name::c), layout_.c.panels[i], c_.location(i), c_.users(i))};
   }
 
   void used(const stream_step &s, std::uint32_t command) {
@@ -152,7 +153,7 @@ class stream_build {
   void add_scaling(const stream_step &s, std::uint16_t lane_index, const std::vector<std::uint32_t> &waits) {
     for (std::int64_t item = 0; item < s.items.size; ++item) {
       const range one{s.items.first + item, 1};
-      command c = builder_.scale(0, c_.view_of(s.c.first, one, block_of_c(s.m, s.n)), first_beta(p_), lane_index);
+      command c = builder_.scale(c_.view_of(s.c.first, one, block_of_c(s.m, s.n)), first_beta(p_), lane_index);
       bias_.finish_sums(builder_, c, one, block_of_c(s.m, s.n));
       used(s, builder_.add(c, waits));
     }
@@ -190,7 +191,7 @@ class stream_build {
       view out = narrow;
       if (out.items > 1) out.item += item;
       out.items = 1;
-      command c = builder_.scale(0, out, first_beta(p_), lane_index);
+      command c = builder_.scale(out, first_beta(p_), lane_index);
       wide.item = item;
       wide.items = 1;
       c.views[ops::reduce::parts] = wide;
@@ -204,7 +205,7 @@ class stream_build {
   const problem &p_;
   const stream_layout &layout_;
   int lanes_;
-  schedule_builder builder_;
+  gemm_builder builder_;
   panel_holder a_, b_, c_;
   bias_holder bias_;
   accumulator_ring sums_;

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "model/device_model.hpp"
-#include "plan/gemm/schedule_builder.hpp"
+#include "plan/gemm/gemm_builder.hpp"
 #include "plan/gemm/streaming/transfer.hpp"
 
 namespace sg {

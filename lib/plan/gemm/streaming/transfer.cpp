@@ -57,11 +57,10 @@ void for_chunks(const side &on_host, const side &on_device, Bytes &&bytes, Chunk
 }
 
 template <class Operation>
-command move(lane where, std::int32_t group, const view &from, const view &to) {
+command move(lane where, const view &from, const view &to) {
   command c;
   c.what = Operation();
   c.where = where;
-  c.group = group;
   c.views[Operation::from] = from;
   c.views[Operation::to] = to;
   return c;
@@ -69,8 +68,9 @@ command move(lane where, std::int32_t group, const view &from, const view &to) {
 
 // A panel of full columns with the host's pitch on the device is copied as one run with its padding. Its views say so:
 // the bytes of a copy follow from its views alone.
-bool moves_with_padding(operand_name name, const operand &x, const block &w, std::int64_t device_ld) {
-  return name != operand_name::c && copies_padding(x) && w.cols > 1 && w.rows == x.rows && device_ld == x.ld;
+bool moves_with_padding(const parameter &of, const block &w, std::int64_t device_ld) {
+  const operand &x = of.stored;
+  return !of.is_result && copies_padding(x) && w.cols > 1 && w.rows == x.rows && device_ld == x.ld;
 }
 
 constexpr lane in_lane{lane_kind::copy_in, 0}, out_lane{lane_kind::copy_out, 0}, workers{lane_kind::staging, 0};
@@ -114,8 +114,7 @@ std::int32_t staging_ring::buffer_of(slot &s, sg_dtype type) {
   return s.buffers[type] = builder_.add_alias(s.buffers[SG_DTYPE_I8], type);
 }
 
-transfers::transfers(schedule_builder &builder, std::int32_t group, const device_model &model, pageable_bytes bytes)
-    : builder_(builder), group_(group), rings_(std::make_shared<std::vector<staging_ring>>()) {
+transfers::transfers(schedule_builder &builder, const device_model &model, pageable_bytes bytes) : builder_(builder) {
   if (bytes.in + bytes.out <= 0) return;
   builder.use_workers(model.staging_workers);
   for (const double amount : {bytes.in, bytes.out}) {
@@ -125,15 +124,15 @@ transfers::transfers(schedule_builder &builder, std::int32_t group, const device
     const auto needed = std::int64_t(std::min(1e6, 2 * std::ceil(amount / double(slot_bytes))));
     const std::int64_t slots =
         std::clamp<std::int64_t>(needed, 1, bytes.ahead * slots_per_worker(slot_bytes) * model.staging_workers);
-    rings_->emplace_back(builder, model.staging_workers, slots, slot_bytes);
+    rings_.emplace_back(builder, model.staging_workers, slots, slot_bytes);
   }
 }
 
-std::vector<transfers::rectangle> transfers::rectangles(operand_name name, const panel &what,
+std::vector<transfers::rectangle> transfers::rectangles(std::int32_t parameter, const panel &what,
                                                         const device_location &location) const {
-  const operand &x = operand_of(builder_.of(group_), name);
+  const operand &x = builder_.operand_at(parameter);
   const block &w = what.where;
-  view host = builder_.operand_view(group_, name, {what.items.first, 1}, w);
+  view host = builder_.part_of(parameter, {what.items.first, 1}, w);
   view device{location.buffer, location.item, 1, location.offset, location.ld, w.rows, w.cols};
 
   // Items that are contiguous on both sides are the columns of one rectangle.
@@ -144,7 +143,7 @@ std::vector<transfers::rectangle> transfers::rectangles(operand_name name, const
     device.ld = location.item_stride;
     return {{host, device}};
   }
-  if (moves_with_padding(name, x, w, location.ld)) {
+  if (moves_with_padding(builder_.parameter_at(parameter), w, location.ld)) {
     host.rows = device.rows = host.ld = device.ld = (w.cols - 1) * x.ld + w.rows;
     host.cols = device.cols = 1;
   }
@@ -157,45 +156,45 @@ std::vector<transfers::rectangle> transfers::rectangles(operand_name name, const
   return all;
 }
 
-std::uint32_t transfers::in(operand_name name, const panel &what, const device_location &to,
+std::uint32_t transfers::in(std::int32_t parameter, const panel &what, const device_location &to,
                             std::span<const std::uint32_t> waits) {
-  const operand &x = operand_of(builder_.of(group_), name);
-  const sg_dtype type = operand_of(builder_.of(group_).as_on_device(), name).type;
+  const operand &x = builder_.operand_at(parameter);
+  const sg_dtype type = builder_.type_of(to.buffer);
   std::uint32_t last = 0;
-  for (const rectangle &r : rectangles(name, what, to))
+  for (const rectangle &r : rectangles(parameter, what, to))
     last = x.space == SG_MEMORY_PAGEABLE ? staged_in(r, x.type, type, waits)
-                                         : builder_.add(move<ops::copy_in>(in_lane, group_, r.host, r.device), waits);
+                                         : builder_.add(move<ops::copy_in>(in_lane, r.host, r.device), waits);
   return last;
 }
 
-std::uint32_t transfers::out(operand_name name, const panel &what, const device_location &from,
+std::uint32_t transfers::out(std::int32_t parameter, const panel &what, const device_location &from,
                              std::span<const std::uint32_t> waits) {
-  const operand &x = operand_of(builder_.of(group_), name);
+  const operand &x = builder_.operand_at(parameter);
   std::uint32_t last = 0;
-  for (const rectangle &r : rectangles(name, what, from))
+  for (const rectangle &r : rectangles(parameter, what, from))
     last = x.space == SG_MEMORY_PAGEABLE ? staged_out(r, x.type, waits)
-                                         : builder_.add(move<ops::copy_out>(out_lane, group_, r.device, r.host), waits);
+                                         : builder_.add(move<ops::copy_out>(out_lane, r.device, r.host), waits);
   return last;
 }
 
 std::uint32_t transfers::staged_in(const rectangle &r, sg_dtype from, sg_dtype type,
                                    std::span<const std::uint32_t> waits) {
-  staging_ring &ring = rings_->at(0);
+  staging_ring &ring = rings_.at(0);
   std::uint32_t last = 0;
   const auto bytes = [&] { return ring.first_bytes(); };
   for_chunks({r.host, from}, {r.device, type}, bytes, [&](const view &host, const view &device) {
     staging_ring::slot &slot = ring.next_slot();
     const view staged{ring.buffer_of(slot, type), 0, 1, 0, host.rows, host.rows, host.cols};
     std::vector<std::uint32_t> before(waits.begin(), waits.end());
-    before.push_back(builder_.add(move<ops::pack>(workers, group_, host, staged), slot.users));
-    last = builder_.add(move<ops::copy_in>(in_lane, group_, staged, device), before);
+    before.push_back(builder_.add(move<ops::pack>(workers, host, staged), slot.users));
+    last = builder_.add(move<ops::copy_in>(in_lane, staged, device), before);
     slot.users = {last};
   });
   return last;
 }
 
 std::uint32_t transfers::staged_out(const rectangle &r, sg_dtype type, std::span<const std::uint32_t> waits) {
-  staging_ring &ring = rings_->at(1);
+  staging_ring &ring = rings_.at(1);
   std::uint32_t last = 0;
   const auto bytes = [&] { return ring.slot_bytes(); };
   for_chunks({r.host, type}, {r.device, type}, bytes, [&](const view &host, const view &device) {
@@ -203,8 +202,8 @@ std::uint32_t transfers::staged_out(const rectangle &r, sg_dtype type, std::span
     const view staged{ring.buffer_of(slot, type), 0, 1, 0, host.rows, host.rows, host.cols};
     std::vector<std::uint32_t> before(waits.begin(), waits.end());
     before.insert(before.end(), slot.users.begin(), slot.users.end());
-    last = builder_.add(move<ops::copy_out>(out_lane, group_, device, staged), before);
-    slot.users = {builder_.add(move<ops::unpack>(workers, group_, staged, host), {{last}})};
+    last = builder_.add(move<ops::copy_out>(out_lane, device, staged), before);
+    slot.users = {builder_.add(move<ops::unpack>(workers, staged, host), {{last}})};
   });
   return last;
 }

@@ -4,10 +4,10 @@
 #pragma once
 
 #include <map>
-#include <memory>
+#include <vector>
 
 #include "model/device_model.hpp"
-#include "plan/gemm/schedule_builder.hpp"
+#include "plan/schedule/schedule_builder.hpp"
 
 namespace sg {
 
@@ -27,8 +27,8 @@ std::int64_t chunks_of(const view &rectangle, std::int64_t element_bytes);
 // and a panel of full columns becomes one run. The gap between items of a batch is never copied.
 bool copies_padding(const operand &x);
 
-// The location of a panel on the device. `buffer` has the operand's type there; its items are `item_stride` elements
-// apart, as in the buffer.
+// The location of a panel on the device. `buffer` has the operand's type there, which may be a narrower one; its items
+// are `item_stride` elements apart, as in the buffer.
 struct device_location {
   std::int32_t buffer = -1;
   std::int64_t item = 0;    // of the buffer: the panel's first item
@@ -67,28 +67,26 @@ struct pageable_bytes {
 
 class transfers {
  public:
-  transfers(schedule_builder &builder, std::int32_t group, const device_model &model, pageable_bytes bytes);
-  // Of another problem, through the same slots.
-  transfers(const transfers &other, std::int32_t group) : transfers(other) { group_ = group; }
+  transfers(schedule_builder &builder, const device_model &model, pageable_bytes bytes);
 
-  // Appends the copies of a panel; returns the last one on the copy lane. `waits`: commands that use the location.
-  std::uint32_t in(operand_name name, const panel &what, const device_location &to,
+  // Appends the copies of a panel of a parameter; returns the last one on the copy lane. `waits`: commands that use the
+  // location.
+  std::uint32_t in(std::int32_t parameter, const panel &what, const device_location &to,
                    std::span<const std::uint32_t> waits);
   // `waits`: commands that write the location.
-  std::uint32_t out(operand_name name, const panel &what, const device_location &from,
+  std::uint32_t out(std::int32_t parameter, const panel &what, const device_location &from,
                     std::span<const std::uint32_t> waits);
 
  private:
   struct rectangle {
     view host, device;
   };
-  std::vector<rectangle> rectangles(operand_name name, const panel &what, const device_location &location) const;
+  std::vector<rectangle> rectangles(std::int32_t parameter, const panel &what, const device_location &location) const;
   std::uint32_t staged_in(const rectangle &r, sg_dtype from, sg_dtype type, std::span<const std::uint32_t> waits);
   std::uint32_t staged_out(const rectangle &r, sg_dtype type, std::span<const std::uint32_t> waits);
 
   schedule_builder &builder_;
-  std::int32_t group_;
-  std::shared_ptr<std::vector<staging_ring>> rings_;  // in, out; empty where nothing is pageable
+  std::vector<staging_ring> rings_;  // in, out; empty where nothing is pageable
 };
 
 }  // namespace sg

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "plan/gemm/schedule_builder.hpp"
+#include "plan/schedule/schedule_builder.hpp"
 
 #include <algorithm>
 
@@ -23,18 +23,6 @@ std::vector<range> cut(std::int64_t total, std::int64_t parts, std::int64_t grai
   return ranges;
 }
 
-bool touches_host(const problem &p) noexcept {
-  return on_host(p.c) || (p.has_bias() && on_host(p.bias)) || (!p.no_multiply && (on_host(p.a) || on_host(p.b)));
-}
-
-block block_of_a(const problem &p, range m, range k) {
-  return p.op_a == SG_OP_N ? block{m.first, k.first, m.size, k.size} : block{k.first, m.first, k.size, m.size};
-}
-
-block block_of_b(const problem &p, range k, range n) {
-  return p.op_b == SG_OP_N ? block{k.first, n.first, k.size, n.size} : block{n.first, k.first, n.size, k.size};
-}
-
 namespace {
 
 // Bytes from an operand's first element to its last: of all items, or of each item with a pointer array.
@@ -47,15 +35,13 @@ std::int64_t footprint(const operand &x, std::int64_t batch) {
 
 }  // namespace
 
-schedule_builder::schedule_builder(std::span<const problem> problems) : problems_(problems.begin(), problems.end()) {
-  s_.problems = std::int32_t(problems.size());
-  s_.buffers.reserve(operands_of_problem * problems.size());
-  for (const problem &p : problems_) {
-    for (const operand *x : {&p.a, &p.b, &p.c, &p.bias})
-      s_.buffers.push_back({buffer_kind::operand, x->type, x->pointer_array, x->space,
-                            step_bytes(x->item_stride, size_of(x->type), 0), 0, footprint(*x, p.batch)});
-    s_.flops += p.flops();
-  }
+std::int32_t schedule_builder::add_parameter(const parameter &x) {
+  const operand &o = x.stored;
+  const auto index = static_cast<std::int32_t>(s_.buffers.size());
+  s_.buffers.push_back({buffer_kind::parameter, o.type, o.pointer_array, o.space,
+                        step_bytes(o.item_stride, size_of(o.type), 0), 0, footprint(o, x.batch), index, x.name});
+  parameters_.push_back(x);
+  return index;
 }
 
 std::int32_t schedule_builder::add_device_buffer(sg_dtype type, std::int64_t bytes, std::int64_t item_stride) {
@@ -85,10 +71,10 @@ std::int32_t schedule_builder::add_alias(std::int32_t index, sg_dtype type, std:
   return std::int32_t(s_.buffers.size() - 1);
 }
 
-view schedule_builder::operand_view(std::int32_t group, operand_name name, range items, block part) const {
-  const operand &x = operand_of(problems_[group], name);
+view schedule_builder::part_of(std::int32_t parameter, range items, block part) const {
+  const operand &x = operand_at(parameter);
   const bool shared = is_shared(x);
-  return {operands_of_problem * group + std::int32_t(name),
+  return {parameter,
           shared ? 0 : items.first,
           shared ? 1 : items.size,
           (part.row + part.col * x.ld) * size_of(x.type),
@@ -97,14 +83,13 @@ view schedule_builder::operand_view(std::int32_t group, operand_name name, range
           part.cols};
 }
 
-command schedule_builder::gemm(std::int32_t group, range m, range n, range k, std::uint16_t lane_index) const {
-  const problem &p = problems_[group];
+command schedule_builder::multiply(const product &what, std::uint16_t lane_index, std::int32_t group) {
   ops::gemm gemm;
-  gemm.m = m.size, gemm.n = n.size, gemm.k = k.size;
-  gemm.op_a = p.op_a, gemm.op_b = p.op_b;
-  gemm.compute = p.as_on_device().compute;
-  gemm.alpha = scalar_role::job;
-  gemm.beta = first_beta(p);
+  gemm.m = what.m, gemm.n = what.n, gemm.k = what.k;
+  gemm.op_a = what.op_a, gemm.op_b = what.op_b;
+  gemm.compute = what.compute;
+  gemm.alpha = what.alpha;
+  gemm.beta = what.beta;
   command c;
   c.what = gemm;
   c.where = {lane_kind::compute, lane_index};
@@ -112,7 +97,7 @@ command schedule_builder::gemm(std::int32_t group, range m, range n, range k, st
   return c;
 }
 
-command schedule_builder::scale(std::int32_t group, view out, scalar_role beta, std::uint16_t lane_index) const {
+command schedule_builder::scale(view out, scalar_role beta, std::uint16_t lane_index, std::int32_t group) {
   ops::reduce reduce;
   reduce.beta = beta;
   command c;
@@ -121,13 +106,6 @@ command schedule_builder::scale(std::int32_t group, view out, scalar_role beta, 
   c.group = group;
   c.views[reduce.c] = out;
   return c;
-}
-
-void schedule_builder::finish_sums(command &last, range items, block c) const {
-  const problem &p = problems_[last.group];
-  epilogue_of(last).activation = p.activation;
-  if (p.has_bias())
-    last.views[ops::epilogue::bias] = operand_view(last.group, operand_name::bias, items, block_of_bias(p, c));
 }
 
 void schedule_builder::merge(std::vector<std::uint32_t> &list, std::uint32_t index) const {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shared by the builders of schedules: allocates buffers in arenas, makes views of operands, appends commands.
+// Shared by the builders of schedules: parameters, buffers in arenas, views, commands.
 #pragma once
 
 #include <span>
 #include <string>
 #include <vector>
 
-#include "plan/gemm/problem.hpp"
+#include "plan/schedule/operand.hpp"
 #include "plan/schedule/schedule.hpp"
 
 namespace sg {
@@ -34,37 +34,32 @@ inline constexpr std::int64_t grain = 16;
 // range would become empty.
 std::vector<range> cut(std::int64_t total, std::int64_t parts, std::int64_t grain = 1);
 
-inline const operand &operand_of(const problem &p, operand_name name) {
-  switch (name) {
-    case operand_name::a: return p.a;
-    case operand_name::b: return p.b;
-    case operand_name::c: break;
-    case operand_name::bias: return p.bias;
-  }
-  return p.c;
-}
 inline bool on_host(const operand &x) noexcept { return x.space != SG_MEMORY_DEVICE; }
 inline bool is_shared(const operand &x) noexcept { return !x.pointer_array && x.item_stride == 0; }
-// Does the problem read or write any host memory?
-bool touches_host(const problem &p) noexcept;
 
-// The stored block of A with op(A)'s rows `m` and columns `k`; likewise of B; and of C.
-block block_of_a(const problem &p, range m, range k);
-block block_of_b(const problem &p, range k, range n);
-inline block block_of_c(range m, range n) { return {m.first, n.first, m.size, n.size}; }
-// The block of the bias for a block of C; an item of one row and one column has one value in any case.
-inline block block_of_bias(const problem &p, block c) {
-  return p.bias.rows == p.m && p.bias.cols == 1 ? block{c.row, 0, c.rows, 1} : block{0, c.col, 1, c.cols};
-}
+// An operand that is bound when the schedule is run. One without elements is missing.
+struct parameter {
+  operand stored;
+  const char *name = "";  // for descriptions: a literal
+  bool is_result = false;
+  std::int64_t batch = 1;
+};
 
-// The role of beta in the first command that writes a part of C.
-inline scalar_role first_beta(const problem &p) { return p.beta_zero ? scalar_role::zero : scalar_role::job; }
+// The product of two matrices, or their sum over `k`, in one command.
+struct product {
+  std::int64_t m = 0, n = 0, k = 0;
+  sg_op op_a = SG_OP_N, op_b = SG_OP_N;
+  sg_compute compute = SG_COMPUTE_EXACT;
+  scalar_role alpha = scalar_role::job, beta = scalar_role::zero;
+};
 
 class schedule_builder {
  public:
-  explicit schedule_builder(std::span<const problem> problems);
-
-  const problem &of(std::int32_t group) const { return problems_[group]; }
+  // Appends a parameter, before all other buffers; returns its index, which is also its buffer's.
+  std::int32_t add_parameter(const parameter &x);
+  const parameter &parameter_at(std::int32_t index) const { return parameters_[static_cast<std::size_t>(index)]; }
+  const operand &operand_at(std::int32_t index) const { return parameter_at(index).stored; }
+  sg_dtype type_of(std::int32_t buffer) const { return s_.buffers[static_cast<std::size_t>(buffer)].type; }
 
   // Allocates in an arena, aligned to 256 bytes; returns the buffer's index.
   std::int32_t add_device_buffer(sg_dtype type, std::int64_t bytes, std::int64_t item_stride = 0);
@@ -74,15 +69,12 @@ class schedule_builder {
   // The same bytes with another type or item stride.
   std::int32_t add_alias(std::int32_t buffer, sg_dtype type, std::int64_t item_stride = 0);
 
-  view operand_view(std::int32_t group, operand_name name, range items, block part) const;
+  // A block of a parameter, in each of some items.
+  view part_of(std::int32_t parameter, range items, block part) const;
 
-  // A GEMM with the shapes of its problem; the caller adds views and scalars.
-  command gemm(std::int32_t group, range m, range n, range k, std::uint16_t lane_index) const;
+  static command multiply(const product &what, std::uint16_t lane_index, std::int32_t group = 0);
   // C = beta * C on a part of C.
-  command scale(std::int32_t group, view c, scalar_role beta, std::uint16_t lane_index) const;
-
-  // Sets the epilogue of the last command that writes the block of C in these items; the bias is on the device.
-  void finish_sums(command &last, range items, block c) const;
+  static command scale(view c, scalar_role beta, std::uint16_t lane_index, std::int32_t group = 0);
 
   // Appends a command. Of the waits only the latest of each other ordered lane is kept.
   std::uint32_t add(command c, std::span<const std::uint32_t> waits = {});
@@ -91,11 +83,12 @@ class schedule_builder {
   void use_workers(std::int64_t count) { s_.lanes[int(lane_kind::staging)] = std::uint16_t(count); }
   // Adds a command to a list that keeps the latest of each ordered lane.
   void merge(std::vector<std::uint32_t> &list, std::uint32_t index) const;
+  void add_flops(double flops) { s_.flops += flops; }
 
   schedule finish(std::string strategy);
 
  private:
-  std::vector<problem> problems_;
+  std::vector<parameter> parameters_;
   schedule s_;
   std::vector<std::uint32_t> scratch_;
 };

@@ -23,6 +23,10 @@ struct operand {
   bool operator==(const operand &) const = default;
 };
 
+inline bool exists(const operand &x) noexcept { return x.rows > 0 && x.cols > 0; }
+// Of one item, without gaps.
+inline double bytes_of(const operand &x) noexcept { return double(x.rows) * double(x.cols) * double(size_of(x.type)); }
+
 inline hasher &operator<<(hasher &to, const operand &x) noexcept {
   return to << x.rows << x.cols << x.ld << x.item_stride
             << (std::int64_t{x.type} | std::int64_t{x.pointer_array} << 16 | std::int64_t{x.space.bits()} << 24);

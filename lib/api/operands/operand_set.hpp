@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// The operands of one submission: their checks, memory spaces, addresses and accesses, and the rule that written memory
+// overlaps no other operand.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "api/operands/given_operand.hpp"
+#include "ops/binding.hpp"
+#include "ops/view.hpp"
+#include "plan/schedule/operand.hpp"
+#include "run/context.hpp"
+#include "run/order/access.hpp"
+#include "run/order/strided_bytes.hpp"
+
+namespace sg {
+
+class operand_set {
+ public:
+  static constexpr std::size_t most_operands = 24;
+  static constexpr std::size_t none = static_cast<std::size_t>(-1);
+
+  struct bound {
+    const char *desc = nullptr, *name = nullptr;  // in messages
+    const char *data = "";
+    std::size_t parameter = 0;
+    const void *given = nullptr;         // the caller's address
+    const void *const *field = nullptr;  // in the descriptor; nullptr: unknown
+    std::uint32_t first = 0, count = 0;  // accesses
+    std::size_t may_become = none;       // as in rules
+    std::size_t is = none;               // an operand before it, which it is itself
+    std::int64_t bytes = 0, alignment = 1;
+    memory_space space;
+  };
+
+  struct rules {
+    access_mode mode = access_mode::read;
+    bool only_on_device = false;
+    std::size_t may_become = none;  // the parameter of a result that it may be itself
+    strided_bytes set{};            // its bytes, if they are not those of the stored matrix
+    std::int64_t alignment = 0;     // of the address, if it is more than that of a component
+  };
+  explicit operand_set(const context &on) noexcept : on_(on) {}
+
+  // Binds an operand as stored, with elements, and sets its memory space. Throws sg::error naming it. The names must
+  // outlive the set.
+  void add(std::size_t parameter, const given_operand &x, operand &stored, const rules &how);
+  // An operand of another form, whose bytes the caller has checked.
+  void add_bytes(const bound &one, const strided_bytes &set, access_mode mode);
+
+  // The same operand as another parameter.
+  void add_again(const bound &known, std::size_t parameter);
+
+  void set_scalars(double alpha, double beta) noexcept {
+    where_.first.scalars.alpha = {alpha, 0};
+    where_.first.scalars.beta = {beta, 0};
+  }
+  bool writes() const noexcept;
+  const context &on() const noexcept { return on_; }
+  binding &where() noexcept { return where_; }
+  const binding &where() const noexcept { return where_; }
+  std::span<const access> accesses() const noexcept { return accesses_; }
+  std::span<const bound> operands() const noexcept { return operands_; }
+
+ private:
+  bool is_same(const bound &one, const bound &other) const noexcept;
+
+  const context &on_;
+  binding where_;
+  std::vector<bound> operands_;
+  std::vector<access> accesses_;
+};
+
+// The memory is the device's. Throws otherwise.
+void require_device_memory(const context &on, const given_operand &x, memory_space space);
+
+}  // namespace sg

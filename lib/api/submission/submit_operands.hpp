@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// The last step of an operation's submission: its operands and its form are checked.
+#pragma once
+
+#include <utility>
+
+#include "api/operands/operand_set.hpp"
+#include "api/submission/cached_submission.hpp"
+#include "api/submission/submission.hpp"
+
+namespace sg {
+
+struct planned_operation {
+  sg_operation operation;
+  const form &what;
+  bool does_nothing = false;
+  const form *fixed = nullptr;  // what updates of a recorded one keep; nullptr: `what`
+};
+
+// The request of an operation that has no plan options of its own.
+inline plan_request usual_request(const checked_submit &order) noexcept {
+  plan_request request;
+  request.streams = order.most_lanes();
+  return request;
+}
+
+// Submits or records it. `name`: the descriptor's name in messages.
+template <class Desc>
+void submit_operands(context &on, operand_set &operands, const Desc &desc, const char *name,
+                     const planned_operation &planned, const plan_request &request, checked_submit &order,
+                     sg_job **out_job) {
+  if (order.records()) {
+    order.note_request(request);
+    order.note(planned.operation, planned.fixed ? *planned.fixed : planned.what, name);
+  }
+  std::shared_ptr<const program> plan;
+  if (!planned.does_nothing) plan = on.plan_for(planned.what, request);
+  ref<job> work = on.new_job();
+  if (!plan || plan->schedule->commands.empty()) return order.go(std::move(work), nullptr, 0, out_job);
+  remember_submission(on, planned.operation, &desc, sizeof desc, operands, plan, order);
+  work->give_schedule(plan);
+  work->operands = std::move(operands.where());
+  order.go(std::move(work), operands.accesses().data(), operands.accesses().size(), out_job);
+}
+
+}  // namespace sg
