@@ -24,9 +24,4 @@ void finish_sums(const epilogue &end, sg_dtype out, void *sums, std::int64_t i, 
   }
 }
 
-void finish_result(const gemm_args &p, sg_dtype out) noexcept {
-  for (std::int64_t j = 0; j < p.n; ++j)
-    finish_sums(p.end, out, static_cast<char *>(p.c) + j * p.ldc * element_size(out), 0, j, p.m);
-}
-
 }  // namespace sg::cpu

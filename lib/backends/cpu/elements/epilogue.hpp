@@ -6,16 +6,19 @@
 
 #include <cstdint>
 
-#include "kernel.hpp"
-
 namespace sg::cpu {
+
+// Applied to the sums of a GEMM or a reduction before they are stored in C.
+struct epilogue {
+  const void *bias = nullptr;
+  bool bias_per_row = false;
+  sg_activation activation = SG_ACTIVATION_NONE;
+};
 
 inline bool is_any(const epilogue &end) noexcept { return end.bias != nullptr || end.activation != SG_ACTIVATION_NONE; }
 
 // Applies to the sums of C's column j, rows [i, i + n).
 void finish_sums(const epilogue &end, sg_dtype out, void *sums, std::int64_t i, std::int64_t j,
                  std::int64_t n) noexcept;
-// Applies to all of C, whose type is its accumulator's.
-void finish_result(const gemm_args &p, sg_dtype out) noexcept;
 
 }  // namespace sg::cpu

@@ -2,7 +2,9 @@
 // Packing: copies a block of op(X) into a contiguous column-major panel, converted if a kernel needs another type.
 #pragma once
 
-#include "kernel.hpp"
+#include <streamgemm/types.h>
+
+#include <cstdint>
 
 namespace sg::cpu {
 
@@ -23,7 +25,18 @@ constexpr std::int64_t element_size(sg_dtype type) noexcept {
 }
 
 constexpr bool is_f8(sg_dtype type) noexcept { return type == SG_DTYPE_F8_E4M3 || type == SG_DTYPE_F8_E5M2; }
+constexpr bool is_zero(const sg_scalar &x) noexcept { return x.re == 0 && x.im == 0; }
+constexpr bool is_one(const sg_scalar &x) noexcept { return x.re == 1 && x.im == 0; }
 constexpr bool is_complex(sg_dtype type) noexcept { return type == SG_DTYPE_C64 || type == SG_DTYPE_C128; }
+
+// The rows x cols block of op(X) at (row, col).
+struct block {
+  const void *x = nullptr;
+  sg_dtype type = SG_DTYPE_F32;
+  std::int64_t ld = 0;
+  sg_op op = SG_OP_N;
+  std::int64_t row = 0, col = 0, rows = 0, cols = 0;
+};
 
 // Into `panel` with leading dimension `rows`. `panel_type` is the block's type, or f32 for f16, bf16 and i8, or f32 or
 // bf16 for f8; exact.

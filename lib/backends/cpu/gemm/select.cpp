@@ -5,10 +5,10 @@
 
 #include <algorithm>
 
+#include "backends/cpu/elements/pack.hpp"
+#include "backends/cpu/elements/pairwise.hpp"
 #include "backends/cpu/simd/simd.hpp"
 #include "backends/cpu/threads/thread.hpp"
-#include "pack.hpp"
-#include "pairwise.hpp"
 
 namespace sg::cpu {
 namespace {

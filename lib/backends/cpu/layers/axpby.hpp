@@ -8,10 +8,10 @@
 #include <cstdint>
 #include <cstring>
 
-#include "backends/cpu/gemm/epilogue.hpp"
-#include "backends/cpu/gemm/pack.hpp"
+#include "backends/cpu/elements/epilogue.hpp"
+#include "backends/cpu/elements/pack.hpp"
 #include "backends/cpu/simd/simd.hpp"
-#include "backends/cpu/workspace.hpp"
+#include "backends/cpu/worker/workspace.hpp"
 
 namespace sg::cpu {
 

@@ -2,9 +2,9 @@
 #include <cmath>
 #include <cstring>
 
-#include "backends/cpu/gemm/pack.hpp"
+#include "backends/cpu/elements/pack.hpp"
 #include "backends/cpu/simd/simd.hpp"
-#include "backends/cpu/threads/poll.hpp"
+#include "backends/cpu/worker/poll.hpp"
 #include "layers.hpp"
 
 namespace sg::cpu {

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "backends/cpu/gemm/pack.hpp"
-#include "backends/cpu/threads/poll.hpp"
+#include "backends/cpu/elements/pack.hpp"
+#include "backends/cpu/worker/poll.hpp"
 #include "layers.hpp"
 
 namespace sg::cpu {

@@ -8,7 +8,7 @@
 #include <oneapi/dnnl/dnnl.hpp>
 
 #include "backends/cpu/threads/fork_lock.hpp"
-#include "backends/cpu/workspace.hpp"
+#include "backends/cpu/worker/workspace.hpp"
 
 // From oneDNN's OpenMP runtime; absent if it was built without.
 extern "C" void omp_set_num_threads(int) __attribute__((weak));

@@ -7,8 +7,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "backends/cpu/operations.hpp"
-#include "event.hpp"
+#include "backends/cpu/threads/event.hpp"
+#include "operations.hpp"
 
 namespace sg::cpu {
 

@@ -11,7 +11,7 @@
 #include "backends/cpu/gemm/select.hpp"
 #include "backends/cpu/threads/clock.hpp"
 #include "backends/cpu/threads/cores.hpp"
-#include "failure.hpp"
+#include "backends/cpu/worker/failure.hpp"
 #include "operations.hpp"
 
 namespace sg::cpu {

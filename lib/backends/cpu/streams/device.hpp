@@ -7,9 +7,9 @@
 #include <atomic>
 #include <mutex>
 
-#include "backends/cpu/threads/callers.hpp"
-#include "backends/cpu/threads/shared_call.hpp"
-#include "backends/cpu/threads/stream.hpp"
+#include "backends/cpu/worker/callers.hpp"
+#include "shared_call.hpp"
+#include "stream.hpp"
 
 namespace sg::cpu {
 

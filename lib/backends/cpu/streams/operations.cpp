@@ -12,7 +12,7 @@
 #include "backends/cpu/layers/gather.hpp"
 #include "backends/cpu/layers/layers.hpp"
 #include "backends/cpu/layers/windows.hpp"
-#include "failure.hpp"
+#include "backends/cpu/worker/failure.hpp"
 
 namespace sg::cpu {
 namespace {

@@ -6,7 +6,7 @@
 
 #include <cstddef>
 
-#include "workspace.hpp"
+#include "backends/cpu/worker/workspace.hpp"
 
 namespace sg::cpu {
 

@@ -3,8 +3,8 @@
 
 #include <bit>
 
-#include "clock.hpp"
-#include "futex.hpp"
+#include "backends/cpu/threads/clock.hpp"
+#include "backends/cpu/threads/futex.hpp"
 
 namespace sg::cpu {
 namespace {

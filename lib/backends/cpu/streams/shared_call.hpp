@@ -10,8 +10,8 @@
 #include <atomic>
 #include <cstdint>
 
-#include "backends/cpu/operations.hpp"
-#include "backends/cpu/workspace.hpp"
+#include "backends/cpu/worker/workspace.hpp"
+#include "operations.hpp"
 
 namespace sg::cpu {
 

@@ -9,11 +9,11 @@
 #include <cstring>
 #include <new>
 
-#include "backends/cpu/device.hpp"
-#include "backends/cpu/failure.hpp"
 #include "backends/cpu/gemm/gemm.hpp"
-#include "clock.hpp"
-#include "thread.hpp"
+#include "backends/cpu/threads/clock.hpp"
+#include "backends/cpu/threads/thread.hpp"
+#include "backends/cpu/worker/failure.hpp"
+#include "device.hpp"
 
 namespace sg::cpu {
 namespace {

@@ -8,10 +8,10 @@
 #include <atomic>
 #include <cstdint>
 
-#include "backends/cpu/workspace.hpp"
+#include "backends/cpu/threads/event.hpp"
+#include "backends/cpu/threads/free_core.hpp"
+#include "backends/cpu/worker/workspace.hpp"
 #include "command_queue.hpp"
-#include "event.hpp"
-#include "free_core.hpp"
 
 namespace sg::cpu {
 

@@ -6,7 +6,7 @@
 #include <atomic>
 #include <cstdint>
 
-#include "backends/cpu/workspace.hpp"
+#include "workspace.hpp"
 
 namespace sg::cpu {
 

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "backends/cpu/workspace.hpp"
+#include "workspace.hpp"
 
 namespace sg::cpu {
 
