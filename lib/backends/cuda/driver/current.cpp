@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "backends/cuda/streams/current.hpp"
+#include "backends/cuda/driver/current.hpp"
 
 #include <cuda_runtime_api.h>
 

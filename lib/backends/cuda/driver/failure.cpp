@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "backends/cuda/failure.hpp"
+#include "backends/cuda/driver/failure.hpp"
 
 #include <cstdarg>
 #include <cstdio>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "backends/cuda/log.hpp"
+#include "backends/cuda/driver/log.hpp"
 
 #include <atomic>
 #include <cstdarg>

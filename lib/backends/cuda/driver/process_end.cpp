@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "backends/cuda/streams/process_end.hpp"
+#include "backends/cuda/driver/process_end.hpp"
 
 #include <cstdlib>
 

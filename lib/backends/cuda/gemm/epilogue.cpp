@@ -18,7 +18,7 @@ const void *bias_of_item(const sg_backend_gemm &g, std::int64_t item) noexcept {
                            : static_cast<const char *>(g.bias) + item * g.stride_bias * element_size(g.out_type);
 }
 
-sg_status add_epilogues(stream &in, const gemm_list &gemms, const sg_status *statuses) noexcept {
+sg_status add_epilogues(gemm_resources &in, const gemm_list &gemms, const sg_status *statuses) noexcept {
   gemm_epilogue gathered[most_parameter_epilogues];
   int size = 0;
   const auto launch = [&] {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "backends/cuda/device.hpp"
+#include "backends/cuda/gpu/gpu.hpp"
 
 #include <cstdio>
 #include <cstdlib>
@@ -7,12 +7,11 @@
 #include <ctime>
 #include <new>
 
-#include "backends/cuda/failure.hpp"
-#include "backends/cuda/gemm/blas.hpp"
+#include "backends/cuda/driver/current.hpp"
+#include "backends/cuda/driver/failure.hpp"
+#include "backends/cuda/driver/process_end.hpp"
+#include "backends/cuda/libraries/blas.hpp"
 #include "backends/cuda/properties/model.hpp"
-#include "backends/cuda/streams/current.hpp"
-#include "backends/cuda/streams/process_end.hpp"
-#include "backends/cuda/streams/stream.hpp"
 
 namespace sg::cuda {
 
@@ -31,19 +30,7 @@ bool timing_is_disabled() noexcept {
 
 }  // namespace
 
-sg_status device::open(int ordinal, device **out) noexcept {
-  *out = nullptr;
-  auto *fresh = new (std::nothrow) device(ordinal);
-  if (fresh == nullptr) return fail(SG_STATUS_OUT_OF_MEMORY, "no memory for a device");
-  const sg_status status = fresh->start();
-  if (status == SG_STATUS_OK)
-    *out = fresh;
-  else
-    delete fresh;
-  return status;
-}
-
-sg_status device::start() noexcept {
+sg_status gpu::start() noexcept {
   char reason[400];
   if (load_blas(reason, sizeof reason) == nullptr || !load_driver(reason, sizeof reason))
     return fail(SG_STATUS_NO_DEVICE, "%s", reason);
@@ -72,22 +59,9 @@ sg_status device::start() noexcept {
   return SG_STATUS_OK;
 }
 
-sg_status device::tune() noexcept {
-  if (!lt_is_loaded()) return SG_STATUS_OK;  // cuBLAS chooses kernels by itself
-  try {
-    std::string where = std::string(facts_.name) + ", cublasLt " + std::to_string(lt().version());
-    for (char &c : where)
-      if (c == '\t' || c == '\n') c = ' ';
-    tuned_ = std::make_unique<choices>(choices_path(), std::move(where));
-    return SG_STATUS_OK;
-  } catch (const std::bad_alloc &) {
-    return fail(SG_STATUS_OUT_OF_MEMORY, "no memory for the choices of kernels");
-  }
-}
-
 // cuBLAS registers exit handlers during its first GEMMs; they must be registered before ours, which then runs first and
 // lets commands in flight complete.
-sg_status device::warm_up() noexcept {
+sg_status gpu::warm_up() noexcept {
   constexpr int n = 64;
   constexpr std::size_t bytes = 3 * n * n * sizeof(double);
   void *memory = nullptr;
@@ -122,7 +96,7 @@ sg_status device::warm_up() noexcept {
   return status;
 }
 
-sg_status device::make_pool() noexcept {
+sg_status gpu::make_pool() noexcept {
   cudaMemPoolProps wanted{};
   wanted.allocType = cudaMemAllocationTypePinned;
   wanted.location = {cudaMemLocationTypeDevice, ordinal_};
@@ -136,7 +110,7 @@ sg_status device::make_pool() noexcept {
   return SG_STATUS_OK;
 }
 
-sg_status device::set_clock() noexcept {
+sg_status gpu::set_clock() noexcept {
   if (const sg_status status = check(cudaEventCreateWithFlags(&clock_event_, cudaEventBlockingSync), "an event"))
     return status;
   if (const sg_status status = check(cudaEventRecord(clock_event_, memory_stream_), "recording an event"))
@@ -146,12 +120,11 @@ sg_status device::set_clock() noexcept {
   return status;
 }
 
-device::~device() {
+gpu::~gpu() {
   const process_end::freeing now;
   if (context_ == nullptr || !now.allowed()) return;
   {
     const current here(context_);
-    convolutions_.release();
     if (clock_event_ != nullptr) cudaEventDestroy(clock_event_);
     if (pool_ != nullptr) cudaMemPoolDestroy(pool_);
     if (memory_stream_ != nullptr) cudaStreamDestroy(memory_stream_);
@@ -159,14 +132,14 @@ device::~device() {
   driver().release(driver_device_);
 }
 
-sg_status device::usable() noexcept {
+sg_status gpu::usable() noexcept {
   if (dead_.load(std::memory_order_acquire)) return fail(SG_STATUS_BACKEND_FAILURE, "%s", death_);
   if (draining_.load(std::memory_order_acquire) || process_end::has_begun())
     return fail(SG_STATUS_SHUTDOWN, "the process is exiting");
   return SG_STATUS_OK;
 }
 
-sg_status device::check(cudaError_t error, const char *what) noexcept {
+sg_status gpu::check(cudaError_t error, const char *what) noexcept {
   if (error == cudaSuccess) return SG_STATUS_OK;
   cudaGetLastError();  // the failure is reported here; a later launch must not report it again
   if (is_sticky(error)) {
@@ -184,7 +157,7 @@ sg_status device::check(cudaError_t error, const char *what) noexcept {
 // cudaEventElapsedTime returns a float of milliseconds, too coarse over long spans, so the clock's own event is
 // renewed. The host observes that event some tens of microseconds late; an event with an end after the present shows by
 // how much at least.
-std::int64_t device::time_of(cudaEvent_t event) noexcept {
+std::int64_t gpu::time_of(cudaEvent_t event) noexcept {
   const std::lock_guard lock(clock_lock_);
   float milliseconds = 0;
   if (cudaEventElapsedTime(&milliseconds, clock_event_, event) != cudaSuccess) {
@@ -198,41 +171,6 @@ std::int64_t device::time_of(cudaEvent_t event) noexcept {
       cudaEventSynchronize(clock_event_) == cudaSuccess)
     clock_ns_ = now_ns();
   return found;
-}
-
-void device::add(stream &x) noexcept {
-  const std::lock_guard lock(streams_lock_);
-  x.next_of_device = streams_;
-  streams_ = &x;
-}
-
-void device::remove(stream &x) noexcept {
-  const std::lock_guard lock(streams_lock_);
-  for (stream **link = &streams_; *link != nullptr; link = &(*link)->next_of_device)
-    if (*link == &x) {
-      *link = x.next_of_device;
-      return;
-    }
-}
-
-// The GPU's queue cannot be cancelled: it is completed, and later commands are refused.
-void device::drain() noexcept {
-  draining_.store(true, std::memory_order_release);
-  const std::lock_guard lock(streams_lock_);
-  for (stream *x = streams_; x != nullptr; x = x->next_of_device) x->finish();
-}
-
-// Returns at once if another thread polls.
-void device::poll() noexcept {
-  polled_ns_.store(now_ns(), std::memory_order_relaxed);
-  const std::unique_lock lock(streams_lock_, std::try_to_lock);
-  if (!lock.owns_lock() || usable() != SG_STATUS_OK) return;
-  const current here(context_);
-  for (stream *x = streams_; x != nullptr; x = x->next_of_device) x->poll();
-}
-
-bool device::polled_within(std::chrono::nanoseconds time) const noexcept {
-  return now_ns() - polled_ns_.load(std::memory_order_relaxed) < time.count();
 }
 
 }  // namespace sg::cuda

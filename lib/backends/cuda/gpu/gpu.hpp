@@ -7,29 +7,23 @@
 #include <streamgemm/backend.h>
 
 #include <atomic>
-#include <chrono>
 #include <cstdint>
 #include <map>
-#include <memory>
 #include <mutex>
 #include <string>
 
-#include "backends/cuda/conv/convolution.hpp"
-#include "backends/cuda/gemm/choices.hpp"
-
 namespace sg::cuda {
-
-class stream;
 
 std::int64_t now_ns() noexcept;  // CLOCK_MONOTONIC
 
-class device {
+class gpu {
  public:
-  // On failure it sets this thread's text.
-  static sg_status open(int ordinal, device **out) noexcept;
-  ~device();
-  device(const device &) = delete;
-  device &operator=(const device &) = delete;
+  explicit gpu(int ordinal) noexcept : ordinal_(ordinal) {}
+  // Called once, before all other functions.
+  sg_status start() noexcept;
+  ~gpu();
+  gpu(const gpu &) = delete;
+  gpu &operator=(const gpu &) = delete;
 
   int ordinal() const noexcept { return ordinal_; }
   CUdevice driver_device() const noexcept { return driver_device_; }
@@ -42,11 +36,7 @@ class device {
   void time_commands(bool on) noexcept { times_commands_.store(on, std::memory_order_relaxed); }
   bool times_commands() const noexcept { return timed_ && times_commands_.load(std::memory_order_relaxed); }
 
-  // Turns on the timing of kernels, once for each shape. Call before the first command.
-  sg_status tune() noexcept;
-  choices *tuned() const noexcept { return tuned_.get(); }  // nullptr: kernels are not timed
-  convolution_cache &convolutions() noexcept { return convolutions_; }
-
+  void refuse_commands() noexcept { draining_.store(true, std::memory_order_release); }  // the process exits
   // SG_STATUS_OK, or why commands are refused: the device is lost, or the process exits.
   sg_status usable() noexcept;
   // The status of a CUDA result; stores the text, and the first error that loses the device.
@@ -64,16 +54,7 @@ class device {
   // The time of an event that has happened, on CLOCK_MONOTONIC, in ns. 0: unknown.
   std::int64_t time_of(cudaEvent_t event) noexcept;
 
-  // The list of streams, for drain().
-  void add(stream &x) noexcept;
-  void remove(stream &x) noexcept;
-  void drain() noexcept;
-  void poll() noexcept;
-  bool polled_within(std::chrono::nanoseconds time) const noexcept;
-
  private:
-  explicit device(int ordinal) noexcept : ordinal_(ordinal) {}
-  sg_status start() noexcept;
   sg_status make_pool() noexcept;
   sg_status set_clock() noexcept;
   sg_status warm_up() noexcept;
@@ -86,17 +67,11 @@ class device {
   cudaStream_t memory_stream_ = nullptr;  // allocations and frees; only this class waits for it
   std::string model_;
   bool timed_ = true;
-  std::unique_ptr<choices> tuned_;
-  convolution_cache convolutions_;
 
   std::atomic<bool> dead_{false}, draining_{false}, times_commands_{false};
-  std::atomic<std::int64_t> polled_ns_{0};
   std::mutex lock_;  // guards the members below
   char death_[SG_BACKEND_MESSAGE_SIZE] = "";
   std::map<void *, std::uint64_t> mapped_;  // mapped and registered host memory
-
-  std::mutex streams_lock_;  // of the list
-  stream *streams_ = nullptr;
 
   std::mutex clock_lock_;
   cudaEvent_t clock_event_ = nullptr;  // happened at clock_ns_

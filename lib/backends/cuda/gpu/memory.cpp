@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <new>
 
-#include "backends/cuda/device.hpp"
-#include "backends/cuda/failure.hpp"
-#include "backends/cuda/streams/current.hpp"
-#include "backends/cuda/streams/process_end.hpp"
+#include "backends/cuda/driver/current.hpp"
+#include "backends/cuda/driver/failure.hpp"
+#include "backends/cuda/driver/process_end.hpp"
+#include "backends/cuda/gpu/gpu.hpp"
 
 namespace sg::cuda {
 namespace {
@@ -32,7 +32,7 @@ void *map_pages(std::uint64_t bytes) noexcept {
 }  // namespace
 
 // Waits for its own stream only, unlike cudaMalloc and cudaFree, which synchronize the device.
-sg_status device::mem_alloc(std::uint64_t bytes, void **out) noexcept {
+sg_status gpu::mem_alloc(std::uint64_t bytes, void **out) noexcept {
   *out = nullptr;
   if (const sg_status status = usable()) return status;
   const current here(context_);
@@ -60,7 +60,7 @@ sg_status device::mem_alloc(std::uint64_t bytes, void **out) noexcept {
 }
 
 // The driver's free memory, and the pool's unused memory.
-sg_status device::mem_free_bytes(std::uint64_t *out) noexcept {
+sg_status gpu::mem_free_bytes(std::uint64_t *out) noexcept {
   *out = 0;
   if (const sg_status status = usable()) return status;
   const current here(context_);
@@ -76,14 +76,14 @@ sg_status device::mem_free_bytes(std::uint64_t *out) noexcept {
   return SG_STATUS_OK;
 }
 
-void device::mem_free(void *memory) noexcept {
+void gpu::mem_free(void *memory) noexcept {
   const process_end::freeing now;
   if (memory == nullptr || usable() != SG_STATUS_OK) return;
   const current here(context_);
   check(cudaFreeAsync(memory, memory_stream_), "freeing device memory");
 }
 
-sg_status device::host_alloc(std::uint64_t bytes, void **out) noexcept {
+sg_status gpu::host_alloc(std::uint64_t bytes, void **out) noexcept {
   *out = nullptr;
   if (const sg_status status = usable()) return status;
   const current here(context_);
@@ -107,7 +107,7 @@ sg_status device::host_alloc(std::uint64_t bytes, void **out) noexcept {
   return status;
 }
 
-void device::host_free(void *memory) noexcept {
+void gpu::host_free(void *memory) noexcept {
   const process_end::freeing now;
   if (memory == nullptr || usable() != SG_STATUS_OK) return;
   const current here(context_);
@@ -122,20 +122,20 @@ void device::host_free(void *memory) noexcept {
   munmap(memory, bytes);
 }
 
-sg_status device::host_register(void *memory, std::uint64_t bytes) noexcept {
+sg_status gpu::host_register(void *memory, std::uint64_t bytes) noexcept {
   if (const sg_status status = usable()) return status;
   const current here(context_);
   return check(cudaHostRegister(memory, bytes, cudaHostRegisterPortable), "pinning memory");
 }
 
-sg_status device::host_unregister(void *memory) noexcept {
+sg_status gpu::host_unregister(void *memory) noexcept {
   if (const sg_status status = usable()) return status;
   const current here(context_);
   return check(cudaHostUnregister(memory), "unpinning memory");
 }
 
 // A range is pinned, or another GPU's, if both its ends are.
-sg_backend_space device::memory_space(const void *memory, std::uint64_t bytes) noexcept {
+sg_backend_space gpu::memory_space(const void *memory, std::uint64_t bytes) noexcept {
   const current here(context_);
   const auto space_at = [this](const void *where) -> sg_backend_space {
     cudaPointerAttributes facts{};

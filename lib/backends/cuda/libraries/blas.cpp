@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "backends/cuda/gemm/blas.hpp"
+#include "backends/cuda/libraries/blas.hpp"
 
 #include <dlfcn.h>
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "backends/cuda/conv/dnn.hpp"
+#include "backends/cuda/libraries/dnn.hpp"
 
 #include <dlfcn.h>
 
 #include <cstdlib>
 #include <cstring>
 
-#include "backends/cuda/log.hpp"
+#include "backends/cuda/driver/log.hpp"
 
 namespace sg::cuda::dnn {
 namespace {

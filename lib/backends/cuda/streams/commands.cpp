@@ -2,13 +2,12 @@
 #include "backends/cuda/streams/commands.hpp"
 
 #include "backends/cuda/conv/convolution.hpp"
-#include "backends/cuda/failure.hpp"
+#include "backends/cuda/driver/failure.hpp"
 #include "backends/cuda/gemm/gemm.hpp"
 #include "backends/cuda/kernels/axpby.hpp"
 #include "backends/cuda/kernels/kernels.hpp"
 #include "backends/cuda/kernels/layers.hpp"
 #include "backends/cuda/memory/copy.hpp"
-#include "backends/cuda/streams/stream.hpp"
 
 namespace sg::cuda {
 namespace {
@@ -97,7 +96,7 @@ bool supports(device &on, const sg_backend_command &what) noexcept {
       return is_layer_type(wanted.in_type) && is_layer_type(wanted.out_type) && divides;
     }
     case SG_BACKEND_IM2COL: return supports_im2col(as<sg_backend_im2col>(what));
-    case SG_BACKEND_CONV: return supports_conv(on, as<sg_backend_conv>(what));
+    case SG_BACKEND_CONV: return supports_conv(on, on.convolutions(), as<sg_backend_conv>(what));
     case SG_BACKEND_COL2IM: return supports_col2im(as<sg_backend_col2im>(what));
     case SG_BACKEND_CELL: return is_layer_type(as<sg_backend_cell>(what).type);
     case SG_BACKEND_CELL_BACKWARD: return is_layer_type(as<sg_backend_cell_backward>(what).type);
@@ -108,7 +107,7 @@ bool supports(device &on, const sg_backend_command &what) noexcept {
   return false;
 }
 
-sg_status run_command(stream &in, const sg_backend_command &what) noexcept {
+sg_status run_command(call_resources &in, const sg_backend_command &what) noexcept {
   switch (what.kind) {
     case SG_BACKEND_MARKER: return SG_STATUS_OK;
     case SG_BACKEND_COPY: return run_copy(in, as<sg_backend_copy>(what));
@@ -139,7 +138,7 @@ sg_status run_command(stream &in, const sg_backend_command &what) noexcept {
       return in.owner().check(launch_im2col(as<sg_backend_im2col>(what), in.native()), "starting an im2col");
     case SG_BACKEND_COL2IM:
       return in.owner().check(launch_col2im(as<sg_backend_col2im>(what), in.native()), "starting a col2im");
-    case SG_BACKEND_CONV: return run_conv(in, as<sg_backend_conv>(what));
+    case SG_BACKEND_CONV: return run_conv(in, in.conv, as<sg_backend_conv>(what));
     case SG_BACKEND_CUSTOM: {
       const auto &x = as<sg_backend_custom>(what);
       return x.run(x.what, in.native(), x.operands, x.operand_count, failure_text());
