@@ -6,28 +6,9 @@
 
 #include <cstdint>
 
+#include "backends/common/types.hpp"
+
 namespace sg::cpu {
-
-constexpr std::int64_t element_size(sg_dtype type) noexcept {
-  switch (type) {
-    case SG_DTYPE_F64:
-    case SG_DTYPE_C64: return 8;
-    case SG_DTYPE_F32:
-    case SG_DTYPE_I32: return 4;
-    case SG_DTYPE_C128: return 16;
-    case SG_DTYPE_F16:
-    case SG_DTYPE_BF16: return 2;
-    case SG_DTYPE_I8:
-    case SG_DTYPE_F8_E4M3:
-    case SG_DTYPE_F8_E5M2: return 1;
-  }
-  return 0;
-}
-
-constexpr bool is_f8(sg_dtype type) noexcept { return type == SG_DTYPE_F8_E4M3 || type == SG_DTYPE_F8_E5M2; }
-constexpr bool is_zero(const sg_scalar &x) noexcept { return x.re == 0 && x.im == 0; }
-constexpr bool is_one(const sg_scalar &x) noexcept { return x.re == 1 && x.im == 0; }
-constexpr bool is_complex(sg_dtype type) noexcept { return type == SG_DTYPE_C64 || type == SG_DTYPE_C128; }
 
 // The rows x cols block of op(X) at (row, col).
 struct block {
@@ -45,10 +26,5 @@ void pack(void *panel, sg_dtype panel_type, const block &of) noexcept;
 // Converts n elements of C to and from the accumulator's type: a copy, except for f16 and bf16.
 void widen(void *sums, const void *c, sg_dtype type, std::int64_t n) noexcept;
 void narrow(void *c, sg_dtype type, const void *sums, std::int64_t n) noexcept;
-
-// The type that C is accumulated in.
-constexpr sg_dtype sum_type_of(sg_dtype out) noexcept {
-  return out == SG_DTYPE_F16 || out == SG_DTYPE_BF16 ? SG_DTYPE_F32 : out;
-}
 
 }  // namespace sg::cpu

@@ -91,7 +91,7 @@ sg_status device::run_here(const sg_backend_command *const *commands, std::int32
   const sg_backend_command &what = *commands[0];
   const operation *const known = operation_of(what.kind);
   if (known == nullptr || what.struct_size < known->size || !known->supports(what))
-    return fail(SG_STATUS_UNSUPPORTED, "the cpu has no such command");
+    return fail(SG_STATUS_UNSUPPORTED, "the cpu does not support %s of these types", name_of(what.kind));
   workspace *const space = workspaces_.acquire();
   if (space == nullptr) return fail(SG_STATUS_OUT_OF_MEMORY, "no memory for a command");
   // Sequentially consistent with drain(): either it sees this thread inside, or this thread sees that it drains.

@@ -82,7 +82,8 @@ sg_status stream::submit(Fill fill) noexcept {
 
 sg_status stream::enqueue(const sg_backend_command &what, sg_backend_done done) noexcept {
   const operation *const known = operation_of(what.kind);
-  if (known == nullptr || !known->supports(what)) return fail(SG_STATUS_UNSUPPORTED, "the cpu has no such command");
+  if (known == nullptr || !known->supports(what))
+    return fail(SG_STATUS_UNSUPPORTED, "the cpu does not support %s of these types", name_of(what.kind));
   return submit([&](command &x) {
     x.kind = command_kind::one;
     x.done = done;

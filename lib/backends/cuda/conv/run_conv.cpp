@@ -27,9 +27,8 @@ bool is_symmetric(std::int64_t size, std::int64_t pad, std::int64_t dilation, st
 // rounded sum is exact; GELU is not. Images of one element do not say what the order of Y is. cuDNN's numbers are ints.
 bool suits(const sg_backend_conv &c) noexcept {
   const sg_backend_windows &w = c.of;
-  const bool is_short = c.type == SG_DTYPE_F16 || c.type == SG_DTYPE_BF16;
   const double elements = double(w.channels) * w.height * w.width, results = double(c.out_channels) * w.out_h * w.out_w;
-  const bool is_rounded_once = is_short && c.bias == nullptr && c.activation != SG_ACTIVATION_GELU;
+  const bool is_rounded_once = is_short_float(c.type) && c.bias == nullptr && c.activation != SG_ACTIVATION_GELU;
   return (c.type == SG_DTYPE_F32 || is_rounded_once) && w.images > 0 && elements > 1 && results > 0 &&
          std::max(elements, results) * double(w.images) < 0x1p31 &&
          is_symmetric(w.height, w.pad_top, w.dilation_h, w.kernel_h, w.stride_h, w.out_h) &&

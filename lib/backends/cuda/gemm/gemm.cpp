@@ -186,8 +186,7 @@ namespace {
 // cuBLAS rounds alpha * A * B to C's 16 bits before it adds beta * C, which rounds again: seen on an H100 with
 // CUDA 13.0, f16 and bf16, at every size from 256 x 256 x 64 to 4096 x 4096 x 1024.
 bool rounds_twice(const sg_backend_gemm &g) noexcept {
-  const bool narrow = g.out_type == SG_DTYPE_F16 || g.out_type == SG_DTYPE_BF16;
-  return narrow && (has_epilogue(g) || g.beta.re != 0);  // both read C
+  return is_short_float(g.out_type) && (has_epilogue(g) || g.beta.re != 0);  // both read C
 }
 
 // alpha * A * B in f32 beside C, then one sum with beta * C and the epilogue, rounded once; item by item.

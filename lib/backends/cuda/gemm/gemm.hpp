@@ -4,16 +4,12 @@
 
 #include <cstddef>
 
+#include "backends/common/command.hpp"
+#include "backends/common/types.hpp"
 #include "backends/cuda/gemm/gemm_resources.hpp"
 #include "backends/cuda/kernels/kernels.hpp"
 
 namespace sg::cuda {
-
-// Downcasts a header to its command struct.
-template <class Command>
-const Command &as(const sg_backend_command &what) noexcept {
-  return reinterpret_cast<const Command &>(what);
-}
 
 // GEMMs of one batch.
 class gemm_list {
@@ -53,7 +49,6 @@ sg_status run_misaligned(gemm_resources &in, const sg_backend_gemm &what) noexce
 sg_status run_f8(gemm_resources &in, const sg_backend_gemm &what) noexcept;
 sg_status run_split(gemm_resources &in, const sg_backend_gemm &what) noexcept;
 
-constexpr bool is_f8(sg_dtype type) noexcept { return type == SG_DTYPE_F8_E4M3 || type == SG_DTYPE_F8_E5M2; }
 // Whether run_f8() tries the chip's own f8 arithmetic. `alone`: not in a group; small ones of a group are faster if
 // converted and computed in one call.
 bool multiplies_f8(const call_stream &in, const sg_backend_gemm &what, bool alone) noexcept;

@@ -24,9 +24,8 @@ std::int64_t alignment_of(const void *memory) noexcept {
 
 // Allowed split-k reductions: in the compute type.
 std::uint32_t exact_reductions(const sg_backend_gemm &g) noexcept {
-  const bool narrow_out = g.out_type == SG_DTYPE_F16 || g.out_type == SG_DTYPE_BF16;
-  return narrow_out ? CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE
-                    : CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE | CUBLASLT_REDUCTION_SCHEME_INPLACE;
+  return is_short_float(g.out_type) ? CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE
+                                    : CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE | CUBLASLT_REDUCTION_SCHEME_INPLACE;
 }
 
 bool create(cublasLtMatrixLayout_t &out, cudaDataType type, std::int64_t rows, std::int64_t cols,
@@ -67,19 +66,17 @@ matmul_key matmul_key_of(const sg_backend_gemm &g) noexcept {
 }
 
 bool suits_fused_epilogue(const sg_backend_gemm &g) noexcept {
-  const bool is_short = g.in_type == SG_DTYPE_F16 || g.in_type == SG_DTYPE_BF16;
   const bool on_tensor_cores = suits_tensor_cores(g) && is_multiple(g.bias, tensor_core_alignment) && g.k > 0;
   // cublasLt's GELU multiplies by 1 + tanh, with 11 bits: NaN at minus infinity.
   const bool exact = g.activation != SG_ACTIVATION_GELU;
-  return has_epilogue(g) && is_short && on_tensor_cores && g.beta.re == 0 && exact &&
+  return has_epilogue(g) && is_short_float(g.in_type) && on_tensor_cores && g.beta.re == 0 && exact &&
          (g.bias == nullptr || g.bias_per_row) && suits_matmul(g);
 }
 
 bool suits_matmul(const sg_backend_gemm &g) noexcept {
   if (!lt_is_loaded() || g.batch != 1 || g.a_array != nullptr || g.b_array != nullptr || g.c_array != nullptr)
     return false;
-  return g.in_type == SG_DTYPE_F64 || g.in_type == SG_DTYPE_F32 || g.in_type == SG_DTYPE_F16 ||
-         g.in_type == SG_DTYPE_BF16 || g.in_type == SG_DTYPE_F8_E4M3;
+  return is_layer_type(g.in_type) || g.in_type == SG_DTYPE_F8_E4M3;
 }
 
 matmul::~matmul() {

@@ -25,7 +25,6 @@ int native_priority(std::int32_t priority) noexcept {
 
 // Lower bound of a GEMM's time: by an H200's rates, in proportion to the multiprocessors, and the memory rate.
 double least_seconds(const sg_backend_gemm &g, const cudaDeviceProp &facts) noexcept {
-  const bool is_complex = g.in_type == SG_DTYPE_C64 || g.in_type == SG_DTYPE_C128;
   const auto rate = [&] {
     switch (g.in_type) {
       case SG_DTYPE_F64:
@@ -38,7 +37,7 @@ double least_seconds(const sg_backend_gemm &g, const cudaDeviceProp &facts) noex
     }
   };
   const double m = double(g.m), n = double(g.n), k = double(g.k);
-  const double flops = (is_complex ? 8 : 2) * m * n * k;
+  const double flops = (is_complex(g.in_type) ? 8 : 2) * m * n * k;
   const double bytes = double(element_size(g.in_type)) * (m + n) * k + double(element_size(g.out_type)) * m * n;
   return double(g.batch) * std::max(flops / (rate() * facts.multiProcessorCount / 132), bytes / 4.8e12);
 }
