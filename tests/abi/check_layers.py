@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Includes point only to the same or a lower layer of the library and never form a cycle; a backend includes backend.h and its
-own files only. Few files include the context; no file of the library is long."""
+"""Includes point only to the same or a lower layer of the library and never form a cycle; a backend includes backend.h, its
+own files and those of backends/common only. Few files include the context; no file of the library is long."""
 import collections
 import pathlib
 import posixpath
@@ -42,7 +42,7 @@ def allowed(home, target):
     if "/" not in target:
         return True  # in the same folder
     if home.startswith("backends/"):
-        return target.startswith(home + "/")
+        return target.startswith((home + "/", "backends/common/"))
     if first.startswith("backends"):
         return home == "devices" and bool(ENTRY.fullmatch(target))
     return first in LAYERS and LAYERS.index(first) <= LAYERS.index(home)

@@ -143,6 +143,7 @@ class Layers(unittest.TestCase):
             ("devices/registry.cpp", '"backends/cpu/cpu_backend.hpp"'),
             ("backends/cpu/gemm/gemm.cpp", "<streamgemm/backend.h>"),
             ("backends/cpu/gemm/gemm.cpp", '"gemm.hpp"'),
+            ("backends/cpu/gemm/gemm.cpp", '"backends/common/types.hpp"'),
             ("base/error.hpp", "<streamgemm/status.h>"),
         ]:
             self.assertEqual([], layers(path, f"#include {include}\n"), (path, include))
@@ -158,6 +159,9 @@ class Layers(unittest.TestCase):
             ("backends/cpu/gemm/gemm.cpp", '"base/error.hpp"'),
             ("backends/cpu/gemm/gemm.cpp", '"backends/sim/models.hpp"'),
             ("backends/cpu/gemm/gemm.cpp", "<streamgemm/job.h>"),
+            ("backends/common/types.hpp", '"base/dtype.hpp"'),
+            ("backends/common/types.hpp", '"backends/cpu/simd/simd.hpp"'),
+            ("devices/registry.cpp", '"backends/common/types.hpp"'),
             ("plan/gemm/cost.cpp", "<streamgemm/job.h>"),
             ("base/error.cpp", "<streamgemm/backend.h>"),
             ("run/job/job.cpp", '"../api/entry.hpp"'),
