@@ -33,6 +33,7 @@ void job::begin() noexcept {
   program = nullptr;
   units = 0;
   tag = 0;
+  trace_id = 0;
   trace_number = 0;
   parent = nullptr;
   blockers_.store(1, std::memory_order_relaxed);  // the submitter's own hold
