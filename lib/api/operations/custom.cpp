@@ -7,6 +7,7 @@
 #include "api/application_function.hpp"
 #include "api/operations/operations.hpp"
 #include "api/submission/submit_operands.hpp"
+#include "api/wait.hpp"
 #include "plan/form/command_form.hpp"
 
 namespace sg {
