@@ -10,18 +10,6 @@
 
 namespace sg {
 
-plan_request request_for(const sg_gemm_desc &desc, const problem &shape, plan_request r) {
-  if (shape.no_multiply) r.split = split_kind::automatic;  // legal for any alpha: there is nothing to split
-  if (desc.c.layout == SG_LAYOUT_COLUMN_MAJOR) return r;
-  std::swap(r.tile_m, r.tile_n);
-  r.by_rows = true;
-  if (r.split == split_kind::m)
-    r.split = split_kind::n;
-  else if (r.split == split_kind::n)
-    r.split = split_kind::m;
-  return r;
-}
-
 plan_request check_plan_options(const sg_plan_options *given, const char *name, operand_spaces &out_spaces) {
   plan_request r;
   if (!given) return r;

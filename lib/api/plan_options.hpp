@@ -5,7 +5,6 @@
 #include <streamgemm/gemm.h>
 
 #include "plan/form/plan_request.hpp"
-#include "plan/gemm/problem.hpp"
 
 namespace sg {
 
@@ -17,8 +16,5 @@ struct operand_spaces {
 // The planner's request, and the memory spaces, from the caller's options. NULL: defaults. Throws sg::error; `name` is
 // the options' name in messages.
 plan_request check_plan_options(const sg_plan_options *given, const char *name, operand_spaces &out_spaces);
-
-// Converts a request for the caller's C to the column-major problem, in which a row-major C is transposed.
-plan_request request_for(const sg_gemm_desc &desc, const problem &shape, plan_request r);
 
 }  // namespace sg

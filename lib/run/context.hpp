@@ -11,7 +11,6 @@
 
 #include "base/device_array.hpp"
 #include "model/machine_model.hpp"
-#include "plan/gemm/problem.hpp"
 #include "run/device_room.hpp"
 #include "run/memory/memory_kinds.hpp"
 #include "run/memory/pinned_memory.hpp"

@@ -150,9 +150,9 @@ TEST(devices, arenas_of_two_do_not_overlap) {
 
 TEST(devices, copies_name_the_peer) {
   schedule s;
-  s.buffers = {{buffer_kind::parameter, SG_DTYPE_I8, false, memory_space::of_peer(3), 0, 0, 64},
+  s.buffers = {{buffer_kind::parameter, SG_DTYPE_I8, false, memory_space::of_peer(3), 0, 0, 64, 0},
                {buffer_kind::device, SG_DTYPE_I8, false, SG_MEMORY_DEVICE, 0, 0, 64},
-               {buffer_kind::parameter, SG_DTYPE_I8, false, SG_MEMORY_PEER, 0, 0, 64}};
+               {buffer_kind::parameter, SG_DTYPE_I8, false, SG_MEMORY_PEER, 0, 0, 64, 1}};
   command c;
   c.what = ops::copy_in{};
   c.views[ops::copy_in::to] = view{1, 0, 1, 0, 8, 8, 8};

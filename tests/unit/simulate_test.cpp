@@ -29,9 +29,9 @@ device_model unit_model() {
 class script {
  public:
   script() {
-    s.buffers = {{buffer_kind::parameter, SG_DTYPE_I8, false, SG_MEMORY_PINNED, 1, 0, 64},
-                 {buffer_kind::parameter, SG_DTYPE_I8, false, SG_MEMORY_DEVICE, 1, 0, 64},
-                 {buffer_kind::parameter, SG_DTYPE_I8, false, SG_MEMORY_DEVICE, 1, 0, 64}};
+    s.buffers = {{buffer_kind::parameter, SG_DTYPE_I8, false, SG_MEMORY_PINNED, 1, 0, 64, 0},
+                 {buffer_kind::parameter, SG_DTYPE_I8, false, SG_MEMORY_DEVICE, 1, 0, 64, 1},
+                 {buffer_kind::parameter, SG_DTYPE_I8, false, SG_MEMORY_DEVICE, 1, 0, 64, 2}};
   }
   std::uint32_t add(payload what, lane where, std::vector<std::uint32_t> waits = {}, std::int64_t size = 1) {
     command c;

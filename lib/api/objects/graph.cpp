@@ -5,10 +5,8 @@
 
 #include "api/context_of.hpp"
 #include "api/entry.hpp"
-#include "api/operands/problem_of.hpp"
 #include "api/operations/operations.hpp"
 #include "api/submission/submission.hpp"
-#include "plan/gemm/gemm_form.hpp"
 
 namespace sg {
 namespace {
@@ -20,23 +18,6 @@ submission recorded(const graph &in, std::int32_t index) {
   if (size == 0) throw error(SG_STATUS_INVALID_ARGUMENT, "index is %d; nothing is recorded in the graph", index);
   require_range(index, 0, size - 1, "index");
   return in.at(index);
-}
-
-void update_gemm(context &on, const sg_operation_desc &given, const submission &was, std::int32_t index,
-                 const char *name, checked_submit &order) {
-  const std::size_t recorded = was.fixed->gemms().problems;
-  if (given.count < 1 || static_cast<std::size_t>(given.count) != recorded)
-    throw error(SG_STATUS_INVALID_ARGUMENT, "operation->count is %d; submission %d of the graph has %zu GEMMs",
-                given.count, index, recorded);
-  const auto *const gemms = static_cast<const sg_gemm_desc *>(given.desc);
-  require(gemms, name);
-  if (recorded > 1) return submit_group(on, gemms, given.count, name, order, nullptr);
-  const sg_gemm_desc d = options_of(gemms, SG_GEMM_DESC_INIT, name);
-  checked_gemm gemm = check_gemm(on.memory(), d, {}, true, name);
-  order.note(SG_OPERATION_GEMM, gemm_form(fixed_in_updates(gemm.shape)), name);
-  if (gemm.nothing_to_do) return order.go(on.new_job(), nullptr, 0, nullptr);
-  const auto plan = on.plan_for(gemm_form(gemm.shape), request_for(d, gemm.shape, was.request));
-  submit_gemm(on, std::move(gemm), plan, order, nullptr);
 }
 
 sg_copy_desc recorded_copy(const submission &was) noexcept {

@@ -2,6 +2,8 @@
 #include "api/operands/given_operand.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 
 #include "api/operands/operand_bytes.hpp"
 #include "base/dtype.hpp"
@@ -129,6 +131,33 @@ void bind_operand(const given_operand &x, const operand &o, std::int64_t batch, 
   }
   if (touched) check_pointer(x.view.data, x, o.type, -1);
   where.base = static_cast<char *>(x.view.data);
+}
+
+namespace {
+
+// A part of a scalar, rounded to the accumulator's type so that every device computes with the same number.
+double rounded_to_f32(const char *desc, const char *name, const char *part, double given) {
+  const float rounded = static_cast<float>(given);
+  if (std::isinf(rounded) && std::isfinite(given))
+    throw error(SG_STATUS_INVALID_ARGUMENT, "%s->%s.%s is %g; the accumulator is f32, whose largest number is %g", desc,
+                name, part, given, double{std::numeric_limits<float>::max()});
+  return rounded;
+}
+
+}  // namespace
+
+sg_scalar checked_scalar(const char *desc, const char *name, const sg_scalar &s, sg_dtype out) {
+  switch (accumulator_of(out)) {
+    case SG_DTYPE_I32:
+      if (!(s.re >= -2147483648.0 && s.re <= 2147483647.0) || s.re != std::floor(s.re))
+        throw error(SG_STATUS_INVALID_ARGUMENT, "%s->%s.re is %.17g; an i32 result needs an integer of 32 bits", desc,
+                    name, s.re);
+      return {s.re, 0};
+    case SG_DTYPE_F32: return {rounded_to_f32(desc, name, "re", s.re), 0};
+    case SG_DTYPE_C64: return {rounded_to_f32(desc, name, "re", s.re), rounded_to_f32(desc, name, "im", s.im)};
+    case SG_DTYPE_C128: return s;
+    default: return {s.re, 0};
+  }
 }
 
 }  // namespace sg

@@ -60,4 +60,7 @@ sg_op op_on_stored(const given_operand &x, sg_op op, sg_layout c_layout);
 void bind_operand(const given_operand &x, const operand &o, std::int64_t batch, bool touched, parameter_address &where,
                   std::vector<std::vector<char *>> &storage);
 
+// The scalar as the accumulator of `out` represents it. Throws if it cannot.
+sg_scalar checked_scalar(const char *desc, const char *name, const sg_scalar &s, sg_dtype out);
+
 }  // namespace sg

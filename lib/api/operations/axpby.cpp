@@ -4,7 +4,6 @@
 #include "api/entry.hpp"
 #include "api/operands/given_operand.hpp"
 #include "api/operands/operand_bytes.hpp"
-#include "api/operands/problem_of.hpp"
 #include "api/operations/operations.hpp"
 #include "api/submission/submit_operands.hpp"
 #include "ops/backend_commands.hpp"

@@ -9,10 +9,10 @@
 
 #include "api/context_of.hpp"
 #include "api/entry.hpp"
+#include "api/gemm/submit_gemm.hpp"
 #include "api/operands/operand_bytes.hpp"
 #include "api/operations/operations.hpp"
 #include "api/submission/layer.hpp"
-#include "api/submission/submission.hpp"
 #include "api/wait.hpp"
 #include "plan/gemm/gemm_form.hpp"
 #include "plan/layers/column_sums.hpp"

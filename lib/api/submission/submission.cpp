@@ -5,7 +5,6 @@
 #include <cstdio>
 
 #include "api/entry.hpp"
-#include "api/operands/accesses.hpp"
 
 namespace sg {
 
@@ -184,36 +183,6 @@ void checked_submit::go(ref<job> work, const access *accesses, std::size_t acces
     if (pending_) *pending_ = work;
     to_.submit(std::move(work), order, accesses, access_count);
   });
-}
-
-namespace {
-
-inline ref<job> gemm_job(context &to, const binding::head &where, const std::shared_ptr<const program> &plan) {
-  ref<job> work = to.new_job();
-  work->give_schedule(plan);
-  work->operands.first = where;
-  return work;
-}
-
-}  // namespace
-
-void submit_gemm(context &to, const binding::head &where, const std::shared_ptr<const program> &plan,
-                 const access *accesses, std::size_t access_count, checked_submit &order, sg_job **out_job) {
-  order.go(gemm_job(to, where, plan), accesses, access_count, out_job);
-}
-
-void submit_gemm(context &to, checked_gemm &&gemm, const std::shared_ptr<const program> &plan, checked_submit &order,
-                 sg_job **out_job) {
-  if (gemm.pointers.empty()) {
-    access accesses[4];
-    if (const std::size_t count = list_accesses(gemm, accesses); count > 0)
-      return submit_gemm(to, gemm.where, plan, accesses, count, order, out_job);
-  }
-  ref<job> work = gemm_job(to, gemm.where, plan);
-  work->operands.pointers = std::move(gemm.pointers);
-  access_list accesses;
-  accesses.add(gemm);
-  order.go(std::move(work), accesses.data(), accesses.size(), out_job);
 }
 
 }  // namespace sg

@@ -6,16 +6,47 @@
 #include <cstring>
 
 #include "api/entry.hpp"
-#include "api/operands/accesses.hpp"
-#include "api/operands/problem_of.hpp"
+#include "api/gemm/accesses.hpp"
+#include "api/gemm/submission_cache.hpp"
+#include "api/gemm/submit_gemm.hpp"
 #include "api/operations/operations.hpp"
 #include "api/submission/submission.hpp"
-#include "api/submission/submission_cache.hpp"
 #include "api/wait.hpp"
 #include "plan/gemm/gemm_form.hpp"
 #include "plan/gemm/latency_parts.hpp"
 
 namespace sg {
+
+namespace {
+
+inline ref<job> gemm_job(context &to, const binding::head &where, const std::shared_ptr<const program> &plan) {
+  ref<job> work = to.new_job();
+  work->give_schedule(plan);
+  work->operands.first = where;
+  return work;
+}
+
+}  // namespace
+
+void submit_gemm(context &to, const binding::head &where, const std::shared_ptr<const program> &plan,
+                 const access *accesses, std::size_t access_count, checked_submit &order, sg_job **out_job) {
+  order.go(gemm_job(to, where, plan), accesses, access_count, out_job);
+}
+
+void submit_gemm(context &to, checked_gemm &&gemm, const std::shared_ptr<const program> &plan, checked_submit &order,
+                 sg_job **out_job) {
+  if (gemm.pointers.empty()) {
+    access accesses[4];
+    if (const std::size_t count = list_accesses(gemm, accesses); count > 0)
+      return submit_gemm(to, gemm.where, plan, accesses, count, order, out_job);
+  }
+  ref<job> work = gemm_job(to, gemm.where, plan);
+  work->operands.pointers = std::move(gemm.pointers);
+  access_list accesses;
+  accesses.add(gemm);
+  order.go(std::move(work), accesses.data(), accesses.size(), out_job);
+}
+
 namespace {
 
 // Gives a job the plan of a group, and the operands of each of its GEMMs.
@@ -121,6 +152,23 @@ void submit_group(context &on, const sg_gemm_desc *descs, std::int32_t count, co
     if (worth_remembering) cached_group::remember(std::move(made), plan);
   }
   order.go(work, accesses.list().data(), accesses.list().size(), out_job);
+}
+
+void update_gemm(context &on, const sg_operation_desc &given, const submission &was, std::int32_t index,
+                 const char *name, checked_submit &order) {
+  const std::size_t recorded = was.fixed->gemms().problems;
+  if (given.count < 1 || static_cast<std::size_t>(given.count) != recorded)
+    throw error(SG_STATUS_INVALID_ARGUMENT, "operation->count is %d; submission %d of the graph has %zu GEMMs",
+                given.count, index, recorded);
+  const auto *const gemms = static_cast<const sg_gemm_desc *>(given.desc);
+  require(gemms, name);
+  if (recorded > 1) return submit_group(on, gemms, given.count, name, order, nullptr);
+  const sg_gemm_desc d = options_of(gemms, SG_GEMM_DESC_INIT, name);
+  checked_gemm gemm = check_gemm(on.memory(), d, {}, true, name);
+  order.note(SG_OPERATION_GEMM, gemm_form(fixed_in_updates(gemm.shape)), name);
+  if (gemm.nothing_to_do) return order.go(on.new_job(), nullptr, 0, nullptr);
+  const auto plan = on.plan_for(gemm_form(gemm.shape), request_for(d, gemm.shape, was.request));
+  submit_gemm(on, std::move(gemm), plan, order, nullptr);
 }
 
 namespace {

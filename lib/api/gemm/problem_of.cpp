@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "api/operands/problem_of.hpp"
+#include "api/gemm/problem_of.hpp"
 
 #include <cmath>
 #include <limits>
 #include <utility>
 
 #include "api/entry.hpp"
-#include "api/operands/accesses.hpp"
+#include "api/gemm/accesses.hpp"
 #include "api/operands/given_operand.hpp"
 #include "api/operands/operand_bytes.hpp"
 #include "base/dtype.hpp"
@@ -18,33 +18,6 @@ namespace {
 using long_long = long long;
 
 bool is_one(const sg_scalar &s) { return s.re == 1 && s.im == 0; }
-
-// A part of a scalar, rounded to the accumulator's type so that every device computes with the same number.
-double rounded_to_f32(const char *desc, const char *name, const char *part, double given) {
-  const float rounded = static_cast<float>(given);
-  if (std::isinf(rounded) && std::isfinite(given))
-    throw error(SG_STATUS_INVALID_ARGUMENT, "%s->%s.%s is %g; the accumulator is f32, whose largest number is %g", desc,
-                name, part, given, double{std::numeric_limits<float>::max()});
-  return rounded;
-}
-
-}  // namespace
-
-sg_scalar checked_scalar(const char *desc, const char *name, const sg_scalar &s, sg_dtype out) {
-  switch (accumulator_of(out)) {
-    case SG_DTYPE_I32:
-      if (!(s.re >= -2147483648.0 && s.re <= 2147483647.0) || s.re != std::floor(s.re))
-        throw error(SG_STATUS_INVALID_ARGUMENT, "%s->%s.re is %.17g; an i32 result needs an integer of 32 bits", desc,
-                    name, s.re);
-      return {s.re, 0};
-    case SG_DTYPE_F32: return {rounded_to_f32(desc, name, "re", s.re), 0};
-    case SG_DTYPE_C64: return {rounded_to_f32(desc, name, "re", s.re), rounded_to_f32(desc, name, "im", s.im)};
-    case SG_DTYPE_C128: return s;
-    default: return {s.re, 0};
-  }
-}
-
-namespace {
 
 void check_epilogue(const device &on, const sg_gemm_desc &d, const char *desc) {
   if (d.bias_shape != SG_BIAS_PER_COLUMN && d.bias_shape != SG_BIAS_PER_ROW)
@@ -181,6 +154,18 @@ checked_gemm check_gemm(const memory_kinds &kinds, const sg_gemm_desc &d, const 
     if (d.bias) p.bias.space = space_of(kinds, bias, p.bias, p.batch, g.where.parameters[3], known.bias, true);
   }
   return g;
+}
+
+plan_request request_for(const sg_gemm_desc &desc, const problem &shape, plan_request r) {
+  if (shape.no_multiply) r.split = split_kind::automatic;  // legal for any alpha: there is nothing to split
+  if (desc.c.layout == SG_LAYOUT_COLUMN_MAJOR) return r;
+  std::swap(r.tile_m, r.tile_n);
+  r.by_rows = true;
+  if (r.split == split_kind::m)
+    r.split = split_kind::n;
+  else if (r.split == split_kind::n)
+    r.split = split_kind::m;
+  return r;
 }
 
 }  // namespace sg

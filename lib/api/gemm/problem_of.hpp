@@ -32,9 +32,6 @@ struct gemm_names {
 checked_gemm check_gemm(const memory_kinds &kinds, const sg_gemm_desc &desc, const operand_spaces &known,
                         bool pointers_required, const char *name, const gemm_names &names = {});
 
-// The scalar as the accumulator of `out` represents it. Throws if it cannot.
-sg_scalar checked_scalar(const char *desc, const char *name, const sg_scalar &s, sg_dtype out);
-
 // What an update of a recorded GEMM must keep: not its batch, scalars, places and distances of items.
 inline problem fixed_in_updates(problem p) noexcept {
   p.batch = 1;
@@ -43,5 +40,8 @@ inline problem fixed_in_updates(problem p) noexcept {
     each->item_stride = 0, each->pointer_array = false, each->space = SG_MEMORY_DEVICE;
   return p;
 }
+
+// Converts a request for the caller's C to the column-major problem, in which a row-major C is transposed.
+plan_request request_for(const sg_gemm_desc &desc, const problem &shape, plan_request r);
 
 }  // namespace sg

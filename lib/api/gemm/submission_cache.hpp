@@ -13,8 +13,8 @@
 #include <optional>
 #include <vector>
 
-#include "api/operands/accesses.hpp"
-#include "api/operands/problem_of.hpp"
+#include "api/gemm/accesses.hpp"
+#include "api/gemm/problem_of.hpp"
 #include "ops/binding.hpp"
 #include "run/order/tracker.hpp"
 #include "run/program/program.hpp"

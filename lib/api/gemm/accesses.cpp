@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "api/operands/accesses.hpp"
+#include "api/gemm/accesses.hpp"
 
 #include <algorithm>
 #include <cstdint>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "api/submission/submission_cache.hpp"
+#include "api/gemm/submission_cache.hpp"
 
 #include <algorithm>
 #include <array>
@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "api/context_of.hpp"
-#include "api/operands/accesses.hpp"
+#include "api/gemm/accesses.hpp"
 #include "api/operands/operand_bytes.hpp"
 #include "base/dtype.hpp"
 #include "base/thread_owned.hpp"
@@ -186,6 +186,7 @@ bool cached_group::rebind(const context &on, const sg_gemm_desc *descs, binding 
     const cached_gemm &gemm = distinct_[which_[i]];
     if (!gemm.has_form_of(on, descs[i])) return false;
     if (i == 0) {
+      where.clear();  // of a group that was tried before
       where.more_parameters.reserve(binding::few * (count - 1));
       where.more_scalars.reserve(count - 1);
       accesses.reserve(count);

@@ -6,16 +6,32 @@
 
 #include "api/context_of.hpp"
 #include "api/entry.hpp"
-#include "api/operands/problem_of.hpp"
-#include "api/submission/submission.hpp"
+#include "api/gemm/problem_of.hpp"
+#include "api/gemm/submit_gemm.hpp"
 #include "plan/gemm/gemm_form.hpp"
 #include "plan/schedule/describe.hpp"
 #include "plan/schedule/simulate.hpp"
-#include "run/objects/prepared_plan.hpp"
 #include "trace/exporters.hpp"
 
 namespace sg {
+
 namespace {
+
+// A plan that a caller holds: a problem and its program.
+class prepared_plan final : public object {
+ public:
+  prepared_plan(ref<job_sink> owner, const problem &shape, std::shared_ptr<const program> compiled)
+      : object(object_type::plan), owner_(std::move(owner)), shape_(shape), program_(std::move(compiled)) {}
+
+  const ref<job_sink> &owner() const noexcept { return owner_; }
+  const problem &shape() const noexcept { return shape_; }
+  const std::shared_ptr<const program> &compiled() const noexcept { return program_; }
+
+ private:
+  const ref<job_sink> owner_;
+  const problem shape_;
+  const std::shared_ptr<const program> program_;
+};
 
 ref<prepared_plan> prepared_plan_of(const sg_plan *handle) {
   return object_of<prepared_plan>(handle, object_type::plan, "plan");

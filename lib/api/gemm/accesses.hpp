@@ -6,8 +6,8 @@
 #include <cstddef>
 #include <vector>
 
+#include "api/gemm/problem_of.hpp"
 #include "api/operands/conflict.hpp"
-#include "api/operands/problem_of.hpp"
 #include "run/order/tracker.hpp"
 
 namespace sg {
