@@ -23,10 +23,13 @@ struct operation_entry {
   Run *run;
 };
 
-// By the rules of supports.hpp.
-template <class Command>
-bool is_supported_as(const sg_backend_command &what) noexcept {
-  return is_supported(as<Command>(what));
+// One more than the last kind.
+constexpr std::size_t command_kinds() noexcept {
+  std::size_t last = SG_BACKEND_MARKER;
+#define SG_KIND(NAME, KIND, TITLE) last = std::max<std::size_t>(last, SG_BACKEND_##KIND);
+  SG_BACKEND_COMMANDS(SG_KIND)
+#undef SG_KIND
+  return last + 1;
 }
 
 template <class Run>
@@ -50,7 +53,7 @@ class operation_table {
   }
 
  private:
-  std::array<operation_entry<Run>, SG_BACKEND_CUSTOM + 1> by_kind_{};  // up to the last kind
+  std::array<operation_entry<Run>, command_kinds()> by_kind_{};
 };
 
 }  // namespace common

@@ -10,13 +10,17 @@
 namespace sg {
 inline namespace common {
 
+// Commands on elements of one type, where no other rule is here. Of a convolution a library that the backend loads
+// decides, too.
+template <class Command>
+constexpr bool is_supported(const Command &what) noexcept {
+  return is_layer_type(what.type);
+}
+
 constexpr bool is_supported(const sg_backend_command &) noexcept { return true; }  // a marker
 constexpr bool is_supported(const sg_backend_copy &) noexcept { return true; }
 constexpr bool is_supported(const sg_backend_gather &) noexcept { return true; }
 constexpr bool is_supported(const sg_backend_custom &) noexcept { return true; }
-
-// A library that the backend loads decides.
-constexpr bool is_supported(const sg_backend_conv &what) noexcept { return is_layer_type(what.type); }
 
 constexpr bool is_supported(const sg_backend_gemm &what) noexcept { return is_gemm_type(what.in_type, what.out_type); }
 
@@ -25,10 +29,6 @@ constexpr bool is_supported(const sg_backend_reduce &what) noexcept {
 }
 
 constexpr bool is_supported(const sg_backend_axpby &what) noexcept { return is_result_type(what.type); }
-constexpr bool is_supported(const sg_backend_elementwise &what) noexcept { return is_layer_type(what.type); }
-constexpr bool is_supported(const sg_backend_norm &what) noexcept { return is_layer_type(what.type); }
-constexpr bool is_supported(const sg_backend_cell &what) noexcept { return is_layer_type(what.type); }
-constexpr bool is_supported(const sg_backend_cell_backward &what) noexcept { return is_layer_type(what.type); }
 
 constexpr bool is_supported(const sg_backend_softmax &what) noexcept {
   const bool rounds = what.x_type == SG_DTYPE_F32 && is_short_float(what.type);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operations.hpp"
 
+#include <type_traits>
+
 #include "attention.hpp"
 #include "axpby.hpp"
 #include "cell.hpp"
@@ -12,31 +14,33 @@
 #include "windows.hpp"
 
 namespace sg::sim {
+
+// The file of an operation has work_of().
+#define SG_WORK(NAME, KIND, TITLE) std::function<void()> work_of(const address_space &, const sg_backend_##NAME &what);
+SG_BACKEND_COMMANDS(SG_WORK)
+#undef SG_WORK
+
 namespace {
 
+// The stream has functions of its own for these, and convolutions are windows and GEMMs.
 template <class Command>
-constexpr operation computed(sg_backend_command_kind kind) noexcept {
-  return {
-      kind, sizeof(Command), is_supported_as<Command>,
-      [](const address_space &memory, const sg_backend_command &what) { return work_of(memory, as<Command>(what)); }};
+constexpr bool is_elsewhere = std::is_same_v<Command, sg_backend_copy> || std::is_same_v<Command, sg_backend_gemm> ||
+                              std::is_same_v<Command, sg_backend_reduce> || std::is_same_v<Command, sg_backend_conv>;
+
+template <class Command>
+constexpr operation entry(sg_backend_command_kind kind) noexcept {
+  if constexpr (is_elsewhere<Command>)
+    return {};
+  else
+    return {
+        kind, sizeof(Command), [](const sg_backend_command &what) noexcept { return is_supported(as<Command>(what)); },
+        [](const address_space &memory, const sg_backend_command &what) { return work_of(memory, as<Command>(what)); }};
 }
 
 constexpr operation entries[] = {
-    computed<sg_backend_axpby>(SG_BACKEND_AXPBY),
-    computed<sg_backend_elementwise>(SG_BACKEND_ELEMENTWISE),
-    computed<sg_backend_softmax>(SG_BACKEND_SOFTMAX),
-    computed<sg_backend_norm>(SG_BACKEND_NORM),
-    computed<sg_backend_dequantize>(SG_BACKEND_DEQUANTIZE),
-    computed<sg_backend_rotary>(SG_BACKEND_ROTARY),
-    computed<sg_backend_convert>(SG_BACKEND_CONVERT),
-    computed<sg_backend_gather>(SG_BACKEND_GATHER),
-    computed<sg_backend_im2col>(SG_BACKEND_IM2COL),
-    computed<sg_backend_col2im>(SG_BACKEND_COL2IM),
-    computed<sg_backend_attention>(SG_BACKEND_ATTENTION),
-    computed<sg_backend_cell>(SG_BACKEND_CELL),
-    computed<sg_backend_cell_backward>(SG_BACKEND_CELL_BACKWARD),
-    computed<sg_backend_softmax_backward>(SG_BACKEND_SOFTMAX_BACKWARD),
-    computed<sg_backend_custom>(SG_BACKEND_CUSTOM),
+#define SG_ENTRY(NAME, KIND, TITLE) entry<sg_backend_##NAME>(SG_BACKEND_##KIND),
+    SG_BACKEND_COMMANDS(SG_ENTRY)
+#undef SG_ENTRY
 };
 constexpr operation_table operations(entries);
 

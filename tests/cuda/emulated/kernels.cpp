@@ -10,7 +10,6 @@
 #include <utility>
 #include <vector>
 
-#include "backends/cuda/kernels/axpby.hpp"
 #include "backends/cuda/kernels/layers.hpp"
 #include "backends/sim/arithmetic.hpp"
 #include "backends/sim/attention.hpp"

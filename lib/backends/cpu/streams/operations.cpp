@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operations.hpp"
 
+#include <type_traits>
+
 #include "backends/cpu/gemm/gemm.hpp"
 #include "backends/cpu/gemm/select.hpp"
 #include "backends/cpu/layers/axpby.hpp"
@@ -13,73 +15,60 @@
 #include "backends/cpu/worker/failure.hpp"
 
 namespace sg::cpu {
-namespace {
 
-sg_status run_marker(const sg_backend_command &, workspace &) noexcept { return SG_STATUS_OK; }
+// The file of an operation has run_NAME; it returns SG_STATUS_CANCELLED if the workspace is stopped.
+#define SG_RUN(NAME, KIND, TITLE) sg_status run_##NAME(const sg_backend_##NAME &what, workspace &space) noexcept;
+SG_BACKEND_COMMANDS(SG_RUN)
+#undef SG_RUN
 
-sg_status copy(const sg_backend_copy &what, workspace &) noexcept {
+sg_status run_copy(const sg_backend_copy &what, workspace &) noexcept {
   run_copy(what);
   return SG_STATUS_OK;
 }
 
-sg_status gemm(const sg_backend_gemm &what, workspace &space) noexcept { return run_gemm(what, nullptr, space); }
+sg_status run_gemm(const sg_backend_gemm &what, workspace &space) noexcept { return run_gemm(what, nullptr, space); }
 
-sg_status custom(const sg_backend_custom &what, workspace &) noexcept {
+sg_status run_custom(const sg_backend_custom &what, workspace &) noexcept {
   return what.run(what.what, nullptr, what.operands, what.operand_count, failure_text());
 }
 
+namespace {
+
 template <class Command>
-Command command_of(sg_status (*run)(const Command &what, workspace &space) noexcept) noexcept;
-
-// The operation of a function that computes its command.
-template <auto run>
-constexpr operation computed_by(sg_backend_command_kind kind) noexcept {
-  using command = decltype(command_of(run));
-  return {kind, sizeof(command), is_supported_as<command>,
-          [](const sg_backend_command &what, workspace &space) noexcept { return run(as<command>(what), space); }};
+bool has(const Command &what) noexcept {
+  return is_supported(what);
 }
-
 // The libraries and the processor decide.
-constexpr operation gemms() noexcept {
-  operation own = computed_by<gemm>(SG_BACKEND_GEMM);
-  own.supports = [](const sg_backend_command &what) noexcept {
-    const auto &wanted = as<sg_backend_gemm>(what);
-    return !!route_for(wanted.in_type, wanted.out_type).panels;
-  };
-  return own;
-}
-
+bool has(const sg_backend_gemm &what) noexcept { return !!route_for(what.in_type, what.out_type).panels; }
 #ifdef SG_CPU_ONEDNN
-constexpr operation convolutions() noexcept {
-  operation own = computed_by<run_conv>(SG_BACKEND_CONV);
-  own.supports = [](const sg_backend_command &what) noexcept { return has_conv(as<sg_backend_conv>(what)); };
-  return own;
-}
+bool has(const sg_backend_conv &what) noexcept { return has_conv(what); }
 #endif
 
-// An attention is GEMMs and a softmax.
+// Commands that the cpu does not have: others are planned in their place.
+template <class Command>
+constexpr bool is_absent = std::is_same_v<Command, sg_backend_attention>;
+#ifndef SG_CPU_ONEDNN
+template <>
+constexpr bool is_absent<sg_backend_conv> = true;
+#endif
+
+// `run` calls the function of the command.
+template <class Command, class Run>
+constexpr operation entry(sg_backend_command_kind kind, Run) noexcept {
+  if constexpr (is_absent<Command>)
+    return {};
+  else
+    return {kind, sizeof(Command), [](const sg_backend_command &what) noexcept { return has(as<Command>(what)); },
+            [](const sg_backend_command &what, workspace &space) noexcept { return Run()(as<Command>(what), space); }};
+}
+
 constexpr operation entries[] = {
-    computed_by<run_marker>(SG_BACKEND_MARKER),
-    computed_by<copy>(SG_BACKEND_COPY),
-    gemms(),
-    computed_by<run_reduce>(SG_BACKEND_REDUCE),
-    computed_by<run_axpby>(SG_BACKEND_AXPBY),
-    computed_by<run_elementwise>(SG_BACKEND_ELEMENTWISE),
-    computed_by<run_softmax>(SG_BACKEND_SOFTMAX),
-    computed_by<run_norm>(SG_BACKEND_NORM),
-    computed_by<run_dequantize>(SG_BACKEND_DEQUANTIZE),
-    computed_by<run_rotary>(SG_BACKEND_ROTARY),
-    computed_by<run_convert>(SG_BACKEND_CONVERT),
-    computed_by<run_gather>(SG_BACKEND_GATHER),
-    computed_by<run_im2col>(SG_BACKEND_IM2COL),
-    computed_by<run_col2im>(SG_BACKEND_COL2IM),
-#ifdef SG_CPU_ONEDNN
-    convolutions(),
-#endif
-    computed_by<run_cell>(SG_BACKEND_CELL),
-    computed_by<run_cell_backward>(SG_BACKEND_CELL_BACKWARD),
-    computed_by<run_softmax_backward>(SG_BACKEND_SOFTMAX_BACKWARD),
-    computed_by<custom>(SG_BACKEND_CUSTOM),
+    entry<sg_backend_command>(SG_BACKEND_MARKER, [](const auto &, workspace &) noexcept { return SG_STATUS_OK; }),
+#define SG_ENTRY(NAME, KIND, TITLE)           \
+  entry<sg_backend_##NAME>(SG_BACKEND_##KIND, \
+                           [](const auto &what, workspace &space) noexcept { return run_##NAME(what, space); }),
+    SG_BACKEND_COMMANDS(SG_ENTRY)
+#undef SG_ENTRY
 };
 constexpr operation_table operations(entries);
 static_assert(operations.largest_command() <= most_command_bytes);

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "backends/cuda/gemm/gemm.hpp"
-#include "backends/cuda/kernels/axpby.hpp"
+#include "backends/cuda/kernels/layers.hpp"
 
 namespace sg::cuda {
 namespace {
