@@ -138,7 +138,7 @@ template <class R>
 void rotate_pairs(sg_rotary_pairs pairs, R *y, const R *cos, const R *sin, std::int64_t half) {
   if (pairs == SG_ROTARY_HALVES) {
     R *const z = y + half;
-#pragma GCC ivdep
+    SG_INDEPENDENT
     for (std::int64_t j = 0; j < half; ++j) {
       const R a = y[j], b = z[j];
       y[j] = a * cos[j] - b * sin[j];
@@ -146,7 +146,7 @@ void rotate_pairs(sg_rotary_pairs pairs, R *y, const R *cos, const R *sin, std::
     }
     return;
   }
-#pragma GCC ivdep
+  SG_INDEPENDENT
   for (std::int64_t j = 0; j < half; ++j) {
     const R a = y[2 * j], b = y[2 * j + 1];
     y[2 * j] = a * cos[j] - b * sin[j];
