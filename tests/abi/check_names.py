@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Every public function is in the table of verbs, once; deprecated functions are listed below it instead.
+"""Every public function is in the table of verbs, once; deprecated functions are listed below it instead. The functions of an operation,
+sg_NAME_async and sg_NAME with an sg_NAME_desc, are in it by rule.
 check_names.py NAMES.md INCLUDE"""
 import collections
 import pathlib
@@ -17,7 +18,9 @@ def problems(page, items):
     outside = set(re.findall(r"`(sg_\w+)`", re.sub(r"^\|.*$", "", page, flags=re.M)))
     exported = {item.name: item for item in items if item.kind == "function" and item.exported}
     deprecated = {name for name, item in exported.items() if "@deprecated" in item.doc}
-    for name in sorted(exported.keys() - deprecated):
+    descriptors = {item.name.removesuffix("_desc") for item in items if item.kind == "struct" and item.name.endswith("_desc")}
+    operations = {name for each in descriptors if f"{each}_async" in exported for name in (each, f"{each}_async")} - listed.keys()
+    for name in sorted(exported.keys() - deprecated - operations):
         if listed[name] != 1:
             yield f"{name} is in the table {listed[name]} times"
     for name in sorted(deprecated & listed.keys()):

@@ -254,6 +254,12 @@ class Names(unittest.TestCase):
     def test_good(self):
         self.assertEqual([], self.problems(self.PAGE, GOOD + self.FORMER))
 
+    def test_operations_are_in_it_by_rule(self):
+        functions = "SG_API sg_status sg_turn_async(void);\nSG_API sg_status sg_turn(void);\n"
+        descriptor = "typedef struct sg_turn_desc {\n  size_t struct_size;\n} sg_turn_desc;\n"
+        self.assertEqual([], self.problems(self.PAGE, GOOD + self.FORMER + descriptor + functions))
+        self.assertEqual(2, len(self.problems(self.PAGE, GOOD + self.FORMER + functions)))
+
     def test_wrong(self):
         for page, text in [
             (self.PAGE.replace("sg_thing_create", "sg_thing_open"), GOOD + self.FORMER),
