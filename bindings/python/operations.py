@@ -72,6 +72,20 @@ class Context:
         """
         return elementwise(a=x, b=b, c=out, function=function)
 
+    def clamp(x, low: "float", high: "float", out=None) -> "out":
+        """out = min(max(x, low), high), element by element; NaN stays NaN.
+
+        x, out: as for elementwise_async. low, high: the limits; with low > high all elements become high.
+        """
+        return clamp(x=x, y=out, low=low, high=high)
+
+    def clamp_backward(dy, x, low: "float", high: "float", out=None) -> "out":
+        """the gradient of a clamp: dy where low <= x <= high, limits included, and 0 elsewhere.
+
+        dy: the gradient of the clamp's result. x, low, high: as given to clamp_async. out: as for elementwise_async; it may be dy or x.
+        """
+        return clamp_backward(dy=dy, x=x, dx=out, low=low, high=high)
+
     def axpby(a, c, *, alpha=1.0, beta=1.0, activation=None) -> "c":
         """c = activation(alpha * a + beta * c), a scale-and-add.
 

@@ -81,7 +81,8 @@ typedef enum sg_backend_command_kind {
   SG_BACKEND_CELL = 17,       /**< sg_backend_cell. */
   SG_BACKEND_CELL_BACKWARD = 18,   /**< sg_backend_cell_backward. */
   SG_BACKEND_SOFTMAX_BACKWARD = 19, /**< sg_backend_softmax_backward. */
-  SG_BACKEND_CUSTOM = 20            /**< sg_backend_custom. */
+  SG_BACKEND_CUSTOM = 20,           /**< sg_backend_custom. */
+  SG_BACKEND_CLAMP = 21             /**< sg_backend_clamp. */
 } sg_backend_command_kind;
 
 /** The commands but the marker, for the tables of a backend: X(NAME, KIND, TITLE) for the struct sg_backend_NAME, whose kind is
@@ -105,7 +106,8 @@ typedef enum sg_backend_command_kind {
   X(cell, CELL, "a recurrent cell")                                    \
   X(cell_backward, CELL_BACKWARD, "the gradients of a recurrent cell") \
   X(softmax_backward, SOFTMAX_BACKWARD, "a softmax's gradient")        \
-  X(custom, CUSTOM, "a custom operation")
+  X(custom, CUSTOM, "a custom operation")                              \
+  X(clamp, CLAMP, "a clamp")
 
 /** The beginning of every command. */
 typedef struct sg_backend_command {
@@ -506,6 +508,23 @@ typedef struct sg_backend_custom {
   int32_t compute_units; /**< Multiprocessors that it occupies; 0: all; -1: none. */
   double seconds;        /**< Expected time; 0: unknown. */
 } sg_backend_custom;
+
+/** Y = min(max(X, low), high), or with dY its gradient: dY where low <= X <= high, else 0; column major. Types and arithmetic are
+ * those of layers.h; the limits are rounded to the arithmetic's type. Y may be X or dY itself. */
+typedef struct sg_backend_clamp {
+  sg_backend_command header; /**< SG_BACKEND_CLAMP. */
+  int64_t m;                 /**< Rows of X, dY and Y. */
+  int64_t n;                 /**< Their columns. */
+  sg_dtype type;             /**< Of X, dY and Y. */
+  double low;                /**< Not NaN. */
+  double high;               /**< Not NaN. */
+  const void *x;             /**< Read. */
+  int64_t ldx;               /**< In elements. */
+  const void *dy;            /**< NULL: the values; otherwise the gradient. */
+  int64_t lddy;              /**< In elements. */
+  void *y;                   /**< The values, or the gradient dX. */
+  int64_t ldy;               /**< In elements. */
+} sg_backend_clamp;
 
 /** The memory space of an address. */
 typedef struct sg_backend_space {

@@ -11,6 +11,7 @@
 
 #include <streamgemm/attention.h>
 #include <streamgemm/axpby.h>
+#include <streamgemm/clamp.h>
 #include <streamgemm/conv.h>
 #include <streamgemm/convert.h>
 #include <streamgemm/custom.h>
@@ -46,7 +47,9 @@ typedef enum sg_operation {
   SG_OPERATION_RECURRENT = 17,       /**< sg_recurrent_async. */
   SG_OPERATION_RECURRENT_BACKWARD = 18, /**< sg_recurrent_backward_async. */
   SG_OPERATION_ATTENTION_BACKWARD = 19, /**< sg_attention_backward_async. */
-  SG_OPERATION_CUSTOM = 20              /**< sg_custom_async. */
+  SG_OPERATION_CUSTOM = 20,             /**< sg_custom_async. */
+  SG_OPERATION_CLAMP = 21,              /**< sg_clamp_async. */
+  SG_OPERATION_CLAMP_BACKWARD = 22      /**< sg_clamp_backward_async. */
 } sg_operation;
 
 /** A copy: the arguments of sg_copy_2d_async. sg_copy_async has height 1; its pitches are not used.

@@ -12,6 +12,7 @@
 #include "ops/axpby.hpp"
 #include "ops/cell.hpp"
 #include "ops/cell_backward.hpp"
+#include "ops/clamp.hpp"
 #include "ops/conv.hpp"
 #include "ops/convert.hpp"
 #include "ops/copy.hpp"
@@ -61,7 +62,7 @@ constexpr bool on_device(lane where) noexcept { return where.kind != lane_kind::
 using payload = std::variant<ops::copy_in, ops::copy_out, ops::pack, ops::unpack, ops::gemm, ops::reduce, ops::axpby,
                              ops::elementwise, ops::softmax, ops::norm, ops::dequantize, ops::rotary, ops::convert,
                              ops::gather, ops::im2col, ops::col2im, ops::conv, ops::attention, ops::cell,
-                             ops::cell_backward, ops::softmax_backward, ops::custom>;
+                             ops::cell_backward, ops::softmax_backward, ops::custom, ops::clamp>;
 inline constexpr std::size_t operation_count = std::variant_size_v<payload>;
 
 struct command {

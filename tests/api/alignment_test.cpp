@@ -304,6 +304,11 @@ TEST_P(alignment, functions_of_elements) {
           if (function != SG_FUNCTION_GELU) d.b = x.matrix(type, 5, cols);
           return call(sg_elementwise, d);
         });
+      sweep(named("clamp", type), type, [=](operands &x) {
+        sg_clamp_backward_desc d = SG_CLAMP_BACKWARD_DESC_INIT;
+        d.dy = x.matrix(type, 5, cols), d.x = x.matrix(type, 5, cols), d.dx = x.matrix(type, 5, cols);
+        return call(sg_clamp_backward, d);
+      });
       for (const sg_dtype to : layer_types)
         for (const sg_op op : {SG_OP_N, SG_OP_T})
           sweep(named("convert", type), component(to) < component(type) ? to : type, [=](operands &x) {

@@ -155,6 +155,12 @@ TEST_P(empty, operations_on_rows) {
       elementwise.a = given(), elementwise.b = given(), elementwise.c = result(), elementwise.function = function;
       c.finish(sg_elementwise(c.on, &elementwise, nullptr));
     }
+    sg_clamp_desc clamp = SG_CLAMP_DESC_INIT;
+    clamp.x = given(), clamp.y = result();
+    c.finish(sg_clamp(c.on, &clamp, nullptr));
+    sg_clamp_backward_desc clamp_backward = SG_CLAMP_BACKWARD_DESC_INIT;
+    clamp_backward.dy = given(), clamp_backward.x = given(), clamp_backward.dx = result();
+    c.finish(sg_clamp_backward(c.on, &clamp_backward, nullptr));
     sg_softmax_desc softmax = SG_SOFTMAX_DESC_INIT;
     softmax.x = given(), softmax.y = result();
     c.finish(sg_softmax(c.on, &softmax, nullptr));

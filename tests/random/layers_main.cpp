@@ -323,7 +323,7 @@ class chain {
         case 5: return gemm(out);
         default: return attention();
       }
-    switch (random_.below(13)) {
+    switch (random_.below(14)) {
       case 0: return elementwise(in, out);
       case 1: return softmax(in, out);
       case 2: return norm(in, out);
@@ -336,6 +336,7 @@ class chain {
       case 9: return recurrent();
       case 10: return attention_gradients();
       case 11: return conv();
+      case 12: return clamp(in, out);
       default: return gemm(out);
     }
   }
@@ -364,6 +365,31 @@ class chain {
     std::vector<double> values = read(a);
     for (std::size_t i = 0; i < values.size(); ++i) values[i] = value_of(desc.function, values[i], second[i]);
     write(c, values);
+  }
+
+  // A clamp of X, or the gradient of one at a third matrix. Limits between which values of earlier steps hardly are
+  // keep their errors small.
+  void clamp(const part &x, const part &y) {
+    const part at = random_.below(3) ? any_part(y.rows, y.cols, y.layout) : y;
+    const double low = random_.real() - 1, high = low + 1 + random_.real();
+    const std::vector<double> points = read(at);
+    const auto is_near = [&](double value) { return std::fabs(value - low) < 1e-6 || std::fabs(value - high) < 1e-6; };
+    const bool is_gradient = random_.below(2) != 0 && std::none_of(points.begin(), points.end(), is_near);
+    sg_clamp_desc forward = SG_CLAMP_DESC_INIT;
+    forward.x = view(x), forward.y = view(y), forward.low = low, forward.high = high;
+    sg_clamp_backward_desc backward = SG_CLAMP_BACKWARD_DESC_INIT;
+    backward.dy = view(x), backward.x = view(at), backward.dx = view(y), backward.low = low, backward.high = high;
+    if (!begins(is_gradient ? std::vector{x, at} : std::vector{x}, {y})) return;
+    note(is_gradient ? "clamp gradient" : "clamp", y);
+    const sg_status status = is_gradient ? sg_clamp_backward_async(context_, &backward, &submit_, handle())
+                                         : sg_clamp_async(context_, &forward, &submit_, handle());
+    if (!accepted(status, bad(x, y) || (is_gradient && bad(at, y)))) return;
+    std::vector<double> values = read(x);
+    for (std::size_t i = 0; i < values.size(); ++i)
+      values[i] = !is_gradient                            ? std::min(std::max(values[i], low), high)
+                  : low <= points[i] && points[i] <= high ? values[i]
+                                                          : 0;
+    write(y, values);
   }
 
   void softmax(const part &x, const part &y) {

@@ -21,8 +21,8 @@ typedef struct sg_sample_desc {
   sg_matrix x;        /**< [in: rows x cols] X. */
   sg_matrix y;        /**< [out: rows x cols] The result; may be X. */
   const void *shift;  /**< [in optional: cols] Values that move the limits, of X's type; NULL: zeros. */
-  double low;         /**< The least value. */
-  double high;        /**< The greatest value. SG_SAMPLE_DESC_INIT sets 1. */
+  double floor;       /**< The value of what is below. */
+  double ceiling;     /**< The value of what is above. SG_SAMPLE_DESC_INIT sets 1. */
   sg_outside outside; /**< Default: the limit. */
   int32_t signs;      /**< 1: the limits are those of absolute values; 0: of values. */
 } sg_sample_desc;

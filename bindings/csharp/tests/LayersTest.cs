@@ -79,6 +79,17 @@ static class LayersTest {
     Holds(new double[,] { { -8, 9 }, { -8, 9 } }, y, "by tables");
   }
 
+  public static async Task Clamps() {
+    Matrix x = Place(new double[,] { { -3, 1 }, { 2, 2.5 } }), y = OnDevice.Poisoned(2, 2);
+    var limits = new ClampOptions { Low = -1, High = 2 };
+    await context.ClampAsync(x, y, limits);
+    Holds(new double[,] { { -1, 1 }, { 2, 2 } }, y, "clamp");
+    Matrix dy = Place(new double[,] { { 5, 6 }, { 7, 8 } });
+    context.ClampBackward(dy, x, dy, limits);
+    Holds(new double[,] { { 0, 6 }, { 7, 0 } }, dy, "gradient");
+    Expect.Throws<ArgumentException>(() => { context.ClampAsync(x, y, new ClampOptions { High = double.NaN }); }, "options.High is NaN");
+  }
+
   public static async Task Conversions() {
     Matrix a = Place(new double[,] { { 1, 2, 3 }, { 4, 5, 6 } }), c = context.AllocateDevice(24).Matrix(3, 2, DType.F32);
     await context.ConvertAsync(a, Op.T, c);
@@ -130,6 +141,8 @@ static class LayersTest {
       later.Add(then);
     };
     add("multiply", y => context.Elementwise(Function.Multiply, x, w, y), y => graph.RecordElementwise(Function.Multiply, x, w, y));
+    add("clamp", y => context.Clamp(x, y), y => graph.RecordClamp(x, y));
+    add("clamp backward", y => context.ClampBackward(w, x, y), y => graph.RecordClampBackward(w, x, y));
     add("scale-and-add", y => context.Axpby(x, y, new AxpbyOptions { Alpha = 3, Beta = 0 }), y => graph.RecordAxpby(x, y, new AxpbyOptions { Alpha = 3, Beta = 0 }));
     add("softmax", y => context.Softmax(x, y), y => graph.RecordSoftmax(x, y));
     add("layer norm", y => context.LayerNorm(x, none, none, y), y => graph.RecordLayerNorm(x, none, none, y));

@@ -98,6 +98,17 @@ class Layers(unittest.TestCase):
             self.check(wide + wide[..., ::-1], self.context.elementwise("add", self.place(x), b, out), x)
             self.check(wide * wide[..., ::-1], self.context.elementwise(sg.Function.MULTIPLY, self.place(x), b, out), x)
 
+    def test_clamp(self):
+        for x in self.arrays():
+            x[..., 0] = np.nan
+            dy = x[..., ::-1].copy()
+            at, placed, out = self.place(x), self.place(dy), self.place(np.zeros_like(x))
+            low, high = x.dtype.type(-0.5), x.dtype.type(1.25)
+            self.assertIs(out, self.context.clamp(at, float(low), float(high), out))
+            np.testing.assert_array_equal(self.fetch(out, x), np.clip(x, low, high))
+            wanted = np.where((x >= low) & (x <= high), dy, x.dtype.type(0))
+            np.testing.assert_array_equal(self.fetch(self.context.clamp_backward(placed, at, float(low), float(high), placed), x), wanted)
+
     def test_gradients(self):
         for name, reference in FUNCTIONS.items():
             x = self.random.standard_normal((5, 40)) * 3
@@ -179,6 +190,8 @@ class Layers(unittest.TestCase):
             (lambda: self.context.elementwise("sine", x, out=x), "function is 'sine'"),
             (lambda: self.context.elementwise("add", x, out=x), "b is None; this function has a second operand"),
             (lambda: self.context.elementwise("relu", x, x, x), "this function has one operand only"),
+            (lambda: self.context.clamp(x, float("nan"), 1, x), "low is NaN"),
+            (lambda: self.context.clamp(x, 0, 1, short), r"out has shape \(2,\); it must be \(2, 3\)"),
             (lambda: self.context.softmax(x, short), r"out has shape \(2,\); it must be \(2, 3\)"),
             (lambda: self.context.softmax(x, x, mask="upper"), "mask is 'upper'"),
             (lambda: self.context.softmax(x, x, mask_offset=1), "mask_offset is 1"),

@@ -130,6 +130,8 @@ class Pipelines(DeviceTest):
         calls = {
             "attention": ((q, q, q), {"mask": "causal"}),
             "attention_backward": ((q, q, q, q), {"mask": "causal"}),
+            "clamp": ((x, -0.5, 0.5), {}),
+            "clamp_backward": ((x, x, -0.5, 0.5), {}),
             "convert": ((w,), {"dtype": "f64", "op_a": "T"}),
             "gather": ((table, np.array([4, -1, 0])), {"from_end": True}),
             "linear": ((x, w), {"activation": "relu"}),

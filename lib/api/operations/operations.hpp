@@ -15,6 +15,8 @@ namespace sg {
   X(attention, ATTENTION, "an attention")                                         \
   X(attention_backward, ATTENTION_BACKWARD, "the gradients of an attention")      \
   X(axpby, AXPBY, "a scale-and-add")                                              \
+  X(clamp, CLAMP, "a clamp")                                                      \
+  X(clamp_backward, CLAMP_BACKWARD, "the gradient of a clamp")                    \
   X(col2im, COL2IM, "a col2im")                                                   \
   X(conv2d, CONV2D, "a convolution")                                              \
   X(conv2d_backward, CONV2D_BACKWARD, "the gradients of a convolution")           \

@@ -10,11 +10,13 @@
 #include <utility>
 #include <vector>
 
+#include "backends/cuda/kernels/clamp.hpp"
 #include "backends/cuda/kernels/layers.hpp"
 #include "backends/sim/arithmetic.hpp"
 #include "backends/sim/attention.hpp"
 #include "backends/sim/axpby.hpp"
 #include "backends/sim/cell.hpp"
+#include "backends/sim/clamp.hpp"
 #include "backends/sim/convert.hpp"
 #include "backends/sim/element.hpp"
 #include "backends/sim/gather.hpp"
@@ -102,6 +104,15 @@ cudaError_t launch_elementwise(const sg_backend_elementwise &what, cudaStream_t 
                 {in_packs(x.a, x.type, pack, x.n, x.lda), in_packs(x.b, x.type, pack, x.n, x.ldb),
                  in_packs(x.c, x.type, pack, x.n, x.ldc)},
                 [what] { sim::run_elementwise(what, at(what.a), at(what.b), at(what.c)); });
+}
+
+cudaError_t launch_clamp(const sg_backend_clamp &what, cudaStream_t in) noexcept {
+  const sg_backend_clamp x = as_one_column(what);
+  const std::int64_t pack = pack_of(x);
+  return launch(in,
+                {in_packs(x.x, x.type, pack, x.n, x.ldx), in_packs(x.dy, x.type, pack, x.n, x.lddy),
+                 in_packs(x.y, x.type, pack, x.n, x.ldy)},
+                [what] { sim::run_clamp(what, at(what.x), at(what.dy), at(what.y)); });
 }
 
 cudaError_t launch_softmax(const sg_backend_softmax &what, cudaStream_t in) noexcept {

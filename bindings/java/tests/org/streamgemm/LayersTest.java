@@ -95,6 +95,19 @@ public class LayersTest extends DeviceTest {
   }
 
   @Test
+  public void clamps() {
+    Matrix x = place(2, 2, -3, 1, Double.NaN, 2.5);
+    Matrix y = poisoned(2, 2);
+    Clamp limits = new Clamp().low(-1).high(2.5);
+    context.layers().clampAsync(x, y, limits, DEFAULTS).join();
+    assertArrayEquals(new double[] {-1, 1, Double.NaN, 2.5}, fetch(y), 0);
+    Matrix dy = place(2, 2, 5, 6, 7, 8);
+    assertSame(dy, context.layers().clampBackward(dy, x, dy, limits));
+    assertArrayEquals(new double[] {0, 6, 0, 8}, fetch(dy), 0);
+    refused("low is NaN", () -> context.layers().clampAsync(x, y, new Clamp().low(Double.NaN), DEFAULTS));
+  }
+
+  @Test
   public void conversions() {
     Matrix a = place(2, 3, 1, 2, 3, 4, 5, 6);
     Matrix c = context.deviceMatrix(DType.F32, 3, 2);
@@ -158,6 +171,8 @@ public class LayersTest extends DeviceTest {
     Attention how = new Attention();
     Operation[] all = {
         (l, y) -> l.elementwise(Function.MULTIPLY, x, w, y),
+        (l, y) -> l.clamp(x, y, new Clamp().low(1).high(2)),
+        (l, y) -> l.clampBackward(w, x, y, new Clamp().low(1).high(2)),
         (l, y) -> l.axpby(x, y, new Axpby().with(3, 0)),
         (l, y) -> l.softmax(x, y, Mask.CAUSAL, 0, 0),
         (l, y) -> l.layerNorm(x, null, null, y, 1e-5),

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// Elements between two limits: y = min(max(x, low), high), or with dy its gradient: dy where low <= x <= high, else 0.
+// Y may be X or dY itself.
+#pragma once
+
+#include <streamgemm/backend.h>
+
+#include <cstddef>
+
+#include "ops/backend_commands.hpp"
+#include "ops/view.hpp"
+
+namespace sg {
+
+struct operation;
+
+namespace ops {
+
+struct clamp {
+  enum : std::size_t { y, x, dy };
+  double low = 0, high = 1;
+  bool operator==(const clamp &) const = default;
+  static const operation entry;
+};
+
+}  // namespace ops
+
+template <>
+struct backend_kind<sg_backend_clamp> : kind_constant<SG_BACKEND_CLAMP> {};
+
+}  // namespace sg
