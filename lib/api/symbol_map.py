@@ -3,24 +3,23 @@
 """Writes the linker's version script: every public function, by the release in its "Since" note.
 symbol_map.py OUTPUT HEADER..."""
 import pathlib
-import re
 import sys
 
-# A function with its comment. Functions of 0.1 are exported by a pattern.
-FUNCTION = re.compile(r"/\*\*(?P<comment>(?:(?!\*/).)*)\*/\s*SG_API\b[^;(]*?\b(?P<name>sg_\w+)\s*\(", re.S)
-SINCE = re.compile(r"Since\s+(?:\*\s+)?(\d+\.\d+)\.")
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "bindings/api"))
+import model
 
 
 def main():
     output, *headers = sys.argv[1:]
     later = {}
     for header in headers:
-        for found in FUNCTION.finditer(pathlib.Path(header).read_text()):
-            since = SINCE.search(found["comment"])
-            if not since:
-                sys.exit(f"{header}: {found['name']} has no Since version")
-            if since[1] != "0.1":
-                later.setdefault(since[1], []).append(found["name"])
+        for item in model.parse(pathlib.Path(header).read_text()):
+            if item.kind != "function" or not item.exported:
+                continue
+            if not item.since:
+                sys.exit(f"{header}: {item.name} has no Since version")
+            if item.since != "0.1":  # those are exported by a pattern
+                later.setdefault(item.since, []).append(item.name)
     text = "STREAMGEMM_0 {\n  global: sg_*;\n  local: *;\n};\n"
     before = "STREAMGEMM_0"
     for version in sorted(later, key=lambda v: [int(part) for part in v.split(".")]):
