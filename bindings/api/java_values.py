@@ -344,10 +344,12 @@ public final class {name} {{
                 setter(own, f"java.time.Duration {own}", f"    this.{own} = Times.limit(\"{own}\", {own});", doc.replace("Nanoseconds from the submission; 0: none.", "Time from the submission; null: none."))
             else:
                 flags, java = calls.flags_type(self.model, f), self.java_type(f)
-                members.append(f"private {java} {own};")
+                is_enum = f.type in self.model.enums
+                members.append(f"private {java} {own}{f' = {java}.of(0)' if is_enum else ''};")
+                stored = f"java.util.Objects.requireNonNull({own}, \"{own}\")" if is_enum else own
                 writes.append(self.write(struct, f, f"{own} | more" if flags else own, "order"))
                 taken = f"{class_name(flags)}... {own}" if flags else f"{java} {own}"
-                setter(own, taken, f"    this.{own} = 0;\n    for ({class_name(flags)} each : {own}) this.{own} |= each.value;" if flags else f"    this.{own} = {own};", doc)
+                setter(own, taken, f"    this.{own} = 0;\n    for ({class_name(flags)} each : {own}) this.{own} |= each.value;" if flags else f"    this.{own} = {stored};", doc)
         return f"""
 /**
  * {self.text(struct.doc)} Read when they are given to a call; not safe to change on one thread while another uses them.

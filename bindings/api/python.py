@@ -51,7 +51,8 @@ class Option:
 
     def __init__(self, field):
         self.field = field
-        self.name, self.default, self.type, self.doc = OPTIONS.get(field.name, (field.name, "0", "int", field.doc))
+        of_type = ("0.0", "float") if field.type == "double" else ("0", "int")
+        self.name, self.default, self.type, self.doc = OPTIONS.get(field.name, (field.name, *of_type, field.doc))
 
 
 class Definition:
@@ -201,9 +202,16 @@ class Python:
         yield "/* Written from the public headers by bindings/api/python.py: the options of every submission, as methods pass them. */"
         yield "enum { " + ", ".join(f"ORDER_{o.name.upper()}" for o in self.options) + ", ORDER_COUNT };"
         numbers = [o.field for o in self.options if o.field.name not in OPTIONS]
-        low = {"int32_t": "INT32_MIN", "int64_t": "INT64_MIN"}
         yield "#define ORDER_NUMBERS(X) " + " ".join(
-            f"X({f.name}, ORDER_{f.name.upper()}, {low.get(f.type, '0')}, {f.type.removesuffix('_t').upper()}_MAX)" for f in numbers)
+            f"X({f.name}, ORDER_{f.name.upper()}, {', '.join(self.range_of(f))})" for f in numbers if f.type != "double")
+        yield "#define ORDER_REALS(X) " + " ".join(f"X({f.name}, ORDER_{f.name.upper()})" for f in numbers if f.type == "double")
+
+    def range_of(self, field):
+        if field.type in self.model.enums:
+            values = [int(v.value) for v in self.model.enums[field.type].values]
+            return str(min(values)), str(max(values))
+        kind = field.type.removesuffix("_t").upper()
+        return "0" if kind.startswith("U") else f"{kind}_MIN", f"{kind}_MAX"
 
     # Stubs.
 

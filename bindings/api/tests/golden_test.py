@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What an operation (sample.h, sample.py) and a submit option that statistics repeat (sample_id) add to that which is written of
+"""What an operation (sample.h, sample.py) and submit options of each type (sample_...) add to that which is written of
 the public headers, compared with the files in golden/. No file of the wrappers knows either.
 
 usage: golden_test.py [--update]
@@ -39,10 +39,11 @@ def with_operation(folder):
 def with_option(folder):
     header = folder / "headers/job.h"
     text = header.read_text()
-    field = "  uint64_t sample_id; /**< Of the request that it serves, in traces. Default: 0. */\n"
-    for struct in ("sg_submit", "sg_job_statistics"):
-        text = re.sub(rf"(?=^}} {struct};)", field, text, flags=re.M)
-        text = re.sub(rf"(#define {struct.upper()}_INIT(?:[^\n]*\\\n)*[^\n}}]*)", r"\1, 0", text)
+    options = ["uint64_t sample_id", "double sample_rate", "sg_split sample_split"]
+    for struct, fields in (("sg_submit", options), ("sg_job_statistics", options[:1])):
+        for field in fields:
+            text = re.sub(rf"(?=^}} {struct};)", f"  {field}; /**< Of the request that it serves. */\n", text, flags=re.M)
+            text = re.sub(rf"(#define {struct.upper()}_INIT(?:[^\n]*\\\n)*[^\n}}]*)", r"\1, 0", text)
     header.write_text(text)
 
 

@@ -80,6 +80,14 @@ bool number_of(PyObject *given, const char *name, long long low, unsigned long l
   return fits || raise_argument("%s is %R; it must be from %lld to %llu", name, given, low, high);
 }
 
+static inline bool real_of(PyObject *given, const char *name, double *to) {
+  *to = PyFloat_AsDouble(given);
+  if (!PyErr_Occurred()) return true;
+  PyErr_Clear();
+  PyErr_Format(PyExc_TypeError, "%s is %R, which is no number", name, given);
+  return false;
+}
+
 bool fill_order(call *in, const order_arguments *g, sg_submit *submit) {
   PyObject *const after = g->of[ORDER_AFTER], *const untracked = g->of[ORDER_UNTRACKED];
   unsigned long long number;
@@ -96,6 +104,10 @@ bool fill_order(call *in, const order_arguments *g, sg_submit *submit) {
   submit->NAME = number;
   ORDER_NUMBERS(SET_NUMBER)
 #undef SET_NUMBER
+#define SET_REAL(NAME, INDEX) \
+  if (!real_of(g->of[INDEX], #NAME, &submit->NAME)) return false;
+  ORDER_REALS(SET_REAL)
+#undef SET_REAL
   if (!PyTuple_CheckExact(after) || PyTuple_GET_SIZE(after) > 0) {
     PyObject *jobs = PySequence_Tuple(after);
     if (!jobs) {
