@@ -77,8 +77,8 @@ class CSharpValues(Managed):
         if is_switch(field):
             return "bool", f"{native} != 0", f"{native} = value ? 1 : 0"
         if field.type in UNSIGNED:
-            public, proxy = UNSIGNED[field.type]
-            return public, f"checked(({public}){native})", f"{native} = checked(({proxy})value)"
+            public, proxy = UNSIGNED[field.type]  # identifiers use all bits; sizes do not
+            return public, f"unchecked(({public}){native})", f"{native} = checked(({proxy})value)"
         return (NUMBERS[field.type], native, f"{native} = value") if field.type in NUMBERS else None
 
     def properties(self, struct):

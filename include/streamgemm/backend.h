@@ -84,6 +84,29 @@ typedef enum sg_backend_command_kind {
   SG_BACKEND_CUSTOM = 20            /**< sg_backend_custom. */
 } sg_backend_command_kind;
 
+/** The commands but the marker, for the tables of a backend: X(NAME, KIND, TITLE) for the struct sg_backend_NAME, whose kind is
+ * SG_BACKEND_KIND. TITLE names it in messages. */
+#define SG_BACKEND_COMMANDS(X)                                         \
+  X(copy, COPY, "a copy")                                              \
+  X(gemm, GEMM, "a GEMM")                                              \
+  X(reduce, REDUCE, "a reduction")                                     \
+  X(axpby, AXPBY, "a scale-and-add")                                   \
+  X(elementwise, ELEMENTWISE, "an elementwise function")               \
+  X(softmax, SOFTMAX, "a softmax")                                     \
+  X(norm, NORM, "a norm")                                              \
+  X(dequantize, DEQUANTIZE, "a dequantization")                        \
+  X(rotary, ROTARY, "a rotary embedding")                              \
+  X(convert, CONVERT, "a conversion")                                  \
+  X(gather, GATHER, "a gather")                                        \
+  X(im2col, IM2COL, "an im2col")                                       \
+  X(col2im, COL2IM, "a col2im")                                        \
+  X(conv, CONV, "a convolution")                                       \
+  X(attention, ATTENTION, "an attention")                              \
+  X(cell, CELL, "a recurrent cell")                                    \
+  X(cell_backward, CELL_BACKWARD, "the gradients of a recurrent cell") \
+  X(softmax_backward, SOFTMAX_BACKWARD, "a softmax's gradient")        \
+  X(custom, CUSTOM, "a custom operation")
+
 /** The beginning of every command. */
 typedef struct sg_backend_command {
   uint32_t struct_size;         /**< Size of the command's struct in the core. */

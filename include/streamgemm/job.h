@@ -104,10 +104,13 @@ typedef struct sg_submit {
                                names the job in the log. Copied by the call, without allocating; of a text of SG_LABEL_SIZE
                                bytes or more the first SG_LABEL_SIZE - 1 are kept, or up to three fewer so that no character
                                is cut; '?' replaces bytes that are not UTF-8, U+FFFE and U+FFFF. Of a recorded submission, the name of its job in each run. Since 0.2. */
+  uint64_t trace_id;      /**< An identifier of the application's request, 0 for none; it is in the trace and in the job's
+                               statistics. A run of a graph and a pipeline's batch give theirs to each of their jobs that was
+                               recorded without one. Since 0.2. */
 } sg_submit;
 
 /** Initial value of an sg_submit. */
-#define SG_SUBMIT_INIT {sizeof(sg_submit), NULL, NULL, 0, 0, 0, 0, NULL, 0, NULL, NULL, 0, NULL}
+#define SG_SUBMIT_INIT {sizeof(sg_submit), NULL, NULL, 0, 0, 0, 0, NULL, 0, NULL, NULL, 0, NULL, 0}
 
 /**
  * Statistics of a completed job. Times are on the device's clock (virtual on sim devices), in ns from an arbitrary zero. A
@@ -134,10 +137,11 @@ typedef struct sg_job_statistics {
   int32_t batch_size;       /**< Jobs in one call with this one, itself included; busy_seconds is its part of the
                                  call. 1: not batched. Since 0.2. */
   uint32_t reserved;        /**< 0. Since 0.2. */
+  uint64_t trace_id;        /**< sg_submit.trace_id. Since 0.2. */
 } sg_job_statistics;
 
 /** Initial value of an sg_job_statistics. */
-#define SG_JOB_STATISTICS_INIT {sizeof(sg_job_statistics), 0, 0, 0.0, 0.0, 0.0, 0.0, 0, 0, 0, 0, "", 0, 0}
+#define SG_JOB_STATISTICS_INIT {sizeof(sg_job_statistics), 0, 0, 0.0, 0.0, 0.0, 0.0, 0, 0, 0, 0, "", 0, 0, 0}
 
 /**
  * Called once when a job has completed, on a thread of the library that runs one callback at a time. It may submit,

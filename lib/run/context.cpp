@@ -98,14 +98,22 @@ ref<job> context::put_in_order(job &work, const submission_order &order, const a
 void context::trace_submission(trace::timed_event &call, job &work, const submission_order &order) noexcept {
   work.trace_number = trace::new_job_number();
   call.concerns(work.trace_number, order.on ? order.on->number() + 1 : 0, static_cast<std::uint8_t>(work.priority + 1));
-  if (*work.label()) trace::record_text(trace::event_kind::label, number(), work.trace_number, work.label());
+  trace_names(work);
   if (trace::profiler_is_on() && work.trace_number != 0)
     work.profiler_range = trace::start_range(*work.label() ? work.label() : "job");
 }
 
+void context::trace_names(const job &of) noexcept {
+  if (*of.label()) trace::record_text(trace::event_kind::label, number(), of.trace_number, of.label());
+  if (of.trace_id == 0) return;
+  trace::event e(trace::event_kind::trace_id, number(), of.trace_number);
+  e.body.value = of.trace_id;
+  trace::record(e);
+}
+
 void context::trace_child(job &child) noexcept {
   child.trace_number = trace::new_job_number();
-  if (*child.label()) trace::record_text(trace::event_kind::label, number(), child.trace_number, child.label());
+  trace_names(child);
 }
 
 void context::follow_native(stream &in) {

@@ -95,6 +95,7 @@ class context final : public job_sink {
   }
   // Gives the job a number in the trace, and the call that submits it.
   void trace_submission(trace::timed_event &call, job &work, const submission_order &order) noexcept;
+  void trace_names(const job &of) noexcept;       // records its label and its trace_id
   void trace_child(job &child) noexcept;          // of a graph's run
   std::int64_t expected_end_ns() const noexcept;  // of the latest command of any device, on CLOCK_MONOTONIC
   bool count_completions(std::uint32_t epoch, std::int64_t count) noexcept override;

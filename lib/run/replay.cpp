@@ -36,6 +36,7 @@ void context::submit_children(const ref<job> &parent, const submission_order &or
     child.priority = work.priority != 0 ? work.priority : parent->priority;
     child.units = work.units;
     if (!work.label.empty()) child.set_label(work.label.c_str());
+    child.trace_id = work.trace_id != 0 ? work.trace_id : parent->trace_id;
     if (parent->trace_number != 0) trace_child(child);
     if (work.partition_stream) child.partition_lane = work.partition_stream->partition_lane();
     child.submitter = parent->submitter;

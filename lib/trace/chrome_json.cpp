@@ -124,6 +124,8 @@ class writer {
     json_.begin("args");
     if (job) json_.member("job", static_cast<std::int64_t>(shown_number(what_, a.job)));
     if (job && !job->label.empty()) json_.member("label", job->label);
+    // A text, because JavaScript's numbers have 53 bits.
+    if (job && job->trace_id != 0) json_.member("trace_id", std::to_string(job->trace_id));
     if (a.bytes != 0) json_.member("bytes", static_cast<std::int64_t>(a.bytes));
     if (a.m != 0) {
       json_.member("m", std::int64_t{a.m});

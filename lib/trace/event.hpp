@@ -18,6 +18,7 @@ enum class event_kind : std::uint8_t {
   completion,  // a job completed
   replan,      // a run was planned again for less device memory
   memory,      // a context's arenas grew or shrank: value in bytes, lane 0 device memory, 1 pinned memory
+  trace_id,    // the application's request that a job serves: value
 };
 
 // What a command did, beyond the operations of schedules, whose numbers are their indices (ops/command.hpp).
@@ -30,7 +31,7 @@ inline constexpr std::size_t event_text_size = 48;
 // Times are in ns: of commands and completions on the device's clock, of all else on CLOCK_MONOTONIC.
 struct event_body {
   std::int64_t start_ns, end_ns;
-  std::uint64_t value;     // command: bytes moved; completion: CLOCK_MONOTONIC; memory: bytes
+  std::uint64_t value;     // command: bytes moved; completion: CLOCK_MONOTONIC; memory: bytes; trace_id: it
   std::uint32_t m, n, k;   // command: sizes of a GEMM, otherwise 0
   std::uint32_t index;     // command: in its schedule; completion: the status
   std::uint32_t count;     // command: GEMMs of the batch; completion: jobs of its batch; submission: stream + 1

@@ -125,6 +125,7 @@ class builder {
         label.append(e.text, strnlen(e.text, event_text_size));
         return;
       }
+      case event_kind::trace_id: job_of(e).trace_id = e.body.value; return;
       case event_kind::memory: return memory_.push_back(e);
       case event_kind::completion: return complete(e);
       default: break;

@@ -43,11 +43,14 @@ struct traced_job {
   std::uint64_t number = 0;
   std::size_t context = no_context;
   std::string label;
+  std::uint64_t trace_id = 0;                                      // of the application's request; 0: none
   std::int64_t stream = -1;                                        // its number; -1: none
   std::int64_t submitted_ns = -1, started_ns = -1, ended_ns = -1;  // the two latter on the device's clock
   std::int64_t completed_ns = -1;                                  // on the host
   std::uint32_t status = 0, batch_size = 1;
   std::int32_t priority = 0;  // -1, 0, 1
+
+  std::string title() const;  // its label and its trace_id: "layer 3, trace id 7"; "": it has neither
 };
 
 struct sample {

@@ -74,7 +74,7 @@ class script {
     for (const traced_job &each : what_.jobs) {
       separate();
       out_ += '[';
-      put(out_, each.label);
+      put(out_, each.title());
       out_ += ']';
     }
     out_ += "],\"advice\":[";

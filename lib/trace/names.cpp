@@ -43,6 +43,11 @@ std::string ns_text(std::int64_t ns) {
   return text;
 }
 
+std::string traced_job::title() const {
+  if (trace_id == 0) return label;
+  return (label.empty() ? label : label + ", ") + "trace id " + std::to_string(trace_id);
+}
+
 std::string activity::name() const {
   switch (kind) {
     case event_kind::submission: return "submit";

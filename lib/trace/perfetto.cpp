@@ -135,6 +135,7 @@ class perfetto_writer {
         annotation.text(annotation_field::name, "label").text(annotation_field::text, job->label);
         begin.inner(event_field::annotation, annotation);
       }
+      if (job->trace_id != 0) annotate(begin, "trace_id", job->trace_id);
       if (a.kind == event_kind::submission) begin.fixed(event_field::flow, shown);
       if (a.kind == event_kind::command && a.start_ns == job->started_ns) begin.fixed(event_field::flow_end, shown);
     }

@@ -111,7 +111,7 @@ class picture {
         "stroke-width=\"0.3\"><title>",
         x, y_, width, bar_height, colour_of(what_, a));
     body_ += escaped(name) + ", " + ns_text(a.end_ns - a.start_ns);
-    if (job && !job->label.empty()) body_ += ", " + escaped(job->label);
+    if (job && !job->title().empty()) body_ += ", " + escaped(job->title());
     body_ += "</title></rect>\n";
     if (width < least_text_width) return;
     const auto letters = static_cast<std::size_t>(width / text_width_of_letter);

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Includes point only to the same or a lower layer of the library and never form a cycle; a backend includes backend.h and its
-own files only. Few files include the context; no file of the library is long."""
+"""Includes point only to the same or a lower layer of the library and never form a cycle, of files or of folders; a backend
+includes backend.h, its own files and those of backends/common only. Few files include the context, or the descriptor of a
+GEMM; no file of the library is long."""
 import collections
 import pathlib
 import posixpath
@@ -21,6 +22,15 @@ CORE = {"export.h", "status.h", "types.h", "version.h"}
 PUBLIC = {"ops": CORE | {"backend.h"}, "devices": CORE | {"backend.h"}}
 PUBLIC |= {layer: CORE for layer in LAYERS if layer in ("base", "trace") or layer.startswith(("plan", "model"))}
 INCLUDE = re.compile(r'^\s*#\s*include\s*(?:"([^"]+)"|<(streamgemm/[^>]+)>)', re.M)
+# Where folders form no cycle; and the pairs that still do, a list that may only become shorter.
+ROOMS = re.compile(r"api|run|trace|plan|backends/\w+")
+KNOWN_CYCLES = {("plan/gemm", "plan/gemm/streaming")}
+# The headers of a GEMM's descriptor, and of types that hold one. Of the operations only GEMMs and linear layers are made of it.
+DESCRIPTORS = {
+    "plan/gemm/problem.hpp", "plan/gemm/gemm_builder.hpp", "plan/gemm/gemm_form.hpp", "plan/layers/linear.hpp", "api/gemm/problem_of.hpp",
+}
+MADE_OF_GEMMS = re.compile(r"api/gemm/|api/operations/linear\.|ops/gemm\.|plan/layers/linear")
+OTHERS = re.compile(r"(?:api|run|trace|ops|plan/layers)/")
 # The one header of a backend that the registry includes.
 ENTRY = re.compile(r"backends/\w+/\w+_backend\.hpp")
 
@@ -42,7 +52,7 @@ def allowed(home, target):
     if "/" not in target:
         return True  # in the same folder
     if home.startswith("backends/"):
-        return target.startswith(home + "/")
+        return target.startswith((home + "/", "backends/common/"))
     if first.startswith("backends"):
         return home == "devices" and bool(ENTRY.fullmatch(target))
     return first in LAYERS and LAYERS.index(first) <= LAYERS.index(home)
@@ -97,6 +107,47 @@ def cycles(files):
         yield from visit(path)
 
 
+def room_cycles(files, known=frozenset()):
+    """Cycles of folders below each match of ROOMS. `known`: tuples of folders, sorted."""
+    texts = {str(path): text for path, text in files}
+    edges = collections.defaultdict(dict)  # from folder to folder, with an example
+    for path, text in texts.items():
+        top, home = ROOMS.match(path), posixpath.dirname(path)
+        for target, _ in INCLUDE.findall(text) if top else ():
+            room = posixpath.dirname(target)
+            if target in texts and room != home and f"{room}/".startswith(f"{top[0]}/"):
+                edges[home].setdefault(room, f"{path} includes {target}")
+
+    def reached(start):
+        seen, left = set(), [start]
+        while left:
+            for room in edges[left.pop()]:
+                if room not in seen:
+                    seen.add(room)
+                    left.append(room)
+        return seen
+
+    reach = {room: reached(room) for room in list(edges)}
+    rings = {tuple(sorted(other for other in reach[room] if room in reach.get(other, ()))) for room in reach
+             if room in reach[room]}
+    for ring in sorted(rings - set(known)):
+        examples = [edges[one][other] for one in ring for other in ring if other in edges[one]]
+        yield f"a cycle of folders: {'; '.join(examples)}"
+    for ring in sorted(set(known) - rings):
+        yield f"{', '.join(ring)}: no cycle any more: take it out of the known ones"
+
+
+def descriptors_elsewhere(files, known=frozenset()):
+    """Files that include the descriptor of a GEMM although they are no part of a GEMM."""
+    found = {str(path) for path, text in files
+             if OTHERS.match(str(path)) and not MADE_OF_GEMMS.match(str(path))
+             and not DESCRIPTORS.isdisjoint(target for target, _ in INCLUDE.findall(text))}
+    for path in sorted(found - set(known)):
+        yield f"{path}: includes the descriptor of a GEMM"
+    for path in sorted(set(known) - found):
+        yield f"{path}: includes no descriptor of a GEMM any more: take it out of the known ones"
+
+
 def included_too_often(files):
     for header, most in MOST_INCLUDERS.items():
         knowing = [str(path) for path, text in files if any(quoted == header for quoted, _ in INCLUDE.findall(text))]
@@ -134,7 +185,7 @@ def main():
     wrappers = [(path.relative_to(root / "bindings"), text) for path, text in sources(root, "bindings")]
     found = [
         *lib_problems(lib), *outside_problems(outside), *cycles(lib), *cycles(wrappers), *included_too_often(lib),
-        *too_long(lib),
+        *too_long(lib), *room_cycles(lib, KNOWN_CYCLES), *descriptors_elsewhere(lib),
     ]
     if not lib:
         found.append("nothing was read")

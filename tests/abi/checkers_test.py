@@ -143,6 +143,7 @@ class Layers(unittest.TestCase):
             ("devices/registry.cpp", '"backends/cpu/cpu_backend.hpp"'),
             ("backends/cpu/gemm/gemm.cpp", "<streamgemm/backend.h>"),
             ("backends/cpu/gemm/gemm.cpp", '"gemm.hpp"'),
+            ("backends/cpu/gemm/gemm.cpp", '"backends/common/types.hpp"'),
             ("base/error.hpp", "<streamgemm/status.h>"),
         ]:
             self.assertEqual([], layers(path, f"#include {include}\n"), (path, include))
@@ -158,6 +159,9 @@ class Layers(unittest.TestCase):
             ("backends/cpu/gemm/gemm.cpp", '"base/error.hpp"'),
             ("backends/cpu/gemm/gemm.cpp", '"backends/sim/models.hpp"'),
             ("backends/cpu/gemm/gemm.cpp", "<streamgemm/job.h>"),
+            ("backends/common/types.hpp", '"base/dtype.hpp"'),
+            ("backends/common/types.hpp", '"backends/cpu/simd/simd.hpp"'),
+            ("devices/registry.cpp", '"backends/common/types.hpp"'),
             ("plan/gemm/cost.cpp", "<streamgemm/job.h>"),
             ("base/error.cpp", "<streamgemm/backend.h>"),
             ("run/job/job.cpp", '"../api/entry.hpp"'),
@@ -185,6 +189,41 @@ class Layers(unittest.TestCase):
         self.assertEqual(1, len(list(check_layers.too_long(files(run_x="\n" * 351)))))
         pair = [(pathlib.PurePosixPath(f"run/x.{end}"), "\n" * 251) for end in ("hpp", "cpp")]
         self.assertEqual(1, len(list(check_layers.too_long(pair))))
+
+    def test_cycles_of_folders(self):
+        def cycles(known=(), **texts):
+            files = [(pathlib.PurePosixPath(name.replace("__", "/")), text) for name, text in texts.items()]
+            files = [(path.with_suffix(".hpp"), "".join(f'#include "{x}"\n' for x in text.split())) for path, text in files]
+            return list(check_layers.room_cycles(files, set(known)))
+
+        planted = {"run__job__a": "run/order/a.hpp", "run__order__a": "", "run__order__b": "run/job/b.hpp", "run__job__b": ""}
+        both = ("run/job", "run/order")
+        self.assertEqual(1, len(cycles(**planted)))  # of folders, not of files
+        self.assertIn("run/order/b.hpp includes run/job/b.hpp", cycles(**planted)[0])
+        self.assertEqual([], cycles([both], **planted))
+        self.assertEqual([], cycles(**{**planted, "run__order__b": ""}))
+        self.assertEqual(1, len(cycles([both], **{**planted, "run__order__b": ""})))
+        # A folder and its sub-folder; three folders; folders of two backends; layers, which have a rule of their own.
+        self.assertEqual(1, len(cycles(api__a="api/x/a.hpp", api__x__a="", api__x__b="api/b.hpp", api__b="")))
+        self.assertEqual([], cycles(api__a="api/x/a.hpp", api__x__a="", api__b="a.hpp"))
+        self.assertEqual(1, len(cycles(backends__cpu__x__a="backends/cpu/y/a.hpp", backends__cpu__y__a="", backends__cpu__z__a="",
+                                        backends__cpu__y__b="backends/cpu/z/a.hpp", backends__cpu__x__b="",
+                                        backends__cpu__z__b="backends/cpu/x/b.hpp")))
+        self.assertEqual([], cycles(base__a="ops/a.hpp", ops__a="", ops__b="base/b.hpp", base__b=""))
+
+    def test_descriptors_of_gemms(self):
+        def elsewhere(path, text, known=()):
+            return list(check_layers.descriptors_elsewhere([(pathlib.PurePosixPath(path), text)], set(known)))
+
+        header = '#include "plan/gemm/problem.hpp"\n'
+        for path in ("run/context.hpp", "trace/advice.cpp", "api/operations/conv.cpp", "ops/axpby.cpp", "plan/layers/conv.hpp"):
+            self.assertEqual(1, len(elsewhere(path, header)), path)
+            self.assertEqual([], elsewhere(path, header, [path]))
+            self.assertEqual(1, len(elsewhere(path, "", [path])))
+            self.assertEqual([], elsewhere(path, ""))
+        self.assertEqual(1, len(elsewhere("api/objects/graph.cpp", '#include "api/operands/problem_of.hpp"\n')))
+        for path in ("api/operations/gemm.cpp", "api/operations/linear.cpp", "plan/gemm/cost.hpp", "plan/layers/linear_stream.cpp"):
+            self.assertEqual([], elsewhere(path, header), path)
 
     def test_outside(self):
         def outside(path, text):

@@ -316,8 +316,10 @@ TEST_P(failures, a_gemm_without_work_depends_on_what_it_names_only) {
         const sg_gemm_desc writes = make_gemm(ones_, ones_, c, 1, 1, 1);
         ASSERT_OK(sg_gemm_async(context_, &writes, &behind_gate, fails.out()));
         ASSERT_OK(sg_job_cancel(fails));
-        if (!in_flight) gated.open();
-        if (!in_flight) EXPECT_STATUS(SG_STATUS_CANCELLED, sg_job_wait(fails, SG_FOREVER));
+        if (!in_flight) {
+          gated.open();
+          EXPECT_STATUS(SG_STATUS_CANCELLED, sg_job_wait(fails, SG_FOREVER));
+        }
         sg_job *const named = fails;
         options.after = &named, options.after_count = 1;
         ASSERT_OK(sg_gemm_async(context_, each, &options, after.out()));

@@ -62,8 +62,11 @@ TEST_P(footprints, an_attention_writes_its_heads_and_nothing_between_them) {
           for (std::int64_t d = 0; d < width; ++d) written[o.offset(b, h, t, d) / sizeof(double)] = true;
     const auto *const first = static_cast<const double *>(o.view().data);
     fail(submit);
-    for (std::size_t i = 0; i < written.size(); ++i)
-      if (!written[i]) EXPECT_OK(read(first + i, sizeof *first)) << "a gap, seed " << seed;
+    for (std::size_t i = 0; i < written.size(); ++i) {
+      if (!written[i]) {
+        EXPECT_OK(read(first + i, sizeof *first)) << "a gap, seed " << seed;
+      }
+    }
     ASSERT_OK(submit(nullptr, nullptr));
     for (std::size_t i = 0; i < written.size(); ++i) EXPECT_OK(read(first + i, sizeof *first)) << "written again";
     fail(submit);

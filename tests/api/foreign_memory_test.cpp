@@ -101,8 +101,11 @@ TEST_P(foreign_memory, device_memory_of_another_context_is_usable_on_the_same_ca
   const device_memory theirs(other);
   if (std::strncmp(GetParam(), "sim", 3) == 0)  // each context has a card of its own
     return expect_refused(theirs.data, "is in the device memory of another context");
-  for (const auto &[name, use] : uses(theirs.data))
-    if (std::strcmp(name, "c") != 0) EXPECT_OK(use()) << name;
+  for (const auto &[name, use] : uses(theirs.data)) {
+    if (std::strcmp(name, "c") != 0) {
+      EXPECT_OK(use()) << name;
+    }
+  }
   for (double &each : host_) each = 7;
   ASSERT_OK(sg_copy(context_, theirs.data, host_, bytes, nullptr));
   ASSERT_OK(sg_copy(other, result_, theirs.data, bytes, nullptr));
@@ -124,8 +127,11 @@ TEST_P(foreign_memory, pinned_memory_of_another_context_counts_as_pinned) {
   sg_memory_kind kind{};
   ASSERT_OK(sg_context_memory_kind(context_, pinned, bytes, &kind));
   EXPECT_EQ(is_unified() ? SG_MEMORY_DEVICE : SG_MEMORY_PINNED, kind);
-  for (const auto &[name, use] : uses(pinned))
-    if (is_unified() || std::strcmp(name, "x") != 0) EXPECT_OK(use()) << name;
+  for (const auto &[name, use] : uses(pinned)) {
+    if (is_unified() || std::strcmp(name, "x") != 0) {
+      EXPECT_OK(use()) << name;
+    }
+  }
   ASSERT_OK(sg_host_free(other, pinned));
   if (!is_unified()) {
     ASSERT_OK(sg_context_memory_kind(context_, host_, bytes, &kind));

@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cstddef>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -191,6 +192,54 @@ TEST_P(trace_recordings, hold_graphs) {
   const sg_trace_metrics m = metrics_of(recorded);
   EXPECT_EQ(1u, m.jobs) << "the run";
   EXPECT_GE(m.commands, 1u);
+}
+
+TEST_P(trace_recordings, name_the_request_of_each_job) {
+  const std::uint64_t most = UINT64_MAX;  // more than the digits of a double
+  owned<sg_graph, sg_graph_release> recorded_graph;
+  ASSERT_OK(sg_graph_create(context_, recorded_graph.out()));
+  sg_gemm_desc desc = make_gemm(a_.data(), b_.data(), c_.data(), size, size, size);
+  sg_submit submit = SG_SUBMIT_INIT;
+  submit.graph = recorded_graph;
+  ASSERT_OK(sg_gemm_async(context_, &desc, &submit, nullptr));
+  submit.trace_id = 71;
+  desc = make_gemm(a_.data(), c_.data(), d_.data(), size, size, size);
+  ASSERT_OK(sg_gemm_async(context_, &desc, &submit, nullptr));
+  desc.alpha.re = 2;
+  ASSERT_OK(sg_graph_set_gemm(recorded_graph, 1, &desc));  // keeps it
+  trace recorded;
+  ASSERT_OK(sg_trace_start(nullptr, recorded.out()));
+  const auto finished = [&](sg_job *made, std::uint64_t request) {
+    EXPECT_OK(sg_job_wait(made, SG_FOREVER));
+    sg_job_statistics stats = SG_JOB_STATISTICS_INIT;
+    EXPECT_OK(sg_job_get_statistics(made, &stats));
+    EXPECT_EQ(request, stats.trace_id);
+  };
+  job with, without, run;
+  submit = SG_SUBMIT_INIT;
+  submit.trace_id = most;
+  submit.label = "named";
+  ASSERT_OK(sg_gemm_async(context_, &desc, &submit, with.out()));
+  finished(with, most);
+  ASSERT_OK(sg_gemm_async(context_, &desc, nullptr, without.out()));
+  finished(without, 0);
+  submit.trace_id = 72;
+  ASSERT_OK(sg_graph_run_async(recorded_graph, &submit, run.out()));
+  finished(run, 72);
+  ASSERT_OK(sg_trace_stop(recorded));
+  const std::string json = exported(recorded, SG_TRACE_JSON);
+  const auto names = [&json](const char *request) {
+    return json.find("\"trace_id\": \"" + std::string(request) + "\"") != std::string::npos;
+  };
+  EXPECT_TRUE(names("18446744073709551615") && names("72") && !names("0")) << json;
+  EXPECT_TRUE(names("71") || json.find("\"graph\"") != std::string::npos) << "a graph of the device is one command";
+  for (const sg_trace_format format : {SG_TRACE_HTML, SG_TRACE_SVG})
+    EXPECT_NE(std::string::npos, exported(recorded, format).find("named, trace id 18446744073709551615"))
+        << int{format};
+  submit.struct_size = offsetof(sg_submit, trace_id);  // of a program compiled before
+  job older;
+  ASSERT_OK(sg_gemm_async(context_, &desc, &submit, older.out()));
+  finished(older, 0);
 }
 
 // GEMMs of one call that differ have no sizes in common, so none are shown.

@@ -23,8 +23,6 @@ constexpr sg_dtype gemm_types[][2] = {
     {SG_DTYPE_F8_E5M2, SG_DTYPE_F32}, {SG_DTYPE_F8_E5M2, SG_DTYPE_F16}, {SG_DTYPE_F8_E5M2, SG_DTYPE_BF16},
 };
 
-bool is_complex(sg_dtype type) { return type == SG_DTYPE_C64 || type == SG_DTYPE_C128; }
-
 // Half a unit in the last place of a stored value, relative; 0 for integers.
 long double rounding(sg_dtype type) {
   switch (type) {
@@ -64,7 +62,7 @@ struct host_matrix {
         ld(r + gap),
         items(count),
         stride(ld * c + gap),
-        bytes(static_cast<std::size_t>(stride * count * sim::bytes_of(t)), std::byte(0xff)) {}
+        bytes(static_cast<std::size_t>(stride * count * element_size(t)), std::byte(0xff)) {}
 
   wide get(std::int64_t item, std::int64_t i, std::int64_t j) const {
     return sim::with_type(type, [&]<sg_dtype t>() {
@@ -164,7 +162,7 @@ void check_gemm(sim_device &device, sim_stream &stream, sg_dtype in, sg_dtype ou
   std::vector<const void *> a_places, b_places;
   std::vector<void *> c_places;
   const auto place = [](const void *base, const host_matrix &x, std::int64_t item) {
-    return static_cast<char *>(const_cast<void *>(base)) + item * x.stride * sim::bytes_of(x.type);
+    return static_cast<char *>(const_cast<void *>(base)) + item * x.stride * element_size(x.type);
   };
   for (std::int64_t i = 0; i < s.batch; ++i) {
     a_places.push_back(place(on_a.get(), a, i));
@@ -219,7 +217,7 @@ void check_gemm(sim_device &device, sim_stream &stream, sg_dtype in, sg_dtype ou
             << "item " << item << " (" << i << ", " << j << "): " << double(value.real()) << " for "
             << double(expected.real());
       }
-  const std::int64_t bytes = sim::bytes_of(out);
+  const std::int64_t bytes = element_size(out);
   for (std::int64_t item = 0; item < s.batch; ++item)
     for (std::int64_t j = 0; j < s.n; ++j)
       for (std::int64_t gap = (item * c.stride + j * c.ld + s.m) * bytes;
@@ -353,56 +351,60 @@ TEST(SimArithmetic, ReductionsOfEveryType) {
 }
 
 // Every 16-bit pattern round-trips, and a value between two neighbours rounds to the nearer, ties to the even one.
-template <class Format>
-void check_format() {
+template <sg_dtype type>
+void check_format(unsigned infinity) {
+  using format = sim::element<type>;
   for (unsigned bits = 0; bits < 0x10000; ++bits) {
     const auto pattern = std::uint16_t(bits);
-    const double value = Format::decode(pattern);
+    const double value = format::load(pattern);
     if (std::isnan(value)) {
-      ASSERT_TRUE(std::isnan(Format::decode(Format::encode(value))));
+      ASSERT_TRUE(std::isnan(format::load(format::store(value))));
       continue;
     }
-    ASSERT_EQ(Format::encode(value), pattern) << bits;
-    if (std::isinf(value) || (bits & 0x7fff) + 1 >= Format::infinity) continue;
-    const double next = Format::decode(std::uint16_t(bits + 1)), middle = (value + next) / 2;
-    ASSERT_EQ(Format::encode(middle), bits & 1 ? bits + 1 : bits);
-    ASSERT_EQ(Format::encode(std::nextafter(middle, value)), bits);
-    ASSERT_EQ(Format::encode(std::nextafter(middle, next)), bits + 1);
+    ASSERT_EQ(format::store(value), pattern) << bits;
+    if (std::isinf(value) || (bits & 0x7fff) + 1 >= infinity) continue;
+    const double next = format::load(std::uint16_t(bits + 1)), middle = (value + next) / 2;
+    ASSERT_EQ(format::store(middle), bits & 1 ? bits + 1 : bits);
+    ASSERT_EQ(format::store(std::nextafter(middle, value)), bits);
+    ASSERT_EQ(format::store(std::nextafter(middle, next)), bits + 1);
   }
-  EXPECT_EQ(Format::encode(1e300), Format::infinity);
-  EXPECT_EQ(Format::encode(-1e300), Format::infinity | 0x8000);
-  EXPECT_EQ(Format::encode(1e-300), 0);
+  EXPECT_EQ(format::store(1e300), infinity);
+  EXPECT_EQ(format::store(-1e300), infinity | 0x8000);
+  EXPECT_EQ(format::store(1e-300), 0);
 }
 
 TEST(SimElements, HalfFormatsRoundToNearestEven) {
-  check_format<sim::f16>();
-  check_format<sim::bf16>();
-  EXPECT_EQ(sim::f16::encode(65504), 0x7bff);
-  EXPECT_EQ(sim::f16::encode(65519.99), 0x7bff);
-  EXPECT_EQ(sim::f16::encode(65520), 0x7c00);
-  EXPECT_EQ(sim::f16::decode(0x3c00), 1);
-  EXPECT_EQ(sim::bf16::decode(0x3f80), 1);
+  check_format<SG_DTYPE_F16>(0x7c00);
+  check_format<SG_DTYPE_BF16>(0x7f80);
+  using f16 = sim::element<SG_DTYPE_F16>;
+  EXPECT_EQ(f16::store(65504), 0x7bff);
+  EXPECT_EQ(f16::store(65519.99), 0x7bff);
+  EXPECT_EQ(f16::store(65520), 0x7c00);
+  EXPECT_EQ(f16::load(0x3c00), 1);
+  EXPECT_EQ(sim::element<SG_DTYPE_BF16>::load(0x3f80), 1);
 }
 
 TEST(SimElements, FormatsOf8Bits) {
-  EXPECT_EQ(sim::f8_e4m3::decode(0x38), 1);
-  EXPECT_EQ(sim::f8_e4m3::decode(0x7e), 448);
-  EXPECT_EQ(sim::f8_e4m3::decode(0xfe), -448);
-  EXPECT_EQ(sim::f8_e4m3::decode(0x08), 0x1p-6);
-  EXPECT_EQ(sim::f8_e4m3::decode(0x01), 0x1p-9);
-  EXPECT_TRUE(std::isnan(sim::f8_e4m3::decode(0x7f)) && std::isnan(sim::f8_e4m3::decode(0xff)));
-  EXPECT_EQ(sim::f8_e5m2::decode(0x3c), 1);
-  EXPECT_EQ(sim::f8_e5m2::decode(0x7b), 57344);
-  EXPECT_EQ(sim::f8_e5m2::decode(0x04), 0x1p-14);
-  EXPECT_EQ(sim::f8_e5m2::decode(0x81), -0x1p-16);
-  EXPECT_EQ(sim::f8_e5m2::decode(0xfc), -INFINITY);
-  EXPECT_TRUE(std::isnan(sim::f8_e5m2::decode(0x7d)) && std::isnan(sim::f8_e5m2::decode(0xff)));
+  using e4m3 = sim::element<SG_DTYPE_F8_E4M3>;
+  using e5m2 = sim::element<SG_DTYPE_F8_E5M2>;
+  EXPECT_EQ(e4m3::load(0x38), 1);
+  EXPECT_EQ(e4m3::load(0x7e), 448);
+  EXPECT_EQ(e4m3::load(0xfe), -448);
+  EXPECT_EQ(e4m3::load(0x08), 0x1p-6);
+  EXPECT_EQ(e4m3::load(0x01), 0x1p-9);
+  EXPECT_TRUE(std::isnan(e4m3::load(0x7f)) && std::isnan(e4m3::load(0xff)));
+  EXPECT_EQ(e5m2::load(0x3c), 1);
+  EXPECT_EQ(e5m2::load(0x7b), 57344);
+  EXPECT_EQ(e5m2::load(0x04), 0x1p-14);
+  EXPECT_EQ(e5m2::load(0x81), -0x1p-16);
+  EXPECT_EQ(e5m2::load(0xfc), -INFINITY);
+  EXPECT_TRUE(std::isnan(e5m2::load(0x7d)) && std::isnan(e5m2::load(0xff)));
   // Neighbours of one sign are adjacent, and the step doubles with the exponent.
   for (unsigned bits = 1; bits < 0x7e; ++bits) {
-    const auto step = [&]<class F>(F) { return F::decode(std::uint8_t(bits + 1)) - F::decode(std::uint8_t(bits)); };
-    EXPECT_EQ(step(sim::f8_e4m3{}), std::ldexp(1.0, std::max(int(bits >> 3), 1) - 10)) << bits;
+    const auto step = [&]<class F>(F) { return F::load(std::uint8_t(bits + 1)) - F::load(std::uint8_t(bits)); };
+    EXPECT_EQ(step(e4m3{}), std::ldexp(1.0, std::max(int(bits >> 3), 1) - 10)) << bits;
     if (bits < 0x7b) {
-      EXPECT_EQ(step(sim::f8_e5m2{}), std::ldexp(1.0, std::max(int(bits >> 2), 1) - 17)) << bits;
+      EXPECT_EQ(step(e5m2{}), std::ldexp(1.0, std::max(int(bits >> 2), 1) - 17)) << bits;
     }
   }
 }

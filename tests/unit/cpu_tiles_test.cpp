@@ -9,9 +9,9 @@
 #include <random>
 #include <vector>
 
-#include "backends/cpu/gemm/pack.hpp"
+#include "backends/cpu/elements/pack.hpp"
 #include "backends/cpu/gemm/tiles.hpp"
-#include "backends/cpu/workspace.hpp"
+#include "backends/cpu/worker/workspace.hpp"
 #include "support/guarded.hpp"
 
 namespace sg::cpu {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Calls whose commands several threads compute: each command runs once, and the caller waits only for commands that
 // others have started.
-#include "backends/cpu/threads/shared_call.hpp"
+#include "backends/cpu/streams/shared_call.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What an operation (clamp.h, clamp.py) and a submit option (trace_id) add to that which is written of the public headers, compared
-with the files in golden/. No file of the wrappers knows either.
+"""What an operation (sample.h, sample.py) and a submit option that statistics repeat (sample_id) add to that which is written of
+the public headers, compared with the files in golden/. No file of the wrappers knows either.
 
 usage: golden_test.py [--update]
 """
@@ -30,17 +30,20 @@ def written(language, folder):
 
 
 def with_operation(folder):
-    (folder / "headers/clamp.h").write_text((HERE / "clamp.h").read_text())
-    method = (HERE / "clamp.py").read_text().partition("class Context:\n")[2]
+    (folder / "headers/sample.h").write_text((HERE / "sample.h").read_text())
+    method = (HERE / "sample.py").read_text().partition("class Context:\n")[2]
     definitions = folder / "operations.py"
     definitions.write_text(definitions.read_text().replace("\n\n\nclass Plan:", f"\n\n{method}\n\nclass Plan:", 1))
 
 
 def with_option(folder):
     header = folder / "headers/job.h"
-    field = "  uint64_t trace_id; /**< Of the request that it serves, in traces. Default: 0. */\n"
-    text = re.sub(r"(?=^} sg_submit;)", field, header.read_text(), flags=re.M)
-    header.write_text(re.sub(r"(#define SG_SUBMIT_INIT(?:[^\n]*\\\n)*[^\n}]*)", r"\1, 0", text))
+    text = header.read_text()
+    field = "  uint64_t sample_id; /**< Of the request that it serves, in traces. Default: 0. */\n"
+    for struct in ("sg_submit", "sg_job_statistics"):
+        text = re.sub(rf"(?=^}} {struct};)", field, text, flags=re.M)
+        text = re.sub(rf"(#define {struct.upper()}_INIT(?:[^\n]*\\\n)*[^\n}}]*)", r"\1, 0", text)
+    header.write_text(text)
 
 
 def main():
@@ -59,7 +62,7 @@ def main():
                 old = set(every["before"][language])
                 added = [f"{line}\n" for line in lines if line not in old]
                 if (name, language) == ("option", "python"):  # every method has it; that of copies stands for all
-                    added = [line for line in added if re.search("def copy|^order.h", line)]
+                    added = [line for line in added if re.search("def copy|^order.h| sample_id: int$", line)]
                 golden = HERE / "golden" / f"{name}_{language}.txt"
                 if "--update" in sys.argv:
                     golden.write_text("".join(added))

@@ -47,4 +47,17 @@ static class TracesTest {
     new GemmTrace(5).Dispose();
     await Task.Yield();
   }
+
+  /// <summary>An option of sg_submit that no file of the wrappers names.</summary>
+  public static void NamesTheRequestOfAJob() {
+    float[,] a = Numbers.Floats(random, 40, 40), c = new float[40, 40];
+    using (var trace = new GemmTrace())
+    using (GemmJob job = context.SubmitGemm(a, a, c, new GemmOptions { TraceId = -2 })) {
+      job.Wait();
+      trace.Stop();
+      Expect.Equal(-2L, job.Statistics.TraceId, "statistics");
+      string written = Encoding.UTF8.GetString(trace.Export(TraceFormat.Json));
+      Expect.True(written.Contains("\"trace_id\": \"18446744073709551614\""), written);
+    }
+  }
 }

@@ -170,7 +170,7 @@ class Layers(unittest.TestCase):
         job = self.context.softmax_async(job, scores, mask="causal")
         result = self.context.gemm_async(job, v).result()
         hidden = np.arange(32)[None, :] > np.arange(32)[:, None]
-        np.testing.assert_allclose(result, softmax(np.where(hidden, -np.inf, q @ k.T / 4)) @ v, rtol=1e-12)
+        np.testing.assert_allclose(result, softmax(np.where(hidden, -np.inf, q @ k.T / 4)) @ v, rtol=1e-12, atol=1e-14)
 
     def test_bad_arguments(self):
         x = self.place(np.ones((2, 3)))

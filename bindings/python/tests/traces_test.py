@@ -54,6 +54,23 @@ class Traces(DeviceTest):
         with self.assertRaisesRegex(TypeError, "two Jobs, or two Streams"):
             trace.overlap(jobs[0], streams[0])
 
+    def test_trace_id(self):
+        """An option of sg_submit that no file of the wrappers names."""
+        a = np.ones((96, 96), np.float32)
+        graph = self.context.graph()
+        graph.gemm(a, a)
+        requests = [2**64 - 1, 72]
+        with sg.Trace() as trace:
+            jobs = [self.context.gemm_async(a, a, trace_id=requests[0]), graph.run_async(trace_id=requests[1])]
+            for job in jobs:
+                job.result(300)
+        self.addCleanup(trace.close)
+        self.assertEqual(requests, [job.statistics.trace_id for job in jobs])
+        commands = [each for each in slices_of(json.loads(trace.export("json"))) if each["name"].startswith(("gemm", "graph"))]
+        self.assertEqual(set(map(str, requests)), {each["args"].get("trace_id") for each in commands})
+        with self.assertRaisesRegex(sg.InvalidArgument, "trace_id is -1"):
+            self.context.gemm(a, a, trace_id=-1)
+
     def test_gaps_have_causes(self):
         a = np.ones((96, 96), np.float32)
         with sg.Trace() as trace:

@@ -8,6 +8,7 @@
 
 #include "api/context_of.hpp"
 #include "api/entry.hpp"
+#include "api/wait.hpp"
 #include "devices/registry.hpp"
 #include "run/job/service.hpp"
 

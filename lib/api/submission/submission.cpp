@@ -36,6 +36,7 @@ checked_submit::checked_submit(context &to, const sg_submit *given) : to_(to) {
   priority_ = static_cast<std::int8_t>(s.priority);
   tag_ = s.tag;
   label_ = s.label;
+  trace_id_ = s.trace_id;
   plan_ = s.plan;
   if (s.stream || s.graph || s.queue || s.after_count > 0) look_up(s);
 }
@@ -112,6 +113,7 @@ void checked_submit::record(const ref<job> &work, const access *accesses, std::s
   recorded.kind = work->kind;
   if (label_) work->set_label(label_);  // truncated there
   recorded.label = work->label();
+  recorded.trace_id = trace_id_;
   recorded.priority = priority_;
   recorded.units = here.units;
   if (here.in && here.in->partition_lane()) recorded.partition_stream = here.in;
@@ -134,6 +136,7 @@ void checked_submit::record(const ref<job> &work, const access *accesses, std::s
 submission_order checked_submit::settle(job &work) {
   work.priority = priority_;
   work.tag = tag_;
+  work.trace_id = trace_id_;
   if (label_) work.set_label(label_);
   if (deadline_ns_ != 0) work.deadline_at_ns = deadline(deadline_ns_).at_ns();
   submission_order order;

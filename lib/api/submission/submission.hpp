@@ -106,6 +106,7 @@ class checked_submit {
   std::uint64_t tag_ = 0;
   std::int64_t deadline_ns_ = 0;
   const char *label_ = nullptr;  // the caller's, during the call
+  std::uint64_t trace_id_ = 0;
   std::int8_t priority_ = 0;
   bool untracked_ = false;
   bool will_wait_ = false;

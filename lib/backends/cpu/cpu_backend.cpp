@@ -9,12 +9,12 @@
 #include <new>
 
 #include "backends/cpu/gemm/select.hpp"
+#include "backends/cpu/streams/device.hpp"
+#include "backends/cpu/streams/operations.hpp"
+#include "backends/cpu/streams/stream.hpp"
 #include "backends/cpu/threads/event.hpp"
 #include "backends/cpu/threads/fork_lock.hpp"
-#include "backends/cpu/threads/stream.hpp"
-#include "device.hpp"
-#include "failure.hpp"
-#include "operations.hpp"
+#include "backends/cpu/worker/failure.hpp"
 
 namespace sg::cpu {
 namespace {

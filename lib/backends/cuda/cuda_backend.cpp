@@ -9,14 +9,14 @@
 #include <cstdio>
 #include <cstring>
 
-#include "backends/cuda/device.hpp"
-#include "backends/cuda/failure.hpp"
-#include "backends/cuda/gemm/blas.hpp"
-#include "backends/cuda/log.hpp"
+#include "backends/cuda/driver/current.hpp"
+#include "backends/cuda/driver/failure.hpp"
+#include "backends/cuda/driver/log.hpp"
+#include "backends/cuda/driver/process_end.hpp"
+#include "backends/cuda/libraries/blas.hpp"
 #include "backends/cuda/properties/facts.hpp"
-#include "backends/cuda/streams/current.hpp"
+#include "backends/cuda/streams/device.hpp"
 #include "backends/cuda/streams/graph.hpp"
-#include "backends/cuda/streams/process_end.hpp"
 #include "backends/cuda/streams/stream.hpp"
 
 namespace sg::cuda {

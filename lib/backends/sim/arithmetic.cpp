@@ -186,30 +186,13 @@ void sum_parts(const sg_backend_reduce &reduce, const std::byte *parts, std::byt
     }
 }
 
-constexpr bool is_f8(sg_dtype type) { return type == SG_DTYPE_F8_E4M3 || type == SG_DTYPE_F8_E5M2; }
-
-constexpr bool gemm_exists(sg_dtype in, sg_dtype out) {
-  if (in == SG_DTYPE_I8) return out == SG_DTYPE_I32;
-  if (in == SG_DTYPE_F16 || in == SG_DTYPE_BF16) return out == in || out == SG_DTYPE_F32;
-  if (is_f8(in)) return out == SG_DTYPE_F32 || out == SG_DTYPE_F16 || out == SG_DTYPE_BF16;
-  return in == out && in != SG_DTYPE_I32;
-}
-
-constexpr bool sum_exists(sg_dtype part, sg_dtype out) {
-  if (part == SG_DTYPE_F32) return out == SG_DTYPE_F32 || out == SG_DTYPE_F16 || out == SG_DTYPE_BF16;
-  if (part == SG_DTYPE_F16 || part == SG_DTYPE_BF16) return out == SG_DTYPE_F32;
-  return part == out && !is_f8(part) && part != SG_DTYPE_I8;
-}
-
 }  // namespace
-
-bool has_gemm(sg_dtype in, sg_dtype out) noexcept { return gemm_exists(in, out); }
 
 void multiply(const sg_backend_gemm &gemm, const item_list &a, const item_list &b, const item_list &c,
               const item_list &bias) {
   with_type(gemm.in_type, [&]<sg_dtype in>() {
     with_type(gemm.out_type, [&]<sg_dtype out>() {
-      if constexpr (gemm_exists(in, out)) {
+      if constexpr (is_gemm_type(in, out)) {
         block_gemm<in, out> block(gemm);
         // Items are independent; the reverse order reveals a dependence between them.
         for (std::int64_t item = gemm.batch; item-- > 0;)
@@ -219,15 +202,11 @@ void multiply(const sg_backend_gemm &gemm, const item_list &a, const item_list &
   });
 }
 
-bool is_sum(sg_dtype part, sg_dtype out) noexcept { return sum_exists(part, out); }
-
 void add_parts(const sg_backend_reduce &reduce, const std::byte *parts, std::byte *c, const std::byte *bias) {
   // Without parts their type is irrelevant: any type valid for C does.
-  const bool half = reduce.out_type == SG_DTYPE_F16 || reduce.out_type == SG_DTYPE_BF16;
-  const sg_dtype sum_type = half ? SG_DTYPE_F32 : reduce.out_type;
-  with_type(reduce.parts_count > 0 ? reduce.part_type : sum_type, [&]<sg_dtype part>() {
+  with_type(reduce.parts_count > 0 ? reduce.part_type : sum_type_of(reduce.out_type), [&]<sg_dtype part>() {
     with_type(reduce.out_type, [&]<sg_dtype out>() {
-      if constexpr (sum_exists(part, out)) sum_parts<part, out>(reduce, parts, c, bias);
+      if constexpr (is_part_type(part, out)) sum_parts<part, out>(reduce, parts, c, bias);
     });
   });
 }

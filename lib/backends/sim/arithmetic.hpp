@@ -20,15 +20,9 @@ struct item_list {
   std::byte *at(std::int64_t item) const { return pointers.empty() ? first + item * stride_bytes : pointers[item]; }
 };
 
-// Is there a GEMM of two `in` matrices with a result of type `out`?
-bool has_gemm(sg_dtype in, sg_dtype out) noexcept;
-
 // Executes `gemm` on these operands; of its own pointers only the bias is tested for NULL.
 void multiply(const sg_backend_gemm &gemm, const item_list &a, const item_list &b, const item_list &c,
               const item_list &bias);
-
-// Can parts of that type be summed into C of this one?
-bool is_sum(sg_dtype part, sg_dtype out) noexcept;
 
 // Executes `reduce` on these operands, not on its own pointers. `parts` and `bias` may be NULL if there are none.
 void add_parts(const sg_backend_reduce &reduce, const std::byte *parts, std::byte *c, const std::byte *bias);

@@ -17,11 +17,6 @@
 
 namespace sg::sim {
 
-inline bool has_attention(const sg_backend_attention &what) noexcept {
-  const auto fits = [](std::int64_t width) { return width > 0 && width <= 128; };
-  return (what.type == SG_DTYPE_F16 || what.type == SG_DTYPE_BF16) && fits(what.width) && fits(what.value_width);
-}
-
 // The command's own pointers are not used.
 template <sg_dtype type>
 void attend(const sg_backend_attention &what, const std::byte *q, const std::byte *k, const std::byte *v,

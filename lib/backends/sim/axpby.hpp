@@ -14,10 +14,6 @@
 
 namespace sg::sim {
 
-inline bool has_axpby(sg_dtype type) noexcept {
-  return type != SG_DTYPE_I8 && type != SG_DTYPE_F8_E4M3 && type != SG_DTYPE_F8_E5M2;
-}
-
 template <sg_dtype type>
 void scale_and_add(const sg_backend_axpby &what, const std::byte *a, std::byte *c) {
   using traits = element<type>;
@@ -60,7 +56,7 @@ inline void run_axpby(const sg_backend_axpby &what, const std::byte *a, std::byt
 // The command's task, with its operands resolved in the device's memory. Throws if they are not there.
 inline std::function<void()> work_of(const address_space &memory, const sg_backend_axpby &what) {
   const auto extent = [&](std::int64_t ld) {
-    return static_cast<std::uint64_t>(((what.n - 1) * ld + what.m) * bytes_of(what.type));
+    return static_cast<std::uint64_t>(((what.n - 1) * ld + what.m) * element_size(what.type));
   };
   const std::byte *a = what.a ? memory.device_bytes(what.a, extent(what.lda), "A of a scale-and-add") : nullptr;
   std::byte *c = memory.device_bytes(what.c, extent(what.ldc), "C of a scale-and-add");

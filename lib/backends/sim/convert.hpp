@@ -14,15 +14,6 @@
 
 namespace sg::sim {
 
-inline bool is_short_real(sg_dtype type) noexcept {
-  return type == SG_DTYPE_F32 || type == SG_DTYPE_F16 || type == SG_DTYPE_BF16;
-}
-
-inline bool has_dequantize(const sg_backend_dequantize &what) noexcept {
-  const bool known = what.quantization == SG_QUANTIZATION_I8 || what.quantization == SG_QUANTIZATION_I4;
-  return known && is_short_real(what.type) && is_short_real(what.scale_type);
-}
-
 // Value j of a row of quantized values.
 inline int quantized_value(sg_quantization quantization, const std::byte *row, std::int64_t j) noexcept {
   if (quantization == SG_QUANTIZATION_I8) return std::to_integer<std::int8_t>(row[j]);
@@ -65,11 +56,6 @@ inline std::function<void()> work_of(const address_space &memory, const sg_backe
   return [what, x, scales, zero_points, y] { run_dequantize(what, x, scales, zero_points, y); };
 }
 
-inline bool has_convert(const sg_backend_convert &what) noexcept {
-  const bool divides = what.divisors == nullptr || (what.in_type == SG_DTYPE_F32 && what.op == SG_OP_N);
-  return is_layer_type(what.in_type) && is_layer_type(what.out_type) && divides;
-}
-
 // The command's own pointers are not used. `divisors` may be NULL.
 inline void run_convert(const sg_backend_convert &what, const std::byte *a, std::byte *c, const float *divisors) {
   const std::int64_t row = what.op == SG_OP_T ? what.lda : 1, col = what.op == SG_OP_T ? 1 : what.lda;
@@ -97,7 +83,7 @@ inline std::function<void()> work_of(const address_space &memory, const sg_backe
   const bool transposes = what.op == SG_OP_T;
   const auto extent = [&](std::int64_t rows, std::int64_t cols, std::int64_t ld, std::int64_t stride, sg_dtype type) {
     return strided_extent(rows, 1, cols, ld, type) + strided_extent(1, 0, what.batch, stride, type) -
-           static_cast<std::uint64_t>(bytes_of(type));
+           static_cast<std::uint64_t>(element_size(type));
   };
   const std::uint64_t extent_of_a =
       extent(transposes ? what.n : what.m, transposes ? what.m : what.n, what.lda, what.stride_a, what.in_type);

@@ -15,6 +15,7 @@
 #include "models.hpp"
 #include "operations.hpp"
 
+using namespace sg::common;
 using namespace sg::sim;
 
 namespace {
@@ -47,7 +48,7 @@ struct operand {
 };
 
 item_list locate(const address_space &memory, const operand &x, std::int64_t batch) {
-  const std::int64_t element = bytes_of(x.type);
+  const std::int64_t element = element_size(x.type);
   item_list items;
   if (!x.pointers) {
     items.first = memory.device_bytes(x.first, extent(x.rows, x.cols, x.ld, batch, x.stride, element), x.what);
@@ -58,12 +59,6 @@ item_list locate(const address_space &memory, const operand &x, std::int64_t bat
   for (std::int64_t i = 0; i < batch; ++i)
     items.pointers.push_back(memory.device_bytes(x.pointers[i], extent(x.rows, x.cols, x.ld, 1, 0, element), x.what));
   return items;
-}
-
-// Downcasts a header to its command struct.
-template <class Command>
-const Command &as(const sg_backend_command &command) noexcept {
-  return reinterpret_cast<const Command &>(command);
 }
 
 void move_bytes(const sg_backend_copy &copy, const std::byte *from, std::byte *to) {
@@ -102,14 +97,8 @@ bool sg_backend_device::supports(const sg_backend_command &command) const {
   switch (command.kind) {
     case SG_BACKEND_MARKER:
     case SG_BACKEND_COPY: return true;
-    case SG_BACKEND_GEMM: {
-      const auto &gemm = as<sg_backend_gemm>(command);
-      return has_gemm(gemm.in_type, gemm.out_type) && seconds_of(command) >= 0;
-    }
-    case SG_BACKEND_REDUCE: {
-      const auto &reduce = as<sg_backend_reduce>(command);
-      return reduce.parts_count == 0 || is_sum(reduce.part_type, reduce.out_type);
-    }
+    case SG_BACKEND_GEMM: return is_supported(as<sg_backend_gemm>(command)) && seconds_of(command) >= 0;
+    case SG_BACKEND_REDUCE: return is_supported(as<sg_backend_reduce>(command));
     default: {
       const operation *const other = operation_of(command.kind);
       return other && other->supports(command);
@@ -182,9 +171,10 @@ void sg_backend_stream::begin_at(std::int64_t time) noexcept { ready_ = time; }
 void sg_backend_stream::other(const sg_backend_command &command, sg_backend_done done) {
   const operation *const what = operation_of(command.kind);
   if (!what) throw failure(SG_STATUS_UNSUPPORTED, "there is no command of kind %d", int{command.kind});
-  if (!what->supports(command)) throw failure(SG_STATUS_UNSUPPORTED, "there is no %s of this type", what->name);
+  if (!what->supports(command))
+    throw failure(SG_STATUS_UNSUPPORTED, "the device does not support %s of these types", name_of(command.kind));
   const std::int32_t units = command.kind == SG_BACKEND_CUSTOM ? as<sg_backend_custom>(command).compute_units : 0;
-  launch(what->name, device_.seconds_of(command), units, what->work(*device_.memory_, command), done);
+  launch(name_of(command.kind), device_.seconds_of(command), units, what->run(*device_.memory_, command), done);
 }
 
 void sg_backend_stream::enqueue(const sg_backend_command &command, sg_backend_done done) {
@@ -246,7 +236,7 @@ struct sg_backend_stream::located_gemm {
 };
 
 sg_backend_stream::located_gemm sg_backend_stream::located(const sg_backend_gemm &gemm) const {
-  if (!has_gemm(gemm.in_type, gemm.out_type))
+  if (!is_supported(gemm))
     throw failure(SG_STATUS_UNSUPPORTED, "there is no such GEMM (types %d and %d)", gemm.in_type, gemm.out_type);
   const address_space &memory = *device_.memory_;
   const bool a_as_is = gemm.op_a == SG_OP_N, b_as_is = gemm.op_b == SG_OP_N;
@@ -267,7 +257,7 @@ void sg_backend_stream::gemm(const sg_backend_gemm &gemm, sg_backend_done done) 
     throw failure(SG_STATUS_UNSUPPORTED, "this device model has no such GEMM (types %d and %d)", gemm.in_type,
                   gemm.out_type);
   launch(
-      "GEMM", seconds, gemm.compute_units, [operands = located(gemm)] { operands.multiply(); }, done);
+      name_of(SG_BACKEND_GEMM), seconds, gemm.compute_units, [operands = located(gemm)] { operands.multiply(); }, done);
 }
 
 void sg_backend_stream::enqueue_batch(const sg_backend_command *const *gemms, std::int32_t count,
@@ -281,7 +271,7 @@ void sg_backend_stream::enqueue_batch(const sg_backend_command *const *gemms, st
   located_gemms.reserve(static_cast<std::size_t>(count));
   for (std::int32_t i = 0; i < count; ++i) located_gemms.push_back(located(as<sg_backend_gemm>(*gemms[i])));
   launch(
-      "group of GEMMs", seconds, first.compute_units,
+      "a group of GEMMs", seconds, first.compute_units,
       [located_gemms = std::move(located_gemms)] {  // in reverse order, like items of a batch
         std::for_each(located_gemms.rbegin(), located_gemms.rend(), [](const located_gemm &each) { each.multiply(); });
       },
@@ -289,24 +279,24 @@ void sg_backend_stream::enqueue_batch(const sg_backend_command *const *gemms, st
 }
 
 void sg_backend_stream::reduce(const sg_backend_reduce &reduce, sg_backend_done done) {
-  if (reduce.parts_count > 0 && !is_sum(reduce.part_type, reduce.out_type))
+  if (!is_supported(reduce))
     throw failure(SG_STATUS_UNSUPPORTED, "no reduction of type %d into type %d", reduce.part_type, reduce.out_type);
   const address_space &memory = *device_.memory_;
   std::byte *parts = nullptr;
   if (reduce.parts_count > 0)
-    parts = memory.device_bytes(
-        reduce.parts,
-        extent(reduce.m, reduce.n, reduce.part_ld, reduce.parts_count, reduce.part_stride, bytes_of(reduce.part_type)),
-        "parts of a reduction");
-  std::byte *c = memory.device_bytes(reduce.c, extent(reduce.m, reduce.n, reduce.ldc, 1, 0, bytes_of(reduce.out_type)),
-                                     "C of a reduction");
+    parts = memory.device_bytes(reduce.parts,
+                                extent(reduce.m, reduce.n, reduce.part_ld, reduce.parts_count, reduce.part_stride,
+                                       element_size(reduce.part_type)),
+                                "parts of a reduction");
+  std::byte *c = memory.device_bytes(
+      reduce.c, extent(reduce.m, reduce.n, reduce.ldc, 1, 0, element_size(reduce.out_type)), "C of a reduction");
   const std::byte *bias = nullptr;
   if (reduce.bias)
-    bias = memory.device_bytes(reduce.bias,
-                               extent(reduce.bias_per_row ? reduce.m : reduce.n, 1, 1, 1, 0, bytes_of(reduce.out_type)),
-                               "bias of a reduction");
+    bias = memory.device_bytes(
+        reduce.bias, extent(reduce.bias_per_row ? reduce.m : reduce.n, 1, 1, 1, 0, element_size(reduce.out_type)),
+        "bias of a reduction");
   launch(
-      "reduction", device_.seconds_of(reduce.header), 0,
+      name_of(SG_BACKEND_REDUCE), device_.seconds_of(reduce.header), 0,
       [reduce, parts, c, bias] { add_parts(reduce, parts, c, bias); }, done);
 }
 
@@ -319,11 +309,11 @@ void sg_backend_stream::launch(const char *what, double seconds, std::int32_t un
     std::lock_guard lock(device_.mutex_);
     sg::sim::device_name &faults = device_.name_;
     if (faults.refuse_launch.hit())
-      throw failure(SG_STATUS_BACKEND_FAILURE, "planned fault: launch %lld, a %s, is refused",
+      throw failure(SG_STATUS_BACKEND_FAILURE, "planned fault: launch %lld, %s, is refused",
                     static_cast<long long>(faults.refuse_launch.nth()), what);
     if (faults.fail_launch.hit())
       todo.work = [what, nth = faults.fail_launch.nth()] {
-        throw failure(SG_STATUS_BACKEND_FAILURE, "planned fault: launch %lld, a %s, fails", static_cast<long long>(nth),
+        throw failure(SG_STATUS_BACKEND_FAILURE, "planned fault: launch %lld, %s, fails", static_cast<long long>(nth),
                       what);
       };
     else if (!faults.timing_only)

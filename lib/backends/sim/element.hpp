@@ -6,65 +6,14 @@
 
 #include <streamgemm/backend.h>
 
-#include <bit>
 #include <cmath>
 #include <cstdint>
-#include <limits>
 #include <type_traits>
 
+#include "backends/common/short_float.hpp"
+#include "backends/common/types.hpp"
+
 namespace sg::sim {
-
-// A binary format of 16 bits with `exponent` and `fraction` bits below its sign.
-template <int exponent, int fraction>
-struct half_format {
-  static_assert(exponent + fraction == 15);
-  static constexpr int bias = (1 << (exponent - 1)) - 1;
-  static constexpr int least = 1 - bias;  // exponent of the smallest normal number, and of all subnormals
-  static constexpr std::uint16_t infinity = ((1 << exponent) - 1) << fraction;
-
-  static double decode(std::uint16_t bits) noexcept {
-    const std::uint64_t sign = std::uint64_t(bits & 0x8000) << 48;
-    const std::uint64_t e = (bits >> fraction) & ((1 << exponent) - 1);
-    const std::uint64_t f = bits & ((1 << fraction) - 1);
-    if (e == 0) {
-      const double magnitude = std::ldexp(double(f), least - fraction);
-      return sign ? -magnitude : magnitude;
-    }
-    const std::uint64_t wide = e == (1 << exponent) - 1 ? 2047 : e - bias + 1023;
-    return std::bit_cast<double>(sign | wide << 52 | f << (52 - fraction));
-  }
-
-  // A magnitude is q * 2^(e - fraction), with an integer q up to 2^(fraction + 1); its bits are then ((e - least) <<
-  // fraction) + q, whether it is subnormal, normal, or carried into the next power of two or infinity.
-  static std::uint16_t encode(double value) noexcept {
-    const std::uint16_t sign = std::signbit(value) ? 0x8000 : 0;
-    if (std::isnan(value)) return sign | infinity | 1 << (fraction - 1);
-    const double magnitude = std::fabs(value);
-    if (std::isinf(value)) return sign | infinity;
-    const int e = magnitude == 0 ? least : std::max(std::ilogb(magnitude), least);
-    if (e > bias) return sign | infinity;
-    const auto q = static_cast<std::uint32_t>(std::nearbyint(std::ldexp(magnitude, fraction - e)));
-    return sign | static_cast<std::uint16_t>((static_cast<std::uint32_t>(e - least) << fraction) + q);
-  }
-};
-
-// The two formats of 8 bits, which are only read. e5m2 is the upper half of f16; e4m3 has no infinity, one NaN of each
-// sign and instead values up to 448.
-struct f8_e5m2 {
-  static double decode(std::uint8_t bits) noexcept { return half_format<5, 10>::decode(std::uint16_t(bits << 8)); }
-};
-struct f8_e4m3 {
-  static double decode(std::uint8_t bits) noexcept {
-    const int e = bits >> 3 & 15, f = bits & 7;
-    const double magnitude = (bits & 0x7f) == 0x7f ? std::numeric_limits<double>::quiet_NaN()
-                             : e == 0              ? std::ldexp(f, -9)
-                                                   : std::ldexp(8 + f, e - 10);
-    return std::copysign(magnitude, bits & 0x80 ? -1.0 : 1.0);
-  }
-};
-
-using f16 = half_format<5, 10>;
-using bf16 = half_format<8, 7>;
 
 // stored: the type in memory, one for each plane; planes: 1, or 2 for complex types (real part first).
 template <sg_dtype type>
@@ -79,21 +28,12 @@ struct plain_element {
   static T store(double value) noexcept { return static_cast<T>(value); }
 };
 
-template <class Format>
-struct half_element {
-  using stored = std::uint16_t;
+// The formats of 16 bits, and of 8 bits, which are only read.
+template <class T>
+struct short_element {
+  using stored = T;
   using sum = float;
   static constexpr int planes = 1;
-  static double load(std::uint16_t bits) noexcept { return Format::decode(bits); }
-  static std::uint16_t store(double value) noexcept { return Format::encode(value); }
-};
-
-template <class Format>
-struct read_only_element {
-  using stored = std::uint8_t;
-  using sum = float;
-  static constexpr int planes = 1;
-  static double load(std::uint8_t bits) noexcept { return Format::decode(bits); }
 };
 
 template <>
@@ -105,15 +45,25 @@ struct element<SG_DTYPE_C64> : plain_element<float, 2> {};
 template <>
 struct element<SG_DTYPE_C128> : plain_element<double, 2> {};
 template <>
-struct element<SG_DTYPE_F16> : half_element<f16> {};
+struct element<SG_DTYPE_F16> : short_element<std::uint16_t> {
+  static double load(std::uint16_t bits) noexcept { return f32_of_f16(bits); }
+  static std::uint16_t store(double value) noexcept { return f16_of_f32(odd_f32_of_f64(value)); }
+};
 template <>
-struct element<SG_DTYPE_BF16> : half_element<bf16> {};
+struct element<SG_DTYPE_BF16> : short_element<std::uint16_t> {
+  static double load(std::uint16_t bits) noexcept { return f32_of_bf16(bits); }
+  static std::uint16_t store(double value) noexcept { return bf16_of_f32(odd_f32_of_f64(value)); }
+};
 template <>
 struct element<SG_DTYPE_I8> : plain_element<std::int8_t, 1> {};
 template <>
-struct element<SG_DTYPE_F8_E4M3> : read_only_element<f8_e4m3> {};
+struct element<SG_DTYPE_F8_E4M3> : short_element<std::uint8_t> {
+  static double load(std::uint8_t bits) noexcept { return f32_of_e4m3(bits); }
+};
 template <>
-struct element<SG_DTYPE_F8_E5M2> : read_only_element<f8_e5m2> {};
+struct element<SG_DTYPE_F8_E5M2> : short_element<std::uint8_t> {
+  static double load(std::uint8_t bits) noexcept { return f32_of_e5m2(bits); }
+};
 
 template <>
 struct element<SG_DTYPE_I32> {
@@ -157,11 +107,6 @@ auto with_type(sg_dtype type, Body &&body) {
     case SG_DTYPE_F8_E5M2: return body.template operator()<SG_DTYPE_F8_E5M2>();
   }
   return body.template operator()<SG_DTYPE_F32>();
-}
-
-inline std::int64_t bytes_of(sg_dtype type) {
-  return with_type(type,
-                   []<sg_dtype t>() { return std::int64_t(sizeof(typename element<t>::stored)) * element<t>::planes; });
 }
 
 }  // namespace sg::sim

@@ -17,10 +17,6 @@
 
 namespace sg::sim {
 
-inline bool is_layer_type(sg_dtype type) noexcept {
-  return type == SG_DTYPE_F64 || type == SG_DTYPE_F32 || type == SG_DTYPE_F16 || type == SG_DTYPE_BF16;
-}
-
 // A times the sigmoid of x; 0 for A at minus infinity.
 template <class Real>
 Real times_sigmoid(Real a, Real x) noexcept {
@@ -107,12 +103,6 @@ inline void run_elementwise(const sg_backend_elementwise &what, const std::byte 
   });
 }
 
-inline bool has_softmax(const sg_backend_softmax &what) noexcept {
-  const bool is_short = what.type == SG_DTYPE_F16 || what.type == SG_DTYPE_BF16;
-  const bool rounds = what.x_type == SG_DTYPE_F32 && is_short;
-  return is_layer_type(what.type) && (what.x_type == 0 ? what.sums == nullptr : rounds);
-}
-
 template <class Real>
 void softmax_row(std::vector<Real> &row, std::int64_t visible, bool divides) {
   Real most = -INFINITY;
@@ -196,11 +186,6 @@ inline void run_norm(const sg_backend_norm &what, const std::byte *x, std::byte 
   });
 }
 
-inline bool has_softmax_backward(const sg_backend_softmax_backward &what) noexcept {
-  const bool is_wide = what.dy_type == SG_DTYPE_F32 && what.type != SG_DTYPE_F64;
-  return is_layer_type(what.type) && (what.dy_type == what.type || is_wide);
-}
-
 inline void run_softmax_backward(const sg_backend_softmax_backward &what, const std::byte *y, const std::byte *dy,
                                  std::byte *dx) {
   with_layer_type(what.type, [&]<class Traits>() {
@@ -225,7 +210,7 @@ inline void run_softmax_backward(const sg_backend_softmax_backward &what, const 
 // Bytes from the first to the last element of a matrix with any strides.
 inline std::uint64_t strided_extent(std::int64_t rows, std::int64_t row, std::int64_t cols, std::int64_t col,
                                     sg_dtype type) noexcept {
-  return static_cast<std::uint64_t>(((rows - 1) * row + (cols - 1) * col + 1) * bytes_of(type));
+  return static_cast<std::uint64_t>(((rows - 1) * row + (cols - 1) * col + 1) * element_size(type));
 }
 
 // The command's task, with its operands resolved in the device's memory. Throws if they are not there.

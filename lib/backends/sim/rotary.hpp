@@ -14,12 +14,6 @@
 
 namespace sg::sim {
 
-inline bool has_rotary(const sg_backend_rotary &what) noexcept {
-  const bool known = what.pairs == SG_ROTARY_HALVES || what.pairs == SG_ROTARY_INTERLEAVED;
-  const bool wide = what.table_type == SG_DTYPE_F32 && what.type != SG_DTYPE_F64;
-  return known && is_layer_type(what.type) && (what.table_type == what.type || wide);
-}
-
 // `cos` and `sin` may be NULL. The command's own pointers are not used.
 inline void run_rotary(const sg_backend_rotary &what, const std::byte *x, std::byte *y, const std::byte *cos,
                        const std::byte *sin) {

@@ -48,11 +48,6 @@ inline void run_im2col(const sg_backend_im2col &what, const std::byte *x, std::b
       });
 }
 
-inline bool has_col2im(const sg_backend_col2im &what) noexcept {
-  const bool is_short = what.type == SG_DTYPE_F16 || what.type == SG_DTYPE_BF16;
-  return is_layer_type(what.type) && (what.matrix_type == what.type || (is_short && what.matrix_type == SG_DTYPE_F32));
-}
-
 inline void run_col2im(const sg_backend_col2im &what, const std::byte *matrix, std::byte *x) {
   const sg_backend_windows &w = what.of;
   const std::int64_t of_image = std::int64_t{w.out_h} * w.out_w, pixels = std::int64_t{w.height} * w.width;
@@ -100,7 +95,7 @@ inline std::function<void()> work_of(const address_space &memory, const sg_backe
 }
 
 inline std::function<void()> work_of(const address_space &memory, const sg_backend_col2im &what) {
-  const auto size = [](sg_dtype type) { return static_cast<std::uint64_t>(bytes_of(type)); };
+  const auto size = [](sg_dtype type) { return static_cast<std::uint64_t>(element_size(type)); };
   const std::byte *matrix = nullptr;
   if (what.matrix)
     matrix =

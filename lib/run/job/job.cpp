@@ -32,8 +32,7 @@ void job::begin() noexcept {
   end_ns_.store(0, std::memory_order_relaxed);
   program = nullptr;
   units = 0;
-  tag = 0;
-  trace_number = 0;
+  tag = trace_id = trace_number = 0;
   parent = nullptr;
   blockers_.store(1, std::memory_order_relaxed);  // the submitter's own hold
   dependency_count_ = 0;

@@ -228,6 +228,7 @@ class alignas(64) job final : public object {
   std::uint32_t submitter = 0;                       // a stream's or thread's number, for fair sharing
   binding operands;
   std::uint64_t tag = 0;
+  std::uint64_t trace_id = 0;       // of the application's request; 0: none
   std::uint64_t trace_number = 0;   // in a trace; 0: nothing of it is recorded
   std::int64_t deadline_at_ns = 0;  // on CLOCK_MONOTONIC; 0: none
   ref<completion_queue> queue;

@@ -75,6 +75,7 @@ void job::statistics(sg_job_statistics &out) const noexcept {
   out.busy_seconds = static_cast<double>(busy_ns_) * 1e-9;
   out.commands_run = commands_run_;
   out.batch_size = single.batch_size;
+  out.trace_id = trace_id;
   if (graph) {
     out.commands = graph->commands;
     out.commands_run = status_ == SG_STATUS_OK ? out.commands : 0;

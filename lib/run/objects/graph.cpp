@@ -34,6 +34,7 @@ void graph::replace(std::int32_t index, submission &&work) {
   work.partition_stream = recorded.partition_stream;
   work.tracked = recorded.tracked;
   work.label = std::move(recorded.label);
+  work.trace_id = recorded.trace_id;
   recorded = std::move(work);
   program_.reset();
 }

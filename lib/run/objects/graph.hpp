@@ -23,8 +23,8 @@ class graph final : public object {
   bool records_only() const noexcept { return records_only_; }
   std::int32_t size() const noexcept;
   void record(submission &&work);  // Throws std::bad_alloc, or sg::error(SG_STATUS_BUSY) after the first run.
-  // The submission with that index, which exists. replace() keeps its stream, priority, units, partition, label, and
-  // whether it is tracked.
+  // The submission with that index, which exists. replace() keeps its stream, priority, units, partition, label,
+  // trace_id, and whether it is tracked.
   submission at(std::int32_t index) const;
   void replace(std::int32_t index, submission &&work);
   // All submissions; nothing more can be recorded until reopen().

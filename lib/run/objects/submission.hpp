@@ -39,6 +39,7 @@ struct submission {
   std::int64_t stream = -1;          // its number; -1: none
   ref<sg::stream> partition_stream;  // its stream, if that has reserved compute units; a stream refers to no graph
   std::string label;
+  std::uint64_t trace_id = 0;  // 0: that of the run
 
   // Kept by updates: the operation, and a form of what is fixed.
   sg_operation operation = SG_OPERATION_MARKER;

@@ -27,7 +27,7 @@ class placed_operand {
  public:
   placed_operand(sg_context *context, sg_memory_kind place, sg_dtype type, sg_layout layout, std::int64_t rows,
                  std::int64_t cols, std::int64_t pad, std::int64_t items)
-      : context_(context), place_(place), size_(sg_dtype_size(type)), items_(items) {
+      : context_(context), size_(sg_dtype_size(type)), items_(items) {
     const bool by_rows = layout == SG_LAYOUT_ROW_MAJOR;
     const std::int64_t runs = by_rows ? rows : cols, width = by_rows ? cols : rows;
     const std::int64_t ld = std::max<std::int64_t>(width + pad, 1);
@@ -94,7 +94,6 @@ class placed_operand {
 
  private:
   sg_context *context_;
-  sg_memory_kind place_;
   std::int64_t size_, items_, item_elements_ = 0, stride_ = 0;
   guarded image_;
   void *pinned_ = nullptr;

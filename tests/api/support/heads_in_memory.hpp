@@ -16,7 +16,7 @@ class heads_in_memory {
  public:
   heads_in_memory(sg_context *on, random_source &random, sg_dtype type, std::int64_t batch, std::int64_t heads,
                   std::int64_t tokens, std::int64_t width)
-      : on_(on), type_(type), width_(width) {
+      : on_(on), type_(type) {
     std::array<std::pair<std::int64_t, std::int64_t *>, 3> dimensions = {
         std::pair{batch, &view_.batch_stride}, {heads, &view_.head_stride}, {tokens, &view_.token_stride}};
     for (int i = 2; i > 0; --i) std::swap(dimensions[std::size_t(i)], dimensions[std::size_t(random.below(i + 1))]);
@@ -58,7 +58,6 @@ class heads_in_memory {
 
   sg_context *on_;
   sg_dtype type_;
-  std::int64_t width_;
   sg_heads view_ = {};
   buffer memory_;
   std::vector<unsigned char> image_;

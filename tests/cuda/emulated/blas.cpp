@@ -20,7 +20,7 @@
 #define API extern "C" __attribute__((visibility("default")))
 
 using emulated::call;
-using emulated::is_complex;
+using sg::is_complex;
 
 struct cublasContext {
   cudaStream_t stream;
@@ -84,7 +84,7 @@ cublasStatus_t gemm_desc_of(cublasOperation_t op_a, cublasOperation_t op_b, std:
                             std::int64_t k, cudaDataType type_a, std::int64_t lda, cudaDataType type_b,
                             std::int64_t ldb, cudaDataType type_c, std::int64_t ldc, sg_backend_gemm &out) noexcept {
   const auto in = type_of(type_a), to = type_of(type_c);
-  if (type_a != type_b || !in || !to || !sg::sim::has_gemm(*in, *to)) return CUBLAS_STATUS_NOT_SUPPORTED;
+  if (type_a != type_b || !in || !to || !sg::is_gemm_type(*in, *to)) return CUBLAS_STATUS_NOT_SUPPORTED;
   if (m < 0 || n < 0 || k < 0 || !has_rows(lda, op_a == CUBLAS_OP_N ? m : k) ||
       !has_rows(ldb, op_b == CUBLAS_OP_N ? k : n) || !has_rows(ldc, m))
     return CUBLAS_STATUS_INVALID_VALUE;
@@ -99,7 +99,7 @@ cublasStatus_t gemm_desc_of(cublasOperation_t op_a, cublasOperation_t op_b, std:
 }
 
 sg::sim::item_list strided(const void *first, std::int64_t stride, sg_dtype type) {
-  return {static_cast<std::byte *>(const_cast<void *>(first)), stride * sg::sim::bytes_of(type), {}};
+  return {static_cast<std::byte *>(const_cast<void *>(first)), stride * sg::element_size(type), {}};
 }
 // Read when the GEMM runs: the array is in device memory.
 sg::sim::item_list listed(const void *const *items, std::int64_t count) {
@@ -184,8 +184,8 @@ API cublasStatus_t cublasGemmEx_64(cublasHandle_t handle, cublasOperation_t op_a
 namespace {
 // Kernels for tensor cores read and write 16 bytes at a time from each item's start, others complex elements.
 bool is_misaligned(const sg_backend_gemm &g, const void *const *a, const void *const *b, void *const *c) {
-  if (!emulated::is_short(g.in_type) && !is_complex(g.in_type)) return false;
-  const std::int64_t bytes = emulated::is_short(g.in_type) ? 16 : sg::sim::bytes_of(g.in_type);
+  if (!sg::is_short_float(g.in_type) && !is_complex(g.in_type)) return false;
+  const std::int64_t bytes = sg::is_short_float(g.in_type) ? 16 : sg::element_size(g.in_type);
   const auto is_odd = [=](const void *x) { return !emulated::is_multiple(x, bytes); };
   for (std::int64_t i = 0; i < g.batch; ++i)
     if (is_odd(a[i]) || is_odd(b[i]) || is_odd(c[i])) return true;
@@ -390,9 +390,9 @@ API cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t what, c
     if (used > 0) std::memset(workspace, 0x5a, used);
     if (d != c && g.beta.re != 0)  // column by column: the gaps keep their bytes
       for (std::int64_t j = 0; j < g.n; ++j) {
-        const std::int64_t at = j * g.ldc * sg::sim::bytes_of(g.out_type);
+        const std::int64_t at = j * g.ldc * sg::element_size(g.out_type);
         std::memcpy(static_cast<char *>(d) + at, static_cast<const char *>(c) + at,
-                    static_cast<std::size_t>(g.m * sg::sim::bytes_of(g.out_type)));
+                    static_cast<std::size_t>(g.m * sg::element_size(g.out_type)));
       }
     emulated::multiply(g, strided(a, 0, g.in_type), strided(b, 0, g.in_type), strided(d, 0, g.out_type), g.bias);
   }));

@@ -17,14 +17,12 @@
 
 namespace emulated {
 
-inline bool is_complex(sg_dtype type) noexcept { return type == SG_DTYPE_C64 || type == SG_DTYPE_C128; }
-inline bool is_short(sg_dtype type) noexcept { return type == SG_DTYPE_F16 || type == SG_DTYPE_BF16; }
 inline bool is_multiple(const void *x, std::int64_t of) noexcept {
   return reinterpret_cast<std::uintptr_t>(x) % static_cast<std::uintptr_t>(of) == 0;
 }
 // The host's checks of operands that are not pointer arrays.
 inline bool are_refused(const sg_backend_gemm &g, std::initializer_list<const void *> operands) noexcept {
-  const std::int64_t wanted = is_complex(g.in_type)           ? sg::sim::bytes_of(g.in_type)
+  const std::int64_t wanted = sg::is_complex(g.in_type)       ? sg::element_size(g.in_type)
                               : g.in_type == SG_DTYPE_I8      ? 4
                               : g.in_type == SG_DTYPE_F8_E4M3 ? 16
                                                               : 1;
@@ -47,7 +45,7 @@ inline void multiply(const sg_backend_gemm &all, const sg::sim::item_list &a, co
     g.batch = 1;
     const bool ends = bias || g.activation;
     const bool suits = suits_tensor_cores(g, {a.at(i), b.at(i), c.at(i), bias}) && g.beta.re == 0;
-    if (suits || !is_short(g.out_type) || (g.beta.re == 0 && !ends)) {
+    if (suits || !sg::is_short_float(g.out_type) || (g.beta.re == 0 && !ends)) {
       sg::sim::multiply(g, at(a, i), at(b, i), at(c, i), of_bias);
       continue;
     }

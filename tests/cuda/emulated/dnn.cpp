@@ -2,7 +2,7 @@
 // cuDNN on the emulated GPU, as far as the plugin calls it: sums in double precision. It is as strict as the plugin
 // must expect: it proposes algorithms that the plugin does not use, has no kernel for some shapes, and nothing fused
 // for others, and rounds sums of 16 bits before it adds a bias or Y.
-#include "backends/cuda/conv/dnn.hpp"
+#include "backends/cuda/libraries/dnn.hpp"
 
 #include <streamgemm/backend.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the plugin declares of cuDNN, against cuDNN's own header where there is one.
-#include "backends/cuda/conv/dnn.hpp"
+#include "backends/cuda/libraries/dnn.hpp"
 
 #if __has_include(<cudnn.h>)
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"

@@ -37,7 +37,7 @@ void drop(void *object) {
   std::abort();
 }
 
-cudaError_t reach(cudaStream_t in, std::initializer_list<const void *> memory) {
+cudaError_t reach(cudaStream_t, std::initializer_list<const void *> memory) {
   const auto known = [&](const void *address) {
     if (address == nullptr) return true;
     const std::lock_guard lock(ranges::only().mutex);

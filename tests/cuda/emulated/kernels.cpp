@@ -10,7 +10,6 @@
 #include <utility>
 #include <vector>
 
-#include "backends/cuda/kernels/axpby.hpp"
 #include "backends/cuda/kernels/layers.hpp"
 #include "backends/sim/arithmetic.hpp"
 #include "backends/sim/attention.hpp"
@@ -71,7 +70,7 @@ float to_tf32(float x) {
   return std::isfinite(rounded) ? rounded : with_bits_of(x, 0xffffe000u);
 }
 float to_bf16(float x) {
-  const auto rounded = static_cast<float>(sim::bf16::decode(sim::bf16::encode(x)));
+  const float rounded = f32_of_bf16(bf16_of_f32(x));
   return std::isfinite(rounded) ? rounded : with_bits_of(x, 0xffff0000u);
 }
 
@@ -196,8 +195,8 @@ cudaError_t launch_epilogues(const gemm_epilogue *products, int count, sg_dtype 
         end.bias = p.bias;
         end.bias_per_row = p.bias_per_row;
         end.activation = p.activation;
-        const std::byte *bias = p.bias ? at(p.bias) + item * p.stride_bias * sim::bytes_of(type) : nullptr;
-        sim::add_parts(end, nullptr, at(p.c) + item * p.stride_c * sim::bytes_of(type), bias);
+        const std::byte *bias = p.bias ? at(p.bias) + item * p.stride_bias * element_size(type) : nullptr;
+        sim::add_parts(end, nullptr, at(p.c) + item * p.stride_c * element_size(type), bias);
       }
   });
 }
@@ -252,19 +251,19 @@ cudaError_t launch_pack_i8(const i8_panel &what, cudaStream_t in) noexcept {
 }
 
 cudaError_t launch_widen_f8(const f8_panel *panels, int count, sg_dtype from, sg_dtype to, cudaStream_t in) noexcept {
-  return launch(
-      in, {{panels->src, 1}, {panels->dst, 8, 2, 2 * panels->dst_ld}},
-      [all = std::vector<f8_panel>(panels, panels + count), from, to] {
-        for (const f8_panel &p : all)
-          for (std::int64_t column = 0; column < p.cols * p.items; ++column)
-            for (std::int64_t i = 0; i < p.rows; ++i) {
-              const std::int64_t item = column / p.cols, j = column % p.cols;
-              const auto bits = static_cast<const std::uint8_t *>(p.src)[item * p.src_stride + j * p.src_ld + i];
-              const double value = from == SG_DTYPE_F8_E4M3 ? sim::f8_e4m3::decode(bits) : sim::f8_e5m2::decode(bits);
-              static_cast<std::uint16_t *>(p.dst)[column * p.dst_ld + i] =
-                  to == SG_DTYPE_F16 ? sim::f16::encode(value) : sim::bf16::encode(value);
-            }
-      });
+  return launch(in, {{panels->src, 1}, {panels->dst, 8, 2, 2 * panels->dst_ld}},
+                [all = std::vector<f8_panel>(panels, panels + count), from, to] {
+                  for (const f8_panel &p : all)
+                    for (std::int64_t column = 0; column < p.cols * p.items; ++column)
+                      for (std::int64_t i = 0; i < p.rows; ++i) {
+                        const std::int64_t item = column / p.cols, j = column % p.cols;
+                        const auto bits =
+                            static_cast<const std::uint8_t *>(p.src)[item * p.src_stride + j * p.src_ld + i];
+                        const float value = from == SG_DTYPE_F8_E4M3 ? f32_of_e4m3(bits) : f32_of_e5m2(bits);
+                        static_cast<std::uint16_t *>(p.dst)[column * p.dst_ld + i] =
+                            to == SG_DTYPE_F16 ? f16_of_f32(value) : bf16_of_f32(value);
+                      }
+                });
 }
 
 cudaError_t launch_split(const split_panel &what, cudaStream_t in) noexcept {
@@ -289,11 +288,11 @@ cudaError_t launch_split(const split_panel &what, cudaStream_t in) noexcept {
                       if (tf32)
                         static_cast<float *>(what.high)[place] = high;
                       else
-                        static_cast<std::uint16_t *>(what.high)[place] = sim::bf16::encode(high);
+                        static_cast<std::uint16_t *>(what.high)[place] = bf16_of_f32(high);
                       auto *const corrections =
                           static_cast<std::uint16_t *>(what.corrections) + i + j * what.corrections_ld;
-                      corrections[0] = sim::bf16::encode(what.low_first ? low : again);
-                      corrections[to_second] = sim::bf16::encode(what.low_first ? again : low);
+                      corrections[0] = bf16_of_f32(what.low_first ? low : again);
+                      corrections[to_second] = bf16_of_f32(what.low_first ? again : low);
                     }
                 });
 }

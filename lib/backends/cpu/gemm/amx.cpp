@@ -7,9 +7,9 @@
 #include <unistd.h>
 #endif
 
+#include "backends/cpu/elements/pack.hpp"
 #include "backends/cpu/simd/simd.hpp"
 #include "kernel.hpp"
-#include "pack.hpp"
 
 namespace sg::cpu {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <complex>
 
-#include "cblas_library.hpp"
+#include "backends/cpu/libraries/cblas_library.hpp"
 #include "kernel.hpp"
 
 namespace sg::cpu {

@@ -3,9 +3,9 @@
 
 #include <algorithm>
 
-#include "backends/cpu/workspace.hpp"
-#include "epilogue.hpp"
-#include "pack.hpp"
+#include "backends/cpu/elements/epilogue.hpp"
+#include "backends/cpu/elements/pack.hpp"
+#include "backends/cpu/worker/workspace.hpp"
 #include "select.hpp"
 #include "tiles.hpp"
 
@@ -63,6 +63,12 @@ sg_status run_in_parts(const gemm_args &p, const kernel &by, sg_dtype in, sg_dty
         if (const sg_status status = by.run(part, space); status != SG_STATUS_OK) return status;
       }
   return SG_STATUS_OK;
+}
+
+// Applies the epilogue to all of C, whose type is its accumulator's.
+void finish_result(const gemm_args &p, sg_dtype out) noexcept {
+  for (std::int64_t j = 0; j < p.n; ++j)
+    finish_sums(p.end, out, static_cast<char *>(p.c) + j * p.ldc * element_size(out), 0, j, p.m);
 }
 
 // All GEMMs of a batch have the same types.

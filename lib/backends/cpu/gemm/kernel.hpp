@@ -6,16 +6,12 @@
 
 #include <cstdint>
 
+#include "backends/cpu/elements/epilogue.hpp"
+#include "backends/cpu/elements/pack.hpp"
+
 namespace sg::cpu {
 
 class workspace;
-
-// Applied to the sums of a GEMM or a reduction before they are stored in C: see epilogue.hpp.
-struct epilogue {
-  const void *bias = nullptr;
-  bool bias_per_row = false;
-  sg_activation activation = SG_ACTIVATION_NONE;
-};
 
 // C = alpha * op(A) * op(B) + beta * C, one item, column major; by the rules of sg_backend_gemm.
 struct gemm_args {
@@ -33,22 +29,10 @@ struct gemm_args {
   } next;
 };
 
-inline bool is_zero(const sg_scalar &x) noexcept { return x.re == 0 && x.im == 0; }
-inline bool is_one(const sg_scalar &x) noexcept { return x.re == 1 && x.im == 0; }
-
 // The scalars that a kernel supports.
 enum class scalars : std::uint8_t {
   any,
   one_and_zero_or_one,  // alpha 1, beta 0 or 1
-};
-
-// The rows x cols block of op(X) at (row, col).
-struct block {
-  const void *x = nullptr;
-  sg_dtype type = SG_DTYPE_F32;
-  std::int64_t ld = 0;
-  sg_op op = SG_OP_N;
-  std::int64_t row = 0, col = 0, rows = 0, cols = 0;
 };
 
 // Layout of panels for one kernel. It multiplies full panels: their sides are rounded up to multiples, with zeros

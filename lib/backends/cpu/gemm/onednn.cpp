@@ -3,7 +3,7 @@
 // each worker. (For i8 the primitive is exact only up to sums of 2^24.)
 //
 // oneDNN is row major: it computes C^T = op(B)^T * op(A)^T, so B is its source and A its weights.
-#include "onednn.hpp"
+#include "backends/cpu/libraries/onednn.hpp"
 
 #include <memory>
 #include <mutex>

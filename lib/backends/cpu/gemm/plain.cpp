@@ -2,9 +2,9 @@
 // f64, f32, c64 and c128 without a library: plain loops over packed panels.
 #include <cstring>
 
+#include "backends/cpu/elements/pack.hpp"
 #include "backends/cpu/simd/simd.hpp"
 #include "kernel.hpp"
-#include "pack.hpp"
 
 namespace sg::cpu {
 namespace {

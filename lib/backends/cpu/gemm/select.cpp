@@ -5,10 +5,10 @@
 
 #include <algorithm>
 
+#include "backends/cpu/elements/pack.hpp"
+#include "backends/cpu/elements/pairwise.hpp"
 #include "backends/cpu/simd/simd.hpp"
 #include "backends/cpu/threads/thread.hpp"
-#include "pack.hpp"
-#include "pairwise.hpp"
 
 namespace sg::cpu {
 namespace {
@@ -106,7 +106,7 @@ constexpr std::int64_t i8_least = 32, i8_least_work = 1 << 18;
 
 route choose(sg_dtype in, sg_dtype out) noexcept {
   // f64 and complex: only by CBLAS. f32: as above; either library suffices.
-  if (in == out && in != SG_DTYPE_F16 && in != SG_DTYPE_BF16 && !is_f8(in)) {
+  if (in == out && !is_short_float(in) && !is_f8(in)) {
     kernel best = of_cblas(in, out);
     if (in == SG_DTYPE_F32 && (best || of_onednn(in, out))) best = {.in = in, .out = out, .run = run_best_f32};
     if (best) return {best, best, {}, {}};
@@ -122,14 +122,12 @@ route choose(sg_dtype in, sg_dtype out) noexcept {
   const auto f32 = [] { return choose(SG_DTYPE_F32, SG_DTYPE_F32).panels; };
   // f8: converted to f32, and for large GEMMs to bf16 if the processor has instructions for it; both are exact.
   if (is_f8(in)) {
-    if (out != SG_DTYPE_F32 && out != SG_DTYPE_F16 && out != SG_DTYPE_BF16) return {};
+    if (!is_gemm_type(in, out)) return {};
     const kernel tiles = amx_kernel(SG_DTYPE_BF16, SG_DTYPE_F32);
     return {{}, f32(), tiles ? tiles : of_onednn(SG_DTYPE_BF16, SG_DTYPE_F32), bf16_tiles};
   }
   // Otherwise, and f16 always, converted to f32.
-  const bool narrow_in = in == SG_DTYPE_F16 || in == SG_DTYPE_BF16 || in == SG_DTYPE_I8;
-  const bool matching = in == SG_DTYPE_I8 ? out == SG_DTYPE_I32 : out == in || out == SG_DTYPE_F32;
-  if (!narrow_in || !matching) return {};
+  if (!is_gemm_type(in, out)) return {};
   if (in == SG_DTYPE_I8) return {{}, f32(), amx_kernel(in, out), i8_tiles, i8_least, i8_least_work};
   return {{}, f32(), amx_kernel(in, SG_DTYPE_F32), bf16_tiles};
 }

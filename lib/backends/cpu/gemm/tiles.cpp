@@ -3,10 +3,10 @@
 
 #include <algorithm>
 
+#include "backends/cpu/elements/epilogue.hpp"
+#include "backends/cpu/elements/pack.hpp"
 #include "backends/cpu/simd/simd.hpp"
-#include "backends/cpu/workspace.hpp"
-#include "epilogue.hpp"
-#include "pack.hpp"
+#include "backends/cpu/worker/workspace.hpp"
 
 namespace sg::cpu {
 namespace {

@@ -8,17 +8,15 @@
 #include <cstdint>
 #include <cstring>
 
-#include "backends/cpu/gemm/epilogue.hpp"
-#include "backends/cpu/gemm/pack.hpp"
+#include "backends/cpu/elements/epilogue.hpp"
+#include "backends/cpu/elements/pack.hpp"
 #include "backends/cpu/simd/simd.hpp"
-#include "backends/cpu/workspace.hpp"
+#include "backends/cpu/worker/workspace.hpp"
 
 namespace sg::cpu {
 
-inline bool has_axpby(sg_dtype type) noexcept { return type != SG_DTYPE_I8 && !is_f8(type); }
-
 // SG_STATUS_CANCELLED if the workspace is stopped, which is polled now and then.
-inline sg_status run_axpby(const sg_backend_axpby &what, const workspace &space) noexcept {
+inline sg_status run_axpby(const sg_backend_axpby &what, workspace &space) noexcept {
   const sg_dtype type = sum_type_of(what.type);
   const std::int64_t size = element_size(what.type);
   sg_scalar alpha = what.alpha, beta = what.beta;

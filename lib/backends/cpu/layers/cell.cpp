@@ -3,9 +3,9 @@
 
 #include <algorithm>
 
-#include "backends/cpu/gemm/pack.hpp"
+#include "backends/cpu/elements/pack.hpp"
 #include "backends/cpu/simd/simd.hpp"
-#include "backends/cpu/threads/poll.hpp"
+#include "backends/cpu/worker/poll.hpp"
 
 namespace sg::cpu {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "backends/cpu/gemm/pack.hpp"
+#include "backends/cpu/elements/pack.hpp"
 
 namespace sg::cpu {
 namespace {

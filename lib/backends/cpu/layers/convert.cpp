@@ -4,25 +4,12 @@
 #include <algorithm>
 #include <cstring>
 
-#include "backends/cpu/gemm/pack.hpp"
+#include "backends/cpu/elements/pack.hpp"
 #include "backends/cpu/simd/simd.hpp"
-#include "backends/cpu/threads/poll.hpp"
+#include "backends/cpu/worker/poll.hpp"
 #include "layers.hpp"
 
 namespace sg::cpu {
-namespace {
-
-bool is_short_real(sg_dtype type) noexcept {
-  return type == SG_DTYPE_F32 || type == SG_DTYPE_F16 || type == SG_DTYPE_BF16;
-}
-
-}  // namespace
-
-bool has_dequantize(const sg_backend_dequantize &what) noexcept {
-  const bool known = what.quantization == SG_QUANTIZATION_I8 || what.quantization == SG_QUANTIZATION_I4;
-  return known && is_short_real(what.type) && is_short_real(what.scale_type);
-}
-
 sg_status run_dequantize(const sg_backend_dequantize &what, workspace &space) noexcept {
   constexpr std::int64_t step = 2048;  // values of a row, which stay in the first-level cache; even
   alignas(64) float values[step];
@@ -77,15 +64,6 @@ void cast(void *to, sg_dtype out, const void *from, sg_dtype in, std::int64_t n)
   else
     narrow(to, out, wide, n);
 }
-
-}  // namespace
-
-bool has_convert(const sg_backend_convert &what) noexcept {
-  const bool divides = what.divisors == nullptr || (what.in_type == SG_DTYPE_F32 && what.op == SG_OP_N);
-  return is_layer_type(what.in_type) && is_layer_type(what.out_type) && divides;
-}
-
-namespace {
 
 // Columns of f32, each divided before the one rounding.
 sg_status convert_quotients(const sg_backend_convert &what, const float *divisors, workspace &space) noexcept {

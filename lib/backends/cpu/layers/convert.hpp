@@ -4,14 +4,12 @@
 
 #include <streamgemm/backend.h>
 
-#include "backends/cpu/workspace.hpp"
+#include "backends/cpu/worker/workspace.hpp"
 
 namespace sg::cpu {
 
-bool has_dequantize(const sg_backend_dequantize &what) noexcept;
 // SG_STATUS_CANCELLED if the workspace is stopped, which is polled now and then.
 sg_status run_dequantize(const sg_backend_dequantize &what, workspace &space) noexcept;
-bool has_convert(const sg_backend_convert &what) noexcept;
 sg_status run_convert(const sg_backend_convert &what, workspace &space) noexcept;
 
 }  // namespace sg::cpu

@@ -4,12 +4,12 @@
 #include <algorithm>
 #include <cstring>
 
-#include "backends/cpu/gemm/epilogue.hpp"
-#include "backends/cpu/gemm/pack.hpp"
-#include "backends/cpu/gemm/pairwise.hpp"
+#include "backends/cpu/elements/epilogue.hpp"
+#include "backends/cpu/elements/pack.hpp"
+#include "backends/cpu/elements/pairwise.hpp"
 #include "backends/cpu/simd/simd.hpp"
-#include "backends/cpu/threads/poll.hpp"
-#include "backends/cpu/workspace.hpp"
+#include "backends/cpu/worker/poll.hpp"
+#include "backends/cpu/worker/workspace.hpp"
 
 namespace sg::cpu {
 

@@ -4,7 +4,7 @@
 
 #include <streamgemm/backend.h>
 
-#include "backends/cpu/workspace.hpp"
+#include "backends/cpu/worker/workspace.hpp"
 
 namespace sg::cpu {
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "backends/cpu/threads/poll.hpp"
+#include "backends/cpu/worker/poll.hpp"
 
 namespace sg::cpu {
 

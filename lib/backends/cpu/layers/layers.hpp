@@ -4,20 +4,15 @@
 
 #include <streamgemm/backend.h>
 
-#include "backends/cpu/workspace.hpp"
+#include "backends/cpu/worker/workspace.hpp"
 
 namespace sg::cpu {
-
-inline bool is_layer_type(sg_dtype type) noexcept {
-  return type == SG_DTYPE_F64 || type == SG_DTYPE_F32 || type == SG_DTYPE_F16 || type == SG_DTYPE_BF16;
-}
 
 // SG_STATUS_CANCELLED if the workspace is stopped, which is polled now and then.
 sg_status run_elementwise(const sg_backend_elementwise &what, workspace &space) noexcept;
 sg_status run_softmax(const sg_backend_softmax &what, workspace &space) noexcept;
 sg_status run_softmax_backward(const sg_backend_softmax_backward &what, workspace &space) noexcept;
 sg_status run_norm(const sg_backend_norm &what, workspace &space) noexcept;
-bool has_rotary(const sg_backend_rotary &what) noexcept;
 sg_status run_rotary(const sg_backend_rotary &what, workspace &space) noexcept;
 
 }  // namespace sg::cpu

@@ -9,8 +9,8 @@
 #include <mutex>
 #include <utility>
 
-#include "backends/cpu/gemm/onednn.hpp"
-#include "backends/cpu/gemm/pack.hpp"
+#include "backends/cpu/elements/pack.hpp"
+#include "backends/cpu/libraries/onednn.hpp"
 #include "backends/cpu/simd/simd.hpp"
 #include "conv_bands.hpp"
 #include "layers.hpp"

@@ -2,9 +2,9 @@
 #include <cmath>
 #include <cstring>
 
-#include "backends/cpu/gemm/pack.hpp"
+#include "backends/cpu/elements/pack.hpp"
 #include "backends/cpu/simd/simd.hpp"
-#include "backends/cpu/threads/poll.hpp"
+#include "backends/cpu/worker/poll.hpp"
 #include "layers.hpp"
 
 namespace sg::cpu {
@@ -78,12 +78,6 @@ sg_status rotate_rows(const sg_backend_rotary &what, workspace &space) noexcept 
 }
 
 }  // namespace
-
-bool has_rotary(const sg_backend_rotary &what) noexcept {
-  const bool known = what.pairs == SG_ROTARY_HALVES || what.pairs == SG_ROTARY_INTERLEAVED;
-  const bool wide = what.table_type == SG_DTYPE_F32 && what.type != SG_DTYPE_F64;
-  return known && is_layer_type(what.type) && (what.table_type == what.type || wide);
-}
 
 sg_status run_rotary(const sg_backend_rotary &what, workspace &space) noexcept {
   return what.type == SG_DTYPE_F64 ? rotate_rows<double>(what, space) : rotate_rows<float>(what, space);

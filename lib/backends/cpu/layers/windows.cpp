@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "backends/cpu/gemm/pack.hpp"
-#include "backends/cpu/threads/poll.hpp"
+#include "backends/cpu/elements/pack.hpp"
+#include "backends/cpu/worker/poll.hpp"
 #include "layers.hpp"
 
 namespace sg::cpu {
@@ -144,7 +144,7 @@ void load_run(Real *to, const void *matrix, sg_dtype type, std::int64_t at, std:
   const std::int64_t size = element_size(type);
   const char *const from = static_cast<const char *>(matrix) + at * size;
   if (step == 1) return widen(to, from, type, n);
-  if (type == SG_DTYPE_F16 || type == SG_DTYPE_BF16) {
+  if (is_short_float(type)) {
     for (std::int64_t i = 0; i < n; ++i) widen(to + i, from + i * step * size, type, 1);
   } else {
     for (std::int64_t i = 0; i < n; ++i) to[i] = reinterpret_cast<const Real *>(from)[i * step];
@@ -251,14 +251,6 @@ sg_status col2im_of(const sg_backend_col2im &what, workspace &space) noexcept {
 }
 
 }  // namespace
-
-bool has_im2col(const sg_backend_im2col &what) noexcept {
-  return what.element_bytes > 0 && what.element_bytes <= 16 && (what.element_bytes & (what.element_bytes - 1)) == 0;
-}
-
-bool has_col2im(const sg_backend_col2im &what) noexcept {
-  return is_layer_type(what.type) && (what.matrix_type == what.type || what.matrix_type == sum_type_of(what.type));
-}
 
 sg_status run_im2col(const sg_backend_im2col &what, workspace &space) noexcept {
   switch (what.element_bytes) {

@@ -4,12 +4,10 @@
 
 #include <streamgemm/backend.h>
 
-#include "backends/cpu/workspace.hpp"
+#include "backends/cpu/worker/workspace.hpp"
 
 namespace sg::cpu {
 
-bool has_im2col(const sg_backend_im2col &what) noexcept;
-bool has_col2im(const sg_backend_col2im &what) noexcept;
 // SG_STATUS_CANCELLED if the workspace is stopped, which is polled now and then.
 sg_status run_im2col(const sg_backend_im2col &what, workspace &space) noexcept;
 sg_status run_col2im(const sg_backend_col2im &what, workspace &space) noexcept;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The loops of simd.hpp for one instruction set, named by SG_CPU_LEVEL. They must not use inline functions of other
-// headers: the linker keeps one copy of those, possibly compiled for instructions that this processor lacks.
+// headers, unless these are always inlined: the linker keeps one copy of a function, possibly compiled for instructions
+// that this processor lacks.
 #include "simd.hpp"
 
 #include "simd_exponential.hpp"
@@ -8,82 +9,33 @@
 namespace sg::cpu::SG_CPU_LEVEL {
 namespace {
 
-// binary16's exponent and fraction, moved to binary32's positions, give a value too small by 2^112, subnormals
-// included.
-float widen_f16(std::uint16_t half) {
-  const std::uint32_t magnitude = half & 0x7fffu;
-  const float finite = float_of(magnitude << 13) * 0x1p112f;
-  const std::uint32_t special = (magnitude << 13) | 0x7f800000u;
-  const std::uint32_t bits = magnitude >= 0x7c00u ? special : bits_of(finite);
-  return float_of(bits | (half & 0x8000u) << 16);
-}
-
-// Normal results: half of the last bit, less one for an even last bit, is added before truncation; a carry raises the
-// exponent, up to infinity. Subnormal results: adding 0.5f aligns their last bit with that of the sum, which the
-// processor rounds.
-std::uint16_t narrow_f16(float value) {
-  const std::uint32_t sign = (bits_of(value) >> 16) & 0x8000u;
-  const std::uint32_t magnitude = bits_of(value) & 0x7fffffffu;
-  const std::uint32_t normal = (magnitude - (112u << 23) + 0xfffu + ((magnitude >> 13) & 1u)) >> 13;
-  const std::uint32_t subnormal = bits_of(float_of(magnitude) + 0.5f) - bits_of(0.5f);
-  const std::uint32_t special = magnitude > 0x7f800000u ? 0x7e00u | ((magnitude >> 13) & 0x3ffu) : 0x7c00u;
-  std::uint32_t bits = magnitude < (113u << 23) ? subnormal : normal;
-  bits = magnitude >= (143u << 23) ? special : bits;
-  return static_cast<std::uint16_t>(bits | sign);
-}
-
-std::uint16_t narrow_bf16(float value) {
-  const std::uint32_t bits = bits_of(value);
-  const std::uint32_t rounded = bits + 0x7fffu + ((bits >> 16) & 1u);
-  const std::uint32_t nan = bits | 0x400000u;
-  return static_cast<std::uint16_t>(((bits & 0x7fffffffu) > 0x7f800000u ? nan : rounded) >> 16);
-}
-
-// A normal number's exponent and fraction move to binary32's positions; a subnormal one is an integer multiple of its
-// format's least value. (Not by way of a binary32 subnormal, as above, because many processors multiply those slowly.)
-template <int exponent, int fraction, std::uint32_t first_nan, std::uint32_t infinity>
-float widen_f8(std::uint8_t byte) {
-  constexpr int bias = (1 << (exponent - 1)) - 1, shift = 23 - fraction;
-  constexpr float least = __builtin_bit_cast(float, std::uint32_t(127 + 1 - bias - fraction) << 23);
-  const std::uint32_t magnitude = byte & 0x7fu;
-  const std::uint32_t normal = (magnitude << shift) + (std::uint32_t(127 - bias) << 23);
-  const std::uint32_t subnormal = bits_of(static_cast<float>(static_cast<std::int32_t>(magnitude)) * least);
-  std::uint32_t bits = magnitude < (1u << fraction) ? subnormal : normal;
-  bits = magnitude == infinity ? 0x7f800000u : bits;
-  bits = magnitude >= first_nan ? 0x7fc00000u : bits;
-  return float_of(bits | static_cast<std::uint32_t>(byte & 0x80u) << 24);
-}
-constexpr std::uint32_t no_infinity = 0xffffffffu;
-float widen_e4m3(std::uint8_t byte) { return widen_f8<4, 3, 0x7f, no_infinity>(byte); }
-float widen_e5m2(std::uint8_t byte) { return widen_f8<5, 2, 0x7d, 0x7c>(byte); }
-
 void f32_from_e4m3(float *dst, const std::uint8_t *src, std::int64_t n) {
-  for (std::int64_t i = 0; i < n; ++i) dst[i] = widen_e4m3(src[i]);
+  for (std::int64_t i = 0; i < n; ++i) dst[i] = f32_of_e4m3(src[i]);
 }
 void f32_from_e5m2(float *dst, const std::uint8_t *src, std::int64_t n) {
-  for (std::int64_t i = 0; i < n; ++i) dst[i] = widen_e5m2(src[i]);
+  for (std::int64_t i = 0; i < n; ++i) dst[i] = f32_of_e5m2(src[i]);
 }
 // Exact: bf16 has the exponent range and fraction bits.
 void bf16_from_e4m3(std::uint16_t *dst, const std::uint8_t *src, std::int64_t n) {
-  for (std::int64_t i = 0; i < n; ++i) dst[i] = static_cast<std::uint16_t>(bits_of(widen_e4m3(src[i])) >> 16);
+  for (std::int64_t i = 0; i < n; ++i) dst[i] = static_cast<std::uint16_t>(bits_of(f32_of_e4m3(src[i])) >> 16);
 }
 void bf16_from_e5m2(std::uint16_t *dst, const std::uint8_t *src, std::int64_t n) {
-  for (std::int64_t i = 0; i < n; ++i) dst[i] = static_cast<std::uint16_t>(bits_of(widen_e5m2(src[i])) >> 16);
+  for (std::int64_t i = 0; i < n; ++i) dst[i] = static_cast<std::uint16_t>(bits_of(f32_of_e5m2(src[i])) >> 16);
 }
 void f32_from_f16(float *dst, const std::uint16_t *src, std::int64_t n) {
-  for (std::int64_t i = 0; i < n; ++i) dst[i] = widen_f16(src[i]);
+  for (std::int64_t i = 0; i < n; ++i) dst[i] = f32_of_f16(src[i]);
 }
 void f32_from_bf16(float *dst, const std::uint16_t *src, std::int64_t n) {
-  for (std::int64_t i = 0; i < n; ++i) dst[i] = float_of(static_cast<std::uint32_t>(src[i]) << 16);
+  for (std::int64_t i = 0; i < n; ++i) dst[i] = f32_of_bf16(src[i]);
 }
 void f32_from_i8(float *dst, const std::int8_t *src, std::int64_t n) {
   for (std::int64_t i = 0; i < n; ++i) dst[i] = static_cast<float>(src[i]);
 }
 void f16_from_f32(std::uint16_t *dst, const float *src, std::int64_t n) {
-  for (std::int64_t i = 0; i < n; ++i) dst[i] = narrow_f16(src[i]);
+  for (std::int64_t i = 0; i < n; ++i) dst[i] = f16_of_f32(src[i]);
 }
 void bf16_from_f32(std::uint16_t *dst, const float *src, std::int64_t n) {
-  for (std::int64_t i = 0; i < n; ++i) dst[i] = narrow_bf16(src[i]);
+  for (std::int64_t i = 0; i < n; ++i) dst[i] = bf16_of_f32(src[i]);
 }
 void i32_add_f32(std::int32_t *dst, const float *src, std::int64_t n) {
   for (std::int64_t i = 0; i < n; ++i)

@@ -4,11 +4,10 @@
 
 #include <cstdint>
 
+#include "backends/common/short_float.hpp"
+
 namespace sg::cpu::SG_CPU_LEVEL {
 namespace {
-
-float float_of(std::uint32_t bits) { return __builtin_bit_cast(float, bits); }
-std::uint32_t bits_of(float value) { return __builtin_bit_cast(std::uint32_t, value); }
 
 // e^x, with an error of at most two units in the last place: 2^n * e^r with integer n and small r. Adding 1.5 * 2^(bits
 // of the fraction) leaves n in the low bits of a sum. Infinite where e^x, and with it 2^n, would overflow.

@@ -127,14 +127,8 @@ void binary(sg_dtype type, sg_function function, void *y, const void *a, const v
 void f32_from_f64(float *dst, const double *src, std::int64_t n) {
   for (std::int64_t i = 0; i < n; ++i) dst[i] = static_cast<float>(src[i]);
 }
-// Truncated, with the last bit set if bits were lost.
 void odd_f32_from_f64(float *dst, const double *src, std::int64_t n) {
-  for (std::int64_t i = 0; i < n; ++i) {
-    const float near = static_cast<float>(src[i]);
-    const double back = static_cast<double>(near);
-    const std::uint32_t beyond = magnitude(back) > magnitude(src[i]) ? 1 : 0, inexact = back != src[i] ? 1 : 0;
-    dst[i] = float_of((bits_of(near) - beyond) | inexact);
-  }
+  for (std::int64_t i = 0; i < n; ++i) dst[i] = odd_f32_of_f64(src[i]);
 }
 void f64_from_f32(double *dst, const float *src, std::int64_t n) {
   for (std::int64_t i = 0; i < n; ++i) dst[i] = static_cast<double>(src[i]);
@@ -144,7 +138,7 @@ template <class R>
 void rotate_pairs(sg_rotary_pairs pairs, R *y, const R *cos, const R *sin, std::int64_t half) {
   if (pairs == SG_ROTARY_HALVES) {
     R *const z = y + half;
-#pragma GCC ivdep
+    SG_INDEPENDENT
     for (std::int64_t j = 0; j < half; ++j) {
       const R a = y[j], b = z[j];
       y[j] = a * cos[j] - b * sin[j];
@@ -152,7 +146,7 @@ void rotate_pairs(sg_rotary_pairs pairs, R *y, const R *cos, const R *sin, std::
     }
     return;
   }
-#pragma GCC ivdep
+  SG_INDEPENDENT
   for (std::int64_t j = 0; j < half; ++j) {
     const R a = y[2 * j], b = y[2 * j + 1];
     y[2 * j] = a * cos[j] - b * sin[j];

@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <new>
 
-#include "backends/cuda/device.hpp"
-#include "backends/cuda/failure.hpp"
-#include "backends/cuda/log.hpp"
-#include "backends/cuda/streams/process_end.hpp"
+#include "backends/cuda/driver/failure.hpp"
+#include "backends/cuda/driver/log.hpp"
+#include "backends/cuda/driver/process_end.hpp"
+#include "backends/cuda/gpu/gpu.hpp"
 
 namespace sg::cuda {
 namespace {
@@ -123,7 +123,7 @@ convolution_cache::shape convolution_cache::shape_of(const sg_backend_conv &c) n
           w.out_w,    has_channels_last(w), c.out_channels, c.type};
 }
 
-std::shared_ptr<const convolution> convolution_cache::find(device &owner, const sg_backend_conv &what) noexcept {
+std::shared_ptr<const convolution> convolution_cache::find(gpu &owner, const sg_backend_conv &what) noexcept {
   try {
     const shape wanted = shape_of(what);
     const std::lock_guard lock(lock_);
@@ -157,6 +157,24 @@ void convolution_cache::release() noexcept {
   known_.clear();
   if (handle_ != nullptr) dnn::library().destroy(handle_);
   handle_ = nullptr;
+}
+
+sg_status conv_resources::dnn_handle(cudaStream_t native, dnn::handle &out) noexcept {
+  if (dnn_ == nullptr) {
+    dnn::handle fresh = nullptr;
+    if (const dnn::status status = dnn::library().create(&fresh)) return dnn_failure(status, "cuDNN does not start");
+    if (const dnn::status status = dnn::library().set_stream(fresh, native)) {
+      dnn::library().destroy(fresh);
+      return dnn_failure(status, "cuDNN does not start");
+    }
+    dnn_ = fresh;
+  }
+  out = dnn_;
+  return SG_STATUS_OK;
+}
+
+void conv_resources::free() noexcept {
+  if (dnn_ != nullptr) dnn::library().destroy(dnn_);
 }
 
 }  // namespace sg::cuda

@@ -13,12 +13,12 @@
 #include <mutex>
 #include <vector>
 
-#include "backends/cuda/conv/dnn.hpp"
+#include "backends/cuda/libraries/dnn.hpp"
 
 namespace sg::cuda {
 
-class device;
-class stream;
+class call_stream;
+class gpu;
 
 // A shape; any thread.
 class convolution {
@@ -59,7 +59,7 @@ class convolution {
 class convolution_cache {
  public:
   // nullptr: cuDNN is not used for it. The device's context is current.
-  std::shared_ptr<const convolution> find(device &owner, const sg_backend_conv &what) noexcept;
+  std::shared_ptr<const convolution> find(gpu &owner, const sg_backend_conv &what) noexcept;
   void release() noexcept;  // the handle, while the device's context is current
 
  private:
@@ -71,10 +71,27 @@ class convolution_cache {
   std::map<shape, std::shared_ptr<const convolution>> known_;
 };
 
+// What the convolutions of one stream use: a cuDNN handle, and the shapes that its device knows.
+class conv_resources {
+ public:
+  explicit conv_resources(convolution_cache &known) noexcept : known_(known) {}
+  conv_resources(const conv_resources &) = delete;
+  conv_resources &operator=(const conv_resources &) = delete;
+  void free() noexcept;  // the handle, while the GPU is usable and its context is current; no destructor does
+
+  convolution_cache &known() const noexcept { return known_; }
+  // Made by the first call; all calls are for one native stream.
+  sg_status dnn_handle(cudaStream_t native, dnn::handle &out) noexcept;
+
+ private:
+  convolution_cache &known_;
+  dnn::handle dnn_ = nullptr;
+};
+
 // Whether the images are NHWC.
 inline bool has_channels_last(const sg_backend_windows &w) noexcept { return w.channel == 1 && w.pixel == w.channels; }
-bool supports_conv(device &on, const sg_backend_conv &what) noexcept;
-sg_status run_conv(stream &in, const sg_backend_conv &what) noexcept;
+bool supports_conv(gpu &on, convolution_cache &known, const sg_backend_conv &what) noexcept;
+sg_status run_conv(call_stream &in, conv_resources &by, const sg_backend_conv &what) noexcept;
 // The status of a failure of cuDNN's, and its text.
 sg_status dnn_failure(dnn::status status, const char *what) noexcept;
 

@@ -4,13 +4,12 @@
 #include <utility>
 
 #include "backends/cuda/conv/convolution.hpp"
-#include "backends/cuda/device.hpp"
-#include "backends/cuda/failure.hpp"
-#include "backends/cuda/gemm/gemm.hpp"
+#include "backends/cuda/driver/current.hpp"
+#include "backends/cuda/driver/failure.hpp"
+#include "backends/cuda/gpu/gpu.hpp"
 #include "backends/cuda/kernels/kernels.hpp"
 #include "backends/cuda/kernels/layers.hpp"
-#include "backends/cuda/streams/current.hpp"
-#include "backends/cuda/streams/stream.hpp"
+#include "backends/cuda/memory/call_stream.hpp"
 
 namespace sg::cuda {
 namespace {
@@ -28,9 +27,8 @@ bool is_symmetric(std::int64_t size, std::int64_t pad, std::int64_t dilation, st
 // rounded sum is exact; GELU is not. Images of one element do not say what the order of Y is. cuDNN's numbers are ints.
 bool suits(const sg_backend_conv &c) noexcept {
   const sg_backend_windows &w = c.of;
-  const bool is_short = c.type == SG_DTYPE_F16 || c.type == SG_DTYPE_BF16;
   const double elements = double(w.channels) * w.height * w.width, results = double(c.out_channels) * w.out_h * w.out_w;
-  const bool is_rounded_once = is_short && c.bias == nullptr && c.activation != SG_ACTIVATION_GELU;
+  const bool is_rounded_once = is_short_float(c.type) && c.bias == nullptr && c.activation != SG_ACTIVATION_GELU;
   return (c.type == SG_DTYPE_F32 || is_rounded_once) && w.images > 0 && elements > 1 && results > 0 &&
          std::max(elements, results) * double(w.images) < 0x1p31 &&
          is_symmetric(w.height, w.pad_top, w.dilation_h, w.kernel_h, w.stride_h, w.out_h) &&
@@ -40,7 +38,7 @@ bool suits(const sg_backend_conv &c) noexcept {
 // An operand where cuDNN's kernels can read it: where it is, or a copy.
 class placed {
  public:
-  explicit placed(stream &in) noexcept : in_(in) {}
+  explicit placed(call_stream &in) noexcept : in_(in) {}
   ~placed() {
     if (own_ != given_) in_.release(own_);
   }
@@ -72,13 +70,13 @@ class placed {
                              "copying an operand of a convolution");
   }
 
-  stream &in_;
+  call_stream &in_;
   void *given_ = nullptr, *own_ = nullptr;
   std::size_t bytes_ = 0;
 };
 
 // Brings filters to the order of the images: OHWI are a matrix of the single pixels of OIHW.
-sg_status reorder_filters(stream &in, const sg_backend_conv &c, void *to) noexcept {
+sg_status reorder_filters(call_stream &in, const sg_backend_conv &c, void *to) noexcept {
   const std::int64_t channels = c.of.channels / c.of.groups, taps = std::int64_t{c.of.kernel_h} * c.of.kernel_w;
   sg_backend_windows w{};
   w.images = c.out_channels, w.image = channels * taps, w.channel = taps, w.row = c.of.kernel_w, w.pixel = 1;
@@ -97,7 +95,7 @@ sg_status reorder_filters(stream &in, const sg_backend_conv &c, void *to) noexce
 }
 
 // Y = activation(Y + bias), of f32 or without a bias.
-sg_status finish(stream &in, const sg_backend_conv &c, const void *bias, sg_activation activation) noexcept {
+sg_status finish(call_stream &in, const sg_backend_conv &c, const void *bias, sg_activation activation) noexcept {
   const std::int64_t of_image = std::int64_t{c.of.out_h} * c.of.out_w, outputs = c.out_channels;
   const bool last = has_channels_last(c.of), by_image = bias != nullptr && !last;
   sg_backend_reduce what{};
@@ -120,10 +118,10 @@ sg_status finish(stream &in, const sg_backend_conv &c, const void *bias, sg_acti
   return SG_STATUS_OK;
 }
 
-sg_status run(stream &in, const convolution &shape, const convolution::way &how, void *workspace,
-              const sg_backend_conv &what) noexcept {
+sg_status run(call_stream &in, conv_resources &by, const convolution &shape, const convolution::way &how,
+              void *workspace, const sg_backend_conv &what) noexcept {
   dnn::handle handle = nullptr;
-  if (const sg_status status = in.dnn_handle(handle)) return status;
+  if (const sg_status status = by.dnn_handle(in.native(), handle)) return status;
   const void *bias = what.bias;
   sg_activation activation = what.activation;
   dnn::status outcome = 0;
@@ -140,16 +138,17 @@ sg_status run(stream &in, const convolution &shape, const convolution::way &how,
 }
 
 // With less memory by an algorithm that needs less.
-sg_status run_with_workspace(stream &in, const convolution &shape, const sg_backend_conv &what) noexcept {
+sg_status run_with_workspace(call_stream &in, conv_resources &by, const convolution &shape,
+                             const sg_backend_conv &what) noexcept {
   const auto &ways = shape.ways();
   for (std::size_t i = 0;; ++i) {
     const convolution::way &how = ways[i];
-    if (how.workspace == 0) return run(in, shape, how, nullptr, what);
+    if (how.workspace == 0) return run(in, by, shape, how, nullptr, what);
     void *workspace = nullptr;
     const sg_status status = in.acquire(how.workspace, &workspace);
     if (status == SG_STATUS_OUT_OF_MEMORY && i + 1 < ways.size()) continue;
     if (status != SG_STATUS_OK) return status;
-    const sg_status outcome = run(in, shape, how, workspace, what);
+    const sg_status outcome = run(in, by, shape, how, workspace, what);
     in.release(workspace);
     return outcome;
   }
@@ -157,15 +156,15 @@ sg_status run_with_workspace(stream &in, const convolution &shape, const sg_back
 
 }  // namespace
 
-bool supports_conv(device &on, const sg_backend_conv &what) noexcept {
+bool supports_conv(gpu &on, convolution_cache &known, const sg_backend_conv &what) noexcept {
   if (!suits(what) || dnn::load() == nullptr || on.usable() != SG_STATUS_OK) return false;
   const current here(on.context());
-  return on.convolutions().find(on, what) != nullptr;
+  return known.find(on, what) != nullptr;
 }
 
-sg_status run_conv(stream &in, const sg_backend_conv &what) noexcept {
+sg_status run_conv(call_stream &in, conv_resources &by, const sg_backend_conv &what) noexcept {
   const bool has_one = suits(what) && dnn::load() != nullptr;
-  const auto shape = has_one ? in.owner().convolutions().find(in.owner(), what) : nullptr;
+  const auto shape = has_one ? by.known().find(in.owner(), what) : nullptr;
   if (shape == nullptr)
     return fail(SG_STATUS_UNSUPPORTED, "cuDNN has no convolution of %d x %d x %d with %d of %d x %d, of type %d",
                 what.of.channels, what.of.height, what.of.width, what.out_channels, what.of.kernel_h, what.of.kernel_w,
@@ -184,7 +183,7 @@ sg_status run_conv(stream &in, const sg_backend_conv &what) noexcept {
   if (status != SG_STATUS_OK) return status;
   sg_backend_conv here = what;
   here.x = x.data(), here.w = w.data(), here.bias = bias.data(), here.y = y.data();
-  status = run_with_workspace(in, *shape, here);
+  status = run_with_workspace(in, by, *shape, here);
   return status == SG_STATUS_OK ? y.bring_back() : status;
 }
 

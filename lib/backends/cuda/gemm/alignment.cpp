@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "backends/cuda/gemm/gemm.hpp"
-#include "backends/cuda/kernels/axpby.hpp"
+#include "backends/cuda/kernels/layers.hpp"
 
 namespace sg::cuda {
 namespace {
@@ -20,7 +20,7 @@ bool all_items(const sg_backend_gemm &g, Fits &&fits) noexcept {
 // A matrix as stored, where cuBLAS takes it: where it is, or a copy without gaps.
 class aligned_matrix {
  public:
-  aligned_matrix(stream &in, sg_dtype type) noexcept : in_(in), type_(type) {}
+  aligned_matrix(gemm_resources &in, sg_dtype type) noexcept : in_(in), type_(type) {}
   ~aligned_matrix() { in_.release(copy_); }
   aligned_matrix(const aligned_matrix &) = delete;
   aligned_matrix &operator=(const aligned_matrix &) = delete;
@@ -56,13 +56,13 @@ class aligned_matrix {
     return in_.owner().check(launch_axpby(copy, in_.native()), "starting to copy an operand");
   }
 
-  stream &in_;
+  gemm_resources &in_;
   const sg_dtype type_;
   void *given_ = nullptr, *copy_ = nullptr;
   std::int64_t given_ld_ = 0, rows_ = 0, cols_ = 0;
 };
 
-sg_status run_item(stream &in, const sg_backend_gemm &item) noexcept {
+sg_status run_item(gemm_resources &in, const sg_backend_gemm &item) noexcept {
   aligned_matrix a(in, item.in_type), b(in, item.in_type), c(in, item.out_type);
   const bool a_turned = item.op_a != SG_OP_N, b_turned = item.op_b != SG_OP_N;
   const bool reads_c = item.beta.re != 0 || item.beta.im != 0;
@@ -92,7 +92,7 @@ bool is_misaligned(const sg_backend_gemm &g) noexcept {
   return size != component_size(g.in_type) && !all_items(g, [=](const char *at) { return is_multiple(at, size); });
 }
 
-sg_status run_misaligned(stream &in, const sg_backend_gemm &what) noexcept {
+sg_status run_misaligned(gemm_resources &in, const sg_backend_gemm &what) noexcept {
   for (std::int64_t i = 0; i < what.batch; ++i)
     if (const sg_status status = run_item(in, item_of(what, i))) return status;
   return SG_STATUS_OK;

@@ -9,16 +9,14 @@ namespace sg::cuda {
 
 bool has_epilogue(const sg_backend_gemm &g) noexcept { return g.bias != nullptr || g.activation != SG_ACTIVATION_NONE; }
 
-bool has_separate_epilogue(const sg_backend_gemm &g) noexcept {
-  return has_epilogue(g) && g.out_type != SG_DTYPE_F16 && g.out_type != SG_DTYPE_BF16;
-}
+bool has_separate_epilogue(const sg_backend_gemm &g) noexcept { return has_epilogue(g) && !is_short_float(g.out_type); }
 
 const void *bias_of_item(const sg_backend_gemm &g, std::int64_t item) noexcept {
   return g.bias == nullptr ? nullptr
                            : static_cast<const char *>(g.bias) + item * g.stride_bias * element_size(g.out_type);
 }
 
-sg_status add_epilogues(stream &in, const gemm_list &gemms, const sg_status *statuses) noexcept {
+sg_status add_epilogues(gemm_resources &in, const gemm_list &gemms, const sg_status *statuses) noexcept {
   gemm_epilogue gathered[most_parameter_epilogues];
   int size = 0;
   const auto launch = [&] {

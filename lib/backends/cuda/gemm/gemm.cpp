@@ -4,11 +4,11 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "backends/cuda/failure.hpp"
-#include "backends/cuda/gemm/blas.hpp"
+#include "backends/cuda/driver/failure.hpp"
+#include "backends/cuda/driver/log.hpp"
 #include "backends/cuda/gemm/matmul.hpp"
 #include "backends/cuda/kernels/kernels.hpp"
-#include "backends/cuda/log.hpp"
+#include "backends/cuda/libraries/blas.hpp"
 
 namespace sg::cuda {
 
@@ -144,7 +144,7 @@ sg_backend_gemm without_epilogue(const sg_backend_gemm &what) noexcept {
   return plain;
 }
 
-sg_status run_blas_prepared(stream &in, const sg_backend_gemm &what) noexcept {
+sg_status run_blas_prepared(gemm_resources &in, const sg_backend_gemm &what) noexcept {
   blas_types types;
   if (!blas_types_of(what, types)) return fail(SG_STATUS_UNSUPPORTED, "cuda has no GEMM of these types");
   if (suits_matmul(what)) {
@@ -170,7 +170,7 @@ sg_status run_blas_prepared(stream &in, const sg_backend_gemm &what) noexcept {
               what.a_array != nullptr ? " by pointers" : "", what.a, what.b, what.c);
 }
 
-sg_status run_blas(stream &in, const sg_backend_gemm &what) noexcept {
+sg_status run_blas(gemm_resources &in, const sg_backend_gemm &what) noexcept {
   sg_backend_gemm there = what;
   if (has_pointers(there) && !takes_pointers(there) && !become_strided(there)) {
     for (std::int64_t i = 0; i < what.batch; ++i)
@@ -186,12 +186,11 @@ namespace {
 // cuBLAS rounds alpha * A * B to C's 16 bits before it adds beta * C, which rounds again: seen on an H100 with
 // CUDA 13.0, f16 and bf16, at every size from 256 x 256 x 64 to 4096 x 4096 x 1024.
 bool rounds_twice(const sg_backend_gemm &g) noexcept {
-  const bool narrow = g.out_type == SG_DTYPE_F16 || g.out_type == SG_DTYPE_BF16;
-  return narrow && (has_epilogue(g) || g.beta.re != 0);  // both read C
+  return is_short_float(g.out_type) && (has_epilogue(g) || g.beta.re != 0);  // both read C
 }
 
 // alpha * A * B in f32 beside C, then one sum with beta * C and the epilogue, rounded once; item by item.
-sg_status run_rounded_once(stream &in, const sg_backend_gemm &what) noexcept {
+sg_status run_rounded_once(gemm_resources &in, const sg_backend_gemm &what) noexcept {
   void *memory = nullptr;
   if (const sg_status status = in.acquire(static_cast<std::uint64_t>(what.m * what.n) * 4, &memory)) return status;
   sg_status status = SG_STATUS_OK;
@@ -237,7 +236,7 @@ bool is_plain_blas(const sg_backend_gemm &what) noexcept {
          !rounds_twice(what);
 }
 
-sg_status run_without_epilogue(stream &in, const sg_backend_gemm &what) noexcept {
+sg_status run_without_epilogue(gemm_resources &in, const sg_backend_gemm &what) noexcept {
   if (what.in_type == SG_DTYPE_I8) return run_i8(in, what);
   if (in_parts(what)) return run_split(in, what);
   if (is_misaligned(what)) return run_misaligned(in, what);
@@ -246,7 +245,7 @@ sg_status run_without_epilogue(stream &in, const sg_backend_gemm &what) noexcept
   return is_f8(what.in_type) ? run_f8(in, what) : run_blas(in, what);
 }
 
-sg_status run_gemm(stream &in, const sg_backend_gemm &what) noexcept {
+sg_status run_gemm(gemm_resources &in, const sg_backend_gemm &what) noexcept {
   if (suits_fused_epilogue(what)) {
     cublasStatus_t outcome;
     if (const sg_status status = in.run_matmul(what, outcome)) return status;

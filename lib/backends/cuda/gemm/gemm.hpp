@@ -2,16 +2,33 @@
 // GEMMs.
 #pragma once
 
+#include <cstddef>
+
+#include "backends/common/command.hpp"
+#include "backends/common/types.hpp"
+#include "backends/cuda/gemm/gemm_resources.hpp"
 #include "backends/cuda/kernels/kernels.hpp"
-#include "backends/cuda/streams/commands.hpp"
-#include "backends/cuda/streams/stream.hpp"
 
 namespace sg::cuda {
 
+// GEMMs of one batch.
+class gemm_list {
+ public:
+  gemm_list(const sg_backend_command *const *commands, std::size_t count) noexcept
+      : commands_(commands), count_(count) {}
+  std::size_t size() const noexcept { return count_; }
+  const sg_backend_gemm &operator[](std::size_t index) const noexcept { return as<sg_backend_gemm>(*commands_[index]); }
+  const sg_backend_command *const *commands() const noexcept { return commands_; }
+
+ private:
+  const sg_backend_command *const *commands_;
+  std::size_t count_;
+};
+
 // Enqueues a GEMM with its epilogue.
-sg_status run_gemm(stream &in, const sg_backend_gemm &what) noexcept;
+sg_status run_gemm(gemm_resources &in, const sg_backend_gemm &what) noexcept;
 // Enqueues all GEMMs, in as few calls as their shapes allow.
-sg_status run_group(stream &in, const gemm_list &items, sg_status *statuses) noexcept;
+sg_status run_group(gemm_resources &in, const gemm_list &items, sg_status *statuses) noexcept;
 
 // Epilogues. If C is its own accumulator, they may follow in a separate kernel.
 bool has_epilogue(const sg_backend_gemm &what) noexcept;
@@ -19,27 +36,27 @@ bool has_separate_epilogue(const sg_backend_gemm &what) noexcept;
 const void *bias_of_item(const sg_backend_gemm &what, std::int64_t item) noexcept;
 // Enqueues the separate epilogues of the GEMMs, in few launches; `statuses`: of the GEMMs, which have one type of C, or
 // nullptr. Pointer arrays are in host memory.
-sg_status add_epilogues(stream &in, const gemm_list &gemms, const sg_status *statuses) noexcept;
+sg_status add_epilogues(gemm_resources &in, const gemm_list &gemms, const sg_status *statuses) noexcept;
 
 // Steps of a GEMM, without its epilogue: any GEMM, one that cuBLAS computes directly, i8, f8, and f32 by shorter
 // formats.
-sg_status run_without_epilogue(stream &in, const sg_backend_gemm &what) noexcept;
-sg_status run_blas(stream &in, const sg_backend_gemm &what) noexcept;
-sg_status run_blas_prepared(stream &in, const sg_backend_gemm &what) noexcept;  // pointer arrays are in device memory
-sg_status run_i8(stream &in, const sg_backend_gemm &what) noexcept;
-sg_status run_misaligned(stream &in, const sg_backend_gemm &what) noexcept;
-sg_status run_f8(stream &in, const sg_backend_gemm &what) noexcept;
-sg_status run_split(stream &in, const sg_backend_gemm &what) noexcept;
+sg_status run_without_epilogue(gemm_resources &in, const sg_backend_gemm &what) noexcept;
+sg_status run_blas(gemm_resources &in, const sg_backend_gemm &what) noexcept;
+sg_status run_blas_prepared(gemm_resources &in,
+                            const sg_backend_gemm &what) noexcept;  // pointer arrays are in device memory
+sg_status run_i8(gemm_resources &in, const sg_backend_gemm &what) noexcept;
+sg_status run_misaligned(gemm_resources &in, const sg_backend_gemm &what) noexcept;
+sg_status run_f8(gemm_resources &in, const sg_backend_gemm &what) noexcept;
+sg_status run_split(gemm_resources &in, const sg_backend_gemm &what) noexcept;
 
-constexpr bool is_f8(sg_dtype type) noexcept { return type == SG_DTYPE_F8_E4M3 || type == SG_DTYPE_F8_E5M2; }
 // Whether run_f8() tries the chip's own f8 arithmetic. `alone`: not in a group; small ones of a group are faster if
 // converted and computed in one call.
-bool multiplies_f8(const stream &in, const sg_backend_gemm &what, bool alone) noexcept;
+bool multiplies_f8(const call_stream &in, const sg_backend_gemm &what, bool alone) noexcept;
 // GEMMs of f8, of one pair of types, converted to bf16 or f16; the converted operands are in device memory until this
 // object's destruction, in stream order. The results and scalars are the same.
 class widened_f8 {
  public:
-  explicit widened_f8(stream &in) noexcept : in_(in) {}
+  explicit widened_f8(gemm_resources &in) noexcept : in_(in) {}
   ~widened_f8() { in_.release(memory_); }
   widened_f8(const widened_f8 &) = delete;
   widened_f8 &operator=(const widened_f8 &) = delete;
@@ -47,7 +64,7 @@ class widened_f8 {
   sg_status convert(const gemm_list &gemms, sg_backend_gemm *out) noexcept;
 
  private:
-  stream &in_;
+  gemm_resources &in_;
   void *memory_ = nullptr;
 };
 
@@ -93,13 +110,13 @@ sg_status blas_failure(cublasStatus_t status) noexcept;
 item_bases bases_of(const sg_backend_gemm &what, std::int64_t item) noexcept;
 // Prepares a batch with pointer arrays for device calls: as a strided batch if its items are evenly spaced, otherwise
 // with all three arrays in device memory, valid until the stream's next GEMM.
-sg_status prepare_operands(stream &in, sg_backend_gemm &what) noexcept;
+sg_status prepare_operands(gemm_resources &in, sg_backend_gemm &what) noexcept;
 // Converts to a strided batch; false: the addresses are not evenly spaced.
 bool become_strided(sg_backend_gemm &what) noexcept;
 // Whether cuBLAS may get the items as pointer arrays. It cannot inspect the pointers, and its kernels for tensor cores
 // read 16 bytes at a time: on an H100 a batch of bf16 items at odd multiples of 2 bytes loses the context with a
 // misaligned address.
 bool takes_pointers(const sg_backend_gemm &what) noexcept;
-sg_status upload_pointers(stream &in, sg_backend_gemm &what) noexcept;  // always with arrays, for any batch
+sg_status upload_pointers(gemm_resources &in, sg_backend_gemm &what) noexcept;  // always with arrays, for any batch
 
 }  // namespace sg::cuda

@@ -7,11 +7,11 @@
 // All other f8 GEMMs are converted to bf16 or f16, which represent every f8 number.
 #include <utility>
 
-#include "backends/cuda/failure.hpp"
-#include "backends/cuda/gemm/blas.hpp"
+#include "backends/cuda/driver/failure.hpp"
+#include "backends/cuda/driver/log.hpp"
 #include "backends/cuda/gemm/gemm.hpp"
 #include "backends/cuda/kernels/kernels.hpp"
-#include "backends/cuda/log.hpp"
+#include "backends/cuda/libraries/blas.hpp"
 
 namespace sg::cuda {
 namespace {
@@ -32,7 +32,7 @@ bool fits_c(const sg_backend_gemm &g) noexcept {
 bool is_large(const sg_backend_gemm &g) noexcept { return g.m >= 256 && g.n >= 256 && g.k >= 64; }
 
 // One GEMM on tensor cores. CUBLAS_STATUS_NOT_SUPPORTED: refused.
-sg_status run_on_chip(stream &in, const sg_backend_gemm &what, cublasStatus_t &outcome) noexcept {
+sg_status run_on_chip(gemm_resources &in, const sg_backend_gemm &what, cublasStatus_t &outcome) noexcept {
   outcome = CUBLAS_STATUS_NOT_SUPPORTED;
   if (!fits_c(what)) return SG_STATUS_OK;
   const bool packs_a = !fits_a(what), packs_b = !fits_b(what);
@@ -60,7 +60,7 @@ sg_status run_on_chip(stream &in, const sg_backend_gemm &what, cublasStatus_t &o
   return status;
 }
 
-sg_status run_widened(stream &in, const sg_backend_gemm &what) noexcept {
+sg_status run_widened(gemm_resources &in, const sg_backend_gemm &what) noexcept {
   sg_backend_gemm wide;
   widened_f8 operands(in);
   const sg_backend_command *const one = &what.header;
@@ -94,7 +94,7 @@ operand b_of(const sg_backend_gemm &g) noexcept {
 // Launches the conversions, as many panels at once as kernel parameters hold.
 class panel_list {
  public:
-  panel_list(stream &in, sg_dtype from, sg_dtype to) noexcept : in_(in), from_(from), to_(to) {}
+  panel_list(gemm_resources &in, sg_dtype from, sg_dtype to) noexcept : in_(in), from_(from), to_(to) {}
 
   sg_status add(const operand &x, char *to) noexcept {
     if (x.array == nullptr) return add({x.data, to, x.rows, x.cols, x.items, x.ld, x.stride, x.wide_ld()});
@@ -117,7 +117,7 @@ class panel_list {
     return size_ < most_parameter_panels ? SG_STATUS_OK : launch();
   }
 
-  stream &in_;
+  gemm_resources &in_;
   const sg_dtype from_, to_;
   f8_panel panels_[most_parameter_panels];
   int size_ = 0;
@@ -150,7 +150,7 @@ sg_status widened_f8::convert(const gemm_list &gemms, sg_backend_gemm *out) noex
   return panels.launch();
 }
 
-bool multiplies_f8(const stream &in, const sg_backend_gemm &g, bool alone) noexcept {
+bool multiplies_f8(const call_stream &in, const sg_backend_gemm &g, bool alone) noexcept {
   const cudaDeviceProp &facts = in.owner().facts();
   if (g.compute != SG_COMPUTE_F8 || g.in_type != SG_DTYPE_F8_E4M3 || g.m % tensor_core_alignment != 0 ||
       facts.major * 10 + facts.minor < 89 || !lt_is_loaded())
@@ -159,7 +159,7 @@ bool multiplies_f8(const stream &in, const sg_backend_gemm &g, bool alone) noexc
          (alone && g.batch == 1 && g.a_array == nullptr && g.b_array == nullptr && fits_a(g) && fits_b(g));
 }
 
-sg_status run_f8(stream &in, const sg_backend_gemm &what) noexcept {
+sg_status run_f8(gemm_resources &in, const sg_backend_gemm &what) noexcept {
   if (!multiplies_f8(in, what, true)) return run_widened(in, what);
   for (std::int64_t i = 0; i < what.batch; ++i) {
     const sg_backend_gemm item = item_of(what, i);

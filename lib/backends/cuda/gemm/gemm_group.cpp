@@ -14,10 +14,10 @@
 #include <new>
 #include <vector>
 
-#include "backends/cuda/failure.hpp"
-#include "backends/cuda/gemm/blas.hpp"
+#include "backends/cuda/driver/failure.hpp"
 #include "backends/cuda/gemm/gemm.hpp"
 #include "backends/cuda/kernels/kernels.hpp"
+#include "backends/cuda/libraries/blas.hpp"
 
 namespace sg::cuda {
 namespace {
@@ -59,7 +59,7 @@ struct item_list {
 };
 
 // GEMMs of one shape as one call.
-sg_status run_class(stream &in, const gemm_list &items, const indices &members) {
+sg_status run_class(gemm_resources &in, const gemm_list &items, const indices &members) {
   const sg_backend_gemm &first = items[members.front()];
   if (members.size() == 1) return run_blas(in, first);
   item_list all;
@@ -68,7 +68,7 @@ sg_status run_class(stream &in, const gemm_list &items, const indices &members) 
 }
 
 // GEMMs of several shapes as one call.
-sg_status run_grouped(stream &in, const gemm_list &items, const std::vector<indices> &classes) {
+sg_status run_grouped(gemm_resources &in, const gemm_list &items, const std::vector<indices> &classes) {
   std::vector<cublasOperation_t> op_a, op_b;
   std::vector<std::int64_t> m, n, k, lda, ldb, ldc, sizes;
   // The scalars' arrays have the compute type of the GEMMs.
@@ -121,7 +121,7 @@ bool can_be_grouped(const sg_backend_gemm &g) noexcept {
   }
 }
 
-sg_status run_plain_group(stream &in, const gemm_list &items, sg_status *statuses) {
+sg_status run_plain_group(gemm_resources &in, const gemm_list &items, sg_status *statuses) {
   std::vector<indices> classes;
   std::size_t latest = 0;  // shapes alternate or repeat, so the same or the next one is tried first
   for (std::size_t i = 0; i < items.size(); ++i) {
@@ -148,7 +148,7 @@ sg_status run_plain_group(stream &in, const gemm_list &items, sg_status *statuse
   return SG_STATUS_OK;
 }
 
-sg_status run_widened_group(stream &in, const gemm_list &items, sg_status *statuses) noexcept {
+sg_status run_widened_group(gemm_resources &in, const gemm_list &items, sg_status *statuses) noexcept {
   try {
     std::vector<sg_backend_gemm> wide(items.size());
     widened_f8 operands(in);
@@ -171,7 +171,7 @@ bool all_of(const gemm_list &items, Condition &&condition) {
 
 }  // namespace
 
-sg_status run_group(stream &in, const gemm_list &items, sg_status *statuses) noexcept {
+sg_status run_group(gemm_resources &in, const gemm_list &items, sg_status *statuses) noexcept {
   const auto not_on_chip = [&](const sg_backend_gemm &g) { return !multiplies_f8(in, g, false); };
   if (is_f8(items[0].in_type) && all_of(items, not_on_chip)) return run_widened_group(in, items, statuses);
   if (!all_of(items, is_plain_blas)) {

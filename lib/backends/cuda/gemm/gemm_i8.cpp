@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // GEMMs of i8. Tensor cores need both operands contiguous along the depth and everything aligned to 16 bytes; otherwise
 // large GEMMs are packed first, and small ones computed by a plain kernel.
-#include "backends/cuda/failure.hpp"
-#include "backends/cuda/gemm/blas.hpp"
+#include "backends/cuda/driver/failure.hpp"
 #include "backends/cuda/gemm/gemm.hpp"
 #include "backends/cuda/kernels/kernels.hpp"
+#include "backends/cuda/libraries/blas.hpp"
 
 namespace sg::cuda {
 namespace {
@@ -28,19 +28,19 @@ bool is_worth_packing(const sg_backend_gemm &g) noexcept {
   return g.batch == 1 && !has_pointers(g) && g.m >= 64 && g.n >= 64 && g.k >= 64 && g.m * g.n >= 256 * 256;
 }
 
-cublasStatus_t call(stream &in, const sg_backend_gemm &g) noexcept {
+cublasStatus_t call(gemm_resources &in, const sg_backend_gemm &g) noexcept {
   cublasHandle_t handle = nullptr;
   if (in.blas_handle(g.compute_units, handle) != SG_STATUS_OK) return CUBLAS_STATUS_NOT_INITIALIZED;
   const auto alpha = static_cast<std::int32_t>(g.alpha.re), beta = static_cast<std::int32_t>(g.beta.re);
   return call_blas(handle, g, {CUDA_R_8I, CUDA_R_32I, CUBLAS_COMPUTE_32I}, {&alpha, &beta});
 }
 
-sg_status plain(stream &in, const sg_backend_gemm &what) noexcept {
+sg_status plain(gemm_resources &in, const sg_backend_gemm &what) noexcept {
   return in.owner().check(launch_gemm_i8(what, in.native()), "starting a GEMM");
 }
 
 // Packs both operands contiguous along the depth, then runs the GEMM on those.
-sg_status packed(stream &in, const sg_backend_gemm &what) noexcept {
+sg_status packed(gemm_resources &in, const sg_backend_gemm &what) noexcept {
   const std::int64_t depth = (what.k + tensor_core_alignment - 1) / tensor_core_alignment * tensor_core_alignment;
   const std::int64_t lines = (what.m + 3) / 4 * 4;  // padding rows, not stored if C has no room for them
   void *memory = nullptr;
@@ -64,7 +64,7 @@ sg_status packed(stream &in, const sg_backend_gemm &what) noexcept {
 
 }  // namespace
 
-sg_status run_i8(stream &in, const sg_backend_gemm &what) noexcept {
+sg_status run_i8(gemm_resources &in, const sg_backend_gemm &what) noexcept {
   if (!has_plain_scalars(what)) {
     sg_backend_gemm prepared = what;
     if (const sg_status status = prepare_operands(in, prepared)) return status;

@@ -7,10 +7,10 @@
 //                           truncation nor bf16's error in a low part matters
 #include <algorithm>
 
-#include "backends/cuda/failure.hpp"
-#include "backends/cuda/gemm/blas.hpp"
+#include "backends/cuda/driver/failure.hpp"
 #include "backends/cuda/gemm/gemm.hpp"
 #include "backends/cuda/kernels/kernels.hpp"
+#include "backends/cuda/libraries/blas.hpp"
 
 namespace sg::cuda {
 namespace {
@@ -29,7 +29,7 @@ constexpr std::int64_t piece_of(short_format format) noexcept { return format ==
 constexpr std::int64_t aligned_to = 8;
 
 // Where three short GEMMs and the splitting are faster than one in f32.
-bool pays(const stream &in, const sg_backend_gemm &g) noexcept {
+bool pays(const call_stream &in, const sg_backend_gemm &g) noexcept {
   const bool is_aligned = g.m % aligned_to == 0 && g.n % aligned_to == 0 && g.ldc % 4 == 0 &&
                           reinterpret_cast<std::uintptr_t>(g.c) % 16 == 0;
   return in.owner().facts().major >= 8 && is_aligned && g.batch == 1 && !has_pointers(g) && g.k >= 128 &&
@@ -103,7 +103,7 @@ class split_operand {
 };
 
 // Allocates pieces of `depth`; if memory is short, shallower ones.
-sg_status take_memory(stream &in, const split_operand &a, const split_operand &b, std::int64_t &depth,
+sg_status take_memory(gemm_resources &in, const split_operand &a, const split_operand &b, std::int64_t &depth,
                       void *&memory) noexcept {
   for (;; depth = even_part(depth, depth / 2)) {
     const sg_status status = in.acquire(static_cast<std::uint64_t>(a.bytes(depth) + b.bytes(depth)), &memory);
@@ -113,7 +113,7 @@ sg_status take_memory(stream &in, const split_operand &a, const split_operand &b
 
 }  // namespace
 
-sg_status run_split(stream &in, const sg_backend_gemm &what) noexcept {
+sg_status run_split(gemm_resources &in, const sg_backend_gemm &what) noexcept {
   if (has_pointers(what) && pays(in, item_of(what, 0))) {
     for (std::int64_t i = 0; i < what.batch; ++i)
       if (const sg_status status = run_split(in, item_of(what, i))) return status;

@@ -6,9 +6,10 @@
 #include <cstring>
 #include <new>
 
-#include "backends/cuda/gemm/blas.hpp"
 #include "backends/cuda/gemm/gemm.hpp"
 #include "backends/cuda/gemm/proposals.hpp"
+#include "backends/cuda/libraries/blas.hpp"
+#include "backends/cuda/memory/call_stream.hpp"
 
 namespace sg::cuda {
 namespace {
@@ -23,9 +24,8 @@ std::int64_t alignment_of(const void *memory) noexcept {
 
 // Allowed split-k reductions: in the compute type.
 std::uint32_t exact_reductions(const sg_backend_gemm &g) noexcept {
-  const bool narrow_out = g.out_type == SG_DTYPE_F16 || g.out_type == SG_DTYPE_BF16;
-  return narrow_out ? CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE
-                    : CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE | CUBLASLT_REDUCTION_SCHEME_INPLACE;
+  return is_short_float(g.out_type) ? CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE
+                                    : CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE | CUBLASLT_REDUCTION_SCHEME_INPLACE;
 }
 
 bool create(cublasLtMatrixLayout_t &out, cudaDataType type, std::int64_t rows, std::int64_t cols,
@@ -66,19 +66,17 @@ matmul_key matmul_key_of(const sg_backend_gemm &g) noexcept {
 }
 
 bool suits_fused_epilogue(const sg_backend_gemm &g) noexcept {
-  const bool is_short = g.in_type == SG_DTYPE_F16 || g.in_type == SG_DTYPE_BF16;
   const bool on_tensor_cores = suits_tensor_cores(g) && is_multiple(g.bias, tensor_core_alignment) && g.k > 0;
   // cublasLt's GELU multiplies by 1 + tanh, with 11 bits: NaN at minus infinity.
   const bool exact = g.activation != SG_ACTIVATION_GELU;
-  return has_epilogue(g) && is_short && on_tensor_cores && g.beta.re == 0 && exact &&
+  return has_epilogue(g) && is_short_float(g.in_type) && on_tensor_cores && g.beta.re == 0 && exact &&
          (g.bias == nullptr || g.bias_per_row) && suits_matmul(g);
 }
 
 bool suits_matmul(const sg_backend_gemm &g) noexcept {
   if (!lt_is_loaded() || g.batch != 1 || g.a_array != nullptr || g.b_array != nullptr || g.c_array != nullptr)
     return false;
-  return g.in_type == SG_DTYPE_F64 || g.in_type == SG_DTYPE_F32 || g.in_type == SG_DTYPE_F16 ||
-         g.in_type == SG_DTYPE_BF16 || g.in_type == SG_DTYPE_F8_E4M3;
+  return is_layer_type(g.in_type) || g.in_type == SG_DTYPE_F8_E4M3;
 }
 
 matmul::~matmul() {
@@ -87,18 +85,17 @@ matmul::~matmul() {
     if (layout != nullptr) lt().layout_destroy(layout);
 }
 
-bool matmul::describe(const call_resources &where, const sg_backend_gemm &g) noexcept {
+bool matmul::describe(const call &where, const sg_backend_gemm &g) noexcept {
   if (!describe_matrices(g)) return false;
-  choices *kept = where.in.is_captured() ? nullptr : where.in.owner().tuned();
-  if (kept == nullptr) return choose_untimed(where, g);
-  if (const auto known = kept->find(matmul_key_of(g)); known && adopt(where, g, *known)) return true;
+  if (where.tuned == nullptr) return choose_untimed(where, g);
+  if (const auto known = where.tuned->find(matmul_key_of(g)); known && adopt(where, g, *known)) return true;
   candidate found[most_candidates];
   const int count = propose(where, g, found, most_candidates);
   if (count == 0) return false;
   choose_fastest(where, g, found, count);
   kernel_choice made;
   std::memcpy(made.data(), &choice_.algo, sizeof made);
-  kept->keep(matmul_key_of(g), made);
+  where.tuned->keep(matmul_key_of(g), made);
   return true;
 }
 
@@ -128,7 +125,7 @@ bool matmul::set_bias(const sg_backend_gemm &g) const noexcept {
 }
 
 // cublasLt's proposals, the fastest by its estimate first.
-int matmul::propose(const call_resources &where, const sg_backend_gemm &g, candidate *out, int most) const noexcept {
+int matmul::propose(const call &where, const sg_backend_gemm &g, candidate *out, int most) const noexcept {
   cublasLtMatmulPreference_t preference = nullptr;
   if (lt().preference_create(&preference) != CUBLAS_STATUS_SUCCESS) return 0;
   const auto hint = [&](cublasLtMatmulPreferenceAttributes_t name, auto value) {
@@ -153,7 +150,7 @@ int matmul::propose(const call_resources &where, const sg_backend_gemm &g, candi
 }
 
 // Adopts an earlier choice, if cublasLt confirms that it can compute this GEMM with the requested accuracy.
-bool matmul::adopt(const call_resources &where, const sg_backend_gemm &g, const kernel_choice &choice) noexcept {
+bool matmul::adopt(const call &where, const sg_backend_gemm &g, const kernel_choice &choice) noexcept {
   candidate found{};
   cublasLtMatmulAlgo_t kernel;
   std::memcpy(&kernel, choice.data(), sizeof kernel);
@@ -170,7 +167,7 @@ bool matmul::adopt(const call_resources &where, const sg_backend_gemm &g, const 
   return true;
 }
 
-bool matmul::choose_untimed(const call_resources &where, const sg_backend_gemm &g) noexcept {
+bool matmul::choose_untimed(const call &where, const sg_backend_gemm &g) noexcept {
   candidate found[most_candidates];
   const int most = proposals_to_examine(g, where.in.owner().facts().major);
   const int count = propose(where, g, found, most);
@@ -188,8 +185,7 @@ bool matmul::choose_untimed(const call_resources &where, const sg_backend_gemm &
 
 // Times the proposals on the GEMM's own operands, before it runs itself; results go to temporary memory. Each is run
 // once; those within a quarter of the fastest again, several times in a row.
-void matmul::choose_fastest(const call_resources &where, const sg_backend_gemm &g, const candidate *from,
-                            int count) noexcept {
+void matmul::choose_fastest(const call &where, const sg_backend_gemm &g, const candidate *from, int count) noexcept {
   choice_ = from[0];
   void *result = nullptr;
   const std::int64_t bytes = g.ldc * g.n * element_size(g.out_type);
@@ -214,7 +210,7 @@ void matmul::choose_fastest(const call_resources &where, const sg_backend_gemm &
   where.in.release(result);
 }
 
-double matmul::seconds_of(const call_resources &where, const sg_backend_gemm &g, const candidate &one, void *result,
+double matmul::seconds_of(const call &where, const sg_backend_gemm &g, const candidate &one, void *result,
                           int times) const noexcept {
   cudaEvent_t start = nullptr, end = nullptr;
   float milliseconds = HUGE_VALF;
@@ -232,19 +228,19 @@ double matmul::seconds_of(const call_resources &where, const sg_backend_gemm &g,
   return double(milliseconds) * 1e-3 / times;
 }
 
-cublasStatus_t matmul::run(const call_resources &where, const sg_backend_gemm &g, const candidate &by,
+cublasStatus_t matmul::run(const call &where, const sg_backend_gemm &g, const candidate &by,
                            void *result) const noexcept {
   const blas_scalar alpha(g.alpha, g.in_type), beta(g.beta, g.in_type);
   return lt().run(where.handle, desc_, &alpha, g.a, a_, g.b, b_, &beta, g.c, c_, result, c_, &by.algo, where.workspace,
                   by.workspaceSize, where.in.native());
 }
 
-cublasStatus_t matmul::run(const call_resources &where, const sg_backend_gemm &g) const noexcept {
+cublasStatus_t matmul::run(const call &where, const sg_backend_gemm &g) const noexcept {
   if (suits_fused_epilogue(g) && !set_bias(g)) return CUBLAS_STATUS_INVALID_VALUE;
   return run(where, g, choice_, g.c);
 }
 
-const matmul *matmul_cache::find(const matmul::call_resources &where, const sg_backend_gemm &what) noexcept {
+const matmul *matmul_cache::find(const matmul::call &where, const sg_backend_gemm &what) noexcept {
   try {
     const matmul_key key = matmul_key_of(what);
     const auto known = known_.find(key);

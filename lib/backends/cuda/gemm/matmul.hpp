@@ -16,7 +16,7 @@
 
 namespace sg::cuda {
 
-class stream;
+class call_stream;
 
 matmul_key matmul_key_of(const sg_backend_gemm &what) noexcept;
 
@@ -28,30 +28,28 @@ class matmul {
   matmul(const matmul &) = delete;
   matmul &operator=(const matmul &) = delete;
 
-  // The stream, handle and workspace of a call.
-  struct call_resources {
-    stream &in;
+  struct call {
+    call_stream &in;
+    choices *tuned;  // nullptr: kernels are not timed
     cublasLtHandle_t handle;
     void *workspace;
     std::uint64_t workspace_bytes;
   };
   // False: cublasLt has no such GEMM here.
-  bool describe(const call_resources &where, const sg_backend_gemm &what) noexcept;
-  cublasStatus_t run(const call_resources &where, const sg_backend_gemm &what) const noexcept;
+  bool describe(const call &where, const sg_backend_gemm &what) noexcept;
+  cublasStatus_t run(const call &where, const sg_backend_gemm &what) const noexcept;
 
  private:
   using candidate = cublasLtMatmulHeuristicResult_t;
   bool describe_matrices(const sg_backend_gemm &what) noexcept;
   bool set_bias(const sg_backend_gemm &what) const noexcept;  // of the next run
-  int propose(const call_resources &where, const sg_backend_gemm &what, candidate *out, int most) const noexcept;
-  bool adopt(const call_resources &where, const sg_backend_gemm &what, const kernel_choice &choice) noexcept;
-  bool choose_untimed(const call_resources &where, const sg_backend_gemm &what) noexcept;
-  void choose_fastest(const call_resources &where, const sg_backend_gemm &what, const candidate *from,
-                      int count) noexcept;
-  double seconds_of(const call_resources &where, const sg_backend_gemm &what, const candidate &one, void *result,
+  int propose(const call &where, const sg_backend_gemm &what, candidate *out, int most) const noexcept;
+  bool adopt(const call &where, const sg_backend_gemm &what, const kernel_choice &choice) noexcept;
+  bool choose_untimed(const call &where, const sg_backend_gemm &what) noexcept;
+  void choose_fastest(const call &where, const sg_backend_gemm &what, const candidate *from, int count) noexcept;
+  double seconds_of(const call &where, const sg_backend_gemm &what, const candidate &one, void *result,
                     int times) const noexcept;
-  cublasStatus_t run(const call_resources &where, const sg_backend_gemm &what, const candidate &by,
-                     void *result) const noexcept;
+  cublasStatus_t run(const call &where, const sg_backend_gemm &what, const candidate &by, void *result) const noexcept;
 
   cublasLtMatmulDesc_t desc_ = nullptr;
   cublasLtMatrixLayout_t a_ = nullptr, b_ = nullptr, c_ = nullptr;
@@ -62,7 +60,7 @@ class matmul {
 class matmul_cache {
  public:
   // nullptr: cublasLt is not used for this GEMM. Valid until the next call.
-  const matmul *find(const matmul::call_resources &where, const sg_backend_gemm &what) noexcept;
+  const matmul *find(const matmul::call &where, const sg_backend_gemm &what) noexcept;
 
  private:
   std::unordered_map<matmul_key, std::unique_ptr<matmul>, matmul_key_hash> known_;  // empty: cublasLt has none

@@ -59,11 +59,11 @@ bool takes_pointers(const sg_backend_gemm &g) noexcept {
   return true;
 }
 
-sg_status prepare_operands(stream &in, sg_backend_gemm &what) noexcept {
+sg_status prepare_operands(gemm_resources &in, sg_backend_gemm &what) noexcept {
   return !has_pointers(what) || become_strided(what) ? SG_STATUS_OK : upload_pointers(in, what);
 }
 
-sg_status upload_pointers(stream &in, sg_backend_gemm &g) noexcept {
+sg_status upload_pointers(gemm_resources &in, sg_backend_gemm &g) noexcept {
   void *memory = nullptr;
   if (const sg_status status = in.pointer_memory(3 * g.batch, &memory)) return status;
   const auto there = static_cast<void **>(memory);

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "backends/common/types.hpp"
+
 namespace sg::cuda {
 namespace {
 
@@ -19,9 +21,8 @@ constexpr float many_times = 8;
 }  // namespace
 
 int proposals_to_examine(const sg_backend_gemm &what, int major) noexcept {
-  const bool narrow = what.in_type == SG_DTYPE_F16 || what.in_type == SG_DTYPE_BF16;
   const bool plain = what.op_a == SG_OP_N && what.op_b == SG_OP_N && what.compute_units == 0;
-  return major == 9 && narrow && plain ? some : 1;
+  return major == 9 && is_short_float(what.in_type) && plain ? some : 1;
 }
 
 std::size_t likely_fastest(const proposal *from, std::size_t count) noexcept {

@@ -10,29 +10,9 @@
 #include <cstdint>
 #include <initializer_list>
 
+#include "backends/common/types.hpp"
+
 namespace sg::cuda {
-
-inline std::int64_t element_size(sg_dtype type) noexcept {
-  switch (type) {
-    case SG_DTYPE_C128: return 16;
-    case SG_DTYPE_F64:
-    case SG_DTYPE_C64: return 8;
-    case SG_DTYPE_F32:
-    case SG_DTYPE_I32: return 4;
-    case SG_DTYPE_F16:
-    case SG_DTYPE_BF16: return 2;
-    case SG_DTYPE_I8:
-    case SG_DTYPE_F8_E4M3:
-    case SG_DTYPE_F8_E5M2: break;
-  }
-  return 1;
-}
-
-// Of an element, or of one of the two parts of a complex one.
-inline std::int64_t component_size(sg_dtype type) noexcept {
-  const bool is_complex = type == SG_DTYPE_C64 || type == SG_DTYPE_C128;
-  return is_complex ? element_size(type) / 2 : element_size(type);
-}
 
 inline bool is_multiple(const void *address, std::int64_t of) noexcept {
   return reinterpret_cast<std::uintptr_t>(address) % static_cast<std::uintptr_t>(of) == 0;

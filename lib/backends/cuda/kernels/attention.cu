@@ -17,7 +17,6 @@ namespace {
 constexpr int warps = 4, threads = 32 * warps;
 constexpr int block_keys = 64;
 constexpr int stages = 2;  // of keys and values in shared memory
-constexpr int chunk = 8;   // elements of the widest copy
 constexpr float log2_e = 1.44269504088896340736f;
 
 struct strides {
@@ -38,6 +37,8 @@ struct call {
 };
 
 #if __CUDA_ARCH__ >= 800 || !defined(__CUDA_ARCH__)
+
+constexpr int chunk = 8;  // elements of the widest copy
 
 // The place of a chunk in a tile with rows of `Width` elements: rows are rotated, so that no two of eight rows share
 // banks.

@@ -3,7 +3,7 @@
 #include <cstdint>
 
 #include "arithmetic.cuh"
-#include "axpby.hpp"
+#include "layers.hpp"
 
 namespace sg::cuda {
 namespace {

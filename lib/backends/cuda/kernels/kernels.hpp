@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The plugin's own kernels. Each function enqueues one and returns the launch's error.
+// The plugin's own kernels beside those of commands. Each function enqueues one and returns the launch's error.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -8,10 +8,9 @@
 #include <cstdint>
 
 #include "accesses.hpp"
+#include "layers.hpp"
 
 namespace sg::cuda {
-
-cudaError_t launch_reduce(const sg_backend_reduce &what, cudaStream_t in) noexcept;
 
 // The epilogue of a GEMM whose sums are in C: C = activation(C + bias), item by item.
 struct gemm_epilogue {

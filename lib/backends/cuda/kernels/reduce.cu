@@ -47,8 +47,7 @@ cudaError_t launch(const sg_backend_reduce &what, cudaStream_t in, bool reads_c)
 }  // namespace
 
 cudaError_t launch_reduce(const sg_backend_reduce &what, cudaStream_t in) noexcept {
-  const bool is_complex = what.out_type == SG_DTYPE_C64 || what.out_type == SG_DTYPE_C128;
-  const bool reads_c = what.beta.re != 0 || (is_complex && what.beta.im != 0);
+  const bool reads_c = what.beta.re != 0 || (is_complex(what.out_type) && what.beta.im != 0);
   switch (what.out_type) {
     case SG_DTYPE_F64: return launch<double>(what, in, reads_c);
     case SG_DTYPE_F32:

@@ -38,8 +38,8 @@ bool is_reachable(const void *memory) noexcept {
 
 }  // namespace
 
-sg_status run_copy(stream &in, const sg_backend_copy &what) noexcept {
-  device &owner = in.owner();
+sg_status run_copy(call_stream &in, const sg_backend_copy &what) noexcept {
+  gpu &owner = in.owner();
   const auto bytes = [](std::int64_t count) { return static_cast<std::size_t>(count); };
   const bool one_run = what.height == 1 || (what.width == what.dst_pitch && what.width == what.src_pitch);
   if (one_run)

@@ -12,10 +12,10 @@
 #include <new>
 #include <utility>
 
-#include "backends/cuda/device.hpp"
-#include "backends/cuda/failure.hpp"
-#include "backends/cuda/streams/current.hpp"
-#include "backends/cuda/streams/process_end.hpp"
+#include "backends/cuda/driver/current.hpp"
+#include "backends/cuda/driver/failure.hpp"
+#include "backends/cuda/driver/process_end.hpp"
+#include "backends/cuda/streams/device.hpp"
 
 namespace sg::cuda {
 namespace {

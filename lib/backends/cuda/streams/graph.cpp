@@ -3,19 +3,20 @@
 
 #include <algorithm>
 #include <new>
+#include <utility>
 
-#include "backends/cuda/failure.hpp"
+#include "backends/cuda/driver/current.hpp"
+#include "backends/cuda/driver/failure.hpp"
+#include "backends/cuda/driver/process_end.hpp"
 #include "backends/cuda/gemm/gemm.hpp"
 #include "backends/cuda/streams/commands.hpp"
-#include "backends/cuda/streams/current.hpp"
-#include "backends/cuda/streams/process_end.hpp"
 
 namespace sg::cuda {
 namespace {
 
 constexpr std::int32_t most_branches = 8;
 
-sg_status run_node(stream &in, const sg_backend_node &node, std::vector<sg_status> &statuses) {
+sg_status run_node(call_resources &in, const sg_backend_node &node, std::vector<sg_status> &statuses) {
   const auto count = static_cast<std::size_t>(node.command_count);
   if (count == 1) return run_command(in, *node.commands[0]);
   statuses.assign(count, SG_STATUS_OK);
@@ -46,11 +47,15 @@ graph::~graph() {
   const current here(owner_.context());
   if (executable_ != nullptr) cudaGraphExecDestroy(executable_);
   for (cudaEvent_t each : events_) cudaEventDestroy(each);
+  for (const auto &each : branches_) {
+    each->calls.free();
+    cudaStreamDestroy(each->calls.native());
+  }
 }
 
 sg_status graph::build(const sg_backend_node *nodes, std::int32_t count) {
   if (const sg_status status = open_branches(nodes, count)) return status;
-  const cudaStream_t origin = branches_[0]->native();
+  const cudaStream_t origin = branches_[0]->calls.native();
   // Relaxed capture: these calls do not affect other streams, so other threads' calls need not be forbidden.
   if (const sg_status status =
           owner_.check(cudaStreamBeginCapture(origin, cudaStreamCaptureModeRelaxed), "capturing a graph"))
@@ -62,6 +67,21 @@ sg_status graph::build(const sg_backend_node *nodes, std::int32_t count) {
   if (status == SG_STATUS_OK) status = owner_.check(cudaGraphInstantiate(&executable_, recorded, 0), "making a graph");
   if (recorded != nullptr) cudaGraphDestroy(recorded);
   return status;
+}
+
+sg_status graph::open_branch() {
+  branches_.reserve(branches_.size() + 1);
+  cudaStream_t native = nullptr;
+  if (const sg_status status =
+          owner_.check(cudaStreamCreateWithFlags(&native, cudaStreamNonBlocking), "creating a stream"))
+    return status;
+  auto *fresh = new (std::nothrow) branch(owner_, native);
+  if (fresh == nullptr) {
+    cudaStreamDestroy(native);
+    return fail(SG_STATUS_OUT_OF_MEMORY, "no memory for a graph");
+  }
+  branches_.emplace_back(fresh);
+  return SG_STATUS_OK;
 }
 
 // Creates as many streams as nodes run concurrently, with all resources, before the capture.
@@ -80,21 +100,19 @@ sg_status graph::open_branches(const sg_backend_node *nodes, std::int32_t count)
     most_items = std::max(most_items, items);
   }
   for (std::int32_t i = 0; i < std::clamp(sources, 1, most_branches); ++i) {
-    stream *branch = nullptr;
-    if (const sg_status status = stream::create_for_capture(owner_, &branch)) return status;
-    branches_.emplace_back(branch);
+    if (const sg_status status = open_branch()) return status;
+    call_resources &calls = branches_.back()->calls;
     cublasHandle_t handle = nullptr;
-    if (const sg_status status = branch->blas_handle(0, handle)) return status;
+    if (const sg_status status = calls.blas_handle(0, handle)) return status;
     dnn::handle dnn = nullptr;
     if (has_conv && dnn::load() != nullptr)
-      if (const sg_status status = branch->dnn_handle(dnn)) return status;
+      if (const sg_status status = calls.conv.dnn_handle(calls.native(), dnn)) return status;
     void *pointers = nullptr;
     if (most_items > 1)
-      if (const sg_status status = branch->pointer_memory(3 * most_items, &pointers)) return status;
-    if (const sg_status status = owner_.check(cudaStreamSynchronize(branch->native()), "preparing a graph"))
+      if (const sg_status status = calls.pointer_memory(3 * most_items, &pointers)) return status;
+    if (const sg_status status = owner_.check(cudaStreamSynchronize(calls.native()), "preparing a graph"))
       return status;
   }
-  entered_.assign(branches_.size(), false);
   return SG_STATUS_OK;
 }
 
@@ -108,19 +126,18 @@ sg_status graph::event(cudaEvent_t *out) {
 
 // A branch joins the capture by waiting for the origin's first event.
 sg_status graph::enter(std::size_t branch, cudaEvent_t origin) {
-  if (entered_[branch]) return SG_STATUS_OK;
-  entered_[branch] = true;
+  if (std::exchange(branches_[branch]->entered, true)) return SG_STATUS_OK;
   if (branch == 0) return SG_STATUS_OK;
-  return owner_.check(cudaStreamWaitEvent(branches_[branch]->native(), origin, 0), "capturing a graph");
+  return owner_.check(cudaStreamWaitEvent(branches_[branch]->calls.native(), origin, 0), "capturing a graph");
 }
 
 sg_status graph::capture(const sg_backend_node *nodes, std::int32_t count) {
   const auto mark = [&](std::size_t branch, cudaEvent_t *out) {
     if (const sg_status status = event(out)) return status;
-    return owner_.check(cudaEventRecord(*out, branches_[branch]->native()), "capturing a graph");
+    return owner_.check(cudaEventRecord(*out, branches_[branch]->calls.native()), "capturing a graph");
   };
   const auto wait = [&](std::size_t branch, cudaEvent_t until) {
-    return owner_.check(cudaStreamWaitEvent(branches_[branch]->native(), until, 0), "capturing a graph");
+    return owner_.check(cudaStreamWaitEvent(branches_[branch]->calls.native(), until, 0), "capturing a graph");
   };
   cudaEvent_t origin = nullptr;
   if (const sg_status status = mark(0, &origin)) return status;
@@ -148,7 +165,7 @@ sg_status graph::capture(const sg_backend_node *nodes, std::int32_t count) {
       if (branch_of[before] == branch) continue;  // stream order suffices
       if (const sg_status status = wait(branch, ends[before])) return status;
     }
-    if (const sg_status status = run_node(*branches_[branch], node, statuses)) return status;
+    if (const sg_status status = run_node(branches_[branch]->calls, node, statuses)) return status;
     branch_of[static_cast<std::size_t>(i)] = branch;
     latest[branch] = i;
     if (branches_.size() > 1)

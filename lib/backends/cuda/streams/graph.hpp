@@ -8,7 +8,7 @@
 #include <memory>
 #include <vector>
 
-#include "backends/cuda/streams/stream.hpp"
+#include "backends/cuda/streams/commands.hpp"
 
 namespace sg::cuda {
 
@@ -24,15 +24,21 @@ class graph {
  private:
   explicit graph(device &owner) noexcept : owner_(owner) {}
   sg_status build(const sg_backend_node *nodes, std::int32_t count);
+  sg_status open_branch();
   sg_status open_branches(const sg_backend_node *nodes, std::int32_t count);
   sg_status capture(const sg_backend_node *nodes, std::int32_t count);
   sg_status enter(std::size_t branch, cudaEvent_t origin);
   sg_status event(cudaEvent_t *out);
 
   device &owner_;
-  // Own the memory of the graph's nodes: workspaces, pointer arrays and the pinned sources of their copies.
-  std::vector<std::unique_ptr<stream>> branches_;
-  std::vector<bool> entered_;
+  // A stream that is captured. Owns the memory of its nodes: workspaces, pointer arrays and the pinned sources of their
+  // copies.
+  struct branch {
+    branch(device &owner, cudaStream_t native) noexcept : calls(owner, native, true) {}
+    call_resources calls;
+    bool entered = false;  // joined the capture
+  };
+  std::vector<std::unique_ptr<branch>> branches_;
   std::vector<cudaEvent_t> events_;
   cudaGraphExec_t executable_ = nullptr;
 };

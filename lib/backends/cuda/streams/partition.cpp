@@ -5,9 +5,9 @@
 #include <mutex>
 #include <new>
 
-#include "backends/cuda/device.hpp"
-#include "backends/cuda/failure.hpp"
-#include "backends/cuda/streams/current.hpp"
+#include "backends/cuda/driver/current.hpp"
+#include "backends/cuda/driver/failure.hpp"
+#include "backends/cuda/gpu/gpu.hpp"
 
 namespace sg::cuda {
 namespace {
@@ -53,7 +53,7 @@ sg_status fail_as(CUresult error, const char *what) noexcept {
 
 }  // namespace
 
-sg_status partition::create(device &owner, std::int32_t most, partition **out) noexcept {
+sg_status partition::create(gpu &owner, std::int32_t most, partition **out) noexcept {
   *out = nullptr;
   auto *fresh = new (std::nothrow) partition(owner);
   if (fresh == nullptr) return fail(SG_STATUS_OUT_OF_MEMORY, "no memory for a partition");

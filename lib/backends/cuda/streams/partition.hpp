@@ -10,13 +10,13 @@
 
 namespace sg::cuda {
 
-class device;
+class gpu;
 
 class partition {
  public:
   // Reserves at most `most` multiprocessors that no other partition of the process has. SG_STATUS_UNSUPPORTED if the
   // driver has no green contexts, or if none of its groups of multiprocessors is free and small enough.
-  static sg_status create(device &owner, std::int32_t most, partition **out) noexcept;
+  static sg_status create(gpu &owner, std::int32_t most, partition **out) noexcept;
   ~partition();  // after its streams are destroyed; a lost device keeps the context
   partition(const partition &) = delete;
   partition &operator=(const partition &) = delete;
@@ -26,10 +26,10 @@ class partition {
 
  private:
   using group_bits = std::uint64_t;
-  explicit partition(device &owner) noexcept : owner_(owner) {}
+  explicit partition(gpu &owner) noexcept : owner_(owner) {}
   sg_status start(std::int32_t most) noexcept;
 
-  device &owner_;
+  gpu &owner_;
   CUgreenCtx context_ = nullptr;
   group_bits groups_ = 0;  // held groups
   std::int32_t units_ = 0;

@@ -6,14 +6,12 @@
 #include <new>
 #include <utility>
 
-#include "backends/cuda/conv/convolution.hpp"
-#include "backends/cuda/failure.hpp"
-#include "backends/cuda/gemm/blas.hpp"
+#include "backends/cuda/driver/current.hpp"
+#include "backends/cuda/driver/failure.hpp"
+#include "backends/cuda/driver/process_end.hpp"
 #include "backends/cuda/gemm/gemm.hpp"
 #include "backends/cuda/kernels/kernels.hpp"
 #include "backends/cuda/memory/copy.hpp"
-#include "backends/cuda/streams/current.hpp"
-#include "backends/cuda/streams/process_end.hpp"
 
 namespace sg::cuda {
 namespace {
@@ -27,7 +25,6 @@ int native_priority(std::int32_t priority) noexcept {
 
 // Lower bound of a GEMM's time: by an H200's rates, in proportion to the multiprocessors, and the memory rate.
 double least_seconds(const sg_backend_gemm &g, const cudaDeviceProp &facts) noexcept {
-  const bool is_complex = g.in_type == SG_DTYPE_C64 || g.in_type == SG_DTYPE_C128;
   const auto rate = [&] {
     switch (g.in_type) {
       case SG_DTYPE_F64:
@@ -40,7 +37,7 @@ double least_seconds(const sg_backend_gemm &g, const cudaDeviceProp &facts) noex
     }
   };
   const double m = double(g.m), n = double(g.n), k = double(g.k);
-  const double flops = (is_complex ? 8 : 2) * m * n * k;
+  const double flops = (is_complex(g.in_type) ? 8 : 2) * m * n * k;
   const double bytes = double(element_size(g.in_type)) * (m + n) * k + double(element_size(g.out_type)) * m * n;
   return double(g.batch) * std::max(flops / (rate() * facts.multiProcessorCount / 132), bytes / 4.8e12);
 }
@@ -81,7 +78,7 @@ sg_status stream::create_on_partition(device &owner, std::int32_t priority, std:
   if (const sg_status status = start_own(owner, native, std::move(owner_partition), &fresh)) return status;
   // Creating the handle takes milliseconds, which the first GEMM should not wait for.
   cublasHandle_t handle = nullptr;
-  if (const sg_status status = fresh->blas_handle(units, handle)) {
+  if (const sg_status status = fresh->calls_.blas_handle(units, handle)) {
     delete fresh;
     return status;
   }
@@ -108,22 +105,6 @@ sg_status stream::wrap(device &owner, cudaStream_t native, stream **out) noexcep
   return start(fresh, out);
 }
 
-sg_status stream::create_for_capture(device &owner, stream **out) noexcept {
-  *out = nullptr;
-  cudaStream_t native = nullptr;
-  if (const sg_status status =
-          owner.check(cudaStreamCreateWithFlags(&native, cudaStreamNonBlocking), "creating a stream"))
-    return status;
-  auto *fresh = new (std::nothrow) stream(owner, native, true);
-  if (fresh == nullptr) {
-    cudaStreamDestroy(native);
-    return fail(SG_STATUS_OUT_OF_MEMORY, "no memory for a stream");
-  }
-  fresh->captured_ = true;
-  *out = fresh;
-  return SG_STATUS_OK;
-}
-
 sg_status stream::start(stream *fresh, stream **out) noexcept {
   const sg_status status = fresh->completions_.begin();
   if (status != SG_STATUS_OK) {
@@ -142,15 +123,7 @@ stream::~stream() {
   const process_end::freeing now;
   if (owner_.usable() != SG_STATUS_OK) return;  // lost, or the process exits: no CUDA object is freed
   const current here(owner_.context());
-  if (blas_ != nullptr) blas().destroy(blas_);
-  if (dnn_ != nullptr) dnn::library().destroy(dnn_);
-  release(workspace_);
-  release(pointers_);
-  for (const kept_memory &each : kept_) owner_.mem_free(each.start);
-  for (const pointer_room &room : rooms_) {
-    if (room.copied != nullptr) cudaEventDestroy(room.copied);
-    owner_.host_free(room.memory);
-  }
+  calls_.free();
   if (own_) cudaStreamDestroy(native_);
   partition_.reset();
 }
@@ -220,13 +193,13 @@ stream::timing stream::timing_of(const sg_backend_command &what, const cudaDevic
 }
 
 sg_status stream::enqueue(const sg_backend_command &what, sg_backend_done done) noexcept {
-  return submit(done, timing_of(what, owner_.facts()), [&] { return run_command(*this, what); });
+  return submit(done, timing_of(what, owner_.facts()), [&] { return run_command(calls_, what); });
 }
 
 sg_status stream::enqueue(const gemm_list &batch, sg_status *statuses, sg_backend_done done) noexcept {
   return submit(done, timing::rough, [&] {
     failure_text()[0] = '\0';
-    const sg_status status = run_group(*this, batch, statuses);
+    const sg_status status = run_group(calls_, batch, statuses);
     if (done.fn != nullptr && status == SG_STATUS_OK && fail_alike(statuses, static_cast<std::int32_t>(batch.size())))
       reason_ = strdup(failure_text());
     return status;
@@ -246,61 +219,6 @@ sg_status stream::wait(cudaEvent_t event) noexcept {
 sg_status stream::record(cudaEvent_t event) noexcept {
   return submit({nullptr, nullptr}, timing::none,
                 [&] { return owner_.check(cudaEventRecord(event, native_), "recording an event"); });
-}
-
-sg_status stream::blas_handle(std::int32_t units, cublasHandle_t &out) noexcept {
-  const auto check = [](cublasStatus_t status) {
-    if (status == CUBLAS_STATUS_SUCCESS) return SG_STATUS_OK;
-    return fail(status == CUBLAS_STATUS_ALLOC_FAILED ? SG_STATUS_OUT_OF_MEMORY : SG_STATUS_BACKEND_FAILURE,
-                "cuBLAS does not start: %s", blas().text(status));
-  };
-  if (blas_ == nullptr) {
-    if (workspace_ == nullptr)
-      if (const sg_status status = take_workspace()) return status;
-    // No tf32 unless requested, and no split-k sums in a format shorter than f32.
-    constexpr auto mode =
-        static_cast<cublasMath_t>(CUBLAS_DEFAULT_MATH | CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION);
-    cublasHandle_t fresh = nullptr;
-    if (const sg_status status = check(blas().create(&fresh))) return status;
-    // The workspace after the stream: setting a stream resets cuBLAS's workspace.
-    sg_status status = check(blas().set_stream(fresh, native_));
-    if (status == SG_STATUS_OK) status = check(blas().set_workspace(fresh, workspace_, workspace_bytes_));
-    if (status == SG_STATUS_OK) status = check(blas().set_math_mode(fresh, mode));
-    if (status != SG_STATUS_OK) {
-      blas().destroy(fresh);
-      return status;
-    }
-    blas_ = fresh;
-  }
-  if (units != units_) {
-    if (const sg_status status = check(blas().set_units(blas_, units))) return status;
-    units_ = units;
-  }
-  out = blas_;
-  return SG_STATUS_OK;
-}
-
-sg_status stream::dnn_handle(dnn::handle &out) noexcept {
-  if (dnn_ == nullptr) {
-    dnn::handle fresh = nullptr;
-    if (const dnn::status status = dnn::library().create(&fresh)) return dnn_failure(status, "cuDNN does not start");
-    if (const dnn::status status = dnn::library().set_stream(fresh, native_)) {
-      dnn::library().destroy(fresh);
-      return dnn_failure(status, "cuDNN does not start");
-    }
-    dnn_ = fresh;
-  }
-  out = dnn_;
-  return SG_STATUS_OK;
-}
-
-sg_status stream::run_matmul(const sg_backend_gemm &what, cublasStatus_t &outcome) noexcept {
-  cublasHandle_t blas = nullptr;
-  if (const sg_status status = blas_handle(units_, blas)) return status;  // a cuBLAS handle is a cublasLt handle too
-  const matmul::call_resources here{*this, reinterpret_cast<cublasLtHandle_t>(blas), workspace_, workspace_bytes_};
-  const matmul *known = matmuls_.find(here, what);
-  outcome = known == nullptr ? CUBLAS_STATUS_NOT_SUPPORTED : known->run(here, what);
-  return SG_STATUS_OK;
 }
 
 }  // namespace sg::cuda

@@ -74,4 +74,17 @@ public class TraceTest {
     }
     Trace.start(new TraceOptions().maxEvents(5)).close();
   }
+
+  /** An option of sg_submit that no file of the wrappers names. */
+  @Test(timeout = Support.LIMIT)
+  public void namesTheRequestOfAJob() {
+    try (Context context = Context.open(device); Trace trace = Trace.start()) {
+      Job<?> job = context.gemmAsync(gemm(), new Submit().traceId(-2).statistics());
+      job.join();
+      trace.stop();
+      assertEquals(-2, job.statistics().get().traceId());
+      String written = new String(trace.export(TraceFormat.JSON), StandardCharsets.UTF_8);
+      assertTrue(written, written.contains("\"trace_id\": \"18446744073709551614\""));
+    }
+  }
 }

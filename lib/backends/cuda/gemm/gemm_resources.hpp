@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the GEMMs of one stream use: a cuBLAS handle with its workspace, and kernels of cublasLt.
+#pragma once
+
+#include <cublas_v2.h>
+#include <streamgemm/backend.h>
+
+#include <cstdint>
+#include <memory>
+
+#include "backends/cuda/gemm/choices.hpp"
+#include "backends/cuda/gemm/matmul.hpp"
+#include "backends/cuda/memory/call_stream.hpp"
+
+namespace sg::cuda {
+
+class gemm_resources : public call_stream {
+ public:
+  // `tuned`: of the device; empty: kernels are not timed.
+  gemm_resources(gpu &owner, cudaStream_t native, bool captured, const std::unique_ptr<choices> &tuned) noexcept
+      : call_stream(owner, native, captured), tuned_(tuned) {}
+  void free() noexcept;
+
+  // `units`: limit of multiprocessors for its calls; 0: all. The handle is made by the first call.
+  sg_status blas_handle(std::int32_t units, cublasHandle_t &out) noexcept;
+  // By cublasLt; CUBLAS_STATUS_NOT_SUPPORTED: it has no such GEMM.
+  sg_status run_matmul(const sg_backend_gemm &what, cublasStatus_t &outcome) noexcept;
+
+ private:
+  sg_status take_workspace() noexcept;
+
+  const std::unique_ptr<choices> &tuned_;
+  cublasHandle_t blas_ = nullptr;
+  std::int32_t units_ = 0;  // of blas_
+  void *workspace_ = nullptr;
+  std::uint64_t workspace_bytes_ = 0;
+  matmul_cache matmuls_;
+};
+
+}  // namespace sg::cuda

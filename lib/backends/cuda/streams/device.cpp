@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backends/cuda/streams/device.hpp"
+
+#include <new>
+#include <string>
+#include <utility>
+
+#include "backends/cuda/driver/current.hpp"
+#include "backends/cuda/driver/failure.hpp"
+#include "backends/cuda/driver/process_end.hpp"
+#include "backends/cuda/libraries/blas.hpp"
+#include "backends/cuda/streams/stream.hpp"
+
+namespace sg::cuda {
+
+sg_status device::open(int ordinal, device **out) noexcept {
+  *out = nullptr;
+  auto *fresh = new (std::nothrow) device(ordinal);
+  if (fresh == nullptr) return fail(SG_STATUS_OUT_OF_MEMORY, "no memory for a device");
+  const sg_status status = fresh->start();
+  if (status == SG_STATUS_OK)
+    *out = fresh;
+  else
+    delete fresh;
+  return status;
+}
+
+device::~device() {
+  const process_end::freeing now;
+  if (context() == nullptr || !now.allowed()) return;
+  const current here(context());
+  convolutions_.release();
+}
+
+sg_status device::tune() noexcept {
+  if (!lt_is_loaded()) return SG_STATUS_OK;  // cuBLAS chooses kernels by itself
+  try {
+    std::string where = std::string(facts().name) + ", cublasLt " + std::to_string(lt().version());
+    for (char &c : where)
+      if (c == '\t' || c == '\n') c = ' ';
+    tuned_ = std::make_unique<choices>(choices_path(), std::move(where));
+    return SG_STATUS_OK;
+  } catch (const std::bad_alloc &) {
+    return fail(SG_STATUS_OUT_OF_MEMORY, "no memory for the choices of kernels");
+  }
+}
+
+void device::add(stream &x) noexcept {
+  const std::lock_guard lock(streams_lock_);
+  x.next_of_device = streams_;
+  streams_ = &x;
+}
+
+void device::remove(stream &x) noexcept {
+  const std::lock_guard lock(streams_lock_);
+  for (stream **link = &streams_; *link != nullptr; link = &(*link)->next_of_device)
+    if (*link == &x) {
+      *link = x.next_of_device;
+      return;
+    }
+}
+
+// The GPU's queue cannot be cancelled: it is completed, and later commands are refused.
+void device::drain() noexcept {
+  refuse_commands();
+  const std::lock_guard lock(streams_lock_);
+  for (stream *x = streams_; x != nullptr; x = x->next_of_device) x->finish();
+}
+
+// Returns at once if another thread polls.
+void device::poll() noexcept {
+  polled_ns_.store(now_ns(), std::memory_order_relaxed);
+  const std::unique_lock lock(streams_lock_, std::try_to_lock);
+  if (!lock.owns_lock() || usable() != SG_STATUS_OK) return;
+  const current here(context());
+  for (stream *x = streams_; x != nullptr; x = x->next_of_device) x->poll();
+}
+
+bool device::polled_within(std::chrono::nanoseconds time) const noexcept {
+  return now_ns() - polled_ns_.load(std::memory_order_relaxed) < time.count();
+}
+
+}  // namespace sg::cuda

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// An open GPU with what its streams share: their list, timed choices of kernels, known convolutions.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+
+#include "backends/cuda/conv/convolution.hpp"
+#include "backends/cuda/gemm/choices.hpp"
+#include "backends/cuda/gpu/gpu.hpp"
+
+namespace sg::cuda {
+
+class stream;
+
+class device : public gpu {
+ public:
+  // On failure it sets this thread's text.
+  static sg_status open(int ordinal, device **out) noexcept;
+  ~device();
+
+  // Turns on the timing of kernels, once for each shape. Call before the first command.
+  sg_status tune() noexcept;
+  const std::unique_ptr<choices> &tuned() const noexcept { return tuned_; }  // empty: kernels are not timed
+  convolution_cache &convolutions() noexcept { return convolutions_; }
+
+  void add(stream &x) noexcept;
+  void remove(stream &x) noexcept;
+  // Waits until the commands of all streams are notified; later ones are refused.
+  void drain() noexcept;
+  void poll() noexcept;
+  bool polled_within(std::chrono::nanoseconds time) const noexcept;
+
+ private:
+  explicit device(int ordinal) noexcept : gpu(ordinal) {}
+
+  std::unique_ptr<choices> tuned_;
+  convolution_cache convolutions_;
+  std::atomic<std::int64_t> polled_ns_{0};
+  std::mutex streams_lock_;  // of the list
+  stream *streams_ = nullptr;
+};
+
+}  // namespace sg::cuda
