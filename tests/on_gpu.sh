@@ -31,7 +31,7 @@ run() { # its name, and the command
 run conformance "$(program conformance)"
 for topic in alignment arithmetic attention attention_backward axpby bad_gemm bad_input blocking callback conv conv_memory convert copy deadline dispatch downcast empty epilogue extreme \
   failure fair_share footprint foreign_memory gather gemm_grouped gemm_plans gemm_rules gemm_types graph graph_update im2col interleaved job label layers limits linear metrics operation order overlap \
-  partition pipeline plan queue recurrent repeat rounding staging stream textbook trace; do
+  partition pipeline plan queue recurrent repeat repeat_layers rounding staging stream textbook trace; do
   run $topic "$(program api_tests)" $topic
 done
 run interop "$(program interop_test)"

@@ -24,7 +24,7 @@ struct test_command {
 sg_status run_test_command(const sg_backend_command &what, workspace &) noexcept {
   return reinterpret_cast<const test_command &>(what).does();
 }
-constexpr operation test_operation = {sizeof(test_command), nullptr, run_test_command};
+constexpr operation test_operation = {SG_BACKEND_MARKER, sizeof(test_command), nullptr, run_test_command};
 
 class shared_call : public testing::Test {
  protected:

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "api/gemm/gemm.hpp"
+
 #include <streamgemm/gemm.h>
 
 #include <algorithm>
@@ -9,7 +11,6 @@
 #include "api/gemm/accesses.hpp"
 #include "api/gemm/submission_cache.hpp"
 #include "api/gemm/submit_gemm.hpp"
-#include "api/operations/operations.hpp"
 #include "api/submission/submission.hpp"
 #include "api/wait.hpp"
 #include "plan/gemm/gemm_form.hpp"

@@ -5,6 +5,7 @@
 
 #include "api/context_of.hpp"
 #include "api/entry.hpp"
+#include "api/gemm/gemm.hpp"
 #include "api/operations/operations.hpp"
 #include "api/submission/submission.hpp"
 

@@ -3,6 +3,7 @@
 
 #include "api/context_of.hpp"
 #include "api/entry.hpp"
+#include "api/gemm/gemm.hpp"
 #include "api/submission/cached_submission.hpp"
 #include "api/wait.hpp"
 

@@ -41,12 +41,6 @@ namespace sg {
 SG_EACH_OPERATION(SG_DECLARE_SUBMIT)
 #undef SG_DECLARE_SUBMIT
 
-// Submits a group of `count` GEMMs; `descs_name`: the array's name in messages.
-void submit_group(context &on, const sg_gemm_desc *descs, std::int32_t count, const char *descs_name,
-                  checked_submit &order, sg_job **out_job);
-// Changes GEMM, or group, `index` of a graph, recorded as `was`.
-void update_gemm(context &on, const sg_operation_desc &given, const submission &was, std::int32_t index,
-                 const char *name, checked_submit &order);
 // Submits a copy. `width_name`: the name of the width in messages.
 void submit_copy(context &to, void *dst, std::uint64_t dst_pitch, const void *src, std::uint64_t src_pitch,
                  const char *width_name, std::uint64_t width, std::uint64_t height, checked_submit &order,

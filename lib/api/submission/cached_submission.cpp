@@ -61,14 +61,16 @@ class cached_submission {
         continue;
       }
       for (std::uint32_t j = each.first; j < each.first + each.count; ++j) {
-        accesses[j] = accesses_[j];
-        accesses[j].bytes.lo += address;
-        accesses[j].bytes.hi += address;
+        access *const made = ::new (accesses + j) access(accesses_[j]);
+        made->bytes.lo += address;
+        made->bytes.hi += address;
       }
     }
-    for (std::size_t i = 0; i < accesses_.size(); ++i)
-      for (std::size_t j = 0; accesses[i].writes && j < accesses_.size(); ++j)
-        if (j != i && owners_[i] != owners_[j] && overlap(accesses[i].bytes, accesses[j].bytes)) return false;
+    for (const std::uint8_t i : written_)
+      for (std::size_t j = 0; j < accesses_.size(); ++j)
+        if (owners_[i] != owners_[j] && accesses[i].bytes.lo < accesses[j].bytes.hi &&
+            accesses[j].bytes.lo < accesses[i].bytes.hi && overlap(accesses[i].bytes, accesses[j].bytes))
+          return false;
     return true;
   }
 
@@ -105,6 +107,9 @@ class cached_submission {
         }
       operands_.push_back(made);
     }
+    written_.clear();
+    for (std::size_t i = 0; i < accesses_.size(); ++i)
+      if (accesses_[i].writes) written_.push_back(static_cast<std::uint8_t>(i));
     by_field_ = operands_;
     std::ranges::sort(by_field_, {}, &cached_operand::field);
     const auto [repeated, end] = std::ranges::unique(by_field_, {}, &cached_operand::field);
@@ -126,7 +131,8 @@ class cached_submission {
   std::size_t size_ = 0;
   std::vector<cached_operand> operands_, by_field_;
   std::vector<access> accesses_;
-  std::vector<std::uint8_t> owners_;  // by access: its operand
+  std::vector<std::uint8_t> owners_;   // by access: its operand
+  std::vector<std::uint8_t> written_;  // indices of accesses
   scalar_pair scalars_;
   std::vector<scalar_pair> more_scalars_;
   std::shared_ptr<const program> program_;
@@ -164,7 +170,8 @@ bool repeat_submission(context &on, sg_operation operation, const void *desc, st
     recent->latest = at;
   }
   const cached_submission &known = recent->all[recent->latest];
-  access accesses[most_accesses];
+  alignas(access) std::byte room[most_accesses * sizeof(access)];  // constructed as far as they are needed
+  auto *const accesses = reinterpret_cast<access *>(room);
   ref<job> work = on.new_job();
   if (!known.bind(on, desc, work->operands, accesses)) return false;
   work->give_schedule(known.plan());
