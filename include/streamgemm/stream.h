@@ -91,8 +91,8 @@ SG_API sg_status sg_stream_is_partition(sg_stream *stream, int32_t *out_is_parti
  * A stream of a green context may be wrapped; commands in it run on that context's multiprocessors.
  *
  * While the native stream is being captured, nothing may be submitted to the wrapper.
- * @param native The native stream, or NULL for the device's default stream. The caller owns it; it must belong to the
- * context's device and outlive the wrapper. The last sg_stream_release of the wrapper waits until its jobs have completed.
+ * @param native The native stream, or NULL for the device's default stream; not cudaStreamPerThread, which is another
+ * stream in each thread. The caller owns it; it must belong to the context's device and outlive the wrapper. The last sg_stream_release of the wrapper waits until its jobs have completed.
  * @param[out] out_stream One reference, to be released by sg_stream_release; NULL on failure. Its priority is 0.
  * @return SG_STATUS_OK, SG_STATUS_INVALID_HANDLE, SG_STATUS_INVALID_ARGUMENT, SG_STATUS_UNSUPPORTED (the device has no
  * native streams), SG_STATUS_BUSY (32 are wrapped), SG_STATUS_OUT_OF_MEMORY. Never blocks. Any thread. Since 0.1.

@@ -201,6 +201,16 @@ TEST_P(streams, native_streams_do_not_exist_here) {
   EXPECT_EQ(nullptr, out);
 }
 
+// Its jobs would complete as soon as another thread looked for them, in a stream of its own.
+TEST_P(streams, the_stream_of_each_thread_cannot_be_wrapped) {
+  if (std::strncmp(GetParam(), "cuda", 4) != 0) GTEST_SKIP() << "there are no native streams";
+  sg_stream *out = reinterpret_cast<sg_stream *>(1);
+  void *const of_each_thread = reinterpret_cast<void *>(2);  // cudaStreamPerThread
+  EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_stream_wrap(context_, of_each_thread, &out));
+  EXPECT_EQ(nullptr, out);
+  EXPECT_NE(nullptr, std::strstr(sg_last_error_message(), "native is cudaStreamPerThread"));
+}
+
 TEST_P(streams, native_events_do_not_exist_here) {
   if (std::strncmp(GetParam(), "cuda", 4) == 0) GTEST_SKIP() << "they do";
   int native = 0;

@@ -100,6 +100,12 @@ sg_status stream::start_own(device &owner, cudaStream_t native, std::unique_ptr<
 sg_status stream::wrap(device &owner, cudaStream_t native, stream **out) noexcept {
   *out = nullptr;
   if (const sg_status status = owner.usable()) return status;
+  // Commands are enqueued, and their completion is observed, on any thread.
+  if (native == cudaStreamPerThread)
+    return fail(SG_STATUS_INVALID_ARGUMENT,
+                "cuda:%d: native is cudaStreamPerThread, which is another stream in each thread; wrap a stream that "
+                "cudaStreamCreate made, or the default stream",
+                owner.ordinal());
   auto *fresh = new (std::nothrow) stream(owner, native, false);
   if (fresh == nullptr) return fail(SG_STATUS_OUT_OF_MEMORY, "no memory for a stream");
   return start(fresh, out);
