@@ -182,7 +182,7 @@ bool repeat_submission(context &on, sg_operation operation, const void *desc, st
 void remember_submission(const context &on, sg_operation operation, const void *desc, std::size_t size,
                          const operand_set &operands, const std::shared_ptr<const program> &plan,
                          const checked_submit &order) noexcept {
-  constexpr std::size_t most_commands = 1 << 16;  // a larger program is not kept by threads that may be idle
+  constexpr std::size_t most_commands = 1 << 13;  // a larger program is not kept by threads that may be idle
   if (!order.is_planners_choice() || plan->schedule->commands.size() > most_commands) return;
   recent_submissions *const recent = recent_of_thread::of(operation);
   if (!recent) return;
