@@ -112,8 +112,8 @@ class cached_submission {
       if (accesses_[i].writes) written_.push_back(static_cast<std::uint8_t>(i));
     by_field_ = operands_;
     std::ranges::sort(by_field_, {}, &cached_operand::field);
-    const auto [repeated, end] = std::ranges::unique(by_field_, {}, &cached_operand::field);
-    by_field_.erase(repeated, end);
+    const auto is_same = [](const cached_operand &x, const cached_operand &y) { return x.field == y.field; };
+    by_field_.erase(std::unique(by_field_.begin(), by_field_.end(), is_same), by_field_.end());
     std::memcpy(desc_, desc, size);
     size_ = size;
     scalars_ = where.first.scalars;
