@@ -23,9 +23,9 @@ class operand_set {
   static constexpr std::size_t most_operands = 24;
   static constexpr std::size_t none = static_cast<std::size_t>(-1);
 
+  // An operand that is in the set.
   struct bound {
     const char *desc = nullptr, *name = nullptr;  // in messages
-    const char *data = "";
     std::size_t parameter = 0;
     const void *given = nullptr;         // the caller's address
     const void *const *field = nullptr;  // in the descriptor; nullptr: unknown
@@ -36,6 +36,7 @@ class operand_set {
     memory_space space;
   };
 
+  // What the job does with an operand, and what is allowed.
   struct rules {
     access_mode mode = access_mode::read;
     bool only_on_device = false;
@@ -48,7 +49,7 @@ class operand_set {
   // Binds an operand as stored, with elements, and sets its memory space. Throws sg::error naming it. The names must
   // outlive the set.
   void add(std::size_t parameter, const given_operand &x, operand &stored, const rules &how);
-  // An operand of another form, whose bytes the caller has checked.
+  // An operand whose address and memory space the caller has checked and bound.
   void add_bytes(const bound &one, const strided_bytes &set, access_mode mode);
 
   // The same operand as another parameter.
@@ -73,8 +74,5 @@ class operand_set {
   std::vector<bound> operands_;
   std::vector<access> accesses_;
 };
-
-// The memory is the device's. Throws otherwise.
-void require_device_memory(const context &on, const given_operand &x, memory_space space);
 
 }  // namespace sg

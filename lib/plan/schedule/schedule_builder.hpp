@@ -45,7 +45,7 @@ struct parameter {
   std::int64_t batch = 1;
 };
 
-// The product of two matrices, or their sum over `k`, in one command.
+// The product of two matrices as one command: c = alpha * op_a(a) * op_b(b) + beta * c.
 struct product {
   std::int64_t m = 0, n = 0, k = 0;
   sg_op op_a = SG_OP_N, op_b = SG_OP_N;

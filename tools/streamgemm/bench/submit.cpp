@@ -31,7 +31,11 @@ class submit_suite {
   submit_suite(const suite_request &request, suite_run &out)
       : quick_(request.quick),
         out_(out),
-        context_(open_context({.device = request.device.empty() ? "sim:h200" : request.device})) {}
+        context_(open_context({.device = request.device.empty() ? "sim:h200" : request.device})) {
+    const sg_device_info info = device_of(context_.get());
+    out_.note("device", info.name);
+    out_.note("description", info.description);
+  }
 
   void run() {
     sg_context *const on = context_.get();
