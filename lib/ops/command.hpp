@@ -21,6 +21,7 @@
 #include "ops/elementwise.hpp"
 #include "ops/gather.hpp"
 #include "ops/gemm.hpp"
+#include "ops/launch.hpp"
 #include "ops/norm.hpp"
 #include "ops/reduce.hpp"
 #include "ops/rotary.hpp"
@@ -59,10 +60,11 @@ constexpr bool in_order(lane where) noexcept { return where.kind != lane_kind::s
 constexpr bool on_device(lane where) noexcept { return where.kind != lane_kind::staging; }
 
 // The operations. A new one is added at the end.
-using payload = std::variant<ops::copy_in, ops::copy_out, ops::pack, ops::unpack, ops::gemm, ops::reduce, ops::axpby,
-                             ops::elementwise, ops::softmax, ops::norm, ops::dequantize, ops::rotary, ops::convert,
-                             ops::gather, ops::im2col, ops::col2im, ops::conv, ops::attention, ops::cell,
-                             ops::cell_backward, ops::softmax_backward, ops::custom, ops::clamp>;
+using payload =
+    std::variant<ops::copy_in, ops::copy_out, ops::pack, ops::unpack, ops::gemm, ops::reduce, ops::axpby,
+                 ops::elementwise, ops::softmax, ops::norm, ops::dequantize, ops::rotary, ops::convert, ops::gather,
+                 ops::im2col, ops::col2im, ops::conv, ops::attention, ops::cell, ops::cell_backward,
+                 ops::softmax_backward, ops::custom, ops::clamp, ops::copy, ops::marker, ops::graph>;
 inline constexpr std::size_t operation_count = std::variant_size_v<payload>;
 
 struct command {

@@ -7,6 +7,7 @@
 #include "base/checked.hpp"
 #include "ops/binding.hpp"
 #include "ops/describe.hpp"
+#include "ops/memory_bound.hpp"
 #include "ops/operation.hpp"
 
 namespace sg {
@@ -46,6 +47,11 @@ command_cost cost(const device_model &model, const buffer_list &buffers, const c
   return cost;
 }
 
+// The chip, or a core, reads and writes each byte.
+command_cost cost_within(const device_model &model, const buffer_list &buffers, const command &c) {
+  return memory_bound_cost(model, 2 * bytes_of_copy(buffers, c));
+}
+
 std::string describe_in(const buffer_list &buffers, const command &c) {
   return describe_move(buffers, c, source_of(c));
 }
@@ -58,7 +64,7 @@ void lower(const buffer_list &buffers, const command &c, const binding &where, b
   for (const sg_backend_copy &each : out.copies) out.add(each);
 }
 
-// A copy within the device does not cross the link: the chip reads and writes each byte.
+// A copy within the device does not cross the link.
 double seconds(const device_model &model, const sg_backend_command &command, bool both_ways) {
   const auto &copy = as_backend<sg_backend_copy>(command);
   const bool to_device = copy.dst_space.kind == SG_MEMORY_DEVICE;
@@ -73,6 +79,10 @@ constinit const operation ops::copy_in::entry{"copy-in",   access, defect,      
                                               describe_in, lower,  SG_BACKEND_COPY, seconds};
 constinit const operation ops::copy_out::entry{"copy-out",   access, defect,          cost,
                                                describe_out, lower,  SG_BACKEND_COPY, seconds};
+constinit const operation ops::copy::entry{"copy",       access, defect,          cost_within,
+                                           describe_out, lower,  SG_BACKEND_COPY, seconds};
+
+bool is_copy(const command &c) noexcept { return c.is<ops::copy_in>() || c.is<ops::copy_out>() || c.is<ops::copy>(); }
 
 const accessed_view &destination_of(const command &move) noexcept { return move.views[ops::copy_in::to]; }
 const accessed_view &source_of(const command &move) noexcept { return move.views[ops::copy_in::from]; }
@@ -124,13 +134,8 @@ void lower_copy(const buffer_list &buffers, const command &c, const binding &whe
   const view &to = destination_of(c), &from = source_of(c);
   const std::int64_t element = size_of(type_of(buffers, to));
   auto copy = backend_command<sg_backend_copy>();
-  // Host memory in a schedule's copies is pinned.
-  const auto space_of = [&](const view &end) {
-    const memory_space space = buffer_of(buffers, end).space;
-    return backend_space_of(space == SG_MEMORY_PAGEABLE ? memory_space(SG_MEMORY_PINNED) : space);
-  };
-  copy.dst_space = space_of(to);
-  copy.src_space = space_of(from);
+  copy.dst_space = backend_space_of(buffer_of(buffers, to).space);
+  copy.src_space = backend_space_of(buffer_of(buffers, from).space);
   copy.width = to.rows * element;
   copy.height = to.cols;
   copy.dst_pitch = step_bytes(to.ld, element, to.rows * element);

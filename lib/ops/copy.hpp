@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copies between host and device memory.
+// Copies between host and device memory, and within each.
 #pragma once
 
 #include <streamgemm/backend.h>
@@ -29,9 +29,15 @@ struct copy_out {  // device memory to host, staging or peer memory
   enum : std::size_t { to, from };
   static const operation entry;
 };
+struct copy {  // device memory to device memory, or host memory to host memory
+  enum : std::size_t { to, from };
+  static const operation entry;
+};
 
 }  // namespace ops
 
+// Whether the command is one of these.
+bool is_copy(const command &c) noexcept;
 // The views of a copy, a pack or an unpack.
 const accessed_view &destination_of(const command &move) noexcept;
 const accessed_view &source_of(const command &move) noexcept;

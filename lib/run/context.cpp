@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "base/error.hpp"
-#include "plan/gemm/latency_parts.hpp"
+#include "plan/gemm/resident/latency_parts.hpp"
 #include "run/dispatch/launcher.hpp"
 #include "run/dispatch/traced_commands.hpp"
 #include "run/job/completion_queue.hpp"
@@ -143,7 +143,7 @@ void context::submit(ref<job> given, const submission_order &order, const access
       replaced = put_in_order(*work, order, accesses, access_count);
     } catch (...) {
       // Other threads may already know the record, so it must complete: as a job without work.
-      work->kind = work_kind::marker;
+      work->drop_work();
       work->queue = {};
       failure = std::current_exception();
     }
@@ -178,7 +178,7 @@ void context::submit_here(ref<job> given, const submission_order &order, const a
       here = !beside_others && work->begin_here();
       if (here) here_.fetch_add(1, std::memory_order_relaxed);
     } catch (...) {
-      work->kind = work_kind::marker;  // as in submit()
+      work->drop_work();  // as in submit()
       failure = std::current_exception();
     }
   });

@@ -55,7 +55,7 @@ class context final : public job_sink {
   std::shared_ptr<const program> plan_for(const form &what, const plan_request &request);
 
   void submit(ref<job> work, const submission_order &order, const access *accesses, std::size_t access_count) override;
-  void submit_children(const ref<job> &parent, const submission_order &order, const graph_program &program) override;
+  void submit_children(const ref<job> &parent, const submission_order &order, const submission_list &recorded) override;
   // Whether GEMMs with a waiting submitter are split into parts that several cores compute at a time.
   bool plans_for_latency() const noexcept {
     return model().lanes_are_cores && device_->ops().run_here && device_->has_batches();
@@ -63,8 +63,8 @@ class context final : public job_sink {
   // Whether submit_here() may compute a job that its submitter waits for next.
   bool computes_here(const job &work, const submission_order &order) const noexcept {
     return device_->ops().run_here && !has_job_limit_ && !order.on && order.after_count == 0 && !work.queue &&
-           work.deadline_at_ns == 0 && !work.partition_lane && work.kind == work_kind::schedule &&
-           work.program->short_here && work.operands.pointers.empty();
+           work.deadline_at_ns == 0 && !work.partition_lane && work.program && work.program->short_here &&
+           work.operands.pointers.empty();
   }
   // Computes the job on this thread and idle cores, and completes it, if only such jobs are in flight and it follows
   // none of them. Otherwise submits it. If it fails, `kept` gets a reference.

@@ -9,29 +9,28 @@
 #include "run/job/completion_queue.hpp"
 #include "run/job/process.hpp"
 #include "run/job/service.hpp"
-#include "run/objects/graph_program.hpp"
 #include "run/objects/stream.hpp"
+#include "run/objects/submission_list.hpp"
 #include "run/program/program_run.hpp"
 
 namespace sg {
 
-void context::submit_children(const ref<job> &parent, const submission_order &order, const graph_program &program) {
+void context::submit_children(const ref<job> &parent, const submission_order &order, const submission_list &recorded) {
   if (process_exits()) throw error(SG_STATUS_SHUTDOWN, "the process is exiting");
   trace::timed_event submitting(trace::event_kind::submission, number());
   if (submitting.is_on()) trace_submission(submitting, *parent, order);
   const bool native = order.on && order.on->is_native();
   if (native) follow_native(*order.on);
-  const std::vector<submission> &works = program.works;
   std::vector<ref<job>> children;
   std::map<std::int64_t, job *> latest_of_stream;
-  children.reserve(works.size());
-  for (const submission &work : works) {
+  std::vector<access> room;
+  children.reserve(recorded.size());
+  for (std::size_t i = 0; i < recorded.size(); ++i) {
+    const submission &work = recorded.at(i);
     children.push_back(new_job());
     job &child = *children.back();
-    child.kind = work.kind;
-    if (work.program) child.give_schedule(work.program);
-    child.copy = work.copy;
-    child.operands = work.operands.copy();
+    if (work.program) child.give_work(work.program);
+    child.operands = recorded.operands(i);
     child.follows_on_device = work.follows_on_device;
     child.priority = work.priority != 0 ? work.priority : parent->priority;
     child.units = work.units;
@@ -73,10 +72,12 @@ void context::submit_children(const ref<job> &parent, const submission_order &or
         submission_order child_order;
         child_order.after = &gate;
         child_order.after_count = gate ? 1 : 0;
-        child_order.untracked = !works[i].tracked;
-        if (works[i].stream >= 0)
-          child_order.behind = std::exchange(latest_of_stream.find(works[i].stream)->second, children[i].get());
-        put_in_order(*children[i], child_order, works[i].accesses.data(), works[i].accesses.size(), own.get());
+        const submission &work = recorded.at(i);
+        child_order.untracked = !work.tracked;
+        if (work.stream >= 0)
+          child_order.behind = std::exchange(latest_of_stream.find(work.stream)->second, children[i].get());
+        const std::span<const access> accesses = recorded.accesses(i, room);
+        put_in_order(*children[i], child_order, accesses.data(), accesses.size(), own.get());
       }
       submission_order parent_order;
       parent_order.on = order.on;
@@ -84,7 +85,7 @@ void context::submit_children(const ref<job> &parent, const submission_order &or
       replaced[1] = put_in_order(*parent, parent_order, nullptr, 0);
       complete = true;
     } catch (const std::bad_alloc &) {
-      for (const ref<job> &child : children) child->kind = work_kind::marker;
+      for (const ref<job> &child : children) child->drop_work();
       parent->queue = {};
     }
   });

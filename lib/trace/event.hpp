@@ -21,9 +21,6 @@ enum class event_kind : std::uint8_t {
   trace_id,    // the application's request that a job serves: value
 };
 
-// What a command did, beyond the operations of schedules, whose numbers are their indices (ops/command.hpp).
-enum other_operation : std::uint8_t { marker_operation = 200, graph_operation, device_copy_operation };
-
 inline constexpr std::uint16_t no_lane = 0xffff;
 inline constexpr std::uint8_t virtual_clock_bit = 2;
 inline constexpr std::size_t event_text_size = 48;
@@ -36,7 +33,7 @@ struct event_body {
   std::uint32_t index;     // command: in its schedule; completion: the status
   std::uint32_t count;     // command: GEMMs of the batch; completion: jobs of its batch; submission: stream + 1
   std::uint16_t lane;      // no_lane: the thread
-  std::uint8_t operation;  // of a command
+  std::uint8_t operation;  // of a command: the index of its payload (ops/command.hpp)
   std::uint8_t lane_kind;  // of a command
 };
 

@@ -9,13 +9,7 @@
 namespace sg::trace {
 
 const char *name_of_operation(std::uint8_t operation) noexcept {
-  if (operation < operation_count) return operations()[operation]->name;
-  switch (operation) {
-    case marker_operation: return "marker";
-    case graph_operation: return "graph";
-    case device_copy_operation: return "copy";
-    default: return "command";
-  }
+  return operation < operation_count ? operations()[operation]->name : "command";
 }
 
 std::string bytes_text(std::uint64_t bytes) {

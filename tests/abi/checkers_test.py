@@ -136,7 +136,7 @@ class Symbols(unittest.TestCase):
 class Layers(unittest.TestCase):
     def test_good(self):
         for path, include in [
-            ("plan/gemm/cost.cpp", '"base/dtype.hpp"'),
+            ("plan/gemm/resident/cost.cpp", '"base/dtype.hpp"'),
             ("run/job/job.cpp", '"devices/device.hpp"'),
             ("api/job.cpp", '"run/job/job.hpp"'),
             ("api/job.cpp", "<streamgemm/queue.h>"),
@@ -150,8 +150,8 @@ class Layers(unittest.TestCase):
 
     def test_upwards(self):
         for path, include in [
-            ("base/error.cpp", '"plan/gemm/problem.hpp"'),
-            ("plan/gemm/cost.cpp", '"devices/device.hpp"'),
+            ("base/error.cpp", '"plan/gemm/resident/problem.hpp"'),
+            ("plan/gemm/resident/cost.cpp", '"devices/device.hpp"'),
             ("devices/device.cpp", '"run/job/job.hpp"'),
             ("run/job/job.cpp", '"api/entry.hpp"'),
             ("run/job/job.cpp", '"backends/cpu/cpu_backend.hpp"'),
@@ -162,12 +162,12 @@ class Layers(unittest.TestCase):
             ("backends/common/types.hpp", '"base/dtype.hpp"'),
             ("backends/common/types.hpp", '"backends/cpu/simd/simd.hpp"'),
             ("devices/registry.cpp", '"backends/common/types.hpp"'),
-            ("plan/gemm/cost.cpp", "<streamgemm/job.h>"),
+            ("plan/gemm/resident/cost.cpp", "<streamgemm/job.h>"),
             ("base/error.cpp", "<streamgemm/backend.h>"),
             ("run/job/job.cpp", '"../api/entry.hpp"'),
             ("run/job/job.cpp", '"run/context.hpp"'),
             ("run/order/tracker.cpp", '"run/dispatch/engine.hpp"'),
-            ("plan/schedule/hazard.cpp", '"plan/gemm/problem.hpp"'),
+            ("plan/schedule/hazard.cpp", '"plan/gemm/resident/problem.hpp"'),
         ]:
             self.assertTrue(layers(path, f"#include {include}\n"), (path, include))
         self.assertTrue(layers("attic/x.cpp", ""))
@@ -191,18 +191,15 @@ class Layers(unittest.TestCase):
         self.assertEqual(1, len(list(check_layers.too_long(pair))))
 
     def test_cycles_of_folders(self):
-        def cycles(known=(), **texts):
+        def cycles(**texts):
             files = [(pathlib.PurePosixPath(name.replace("__", "/")), text) for name, text in texts.items()]
             files = [(path.with_suffix(".hpp"), "".join(f'#include "{x}"\n' for x in text.split())) for path, text in files]
-            return list(check_layers.room_cycles(files, set(known)))
+            return list(check_layers.room_cycles(files))
 
         planted = {"run__job__a": "run/order/a.hpp", "run__order__a": "", "run__order__b": "run/job/b.hpp", "run__job__b": ""}
-        both = ("run/job", "run/order")
         self.assertEqual(1, len(cycles(**planted)))  # of folders, not of files
         self.assertIn("run/order/b.hpp includes run/job/b.hpp", cycles(**planted)[0])
-        self.assertEqual([], cycles([both], **planted))
         self.assertEqual([], cycles(**{**planted, "run__order__b": ""}))
-        self.assertEqual(1, len(cycles([both], **{**planted, "run__order__b": ""})))
         # A folder and its sub-folder; three folders; folders of two backends; layers, which have a rule of their own.
         self.assertEqual(1, len(cycles(api__a="api/x/a.hpp", api__x__a="", api__x__b="api/b.hpp", api__b="")))
         self.assertEqual([], cycles(api__a="api/x/a.hpp", api__x__a="", api__b="a.hpp"))
@@ -215,12 +212,12 @@ class Layers(unittest.TestCase):
         def elsewhere(path, text):
             return list(check_layers.descriptors_elsewhere([(pathlib.PurePosixPath(path), text)]))
 
-        header = '#include "plan/gemm/problem.hpp"\n'
+        header = '#include "plan/gemm/resident/problem.hpp"\n'
         for path in ("run/context.hpp", "trace/advice.cpp", "api/operations/conv.cpp", "ops/axpby.cpp", "plan/layers/conv.hpp"):
             self.assertEqual(1, len(elsewhere(path, header)), path)
             self.assertEqual([], elsewhere(path, ""))
         self.assertEqual(1, len(elsewhere("api/objects/graph.cpp", '#include "api/gemm/problem_of.hpp"\n')))
-        for path in ("api/gemm/gemm.cpp", "api/operations/linear.cpp", "plan/gemm/cost.hpp", "plan/layers/linear_stream.cpp"):
+        for path in ("api/gemm/gemm.cpp", "api/operations/linear.cpp", "plan/gemm/resident/cost.hpp", "plan/layers/linear_stream.cpp"):
             self.assertEqual([], elsewhere(path, header), path)
 
     def test_outside(self):

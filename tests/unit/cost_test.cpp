@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Costs on the H200's model against measurements on the card, and the bound against arithmetic by hand.
-#include "plan/gemm/cost.hpp"
+#include "plan/gemm/resident/cost.hpp"
 
 #include <gtest/gtest.h>
 

@@ -10,7 +10,7 @@
 #include "ops/backend_commands.hpp"
 #include "ops/binding.hpp"
 #include "ops/operation.hpp"
-#include "plan/gemm/direct.hpp"
+#include "plan/gemm/resident/direct.hpp"
 #include "plan/planner.hpp"
 #include "plan/schedule/hazard.hpp"
 #include "plan/schedule/lanes.hpp"

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "execute.hpp"
-#include "plan/gemm/cost.hpp"
+#include "plan/gemm/resident/cost.hpp"
 #include "plan/planner.hpp"
 
 namespace sg::test {

@@ -8,8 +8,8 @@
 #include <random>
 #include <set>
 
-#include "plan/gemm/direct.hpp"
-#include "plan/gemm/split.hpp"
+#include "plan/gemm/resident/direct.hpp"
+#include "plan/gemm/resident/split.hpp"
 #include "plan/gemm/streaming/stream_layouts.hpp"
 #include "plan/gemm/streaming/stream_memory.hpp"
 #include "plan/schedule/out_of_order_copies.hpp"

@@ -7,7 +7,7 @@
 #include <random>
 #include <vector>
 
-#include "plan/gemm/problem.hpp"
+#include "plan/gemm/resident/problem.hpp"
 #include "plan/schedule/schedule.hpp"
 
 namespace sg::test {

@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "plan/gemm/cost.hpp"
+#include "plan/gemm/resident/cost.hpp"
 #include "plan/schedule/describe.hpp"
 #include "problems.hpp"
 

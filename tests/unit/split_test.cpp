@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Schedules of resident problems: not split, split in every way, grouped.
-#include "plan/gemm/split.hpp"
+#include "plan/gemm/resident/split.hpp"
 
 #include "execute.hpp"
-#include "plan/gemm/direct.hpp"
-#include "plan/gemm/grouped.hpp"
+#include "plan/gemm/resident/direct.hpp"
+#include "plan/gemm/resident/grouped.hpp"
 
 namespace sg::test {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "../support/sweep.hpp"
 #include "execute.hpp"
-#include "plan/gemm/cost.hpp"
+#include "plan/gemm/resident/cost.hpp"
 #include "plan/gemm/streaming/stream_layouts.hpp"
 #include "plan/gemm/streaming/stream_memory.hpp"
 

@@ -14,7 +14,7 @@
 #include "api/submission/submission.hpp"
 #include "api/wait.hpp"
 #include "plan/gemm/gemm_form.hpp"
-#include "plan/gemm/latency_parts.hpp"
+#include "plan/gemm/resident/latency_parts.hpp"
 
 namespace sg {
 
@@ -22,7 +22,7 @@ namespace {
 
 inline ref<job> gemm_job(context &to, const binding::head &where, const std::shared_ptr<const program> &plan) {
   ref<job> work = to.new_job();
-  work->give_schedule(plan);
+  work->give_work(plan);
   work->operands.first = where;
   return work;
 }
@@ -52,7 +52,7 @@ namespace {
 
 // Gives a job the plan of a group, and the operands of each of its GEMMs.
 void give_work(job &work, const std::shared_ptr<const program> &plan, binding &&where) {
-  work.give_schedule(plan);
+  work.give_work(plan);
   work.operands = std::move(where);
 }
 

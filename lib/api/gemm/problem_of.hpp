@@ -8,7 +8,7 @@
 
 #include "api/plan_options.hpp"
 #include "ops/binding.hpp"
-#include "plan/gemm/problem.hpp"
+#include "plan/gemm/resident/problem.hpp"
 #include "run/memory/memory_kinds.hpp"
 
 namespace sg {

@@ -24,10 +24,13 @@ submission recorded(const graph &in, std::int32_t index) {
 sg_copy_desc recorded_copy(const submission &was) noexcept {
   const auto size = [](std::int64_t value) { return static_cast<std::uint64_t>(value); };
   sg_copy_desc copy = SG_COPY_DESC_INIT;
-  copy.width = size(was.copy.width);
-  copy.height = size(was.copy.height);
-  copy.dst_pitch = size(was.copy.dst_pitch);
-  copy.src_pitch = size(was.copy.src_pitch);
+  if (!was.program) return copy;  // recorded without sizes
+  const schedule &s = *was.program->schedule;
+  const copy_shape shape = shape_of_copy(s.buffers, s.commands[0]);
+  copy.width = size(shape.width);
+  copy.height = size(shape.height);
+  copy.dst_pitch = size(shape.dst_pitch);
+  copy.src_pitch = size(shape.src_pitch);
   return copy;
 }
 
@@ -40,7 +43,7 @@ void update_copy(context &on, const void *desc, const submission &was, std::int3
       throw error(SG_STATUS_INVALID_ARGUMENT, "operation->desc->%s is %llu; submission %d of the graph has %llu", name,
                   static_cast<unsigned long long>(now), index, static_cast<unsigned long long>(before));
   };
-  const bool is_empty = known.width == 0;  // recorded without sizes
+  const bool is_empty = known.width == 0;
   if (!is_empty || given.height != 0) require_same(given.width, known.width, "width");
   if (!is_empty) require_same(given.height, known.height, "height");
   if (known.height > 1) {

@@ -6,7 +6,7 @@
 #include "api/submission/submission.hpp"
 #include "api/wait.hpp"
 #include "base/checked.hpp"
-#include "ops/backend_commands.hpp"
+#include "plan/layers/copy.hpp"
 #include "run/objects/device_buffer.hpp"
 
 namespace sg {
@@ -41,31 +41,27 @@ void submit_copy(context &on, void *dst, std::uint64_t dst_pitch, const void *sr
   if (height > 1 && src_pitch < width)
     throw error(SG_STATUS_INVALID_ARGUMENT, "src_pitch is %llu, below the width of %llu",
                 static_cast<unsigned long long>(src_pitch), static_cast<unsigned long long>(width));
-  auto copy = backend_command<sg_backend_copy>();
-  copy.dst = dst;
-  copy.src = src;
+  copy_form copy;
   copy.width = static_cast<std::int64_t>(width);
   copy.height = static_cast<std::int64_t>(height);
-  copy.dst_pitch = height > 1 ? static_cast<std::int64_t>(dst_pitch) : copy.width;
-  copy.src_pitch = height > 1 ? static_cast<std::int64_t>(src_pitch) : copy.width;
-  checked_add(checked_mul(copy.dst_pitch, copy.height, "dst_pitch * height"), copy.width, "dst");
-  checked_add(checked_mul(copy.src_pitch, copy.height, "src_pitch * height"), copy.width, "src");
+  copy.to_pitch = height > 1 ? static_cast<std::int64_t>(dst_pitch) : copy.width;
+  copy.from_pitch = height > 1 ? static_cast<std::int64_t>(src_pitch) : copy.width;
+  checked_add(checked_mul(copy.to_pitch, copy.height, "dst_pitch * height"), copy.width, "dst");
+  checked_add(checked_mul(copy.from_pitch, copy.height, "src_pitch * height"), copy.width, "src");
   const access accesses[] = {
-      {footprint::rectangle(dst, copy.width, copy.height, copy.dst_pitch), true, false},
-      {footprint::rectangle(src, copy.width, copy.height, copy.src_pitch), false, true},
+      {footprint::rectangle(dst, copy.width, copy.height, copy.to_pitch), true, false},
+      {footprint::rectangle(src, copy.width, copy.height, copy.from_pitch), false, true},
   };
   if (overlap(accesses[0].bytes, accesses[1].bytes))
     throw error(SG_STATUS_INVALID_ARGUMENT, "dst (%p) and src (%p) overlap", dst, src);
   const auto space_of = [&](const footprint &f, const char *name) {
     return on.memory().usable(reinterpret_cast<void *>(f.lo), f.hi - f.lo, name);
   };
-  const memory_space to = space_of(accesses[0].bytes, "dst"), from = space_of(accesses[1].bytes, "src");
-  copy.dst_space = backend_space_of(to);
-  copy.src_space = backend_space_of(from);
-  // A device's copy of pageable memory may block the thread that enqueues it, so no command may be queued before it.
-  work->follows_on_device = on.on().orders_commands() && to != SG_MEMORY_PAGEABLE && from != SG_MEMORY_PAGEABLE;
-  work->kind = work_kind::copy;
-  work->copy = copy;
+  copy.to_space = space_of(accesses[0].bytes, "dst");
+  copy.from_space = space_of(accesses[1].bytes, "src");
+  work->give_work(on.plan_for(form_of(copy), plan_request()));
+  work->operands.first.parameters[copy_form::to].base = static_cast<char *>(dst);
+  work->operands.first.parameters[copy_form::from].base = static_cast<char *>(const_cast<void *>(src));
   order.go(work, accesses, 2, out_job);
 }
 

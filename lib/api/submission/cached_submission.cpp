@@ -174,7 +174,7 @@ bool repeat_submission(context &on, sg_operation operation, const void *desc, st
   auto *const accesses = reinterpret_cast<access *>(room);
   ref<job> work = on.new_job();
   if (!known.bind(on, desc, work->operands, accesses)) return false;
-  work->give_schedule(known.plan());
+  work->give_work(known.plan());
   order.go(std::move(work), accesses, known.access_count(), out_job);
   return true;
 }

@@ -110,7 +110,6 @@ void checked_submit::require_within_limit(const program &plan) const {
 void checked_submit::record(const ref<job> &work, const access *accesses, std::size_t access_count) {
   const named_in_submit &here = *named_;
   submission recorded;
-  recorded.kind = work->kind;
   if (label_) work->set_label(label_);  // truncated there
   recorded.label = work->label();
   recorded.trace_id = trace_id_;
@@ -121,7 +120,6 @@ void checked_submit::record(const ref<job> &work, const access *accesses, std::s
   if (here.in) recorded.stream = here.in->number();
   recorded.program = work->shared_program();
   recorded.operands = std::move(work->operands);
-  if (work->kind == work_kind::copy) recorded.copy = work->copy;  // pooled records keep their latest copy
   recorded.tracked = !untracked_;
   recorded.accesses.assign(accesses, accesses + access_count);
   recorded.operation = here.operation;
@@ -173,8 +171,7 @@ void checked_submit::require_memory(const access *accesses, std::size_t access_c
 void checked_submit::go(ref<job> work, const access *accesses, std::size_t access_count, sg_job **out_job) {
   require_memory(accesses, access_count);
   if (untracked_ && !records()) access_count = 0;
-  if (work->kind == work_kind::schedule)
-    work->follows_on_device = work->program->may_follow && to_.on().orders_commands();
+  if (work->program) work->follows_on_device = work->program->may_follow && to_.on().orders_commands();
   if (records()) return record(work, accesses, access_count);
   const submission_order order = settle(*work);
   hand_out(*work, out_job, [&] {

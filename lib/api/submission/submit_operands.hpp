@@ -38,7 +38,7 @@ void submit_operands(context &on, operand_set &operands, const Desc &desc, const
   ref<job> work = on.new_job();
   if (!plan || plan->schedule->commands.empty()) return order.go(std::move(work), nullptr, 0, out_job);
   remember_submission(on, planned.operation, &desc, sizeof desc, operands, plan, order);
-  work->give_schedule(plan);
+  work->give_work(plan);
   work->operands = std::move(operands.where());
   order.go(std::move(work), operands.accesses().data(), operands.accesses().size(), out_job);
 }

@@ -7,11 +7,11 @@
 #include <utility>
 
 #include "base/error.hpp"
-#include "plan/gemm/candidate.hpp"
-#include "plan/gemm/cost.hpp"
-#include "plan/gemm/direct.hpp"
-#include "plan/gemm/grouped.hpp"
-#include "plan/gemm/resident_search.hpp"
+#include "plan/gemm/resident/candidate.hpp"
+#include "plan/gemm/resident/cost.hpp"
+#include "plan/gemm/resident/direct.hpp"
+#include "plan/gemm/resident/grouped.hpp"
+#include "plan/gemm/resident/resident_search.hpp"
 #include "plan/gemm/streaming/downcast.hpp"
 #include "plan/gemm/streaming/stream_search.hpp"
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "plan/form/form.hpp"
-#include "plan/gemm/problem.hpp"
+#include "plan/gemm/resident/problem.hpp"
 
 namespace sg {
 

@@ -5,8 +5,8 @@
 #include <algorithm>
 
 #include "model/device_model.hpp"
-#include "plan/gemm/streaming/transfer.hpp"
 #include "plan/schedule/schedule_builder.hpp"
+#include "plan/schedule/transfer.hpp"
 
 namespace sg {
 

@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "model/device_model.hpp"
-#include "plan/gemm/streaming/transfer.hpp"
 #include "plan/layers/conv_form.hpp"
 #include "plan/layers/slot_ring.hpp"
 #include "plan/schedule/schedule_builder.hpp"
+#include "plan/schedule/transfer.hpp"
 
 namespace sg {
 

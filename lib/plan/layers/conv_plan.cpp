@@ -5,7 +5,7 @@
 
 #include "base/error.hpp"
 #include "plan/form/operand_alternatives.hpp"
-#include "plan/gemm/candidate.hpp"
+#include "plan/gemm/resident/candidate.hpp"
 #include "plan/layers/conv.hpp"
 
 namespace sg {

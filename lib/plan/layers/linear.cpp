@@ -7,15 +7,15 @@
 #include <utility>
 
 #include "base/error.hpp"
-#include "plan/gemm/candidate.hpp"
-#include "plan/gemm/cost.hpp"
 #include "plan/gemm/gemm_form.hpp"
-#include "plan/gemm/grouped.hpp"
-#include "plan/gemm/resident_search.hpp"
+#include "plan/gemm/resident/candidate.hpp"
+#include "plan/gemm/resident/cost.hpp"
+#include "plan/gemm/resident/grouped.hpp"
+#include "plan/gemm/resident/resident_search.hpp"
 #include "plan/gemm/streaming/stream_search.hpp"
-#include "plan/gemm/streaming/transfer.hpp"
 #include "plan/layers/column_sums.hpp"
 #include "plan/layers/linear_stream.hpp"
+#include "plan/schedule/transfer.hpp"
 
 namespace sg {
 namespace {

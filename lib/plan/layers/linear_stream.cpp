@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "plan/layers/linear_stream.hpp"
 
-#include "plan/gemm/gemm_builder.hpp"
+#include "plan/gemm/resident/gemm_builder.hpp"
 #include "plan/layers/column_sums.hpp"
 #include "plan/layers/slot_ring.hpp"
 

@@ -44,24 +44,10 @@ void device_usage::lane::remember(const gap &idle) noexcept {
   if (idle.end_ns - idle.start_ns > shortest->end_ns - shortest->start_ns) *shortest = idle;
 }
 
-void device_usage::count_single(const inflight_command &f) noexcept {
-  const job &owner = *f.owner;
-  lane_kind where = lane_kind::compute;
-  std::uint64_t bytes = 0;
-  if (owner.kind == work_kind::copy) {
-    const bool to = owner.copy.dst_space.kind == SG_MEMORY_DEVICE, from = owner.copy.src_space.kind == SG_MEMORY_DEVICE;
-    if (to != from) where = to ? lane_kind::copy_in : lane_kind::copy_out;
-    if (to != from)
-      bytes = static_cast<std::uint64_t>(owner.copy.width) * static_cast<std::uint64_t>(owner.copy.height);
-  } else if (owner.kind == work_kind::lane_marker || owner.kind == work_kind::marker) {
-    return;
-  }
-  count(where, std::max(f.start_ns, owner.ready_ns()), f.end_ns, bytes);
-}
-
-void device_usage::count_of_run(const inflight_command &f, std::int64_t not_before_ns) noexcept {
+void device_usage::count_command(const inflight_command &f, std::int64_t not_before_ns) noexcept {
   const schedule &s = *f.owner->program->schedule;
   const command &c = s.commands[f.index];
+  if (c.is<ops::marker>()) return;
   const bool copies = c.is<ops::copy_in>() || c.is<ops::copy_out>();
   count(c.where.kind, std::max(f.start_ns, not_before_ns), f.end_ns,
         copies ? static_cast<std::uint64_t>(bytes_of_copy(s.buffers, c)) : 0);

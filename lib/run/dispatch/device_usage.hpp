@@ -19,9 +19,8 @@ class device_usage {
   // `begins_at_zero`: the device's clock does, as a virtual one; otherwise a command that began at 0 was not timed.
   explicit device_usage(bool begins_at_zero) noexcept : begins_at_zero_(begins_at_zero) {}
 
-  void count_single(const inflight_command &f) noexcept;  // of a job of one command
-  // Of a run, or a batch of its commands; what it waited for had completed at `not_before_ns`.
-  void count_of_run(const inflight_command &f, std::int64_t not_before_ns) noexcept;
+  // A command, or a batch of a run's; what it waited for had completed at `not_before_ns`.
+  void count_command(const inflight_command &f, std::int64_t not_before_ns) noexcept;
   void count(lane_kind where, std::int64_t start_ns, std::int64_t end_ns, std::uint64_t bytes) noexcept;
   void set_queued(std::size_t priority, std::size_t jobs) noexcept {
     if (queued_[priority].load(std::memory_order_relaxed) != jobs)

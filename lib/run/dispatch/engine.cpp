@@ -59,8 +59,7 @@ engine::~engine() {
 // ---- Events, from any thread ----
 
 void engine::push(job &ready) noexcept {
-  const bool patient =
-      ready.priority <= 0 && ready.kind == work_kind::schedule && ready.program->small && !ready.partition_lane;
+  const bool patient = ready.priority <= 0 && ready.program && ready.program->small && !ready.partition_lane;
   const std::int64_t weight = patient ? weight_of(*ready.program, lanes_.device_ordered()) : 0;
   push_to(inbox_, ready);
   // Sequentially consistent with on_device_progress(): either it sees the job, or this thread sees the flag it has set.
@@ -168,7 +167,7 @@ void engine::inflight_completed(inflight_command &f) noexcept {
     push_to(completed_, f);
   } else {
     f.owner->ran(f);
-    usage_.count_single(f);
+    usage_.count_command(f, f.owner->ready_ns());
     if (f.owner->trace_number != 0 && trace::recording_is_on()) trace_single(f);
     f.owner->work_completed();
   }
@@ -243,13 +242,13 @@ void engine::note_saturation() noexcept {
 // Completes jobs that need no device.
 bool engine::complete_unrun(job &ready) noexcept {
   // The children have completed, successfully or not.
-  const bool has_children = ready.kind == work_kind::marker && ready.graph;
+  const bool has_children = !ready.program && ready.graph;
   if (has_children) ready.fail_as_children();
   if (ready.cancel_requested() && !has_children)
     ready.fail_early("before it started; nothing was written");
   else if (ready.dependency_failed())
     ready.fail_with_dependency("nothing was written");
-  else if (ready.kind != work_kind::marker)
+  else if (ready.program)
     return false;
   else if (ready.follows_on_device && !has_children)
     ready.issued(ready.behind(), ready.behind_marks());
@@ -260,13 +259,12 @@ bool engine::complete_unrun(job &ready) noexcept {
 void engine::sort_in(job &ready) noexcept {
   if (complete_unrun(ready)) return;
   if (ready.native) return start_single(ready, *ready.native);  // the submitter waits until it is enqueued
-  if (ready.partition_lane && ready.kind == work_kind::schedule && !ready.is_run)
-    return ready_in_partitions_.push(ready);
+  if (ready.partition_lane && ready.program->computes && !ready.is_run) return ready_in_partitions_.push(ready);
   work_class what = ready.is_run ? of_runs : computing;
-  if (ready.kind == work_kind::copy && lanes_.device_ordered()) {
-    const bool to = ready.copy.dst_space.kind == SG_MEMORY_DEVICE, from = ready.copy.src_space.kind == SG_MEMORY_DEVICE;
-    if (to && !from) what = to_device;
-    if (from && !to) what = from_device;
+  if (!ready.is_run && lanes_.device_ordered()) {
+    const lane_kind where = ready.program->schedule->commands[0].where.kind;
+    if (where == lane_kind::copy_in) what = to_device;
+    if (where == lane_kind::copy_out) what = from_device;
   }
   ready_[static_cast<std::size_t>(ready.priority + 1)][what].push(ready);
 }

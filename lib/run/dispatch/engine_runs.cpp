@@ -185,7 +185,7 @@ bool engine::issue(job &running, std::uint32_t index) noexcept {
     wait_for_other_lanes(running, index, *slot);
     unmade = 1;
     const std::int32_t units = c.is<ops::gemm>() ? lanes_.units_for(running.priority, 1, running.units) : 0;
-    if (launcher_.launch(f, &c, units) && running.program->needs_event[index]) record_end(running, index, *slot);
+    if (launcher_.launch(f, c, units) && running.program->needs_event[index]) record_end(running, index, *slot);
     complete_calls(f, SG_STATUS_OK, nullptr, 0, 0, unmade);
   } catch (...) {
     const sg_status status = status_of_current_exception();
@@ -247,7 +247,7 @@ void engine::command_completed(inflight_command &f) noexcept {
   if (f.end_ns != 0 || !running.failed()) running.ran(f);
   if (f.batch) {
     running.add_time(f, running.ready_ns());
-    usage_.count_of_run(f, running.ready_ns());
+    usage_.count_command(f, running.ready_ns());
     if (running.trace_number != 0 && trace::recording_is_on()) trace_of_run(f, running.ready_ns());
     return batches_.release(*f.batch);
   }
@@ -268,7 +268,7 @@ void engine::add_time(job &running, std::uint32_t index) noexcept {
     dependencies_end_ns = std::max(dependencies_end_ns, run.inflight[before].end_ns);
   }
   running.add_time(run.inflight[index], dependencies_end_ns);
-  usage_.count_of_run(run.inflight[index], dependencies_end_ns);
+  usage_.count_command(run.inflight[index], dependencies_end_ns);
   if (running.trace_number != 0 && trace::recording_is_on()) trace_of_run(run.inflight[index], dependencies_end_ns);
 }
 

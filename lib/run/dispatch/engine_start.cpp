@@ -56,7 +56,7 @@ bool engine::start_front(ready_jobs &from, work_class what) noexcept {
     return true;
   }
   lane_demand wanted{.what = what, .priority = next.priority, .waiting = from.size(), .behind = next.behind()};
-  if (next.program) {
+  if (next.program->computes) {
     wanted.alone = next.program->wants_core;
     wanted.small = coalesce_ && next.program->small;
     wanted.urgent = hurried_;
@@ -83,26 +83,26 @@ void engine::start_single(job &ready, lane_slot &slot) noexcept {
   trace_schedule(ready);
   inflight_command &f = ready.single;
   f.begin(this, ready, 0, &slot, 2);
-  const command *c = ready.kind == work_kind::schedule ? ready.program->schedule->commands.data() : nullptr;
-  f.share = c && !ready.partition_lane ? ready.program->share : 0;  // of the shared lanes
+  const program &what = *ready.program;
+  const command &c = what.schedule->commands[0];
+  f.share = what.computes && !ready.partition_lane ? what.share : 0;  // of the shared lanes
   lanes_.entered(slot, f.share);
   bool enqueued = false;
   try {
     lanes_.follow(slot, ready.behind(), ready.behind_marks());
     device_.begin_at(slot.stream, ready.ready_ns());
-    enqueued = launcher_.launch(f, c, c ? lanes_.units_for(ready.priority, f.share, ready.units) : 0);
+    enqueued = launcher_.launch(f, c, what.computes ? lanes_.units_for(ready.priority, f.share, ready.units) : 0);
   } catch (...) {
     const sg_status status = status_of_current_exception();
     complete_calls(f, status, last_error(), 0, 0, 1);
   }
   if (enqueued && lanes_.device_ordered()) {
-    f.predicted_ns = c ? ready.program->predicted_ns() : 0;
+    f.predicted_ns = what.predicted_ns();
     const std::int64_t end_ns = lanes_.expect(slot, f.predicted_ns);
     expected_end_ns_.store(end_ns, std::memory_order_relaxed);
     ready.expect_end(end_ns, f.predicted_ns);
-    const bool copies = ready.kind == work_kind::copy;
     ready.issued(bit_of_lane(slot.index),
-                 copies ? lanes_.mark_copy(slot, ready.copy.width * ready.copy.height) : copy_marks());
+                 is_copy(c) ? lanes_.mark_copy(slot, bytes_of_copy(what.schedule->buffers, c)) : copy_marks());
   }
   if (ready.native) ready.announce_issued();
   // This function's own count: the job cannot complete before it is issued.

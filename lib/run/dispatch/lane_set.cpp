@@ -162,7 +162,7 @@ const lane_slot *lane_set::at(std::size_t index) const noexcept {
   return index < compute_.size() ? compute_[index].get() : others_[index - compute_.size()].get();
 }
 
-copy_marks lane_set::mark_copy(lane_slot &slot, std::int64_t bytes) noexcept {
+copy_marks lane_set::mark_copy(lane_slot &slot, double bytes) noexcept {
   if (&slot != copy_in_ && &slot != copy_out_) return {};
   std::uint64_t mark = copy_marks::all_present;
   if (device_ordered_ && !ops_.stream_begin_at && bytes >= long_copy_bytes) {

@@ -89,7 +89,7 @@ class lane_set {
   // stand-alone copies those up to the marks. Throws sg::error.
   void follow(const lane_slot &slot, lane_bits behind, copy_marks marks) const;
   // Marks the copy that was enqueued just now, of that size: what follows it need not wait for later ones.
-  copy_marks mark_copy(lane_slot &slot, std::int64_t bytes) noexcept;
+  copy_marks mark_copy(lane_slot &slot, double bytes) noexcept;
 
   // Adds a dedicated lane, which find() never returns. False: no lane is left.
   bool admit(lane_slot &dedicated) noexcept;

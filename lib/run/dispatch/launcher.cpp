@@ -46,30 +46,23 @@ bool launcher::enqueue(inflight_command &f, std::size_t calls, Enqueue &&enqueue
   return true;
 }
 
-bool launcher::launch(inflight_command &f, const command *c, std::int32_t units) noexcept {
+bool launcher::launch(inflight_command &f, const command &c, std::int32_t units) noexcept {
   sg_backend_stream *stream = f.lane->stream;
   const job &owner = *f.owner;
   try {
-    if (owner.kind == work_kind::device_graph)
-      return enqueue(f, 1, [&](std::size_t, sg_backend_done done) {
-        return ops_.graph_launch(stream, owner.graph->on_device(), done);
-      });
-    if (owner.kind == work_kind::lane_marker)
-      return enqueue(f, 1, [&](std::size_t, sg_backend_done done) {
-        sg_status status = owner.awaited ? ops_.stream_wait(stream, owner.awaited) : SG_STATUS_OK;
-        if (status == SG_STATUS_OK && owner.recorded) status = ops_.event_record(owner.recorded, stream);
-        return status == SG_STATUS_OK ? device_.enqueue(stream, marker_command, done) : status;
-      });
-    if (!c)
+    if (const auto *const graph = c.as<ops::graph>())
       return enqueue(
-          f, 1, [&](std::size_t, sg_backend_done done) { return device_.enqueue(stream, owner.copy.header, done); });
+          f, 1, [&](std::size_t, sg_backend_done done) { return ops_.graph_launch(stream, graph->launched, done); });
     commands_.clear();
-    operation_of(*c).lower(owner.program->schedule->buffers, *c, owner.operands, commands_);
+    operation_of(c).lower(owner.program->schedule->buffers, c, owner.operands, commands_);
     for (std::size_t i = 0; i < commands_.size(); ++i)
       if (commands_.at(i).kind == SG_BACKEND_GEMM)
         reinterpret_cast<sg_backend_gemm &>(commands_.at(i)).compute_units = units;
-    return enqueue(f, commands_.size(),
-                   [&](std::size_t i, sg_backend_done done) { return device_.enqueue(stream, commands_.at(i), done); });
+    return enqueue(f, commands_.size(), [&](std::size_t i, sg_backend_done done) {
+      sg_status status = owner.awaited ? ops_.stream_wait(stream, owner.awaited) : SG_STATUS_OK;
+      if (status == SG_STATUS_OK && owner.recorded) status = ops_.event_record(owner.recorded, stream);
+      return status == SG_STATUS_OK ? device_.enqueue(stream, commands_.at(i), done) : status;
+    });
   } catch (const std::bad_alloc &) {
     f.backend_calls.store(2, std::memory_order_release);
     f.home->complete_calls(f, SG_STATUS_OUT_OF_MEMORY, "out of host memory while the command was prepared", 0, 0, 1);

@@ -21,7 +21,7 @@ class launcher {
   // Enqueues a job's copy, or the command `c` of its schedule, in the lane of `f`. `units`: limit of multiprocessors;
   // 0: all. Sets `f.backend_calls` to the number of calls plus one for the caller. False: a call failed, and the job
   // has failed.
-  bool launch(inflight_command &f, const command *c, std::int32_t units) noexcept;
+  bool launch(inflight_command &f, const command &c, std::int32_t units) noexcept;
   // Enqueues a batch as one call: of its members, or of its GEMMs if they are set. False: not enqueued, and the
   // callback is not called. Throws std::bad_alloc.
   bool launch(batch &b, sg_backend_done done);

@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "run/job/job_home.hpp"
-#include "run/program/device_graph.hpp"
 #include "trace/command_event.hpp"
 #include "trace/recorder.hpp"
 
@@ -42,7 +41,7 @@ bool alike(const schedule &s, std::uint32_t x, std::uint32_t y) noexcept {
 }  // namespace
 
 void trace_schedule(const job &starting) noexcept {
-  if (starting.trace_number == 0 || !trace::recording_is_on() || starting.kind != work_kind::schedule) return;
+  if (starting.trace_number == 0 || !trace::recording_is_on() || !starting.program->computes) return;
   const program &what = *starting.program;
   trace::note_schedule(starting.trace_number, starting.owner().number(), what.schedule, what.what, what.request);
 }
@@ -52,23 +51,7 @@ void trace_single(const inflight_command &f) noexcept {
   if (f.end_ns == 0) return;  // it did not run, or the backend does not time
   trace::event e = command_of(owner);
   in_lane(e, f, owner.ready_ns());
-  switch (owner.kind) {
-    case work_kind::schedule: describe(e, owner, 0); break;
-    case work_kind::copy:
-      trace::describe_copy(
-          e.body, owner.copy.dst_space.kind == SG_MEMORY_DEVICE, owner.copy.src_space.kind == SG_MEMORY_DEVICE,
-          static_cast<std::uint64_t>(owner.copy.width) * static_cast<std::uint64_t>(owner.copy.height));
-      break;
-    case work_kind::device_graph:
-      e.body.operation = trace::graph_operation;
-      e.body.lane_kind = static_cast<std::uint8_t>(lane_kind::compute);
-      e.body.count = owner.graph ? static_cast<std::uint32_t>(std::max(1, owner.graph->commands)) : 1;
-      break;
-    default:
-      e.body.operation = trace::marker_operation;
-      e.body.lane_kind = static_cast<std::uint8_t>(lane_kind::compute);
-      break;
-  }
+  describe(e, owner, 0);
   trace::record(e);
 }
 

@@ -20,7 +20,6 @@ job::~job() { run.reset(); }  // while its plan lives
 
 void job::begin() noexcept {
   revive();
-  kind = work_kind::marker;
   priority = 0;
   follows_on_device = admitted = writes_tracked = plain = may_help = is_run = false;
   device = first_device;
@@ -114,9 +113,9 @@ void job::not_before(std::int64_t device_ns) noexcept {
 }
 
 bool job::looks_plain() const noexcept {
-  return kind == work_kind::schedule && program->is_single() && operands.more_parameters.empty() &&
-         operands.pointers.empty() && !queue && !parent && !has_label_ && dependency_count_ == 0 && ready_ns() == 0 &&
-         deadline_at_ns == 0 && trace_number == 0;
+  return program && program->is_single() && operands.more_parameters.empty() && operands.pointers.empty() && !queue &&
+         !parent && !has_label_ && dependency_count_ == 0 && ready_ns() == 0 && deadline_at_ns == 0 &&
+         trace_number == 0;
 }
 
 void job::submit() noexcept {

@@ -56,15 +56,6 @@ struct callback_request {
   ref<job> target;
 };
 
-// The work of a job.
-enum class work_kind : std::uint8_t {
-  marker,        // none: completes when its predecessors have completed
-  copy,          // one copy
-  schedule,      // a program
-  device_graph,  // a graph that the device runs by itself
-  lane_marker,   // an empty command: completes when the commands before it in its lane have completed
-};
-
 class alignas(64) job final : public object {
  public:
   static constexpr int inline_dependencies = 6;
@@ -160,12 +151,15 @@ class alignas(64) job final : public object {
     if (program_ != what) program_ = what;
     program = program_.get();
   }
-  // Sets the program, which the engine runs as a run if it has several commands.
-  void give_schedule(const std::shared_ptr<const sg::program> &what) noexcept {
-    may_help = what->predicted_ns() <= longest_help_ns;
-    kind = work_kind::schedule;
+  // Sets the work. The engine runs a program of several commands as a run.
+  void give_work(const std::shared_ptr<const sg::program> &what) noexcept {
+    may_help = what->computes && what->predicted_ns() <= longest_help_ns;
     give_program(what);
     is_run = !what->is_single();
+  }
+  void drop_work() noexcept {
+    program = nullptr;
+    is_run = false;
   }
   // Engine: acquires the run, unless the job has it, or replaces program and run. Throw std::bad_alloc.
   void acquire_run();
@@ -195,7 +189,6 @@ class alignas(64) job final : public object {
 
   // --- First cache line: all that the completion of a plain job writes ---
  public:
-  work_kind kind = work_kind::marker;
   std::int8_t priority = 0;        // -1, 0, 1
   bool follows_on_device = false;  // its one command may be queued on the device behind its predecessors
   bool admitted = false;           // counted by the context's job limit
@@ -222,10 +215,11 @@ class alignas(64) job final : public object {
 
   // --- Other members that each GEMM's submission writes ---
  public:
-  alignas(64) const sg::program *program = nullptr;  // see give_program()
-  job *next = nullptr;                               // link of the engine's inbox and lists
-  std::int32_t units = 0;                            // compute units that its GEMMs may use; 0: all
-  std::uint32_t submitter = 0;                       // a stream's or thread's number, for fair sharing
+  // The work; nullptr: none, the job is a marker, which completes when its predecessors have. See give_program().
+  alignas(64) const sg::program *program = nullptr;
+  job *next = nullptr;          // link of the engine's inbox and lists
+  std::int32_t units = 0;       // compute units that its GEMMs may use; 0: all
+  std::uint32_t submitter = 0;  // a stream's or thread's number, for fair sharing
   binding operands;
   std::uint64_t tag = 0;
   std::uint64_t trace_id = 0;       // of the application's request; 0: none
@@ -267,7 +261,6 @@ class alignas(64) job final : public object {
   job *next_completion = nullptr;  // in its completion queue
   std::int32_t child_index = 0;
   std::uint64_t profiler_range = 0;  // from the submission to the completion; 0: none
-  sg_backend_copy copy{};
 
  private:
   job_home *owner_ = nullptr;  // a record in use holds a reference to it

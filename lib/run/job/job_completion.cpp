@@ -107,7 +107,7 @@ void job::record_completion() noexcept {
 
 void job::complete_in_full(sg_status status) noexcept {
   status_ = status;
-  const bool has_children = graph && kind == work_kind::marker;  // whose commands are not its own
+  const bool has_children = graph && !program;  // whose commands are not its own
   if (!is_run && !has_children && commands_run_ > 0) add_time(single, ready_ns());
   if (end_ns() == 0) end_ns_.store(ready_ns() ? ready_ns() : owner_->device_now_ns(), std::memory_order_relaxed);
   operands.clear();

@@ -82,16 +82,8 @@ void job::statistics(sg_job_statistics &out) const noexcept {
     out.flops = graph->flops;
     out.bytes_in = graph->bytes_in;
     out.bytes_out = graph->bytes_out;
-    copy_text(out.strategy, sizeof out.strategy, kind == work_kind::device_graph ? "graph of the device" : "graph");
-  } else if (kind == work_kind::copy) {
-    const auto bytes = static_cast<std::uint64_t>(copy.width) * static_cast<std::uint64_t>(copy.height);
-    out.commands = 1;
-    const bool to_device = copy.dst_space.kind == SG_MEMORY_DEVICE,
-               from_device = copy.src_space.kind == SG_MEMORY_DEVICE;
-    out.bytes_in = to_device && !from_device ? bytes : 0;
-    out.bytes_out = from_device && !to_device ? bytes : 0;
-    copy_text(out.strategy, sizeof out.strategy, "copy");
-  } else if (kind == work_kind::schedule) {
+    copy_text(out.strategy, sizeof out.strategy, program ? "graph of the device" : "graph");
+  } else if (program) {
     const schedule &s = *program->schedule;
     out.commands = static_cast<std::int32_t>(s.commands.size());
     out.predicted_seconds = s.predicted_seconds;

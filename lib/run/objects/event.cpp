@@ -21,7 +21,7 @@ ref<job> event::new_marker() const {
 
 ref<job> event::new_lane_marker() const {
   ref<job> made = owner_->new_job();
-  made->kind = work_kind::lane_marker;
+  made->give_work(owner_->lane_marker);
   made->follows_on_device = true;
   made->native = &lanes_.least_busy();
   return made;

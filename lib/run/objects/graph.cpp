@@ -76,9 +76,9 @@ void graph::run(const ref<job> &parent, submission_order order) {
   const auto program = prepared();
   parent->graph = program;
   if (!program->device) return owner_->submit_children(parent, order, *program);
-  parent->kind = work_kind::device_graph;
+  parent->give_work(program->launch);
   parent->follows_on_device = true;
-  owner_->submit(parent, order, program->accesses.data(), program->accesses.size());
+  owner_->submit(parent, order, program->accesses_of_all.data(), program->accesses_of_all.size());
 }
 
 }  // namespace sg

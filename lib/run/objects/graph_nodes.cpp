@@ -23,10 +23,6 @@ std::int32_t graph_nodes::add(indices before, std::vector<const sg_backend_comma
   return static_cast<std::int32_t>(nodes_.size() - 1);
 }
 
-graph_nodes::indices graph_nodes::add_copy(const submission &work, const indices &before) {
-  return {add(before, {&work.copy.header})};
-}
-
 graph_nodes::indices graph_nodes::add_batch(const std::vector<const submission *> &works, const indices &before) {
   backend_commands &commands = lowered_.emplace_back();
   for (const submission *work : works) {

@@ -19,7 +19,6 @@ class graph_nodes {
 
   // Each returns the nodes after which what was added has been done. `before`: the nodes that it waits for. Throw
   // std::bad_alloc.
-  indices add_copy(const submission &work, const indices &before);
   indices add_batch(const std::vector<const submission *> &works, const indices &before);  // GEMMs, as one call
   indices add_program(const submission &work, char *arena, const indices &before);
 

@@ -61,8 +61,8 @@ struct step {
 };
 
 bool may_join(const submission &x, const submission &y) noexcept {
-  return x.kind == work_kind::schedule && y.kind == work_kind::schedule && x.program->small && y.program->small &&
-         x.units == y.units && x.program->in_type == y.program->in_type && x.program->out_type == y.program->out_type &&
+  return x.program && y.program && x.program->small && y.program->small && x.units == y.units &&
+         x.program->in_type == y.program->in_type && x.program->out_type == y.program->out_type &&
          x.program->compute == y.program->compute;
 }
 
@@ -70,7 +70,7 @@ bool may_join(const submission &x, const submission &y) noexcept {
 std::vector<bool> unbatched_of(const std::vector<submission> &works, const std::vector<std::int32_t> &rank) {
   std::vector<std::size_t> small;
   for (std::size_t i = 0; i < works.size(); ++i)
-    if (works[i].kind == work_kind::schedule && works[i].program->small && works[i].units == 0) small.push_back(i);
+    if (works[i].program && works[i].program->small && works[i].units == 0) small.push_back(i);
   const auto kind = [&](std::size_t i) {
     const sg::program &program = *works[i].program;
     return std::tuple(rank[i], program.in_type, program.out_type, program.compute);
@@ -105,7 +105,7 @@ std::vector<step> steps_of(const std::vector<submission> &works, bool batches) {
         for (const std::int32_t each : ends[static_cast<std::size_t>(j)])
           if (std::find(to.begin(), to.end(), each) == to.end()) to.push_back(each);
     };
-    if (works[i].kind == work_kind::marker) {
+    if (!works[i].program) {
       add_ends(ends[i]);
       continue;
     }
@@ -133,7 +133,7 @@ footprint range(std::uintptr_t lo, std::uintptr_t hi) noexcept {
 }
 
 // Merges the accesses into few ranges, which may include more memory.
-std::vector<access> in_few_ranges(const std::vector<submission> &works) {
+std::vector<access> merged_accesses(const std::vector<submission> &works) {
   std::vector<access> result;
   for (const bool writes : {false, true}) {
     std::vector<footprint> all;
@@ -160,25 +160,8 @@ std::vector<access> in_few_ranges(const std::vector<submission> &works) {
 }  // namespace
 
 graph_program::graph_program(std::vector<submission> recorded) : works(std::move(recorded)) {
-  auto alone = std::make_shared<recorded_graph>();
-  alone->commands = static_cast<std::int32_t>(works.size());
-  for (const submission &work : works) {
-    if (work.kind == work_kind::copy) {
-      const bool to_device = work.copy.dst_space.kind == SG_MEMORY_DEVICE;
-      const bool from_device = work.copy.src_space.kind == SG_MEMORY_DEVICE;
-      const auto bytes = static_cast<std::uint64_t>(work.copy.width) * static_cast<std::uint64_t>(work.copy.height);
-      if (to_device != from_device) (to_device ? alone->bytes_in : alone->bytes_out) += bytes;
-    } else if (work.program) {
-      alone->flops += work.program->schedule->flops;
-      alone->bytes_in += static_cast<std::uint64_t>(work.program->schedule->bytes_in);
-      alone->bytes_out += static_cast<std::uint64_t>(work.program->schedule->bytes_out);
-    }
-  }
-  commands = alone->commands;
-  flops = alone->flops;
-  bytes_in = alone->bytes_in;
-  bytes_out = alone->bytes_out;
-  totals = std::move(alone);
+  for (const submission &work : works) count(work.program.get());
+  keep_totals();
 }
 
 namespace {
@@ -194,9 +177,9 @@ const char *reason_against(const std::vector<submission> &works, const sg::devic
   };
   if (std::any_of(works.begin(), works.end(), calls)) return "some are custom operations";
   const auto fits = [](const submission &work) {
-    if (work.kind == work_kind::marker) return true;
+    if (!work.program) return true;
     // Small GEMMs of one program are faster as the few calls of a replay.
-    return work.follows_on_device && !work.partition_stream && (!work.program || work.program->batchable.empty());
+    return work.follows_on_device && !work.partition_stream && work.program->batchable.empty();
   };
   return std::all_of(works.begin(), works.end(), fits) ? nullptr : "some are not on the device alone";
 }
@@ -212,7 +195,7 @@ struct arena_parts {
     std::vector<part> parts;
     for (std::size_t i = 0; i < steps.size(); ++i) {
       const submission &work = works[static_cast<std::size_t>(steps[i].works.front())];
-      const std::int64_t wanted = work.program ? work.program->schedule->device_bytes : 0;
+      const std::int64_t wanted = work.program->schedule->device_bytes;
       if (wanted == 0) continue;
       const std::vector<bool> earlier = before(steps, i);
       auto found =
@@ -256,9 +239,7 @@ graph_nodes nodes_of(const std::vector<step> &steps, const std::vector<submissio
       before.insert(before.end(), of.begin(), of.end());
     }
     const submission &first = works[static_cast<std::size_t>(steps[i].works.front())];
-    if (first.kind == work_kind::copy) {
-      ends[i] = nodes.add_copy(first, before);
-    } else if (steps[i].works.size() == 1) {
+    if (steps[i].works.size() == 1) {
       ends[i] = nodes.add_program(first, arena ? arena + parts.offsets[i] : nullptr, before);
     } else {
       std::vector<const submission *> batch;
@@ -290,17 +271,18 @@ void graph_program::put_on(const sg::device &on, arena_pool &memory) {
   }
   graph_nodes nodes = nodes_of(steps, works, parts, arena.get());
   const std::vector<sg_backend_node> &all = nodes.all();
-  auto ranges = in_few_ranges(works);
+  auto ranges = merged_accesses(works);
   sg_backend_graph *made = nullptr;
   if (on.ops().graph_create(on.handle(), all.data(), static_cast<std::int32_t>(all.size()), &made) != SG_STATUS_OK)
     return replays(on.ops().last_message(on.handle()));
   try {
+    launch = program::of_command(ops::graph{made, commands}, "graph of the device");
     device = std::make_unique<const device_graph>(on, made, std::move(arena));
   } catch (...) {
     on.ops().graph_destroy(made);
     throw;
   }
-  accesses = std::move(ranges);
+  accesses_of_all = std::move(ranges);
 }
 
 }  // namespace sg

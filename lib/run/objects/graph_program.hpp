@@ -8,18 +8,27 @@
 #include <vector>
 
 #include "devices/device.hpp"
-#include "run/objects/submission.hpp"
+#include "run/objects/submission_list.hpp"
 #include "run/order/tracker.hpp"
 #include "run/program/device_graph.hpp"
 
 namespace sg {
 
-struct graph_program : recorded_graph {
+struct graph_program final : recorded_graph, submission_list {
   explicit graph_program(std::vector<submission> recorded);
+
+  std::size_t size() const noexcept override { return works.size(); }
+  const submission &at(std::size_t index) const noexcept override { return works[index]; }
+  binding operands(std::size_t index) const override { return works[index].operands.copy(); }
+  std::span<const access> accesses(std::size_t index, std::vector<access> &) const override {
+    return works[index].accesses;
+  }
 
   // Copies of the graph's: neither this object nor they refer to the graph or its runs.
   std::vector<submission> works;
-  std::vector<access> accesses;  // of all submissions, in few ranges; only with `device`
+  // Only with `device`: the command that launches it, and the accesses of all submissions, in few ranges.
+  std::shared_ptr<const program> launch;
+  std::vector<access> accesses_of_all;
 
   // Makes a device graph of the submissions, if the device supports it, with workspaces from that memory. Throws
   // std::bad_alloc.

@@ -31,8 +31,10 @@ void stream::last_ref_dropped() noexcept {
 }
 
 bool stream::takes(job &work) const noexcept {
-  if (work.kind == work_kind::marker && !work.graph) work.kind = work_kind::lane_marker;
-  if (work.kind == work_kind::lane_marker) work.follows_on_device = true;
+  if (!work.program && !work.graph) {
+    work.give_work(owner_->lane_marker);
+    work.follows_on_device = true;
+  }
   if (!work.follows_on_device || work.is_run) return false;
   work.native = &native_->slot();
   return true;

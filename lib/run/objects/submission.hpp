@@ -22,11 +22,9 @@
 namespace sg {
 
 struct submission {
-  work_kind kind = work_kind::marker;  // marker: no work
-
-  // The program, shared with the program cache and immutable; of a copy the command. A program refers to no submission.
+  // The work, shared with the program cache and immutable; nullptr: none, it is a marker. A program refers to no
+  // submission.
   std::shared_ptr<const sg::program> program;
-  sg_backend_copy copy{};
 
   binding operands;
   std::vector<access> accesses;

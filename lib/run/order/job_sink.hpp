@@ -15,8 +15,8 @@ namespace sg {
 
 class arena_pool;
 class device_buffer;
-struct graph_program;
 class stream;
+class submission_list;
 
 // The order of a submission.
 struct submission_order {
@@ -38,13 +38,17 @@ class job_sink : public job_home {
   // on the device, once the job has completed.
   virtual void submit(ref<job> work, const submission_order &order, const access *accesses,
                       std::size_t access_count) = 0;
-  // Likewise for a run of a graph: the children in recording order, and `parent`, which completes after them.
-  virtual void submit_children(const ref<job> &parent, const submission_order &order, const graph_program &program) = 0;
+  // Likewise for a run: the children in recording order, and `parent`, which completes after them.
+  virtual void submit_children(const ref<job> &parent, const submission_order &order,
+                               const submission_list &recorded) = 0;
   virtual arena_pool &device_memory(device_index of) noexcept = 0;  // for workspaces
   // Frees a buffer on the service thread once every job submitted so far has completed.
   virtual void free_when_unused(device_buffer &released) noexcept = 0;
 
   virtual bool has_released_buffers() const noexcept = 0;  // that are not freed yet
+
+  // The work of a marker that a lane runs.
+  const std::shared_ptr<const program> lane_marker = program::of_command(ops::marker(), "nothing to do");
 
   std::atomic<std::int64_t> buffer_bytes{0};  // of device buffers
 

@@ -4,11 +4,24 @@
 #include <algorithm>
 
 #include "base/checked.hpp"
-#include "ops/backend_commands.hpp"
-#include "plan/gemm/streaming/staged_copy.hpp"
-#include "run/pipeline/moved.hpp"
+#include "plan/layers/copy.hpp"
+#include "plan/planner.hpp"
 
 namespace sg {
+
+namespace {
+
+// The buffers of a batch: any memory (batch_work::any_memory), these, and those of each stage.
+enum batch_buffer : std::uint32_t { given_input = 1, given_output, own_input, first_of_stages };
+enum stage_buffer : std::uint32_t { input, output, workspace, weights, buffers_of_stage };
+
+std::uint32_t buffer_of(const pipeline_stage &stage, stage_buffer which) noexcept {
+  return first_of_stages + static_cast<std::uint32_t>(stage.index) * buffers_of_stage + which;
+}
+
+char *offset(std::int64_t bytes) noexcept { return reinterpret_cast<char *>(bytes); }
+
+}  // namespace
 
 batch_buffers batch_sizes::at(char *begin) const noexcept {
   batch_buffers made;
@@ -19,55 +32,63 @@ batch_buffers batch_sizes::at(char *begin) const noexcept {
   return made;
 }
 
+std::shared_ptr<const program> batch_maker::copy_program(const copy_form &wanted) {
+  const form_of what(wanted);
+  for (const auto &known : copies_)
+    if (*known->what == what) return known;
+  copies_.push_back(
+      std::make_shared<sg::program>(what.share(), plan_request(), make_plan(what, model_, plan_request()), model_));
+  return copies_.back();
+}
+
 submission batch_maker::copy(char *to, memory_space to_space, char *from, memory_space from_space, std::int64_t bytes,
                              std::string label) {
   submission made;
   made.operation = SG_OPERATION_COPY;
-  made.kind = work_kind::copy;
-  made.copy = backend_command<sg_backend_copy>();
-  made.copy.dst = to;
-  made.copy.src = from;
-  made.copy.width = made.copy.dst_pitch = made.copy.src_pitch = bytes;
-  made.copy.height = 1;
-  made.copy.dst_space = backend_space_of(to_space);
-  made.copy.src_space = backend_space_of(from_space);
   made.accesses = {{footprint::rectangle(to, bytes, 1, bytes), true, false},
                    {footprint::rectangle(from, bytes, 1, bytes), false, true}};
   made.label = std::move(label);
-  const bool is_staged = to_space == SG_MEMORY_PAGEABLE || from_space == SG_MEMORY_PAGEABLE;
-  made.follows_on_device = on_.orders_commands() && !is_staged;
-  if (!is_staged) return made;
-  const bool to_device = from_space == SG_MEMORY_PAGEABLE;
-  std::shared_ptr<const program> &staged = staged_[{bytes, to_device}];
-  if (!staged)
-    staged = std::make_shared<program>(nullptr, plan_request(),
-                                       std::make_shared<schedule>(staged_copy(bytes, to_device, model_)), model_);
-  made.kind = work_kind::schedule;
-  made.program = staged;
-  made.operands.first.parameters[staged_copy_from].base = from;
-  made.operands.first.parameters[staged_copy_to].base = to;
+  copy_form wanted{
+      .width = bytes, .to_pitch = bytes, .from_pitch = bytes, .to_space = to_space, .from_space = from_space};
+  wanted.staged = to_space == SG_MEMORY_PAGEABLE || from_space == SG_MEMORY_PAGEABLE;
+  made.program = copy_program(wanted);
+  made.follows_on_device = on_.orders_commands() && made.program->may_follow;
+  made.operands.first.parameters[copy_form::to].base = to;
+  made.operands.first.parameters[copy_form::from].base = from;
   return made;
 }
 
-void batch_maker::add_weights(const pipeline_stage &stage, char *buffer, batch_works &to) {
+void batch_maker::add_copy(placed to, memory_space to_space, placed from, memory_space from_space, std::int64_t bytes,
+                           std::string label, batch_role role, work_list &list) {
+  static_assert(copy_form::to == 0 && copy_form::from == 1);
+  list.push_back(std::make_shared<batch_work>(
+      copy(to.offset, to_space, from.offset, from_space, bytes, std::move(label)),
+      std::initializer_list<std::uint32_t>{to.buffer, from.buffer}, std::vector{to.buffer, from.buffer}, role));
+}
+
+void batch_maker::add_weights(const pipeline_stage &stage, work_list &to) {
   for (std::size_t i = 0; i < stage.weights.size(); ++i) {
     const pipeline_weight &weight = stage.weights[i];
     if (weight.space == SG_MEMORY_DEVICE) continue;
-    char *const at = buffer + (stage.weight_addresses[i] - stage.weights_begin);
-    to.works.push_back(copy(at, SG_MEMORY_DEVICE, weight.data, weight.space, weight.bytes, "weights of " + stage.name));
-    to.roles.push_back(batch_role::transfer_in);
+    const placed at{buffer_of(stage, weights), offset(stage.weight_addresses[i] - stage.weights_begin)};
+    add_copy(at, SG_MEMORY_DEVICE, {batch_work::any_memory, weight.data}, weight.space, weight.bytes,
+             "weights of " + stage.name, batch_role::transfer_in, to);
   }
 }
 
-void batch_maker::add_taking(std::initializer_list<std::pair<char *, std::int64_t>> buffers, batch_role role,
-                             batch_works &to) const {
+void batch_maker::add_taking(std::initializer_list<std::pair<std::uint32_t, std::int64_t>> buffers, batch_role role,
+                             work_list &to) const {
   submission taking;
   taking.follows_on_device = on_.orders_commands();
-  for (const auto &[memory, bytes] : buffers)
-    if (bytes > 0) taking.accesses.push_back({footprint::rectangle(memory, bytes, 1, bytes), true, false});
-  if (taking.accesses.empty()) return;
-  to.works.push_back(std::move(taking));
-  to.roles.push_back(role);
+  std::vector<std::uint32_t> taken;
+  for (const auto &[buffer, bytes] : buffers) {
+    if (bytes == 0) continue;
+    taking.accesses.push_back({footprint::rectangle(nullptr, bytes, 1, bytes), true, false});
+    taken.push_back(buffer);
+  }
+  if (taken.empty()) return;
+  to.push_back(
+      std::make_shared<batch_work>(std::move(taking), std::initializer_list<std::uint32_t>{}, std::move(taken), role));
 }
 
 void batch_maker::require_own_addresses(const pipeline_stage &stage, const std::vector<submission> &works) const {
@@ -118,53 +139,72 @@ void batch_maker::check(const pipeline_stage &stage, const std::vector<submissio
   require_output(stage, works);
 }
 
-batch_works batch_maker::make(const pipeline_memory &memory, std::int64_t number, const batch_ends &ends, bool calls) {
+work_list batch_maker::works_of(const pipeline_stage &stage, std::vector<submission> recorded) const {
+  check(stage, recorded);
+  const buffer_range ranges[] = {{stage.input, stage.input_bytes, buffer_of(stage, input)},
+                                 {stage.output, stage.output_bytes, buffer_of(stage, output)},
+                                 {stage.workspace, stage.workspace_bytes, buffer_of(stage, workspace)},
+                                 {stage.weights_begin, stage.weights_bytes, buffer_of(stage, weights)}};
+  work_list made;
+  for (submission &each : recorded) {
+    if (each.label.empty()) each.label = stage.name;
+    made.push_back(std::make_shared<batch_work>(std::move(each), ranges));
+  }
+  return made;
+}
+
+bool batch_maker::calls_functions() const noexcept {
+  return std::any_of(stages_.begin(), stages_.end(), [](const pipeline_stage &each) { return bool(each.record); });
+}
+
+std::shared_ptr<const batch_program> batch_maker::program(const pipeline_memory &memory, const batch_ends &ends,
+                                                          bool calls, std::int64_t number) {
+  work_list made;
+  if (!ends.input_in_place)
+    add_copy({own_input, nullptr}, SG_MEMORY_DEVICE, {given_input, nullptr}, ends.input_space, input_bytes_, "input",
+             batch_role::transfer_in, made);
+  for (std::size_t s = 0; s < stages_.size(); ++s) {
+    const pipeline_stage &stage = stages_[s];
+    const bool in_place = s + 1 == stages_.size() && ends.output_in_place;
+    if (stage.is_streamed()) {
+      add_taking({{buffer_of(stage, weights), memory.weight_buffer_bytes}}, batch_role::transfer_in, made);
+      add_weights(stage, made);
+    }
+    add_taking({{buffer_of(stage, output), in_place ? 0 : memory.sizes.outputs[s % 2]},
+                {buffer_of(stage, workspace), stage.workspace_bytes > 0 ? memory.sizes.workspace : 0}},
+               batch_role::work, made);
+    const bool asks = stage.record && calls;
+    const work_list given = asks ? works_of(stage, stage.record(stage, number)) : work_list();
+    const work_list &works = asks ? given : stage.works;
+    made.insert(made.end(), works.begin(), works.end());
+  }
+  if (!ends.output_in_place)
+    add_copy({given_output, nullptr}, ends.output_space, {buffer_of(stages_.back(), output), nullptr}, SG_MEMORY_DEVICE,
+             stages_.back().output_bytes, "result", batch_role::transfer_out, made);
+  return std::make_shared<batch_program>(std::move(made));
+}
+
+batch_addresses batch_maker::addresses(const pipeline_memory &memory, const batch_ends &ends,
+                                       std::int64_t number) const {
   const auto at = [number](const auto &list, std::int64_t index) {
     return list[static_cast<std::size_t>(index % static_cast<std::int64_t>(list.size()))];
   };
   const batch_buffers own = at(memory.batches, number);
   std::int64_t streamed = 0;
   for (const pipeline_stage &stage : stages_) streamed += stage.is_streamed();
-  batch_works made;
-  if (!ends.input_in_place) {
-    made.works.push_back(copy(own.input, SG_MEMORY_DEVICE, ends.input, ends.input_space, input_bytes_, "input"));
-    made.roles.push_back(batch_role::transfer_in);
-  }
-  char *input = ends.input_in_place ? ends.input : own.input;
+  batch_addresses made(first_of_stages + stages_.size() * buffers_of_stage, nullptr);
+  made[given_input] = ends.input;
+  made[given_output] = ends.output;
+  made[own_input] = own.input;
+  char *latest = ends.input_in_place ? ends.input : own.input;
   for (std::size_t s = 0; s < stages_.size(); ++s) {
     const pipeline_stage &stage = stages_[s];
-    const bool in_place = s + 1 == stages_.size() && ends.output_in_place;
-    char *const output = in_place ? ends.output : own.outputs[s % 2];
-    address_moves moves;
-    moves.add(stage.input, stage.input_bytes, input);
-    moves.add(stage.output, stage.output_bytes, output);
-    moves.add(stage.workspace, stage.workspace_bytes, own.workspace);
-    if (stage.weights_bytes > 0) {
-      char *buffer = memory.resident[s];
-      if (stage.is_streamed()) {
-        buffer = at(memory.weight_buffers, number * streamed + stage.streamed_index);
-        add_taking({{buffer, memory.weight_buffer_bytes}}, batch_role::transfer_in, made);
-        add_weights(stage, buffer, made);
-      }
-      moves.add(stage.weights_begin, stage.weights_bytes, buffer);
-    }
-    add_taking({{output, in_place ? 0 : memory.sizes.outputs[s % 2]},
-                {own.workspace, stage.workspace_bytes > 0 ? memory.sizes.workspace : 0}},
-               batch_role::work, made);
-    const bool asks = stage.record && calls;
-    const std::vector<submission> given = asks ? stage.record(stage, number) : std::vector<submission>();
-    if (asks) check(stage, given);
-    for (const submission &recorded : asks ? given : stage.works) {
-      made.works.push_back(moves.moved(recorded));
-      if (made.works.back().label.empty()) made.works.back().label = stage.name;
-      made.roles.push_back(batch_role::work);
-    }
-    input = output;
-  }
-  if (!ends.output_in_place) {
-    made.works.push_back(
-        copy(ends.output, ends.output_space, input, SG_MEMORY_DEVICE, stages_.back().output_bytes, "result"));
-    made.roles.push_back(batch_role::transfer_out);
+    made[buffer_of(stage, input)] = latest;
+    latest = s + 1 == stages_.size() && ends.output_in_place ? ends.output : own.outputs[s % 2];
+    made[buffer_of(stage, output)] = latest;
+    made[buffer_of(stage, workspace)] = own.workspace;
+    made[buffer_of(stage, weights)] =
+        stage.is_streamed() ? at(memory.weight_buffers, number * streamed + stage.streamed_index) : memory.resident[s];
   }
   return made;
 }

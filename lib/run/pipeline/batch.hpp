@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a batch of a pipeline submits: copies of its input, of streamed weights and of its result, and each stage's
-// recorded submissions, with the addresses of the batch's buffers. What is simulated, proved free of races and run is
-// made here.
+// recorded submissions; and the addresses of a batch's buffers. What is simulated, proved free of races and run is made
+// here.
 #pragma once
 
 #include <streamgemm/pipeline.h>
@@ -10,7 +10,6 @@
 #include <deque>
 #include <functional>
 #include <initializer_list>
-#include <map>
 #include <memory>
 #include <string>
 #include <utility>
@@ -21,8 +20,11 @@
 #include "model/device_model.hpp"
 #include "run/objects/graph.hpp"
 #include "run/pipeline/address_range.hpp"
+#include "run/pipeline/batch_work.hpp"
 
 namespace sg {
+
+struct copy_form;
 
 struct pipeline_weight {
   char *data = nullptr;
@@ -47,7 +49,7 @@ struct pipeline_stage {
   // Without a function: what is recorded, the caller's handle of it until the pipeline is prepared, and the result.
   ref<graph> recorded;
   handle_bits graph_handle = 0;
-  std::vector<submission> works;
+  work_list works;
 
   std::int32_t streamed_index = -1;  // among the streamed stages; -1: resident, or nothing to copy
   bool is_streamed() const noexcept { return streamed_index >= 0; }
@@ -80,13 +82,10 @@ struct batch_ends {
   char *input = nullptr, *output = nullptr;
   memory_space input_space = SG_MEMORY_PINNED, output_space = SG_MEMORY_PINNED;
   bool input_in_place = false, output_in_place = false;
-};
-
-enum class batch_role : std::uint8_t { transfer_in, work, transfer_out };
-
-struct batch_works {
-  std::vector<submission> works;
-  std::vector<batch_role> roles;  // of each
+  bool same_kinds(const batch_ends &other) const noexcept {
+    return input_space == other.input_space && output_space == other.output_space &&
+           input_in_place == other.input_in_place && output_in_place == other.output_in_place;
+  }
 };
 
 class batch_maker {
@@ -95,29 +94,43 @@ class batch_maker {
               std::int64_t input_bytes)
       : on_(on), model_(model), stages_(stages), input_bytes_(input_bytes) {}
 
-  // Batch `number` of the pipeline with these buffers; `calls`: stages with functions are asked for this batch.
-  batch_works make(const pipeline_memory &memory, std::int64_t number, const batch_ends &ends, bool calls);
-  // Throws SG_STATUS_INVALID_ARGUMENT if an operation accesses addresses of another stage, or beyond the ends of its
-  // own, or if none writes a byte of the output: it would have that of another batch.
-  void check(const pipeline_stage &stage, const std::vector<submission> &works) const;
+  // The submissions of the stage, without addresses. Throws as check() does.
+  work_list works_of(const pipeline_stage &stage, std::vector<submission> recorded) const;
+  // What batches with ends of these kinds submit. `calls`: stages with functions are asked for batch `number`.
+  std::shared_ptr<const batch_program> program(const pipeline_memory &memory, const batch_ends &ends, bool calls,
+                                               std::int64_t number = 0);
+  // The addresses of batch `number`.
+  batch_addresses addresses(const pipeline_memory &memory, const batch_ends &ends, std::int64_t number) const;
+  bool calls_functions() const noexcept;
+
   // A copy of `bytes`.
   submission copy(char *to, memory_space to_space, char *from, memory_space from_space, std::int64_t bytes,
                   std::string label);
 
  private:
+  // Throws SG_STATUS_INVALID_ARGUMENT if an operation accesses addresses of another stage, or beyond the ends of its
+  // own, or if none writes a byte of the output: it would have that of another batch.
+  void check(const pipeline_stage &stage, const std::vector<submission> &works) const;
   void require_own_addresses(const pipeline_stage &stage, const std::vector<submission> &works) const;
   void require_output(const pipeline_stage &stage, const std::vector<submission> &works) const;
-  void add_weights(const pipeline_stage &stage, char *buffer, batch_works &to);
-  // Work of this batch begins in whole buffers. A failure of an earlier batch, which was to write more or other parts
-  // of them than this one, has no effect then.
-  void add_taking(std::initializer_list<std::pair<char *, std::int64_t>> buffers, batch_role role,
-                  batch_works &to) const;
+  struct placed {
+    std::uint32_t buffer;
+    char *offset;
+  };
+  std::shared_ptr<const sg::program> copy_program(const copy_form &wanted);
+  void add_copy(placed to, memory_space to_space, placed from, memory_space from_space, std::int64_t bytes,
+                std::string label, batch_role role, work_list &list);
+  void add_weights(const pipeline_stage &stage, work_list &to);
+  // Work of this batch begins in whole buffers, given with their bytes. A failure of an earlier batch, which was to
+  // write more or other parts of them than this one, has no effect then.
+  void add_taking(std::initializer_list<std::pair<std::uint32_t, std::int64_t>> buffers, batch_role role,
+                  work_list &to) const;
 
   const device &on_;
   const device_model &model_;
   const std::deque<pipeline_stage> &stages_;
   const std::int64_t input_bytes_;
-  std::map<std::pair<std::int64_t, bool>, std::shared_ptr<const program>> staged_;  // by bytes, to the device
+  std::vector<std::shared_ptr<const sg::program>> copies_;  // few
 };
 
 }  // namespace sg

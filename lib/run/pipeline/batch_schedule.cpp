@@ -56,10 +56,12 @@ class address_map {
 
 class joiner {
  public:
-  joiner(const std::vector<batch_works> &batches, std::int64_t lanes) : lanes_(lanes) {
+  joiner(const std::vector<pipeline_batch> &batches, std::int64_t lanes, std::optional<batch_role> only = {})
+      : lanes_(lanes) {
     for (std::size_t b = 0; b < batches.size(); ++b)
-      for (std::size_t i = 0; i < batches[b].works.size(); ++i) {
-        works_.push_back(batches[b].works[i]);
+      for (const auto &work : batches[b].program->works) {
+        if (only && work->role() != *only) continue;
+        works_.push_back(work->with(batches[b].addresses));
         submission &added = works_.back();
         // A recorded stream orders submissions of one batch.
         if (added.stream >= 0) added.stream += static_cast<std::int64_t>(b) << 32;
@@ -94,9 +96,9 @@ class joiner {
 
   void add(std::size_t index) {
     const submission &work = works_[index];
-    if (work.operation == SG_OPERATION_COPY && (work.kind == work_kind::copy || is_checked()))
+    if (work.operation == SG_OPERATION_COPY && is_checked())
       add_copy(index);
-    else if (work.kind == work_kind::schedule)
+    else if (work.program)
       add_schedule(index);
     else
       last_commands_[index] = waits_;  // no work
@@ -138,14 +140,12 @@ class joiner {
     whole.commands.push_back(added);
   }
 
+  // As one command, also if it is staged.
   void add_copy(std::size_t index) {
     const submission &work = works_[index];
-    const footprint &to = work.accesses[0].bytes, &from = work.accesses[1].bytes;
-    const bool to_device = work.copy.dst_space.kind == SG_MEMORY_DEVICE;
     command copy;
-    copy.what = to_device ? payload(ops::copy_in()) : payload(ops::copy_out());
-    const lane_kind kind = to_device ? lane_kind::copy_in : lane_kind::copy_out;
-    copy.where = lane(kind, lane_of(kind, 0));
+    copy.what = ops::copy();
+    copy.where = lane(lane_kind::compute, lane_of(lane_kind::compute, 0));
     const auto view_of = [&](const footprint &bytes) {
       const std::int64_t place = addresses_.place_of(reinterpret_cast<const char *>(bytes.lo));
       view made;
@@ -156,15 +156,15 @@ class joiner {
       made.cols = bytes.runs();
       return made;
     };
-    view target = view_of(to), source = view_of(from);
+    view target = view_of(work.accesses[0].bytes), source = view_of(work.accesses[1].bytes);
     if (target.cols != source.cols) {  // rows of one side are contiguous
       view &joined = target.cols < source.cols ? target : source;
       const view &other = target.cols < source.cols ? source : target;
       joined.rows = joined.ld = other.rows;
       joined.cols = other.cols;
     }
-    copy.views[ops::copy_in::to] = target;
-    copy.views[ops::copy_in::from] = source;
+    copy.views[ops::copy::to] = target;
+    copy.views[ops::copy::from] = source;
     append(copy, waits_);
     last_commands_[index] = {static_cast<std::uint32_t>(made_.whole.commands.size() - 1)};
     next_lanes();
@@ -240,10 +240,11 @@ class joiner {
 
 }  // namespace
 
-batch_schedule simulated_schedule(const std::vector<batch_works> &batches, const device_model &model) {
-  return joiner(batches, std::max(1, model.compute_lanes)).join();
+batch_schedule simulated_schedule(const std::vector<pipeline_batch> &batches, const device_model &model,
+                                  std::optional<batch_role> only) {
+  return joiner(batches, std::max(1, model.compute_lanes), only).join();
 }
 
-batch_schedule checked_schedule(const std::vector<batch_works> &batches) { return joiner(batches, 0).join(); }
+batch_schedule checked_schedule(const std::vector<pipeline_batch> &batches) { return joiner(batches, 0).join(); }
 
 }  // namespace sg

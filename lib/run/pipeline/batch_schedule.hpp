@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "model/device_model.hpp"
@@ -19,9 +20,11 @@ struct batch_schedule {
 
 // For the simulator: submissions share the lanes, so that one computes at a time (on cores each as its program says).
 // How much of two short GEMMs runs at a time depends on the moment, so it is not counted on.
-batch_schedule simulated_schedule(const std::vector<batch_works> &batches, const device_model &model);
+// `only`: the submissions with that role.
+batch_schedule simulated_schedule(const std::vector<pipeline_batch> &batches, const device_model &model,
+                                  std::optional<batch_role> only = {});
 // For the hazard check: a lane for each submission, so that nothing but waits orders them; staged copies are one
 // command, as their own schedules are checked where they are made.
-batch_schedule checked_schedule(const std::vector<batch_works> &batches);
+batch_schedule checked_schedule(const std::vector<pipeline_batch> &batches);
 
 }  // namespace sg

@@ -7,7 +7,6 @@
 #include "base/checked.hpp"
 #include "base/log.hpp"
 #include "run/job/service.hpp"
-#include "run/objects/graph_program.hpp"
 #include "run/order/footprint.hpp"
 
 namespace sg {
@@ -152,10 +151,10 @@ void pipeline::prepare_in_turn() {
   if (stages_.empty()) throw error(SG_STATUS_INVALID_ARGUMENT, "the pipeline has no stage");
   try {
     for (pipeline_stage &each : stages_) {
-      each.works = each.record ? each.record(each, -1) : each.recorded->finish();
-      if (each.works.empty())
+      std::vector<submission> recorded = each.record ? each.record(each, -1) : each.recorded->finish();
+      if (recorded.empty())
         throw error(SG_STATUS_INVALID_ARGUMENT, "%s of the pipeline has no operation", each.name.c_str());
-      maker_.check(each, each.works);
+      each.works = maker_.works_of(each, std::move(recorded));
     }
     choice_ = within_free_memory();
     allocate();
@@ -179,8 +178,7 @@ pipeline_choice pipeline::within_free_memory() {
     if (limit == 0)
       limit = (parts_.model.usable_memory() - owner_->buffer_bytes.load(std::memory_order_relaxed)) / 10 * 9;
     try {
-      return choose(stages_, settings_, limit, parts_.model, parts_.memory.known(), maker_, owner_->on().unified(),
-                    parts_.checks_hazards);
+      return choose(stages_, settings_, limit, parts_.model, maker_, owner_->on().unified(), parts_.checks_hazards);
     } catch (const error &e) {
       if (e.status() != SG_STATUS_OUT_OF_MEMORY || !owner_->has_released_buffers() || enough.passed()) throw;
     }
@@ -231,9 +229,7 @@ void pipeline::copy_resident_weights() {
             maker_.copy(to, SG_MEMORY_DEVICE, weight.data, weight.space, weight.bytes, "weights of " + stage.name);
         copies.reserve(copies.size() + 1);
         const ref<job> work = owner_->new_job();
-        if (copy.program) work->give_schedule(copy.program);
-        work->kind = copy.kind;
-        work->copy = copy.copy;
+        work->give_work(copy.program);
         work->operands = copy.operands.copy();
         work->follows_on_device = copy.follows_on_device;
         work->set_label(copy.label.c_str());
@@ -298,15 +294,17 @@ void pipeline::push(const ref<job> &parent, submission_order order, const void *
   prepare_in_turn();
   const batch_ends ends = ends_of(input, output);
   require_room();
-  batch_works batch = maker_.make(memory_, next_batch_, ends, true);
-  const auto program = std::make_shared<graph_program>(std::move(batch.works));
-  parent->graph = program;
+  if (!program_ || !ends_.same_kinds(ends) || maker_.calls_functions())
+    program_ = maker_.program(memory_, ends, true, next_batch_);
+  ends_ = ends;
+  const pipeline_batch made(program_, maker_.addresses(memory_, ends, next_batch_));
+  parent->graph = program_;
   // The flag promises that no other job uses the caller's memory; the pipeline's buffers serve every batch.
   order.untracked = false;
   if (!in_flight_.empty()) order.completes_behind = in_flight_.back().get();
   in_flight_.push_back(parent);
   try {
-    owner_->submit_children(parent, order, *program);
+    owner_->submit_children(parent, order, made);
   } catch (...) {
     in_flight_.pop_back();
     throw;

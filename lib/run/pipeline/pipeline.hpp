@@ -69,6 +69,8 @@ class pipeline final : public object {
   bool is_prepared_ = false;
   pipeline_choice choice_;
   batch_maker maker_;
+  std::shared_ptr<const batch_program> program_;  // of the latest batch, and its ends
+  batch_ends ends_;
   pipeline_memory memory_;
   std::vector<ref<device_buffer>> buffers_;
   std::int64_t next_batch_ = 0;

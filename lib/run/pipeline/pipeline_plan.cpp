@@ -23,42 +23,34 @@ constexpr std::int64_t simulated_batches = 8;
 
 using long_long = long long;
 
-// Addresses of buffers that are not allocated, for simulations.
-class imagined_memory {
+// Buffers that are not allocated: numbers above all addresses of the process, which is all that a plan needs.
+class planned_buffers {
  public:
-  imagined_memory(memory_map &known, const pipeline_choice &sizes, const std::deque<pipeline_stage> &stages,
-                  std::int32_t depth, std::int32_t weight_buffers) {
-    std::int64_t bytes = depth * sizes.batch.total() + weight_buffers * sizes.weight_buffer_bytes;
-    for (const pipeline_stage &each : stages)
-      if (each.weights_bytes > 0 && !each.is_streamed()) bytes += each.weights_bytes;
-    range_ = std::make_unique<address_range>(known, std::max<std::int64_t>(bytes, 1), first_device);
-    memory_.sizes = sizes.batch;
-    memory_.weight_buffer_bytes = sizes.weight_buffer_bytes;
-    char *next = range_->begin();
-    const auto take = [&next](std::int64_t taken) { return next += taken, next - taken; };
-    for (std::int32_t i = 0; i < depth; ++i) memory_.batches.push_back(sizes.batch.at(take(sizes.batch.total())));
-    for (std::int32_t i = 0; i < weight_buffers; ++i) memory_.weight_buffers.push_back(take(sizes.weight_buffer_bytes));
-    for (const pipeline_stage &each : stages)
-      memory_.resident.push_back(each.weights_bytes > 0 && !each.is_streamed() ? take(each.weights_bytes) : nullptr);
+  char *take(std::int64_t bytes) noexcept {
+    next_ += static_cast<std::uintptr_t>(bytes);
+    return reinterpret_cast<char *>(next_ - static_cast<std::uintptr_t>(bytes));
   }
-  const pipeline_memory &get() const noexcept { return memory_; }
+  pipeline_memory memory(const pipeline_choice &sizes, const std::deque<pipeline_stage> &stages, std::int32_t depth,
+                         std::int32_t weight_buffers) {
+    pipeline_memory made;
+    made.sizes = sizes.batch;
+    made.weight_buffer_bytes = sizes.weight_buffer_bytes;
+    for (std::int32_t i = 0; i < depth; ++i) made.batches.push_back(sizes.batch.at(take(sizes.batch.total())));
+    for (std::int32_t i = 0; i < weight_buffers; ++i) made.weight_buffers.push_back(take(sizes.weight_buffer_bytes));
+    for (const pipeline_stage &each : stages)
+      made.resident.push_back(each.weights_bytes > 0 && !each.is_streamed() ? take(each.weights_bytes) : nullptr);
+    return made;
+  }
 
  private:
-  std::unique_ptr<address_range> range_;
-  pipeline_memory memory_;
+  std::uintptr_t next_ = std::uintptr_t(1) << 63;
 };
 
 class chooser {
  public:
   chooser(std::deque<pipeline_stage> &stages, const pipeline_settings &settings, std::int64_t limit,
-          const device_model &model, memory_map &known, batch_maker &maker, bool in_place)
-      : stages_(stages),
-        settings_(settings),
-        limit_(limit),
-        model_(model),
-        known_(known),
-        maker_(maker),
-        in_place_(in_place) {}
+          const device_model &model, batch_maker &maker, bool in_place)
+      : stages_(stages), settings_(settings), limit_(limit), model_(model), maker_(maker), in_place_(in_place) {}
 
   pipeline_choice choose(bool checks) {
     set_sizes();
@@ -164,33 +156,30 @@ class chooser {
     }
   }
 
-  batch_ends imagined_ends(std::int64_t batch) const {
+  // Batches with buffers and ends of their own.
+  std::vector<pipeline_batch> batches(std::int32_t depth, std::int32_t weight_buffers, std::int64_t count) {
+    planned_buffers buffers;
+    const pipeline_memory memory = buffers.memory(made_, stages_, depth, weight_buffers);
     batch_ends ends;
     ends.input_in_place = ends.output_in_place = in_place_;
     if (in_place_) ends.input_space = ends.output_space = SG_MEMORY_DEVICE;
-    const std::int64_t input = round_up(settings_.input_bytes, 256);
-    const std::int64_t both = input + round_up(stages_.back().output_bytes, 256);
-    ends.input = ends_->begin() + batch * both;
-    ends.output = ends.input + input;
-    return ends;
-  }
-
-  std::vector<batch_works> batches(const imagined_memory &in, std::int64_t count) {
-    const std::int64_t both = round_up(settings_.input_bytes, 256) + round_up(stages_.back().output_bytes, 256);
-    ends_ = std::make_unique<address_range>(known_, count * both, first_device);
-    std::vector<batch_works> made;
-    for (std::int64_t i = 0; i < count; ++i) made.push_back(maker_.make(in.get(), i, imagined_ends(i), false));
+    const auto program = maker_.program(memory, ends, false);
+    std::vector<pipeline_batch> made;
+    for (std::int64_t i = 0; i < count; ++i) {
+      ends.input = buffers.take(round_up(settings_.input_bytes, 256));
+      ends.output = buffers.take(round_up(stages_.back().output_bytes, 256));
+      made.emplace_back(program, maker_.addresses(memory, ends, i));
+    }
     return made;
   }
 
   // Seconds from the end of one batch to the end of the next, once the pipeline is full.
   double simulated(std::int32_t depth, std::int32_t weight_buffers) {
-    const imagined_memory in(known_, made_, stages_, depth, weight_buffers);
-    const batch_schedule one = simulated_schedule(batches(in, 1), model_);
+    const batch_schedule one = simulated_schedule(batches(depth, weight_buffers, 1), model_);
     const std::size_t commands = std::max<std::size_t>(one.whole.commands.size(), 1);
     const auto count = static_cast<std::int64_t>(
         std::clamp<std::size_t>(enough_commands / commands, 3, static_cast<std::size_t>(simulated_batches)));
-    const batch_schedule all = simulated_schedule(batches(in, count), model_);
+    const batch_schedule all = simulated_schedule(batches(depth, weight_buffers, count), model_);
     const timeline times = simulate(all.whole, model_);
     const std::int64_t later = (count + 1) / 2;
     return (end_of(all, times, count - 1) - end_of(all, times, count - 1 - later)) / double(later);
@@ -204,29 +193,17 @@ class chooser {
   }
 
   // Of each further batch, as a batch that follows others has no part of their latencies.
-  double seconds_of(const std::vector<batch_works> &all, batch_role role) const {
-    std::vector<batch_works> parts;
-    for (const batch_works &whole : all) {
-      batch_works &part = parts.emplace_back();
-      for (std::size_t i = 0; i < whole.works.size(); ++i) {
-        if (whole.roles[i] != role) continue;
-        part.works.push_back(whole.works[i]);
-        part.roles.push_back(role);
-      }
-    }
-    if (parts[0].works.empty()) return 0;
-    const auto simulated = [&](const std::vector<batch_works> &works) {
-      return simulate(simulated_schedule(works, model_).whole, model_).seconds;
+  double seconds_of(const std::vector<pipeline_batch> &all, batch_role role) const {
+    const auto simulated = [&](const std::vector<pipeline_batch> &some) {
+      return simulate(simulated_schedule(some, model_, role).whole, model_).seconds;
     };
-    const double one = simulated({parts[0]});
-    return parts.size() == 1 ? one : (simulated(parts) - one) / double(parts.size() - 1);
+    return (simulated(all) - simulated({all[0]})) / double(all.size() - 1);
   }
 
   void predict_parts() {
     // Buffers of their own for all, so that only the link orders the copies.
     constexpr std::int32_t count = 3;
-    const imagined_memory in(known_, made_, stages_, count, count * made_.streamed_stages);
-    const std::vector<batch_works> all = batches(in, count);
+    const std::vector<pipeline_batch> all = batches(count, count * made_.streamed_stages, count);
     made_.transfer_in_seconds = seconds_of(all, batch_role::transfer_in);
     made_.transfer_out_seconds = seconds_of(all, batch_role::transfer_out);
     made_.work_seconds = seconds_of(all, batch_role::work);
@@ -236,9 +213,8 @@ class chooser {
 
   // Each buffer is used by a second batch at least.
   void check() {
-    const imagined_memory in(known_, made_, stages_, made_.depth, made_.weight_buffers);
     const std::int64_t count = made_.depth + 1;
-    const batch_schedule all = checked_schedule(batches(in, count));
+    const batch_schedule all = checked_schedule(batches(made_.depth, made_.weight_buffers, count));
     if (all.whole.commands.size() <= most_checked) return require_no_hazards(all.whole);
     if (logs(log_level::info, log_area::plan))
       log_message(log_level::info, log_area::plan,
@@ -250,10 +226,8 @@ class chooser {
   const pipeline_settings &settings_;
   const std::int64_t limit_;
   const device_model &model_;
-  memory_map &known_;
   batch_maker &maker_;
   const bool in_place_;
-  std::unique_ptr<address_range> ends_;
   pipeline_choice made_;
 };
 
@@ -269,8 +243,8 @@ class chooser {
 }  // namespace
 
 pipeline_choice choose(std::deque<pipeline_stage> &stages, const pipeline_settings &settings, std::int64_t limit,
-                       const device_model &model, memory_map &known, batch_maker &maker, bool in_place, bool checks) {
-  return chooser(stages, settings, limit, model, known, maker, in_place).choose(checks);
+                       const device_model &model, batch_maker &maker, bool in_place, bool checks) {
+  return chooser(stages, settings, limit, model, maker, in_place).choose(checks);
 }
 
 std::string describe(const std::deque<pipeline_stage> &stages, const pipeline_choice &choice,

@@ -31,7 +31,7 @@ struct pipeline_choice {
 // Sets the stages' streamed_index. `in_place`: batches need no copies. `limit`: bytes of device memory. Throws
 // SG_STATUS_OUT_OF_MEMORY if it is too low, and SG_STATUS_INTERNAL if `checks` and batches race.
 pipeline_choice choose(std::deque<pipeline_stage> &stages, const pipeline_settings &settings, std::int64_t limit,
-                       const device_model &model, memory_map &known, batch_maker &maker, bool in_place, bool checks);
+                       const device_model &model, batch_maker &maker, bool in_place, bool checks);
 
 // As lines of text: what limits the batches.
 std::string describe(const std::deque<pipeline_stage> &stages, const pipeline_choice &choice,

@@ -8,6 +8,7 @@
 
 #include "devices/device.hpp"
 #include "run/memory/arena_pool.hpp"
+#include "run/program/program.hpp"
 
 namespace sg {
 
@@ -28,6 +29,23 @@ class device_graph {
 };
 
 struct recorded_graph {
+  // Adds a submission; nullptr: a marker. Then, once: keeps the totals.
+  void count(const program *work) noexcept {
+    ++commands;
+    if (!work) return;
+    flops += work->schedule->flops;
+    bytes_in += static_cast<std::uint64_t>(work->schedule->bytes_in);
+    bytes_out += static_cast<std::uint64_t>(work->schedule->bytes_out);
+  }
+  void keep_totals() {
+    auto alone = std::make_shared<recorded_graph>();
+    alone->commands = commands;
+    alone->flops = flops;
+    alone->bytes_in = bytes_in;
+    alone->bytes_out = bytes_out;
+    totals = std::move(alone);
+  }
+
   std::int32_t commands = 0;
   double flops = 0;
   std::uint64_t bytes_in = 0, bytes_out = 0;  // over the link
@@ -35,8 +53,6 @@ struct recorded_graph {
   // latest job it is: a stream refers to its latest job.
   std::shared_ptr<const recorded_graph> totals;
   std::unique_ptr<const device_graph> device;  // nullptr: the commands are replayed one by one
-
-  sg_backend_graph *on_device() const noexcept { return device->get(); }
 };
 
 }  // namespace sg

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "ops/backend_commands.hpp"
-#include "plan/gemm/latency_parts.hpp"
+#include "plan/gemm/resident/latency_parts.hpp"
 #include "plan/schedule/out_of_order_copies.hpp"
 #include "run/program/batching.hpp"
 
@@ -25,6 +25,14 @@ constexpr double short_gemm_seconds = 1e-3;
 constexpr double short_parts_seconds = 10e-3;
 // Limit of prepared calls of a plan, of some 300 bytes each.
 constexpr std::size_t most_prepared = 4096;
+
+bool computes_by(const command &c) noexcept { return !is_copy(c) && !c.is<ops::marker>() && !c.is<ops::graph>(); }
+
+bool copies_pageable_memory(const schedule &s) {
+  const auto is_pageable = [&](const view &end) { return buffer_of(s.buffers, end).space == SG_MEMORY_PAGEABLE; };
+  const command &only = s.commands[0];
+  return is_copy(only) && (is_pageable(destination_of(only)) || is_pageable(source_of(only)));
+}
 
 // Tiles of C that the multiprocessors of a chip share; kernels for fewer multiprocessors use smaller tiles.
 constexpr std::int64_t tile = 128;
@@ -109,12 +117,14 @@ program::program(std::shared_ptr<const form> planned, const plan_request &reques
       if (on_device(commands[before].where) && !(commands[before].where == c.where)) needs_event[before] = true;
     }
   }
-  may_follow = is_single() || std::all_of(commands.begin(), commands.end(),
-                                          [](const command &c) { return c.where.kind == lane_kind::compute; });
+  if (is_single()) computes = computes_by(commands[0]);
+  may_follow = is_single() ? !copies_pageable_memory(*schedule)
+                           : std::all_of(commands.begin(), commands.end(),
+                                         [](const command &c) { return c.where.kind == lane_kind::compute; });
   // Commands that the planner split off one problem must stay separate.
   if (what && what->gemms().problems > 1) find_batchable(model);
   const double lane_seconds = schedule->predicted_seconds * static_cast<double>(lanes.size());
-  wants_core = lane_seconds > long_command_seconds * static_cast<double>(of_device);
+  wants_core = computes && lane_seconds > long_command_seconds * static_cast<double>(of_device);
   if (has_latency_parts()) {
     short_here = schedule->predicted_seconds < short_parts_seconds;
     one_call = !wants_core;
@@ -139,6 +149,14 @@ program::program(std::shared_ptr<const form> planned, const plan_request &reques
   if (!small) return;
   min_batch_size = sg::min_batch_size(model, shape_of_gemm(schedule->buffers, gemm_command));
   prepare_call(0, {});
+}
+
+std::shared_ptr<const program> program::of_command(const payload &what, const char *strategy) {
+  auto made = std::make_shared<sg::schedule>();
+  made->strategy = strategy;
+  made->commands.emplace_back().what = what;
+  made->lanes[static_cast<int>(lane_kind::compute)] = 1;
+  return std::make_shared<const program>(nullptr, plan_request(), std::move(made), device_model());
 }
 
 // Whether the schedule is a latency_parts() split, and not one for throughput.

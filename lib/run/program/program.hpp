@@ -26,6 +26,9 @@ struct program {
   program(std::shared_ptr<const form> planned, const plan_request &requested, std::shared_ptr<const sg::schedule> made,
           const device_model &model);
 
+  // One command without views.
+  static std::shared_ptr<const program> of_command(const payload &what, const char *strategy);
+
   // One command without memory of its own, which needs no run.
   bool is_single() const noexcept {
     return schedule->commands.size() == 1 && schedule->device_bytes == 0 && schedule->staging_bytes == 0;
@@ -50,8 +53,11 @@ struct program {
   std::vector<bool> needs_event;
   std::vector<bool> is_out_of_order;  // copies that may overtake earlier ones of their lane
   bool wants_core = false;            // its commands are long enough to need a core of their own
+  // Not one copy, marker or graph: its commands take shares of the device.
+  bool computes = true;
   // On a device that orders commands, it may begin behind its predecessors' commands, once these are enqueued: it is
-  // one command, or all of its commands compute.
+  // one command, or all of its commands compute. Not a copy of pageable memory, which may block the thread that
+  // enqueues it: no command may be queued before it.
   bool may_follow = false;
   // Its commands are short independent GEMMs of one problem, which the engine sends as one call: the submitter waits,
   // and one command queued behind another job would delay the whole job.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "plan/gemm/streaming/downcast.hpp"
 
-#include "plan/gemm/cost.hpp"
+#include "plan/gemm/resident/cost.hpp"
 
 namespace sg {
 

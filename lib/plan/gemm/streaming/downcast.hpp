@@ -3,7 +3,7 @@
 #pragma once
 
 #include "model/device_model.hpp"
-#include "plan/gemm/problem.hpp"
+#include "plan/gemm/resident/problem.hpp"
 
 namespace sg {
 

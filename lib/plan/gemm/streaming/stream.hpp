@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "model/device_model.hpp"
-#include "plan/gemm/gemm_builder.hpp"
-#include "plan/gemm/streaming/transfer.hpp"
+#include "plan/gemm/resident/gemm_builder.hpp"
+#include "plan/schedule/transfer.hpp"
 
 namespace sg {
 

@@ -8,7 +8,7 @@
 
 #include "base/checked.hpp"
 #include "base/error.hpp"
-#include "plan/gemm/cost.hpp"
+#include "plan/gemm/resident/cost.hpp"
 #include "plan/gemm/streaming/stream_layouts.hpp"
 #include "plan/gemm/streaming/stream_memory.hpp"
 #include "plan/gemm/streaming/stream_size.hpp"

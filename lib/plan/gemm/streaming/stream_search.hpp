@@ -2,7 +2,7 @@
 // Chooses how operands on the host are streamed.
 #pragma once
 
-#include "plan/gemm/candidate.hpp"
+#include "plan/gemm/resident/candidate.hpp"
 
 namespace sg {
 

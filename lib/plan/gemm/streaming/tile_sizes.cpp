@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "base/checked.hpp"
-#include "plan/gemm/cost.hpp"
+#include "plan/gemm/resident/cost.hpp"
 #include "plan/gemm/streaming/stream_memory.hpp"
 #include "plan/gemm/streaming/stream_size.hpp"
 

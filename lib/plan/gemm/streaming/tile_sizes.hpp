@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "plan/gemm/candidate.hpp"
+#include "plan/gemm/resident/candidate.hpp"
 #include "plan/gemm/streaming/stream_layouts.hpp"
 
 namespace sg {

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "plan/gemm/problem.hpp"
+#include "plan/gemm/resident/problem.hpp"
 
 namespace sg {
 

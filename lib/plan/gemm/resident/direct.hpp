@@ -2,7 +2,7 @@
 // The most common schedule: one command for a problem whose operands are on the device.
 #pragma once
 
-#include "plan/gemm/gemm_builder.hpp"
+#include "plan/gemm/resident/gemm_builder.hpp"
 
 namespace sg {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "plan/gemm/direct.hpp"
+#include "plan/gemm/resident/direct.hpp"
 
 namespace sg {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "plan/gemm/split.hpp"
+#include "plan/gemm/resident/split.hpp"
 
 #include "base/checked.hpp"
 

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "model/device_model.hpp"
-#include "plan/gemm/gemm_builder.hpp"
+#include "plan/gemm/resident/gemm_builder.hpp"
 
 namespace sg {
 

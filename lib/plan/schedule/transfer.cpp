@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "plan/gemm/streaming/transfer.hpp"
+#include "plan/schedule/transfer.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "plan/gemm/resident_search.hpp"
+#include "plan/gemm/resident/resident_search.hpp"
 
 #include <algorithm>
 #include <cmath>
 
 #include "base/checked.hpp"
 #include "base/error.hpp"
-#include "plan/gemm/cost.hpp"
-#include "plan/gemm/direct.hpp"
-#include "plan/gemm/latency_parts.hpp"
-#include "plan/gemm/split.hpp"
+#include "plan/gemm/resident/cost.hpp"
+#include "plan/gemm/resident/direct.hpp"
+#include "plan/gemm/resident/latency_parts.hpp"
+#include "plan/gemm/resident/split.hpp"
 
 namespace sg {
 namespace {

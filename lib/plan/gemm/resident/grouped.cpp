@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "plan/gemm/grouped.hpp"
+#include "plan/gemm/resident/grouped.hpp"
 
 #include <algorithm>
 #include <numeric>
 
 #include "base/checked.hpp"
-#include "plan/gemm/cost.hpp"
-#include "plan/gemm/direct.hpp"
+#include "plan/gemm/resident/cost.hpp"
+#include "plan/gemm/resident/direct.hpp"
 #include "plan/schedule/lanes.hpp"
 
 namespace sg {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "plan/gemm/gemm_builder.hpp"
+#include "plan/gemm/resident/gemm_builder.hpp"
 
 namespace sg {
 

@@ -6,7 +6,7 @@
 
 #include "model/device_model.hpp"
 #include "ops/command.hpp"
-#include "plan/gemm/problem.hpp"
+#include "plan/gemm/resident/problem.hpp"
 
 namespace sg {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "plan/gemm/cost.hpp"
+#include "plan/gemm/resident/cost.hpp"
 
 #include <algorithm>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "plan/gemm/latency_parts.hpp"
+#include "plan/gemm/resident/latency_parts.hpp"
 
 #include <algorithm>
 

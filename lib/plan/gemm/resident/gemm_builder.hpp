@@ -4,7 +4,7 @@
 
 #include <span>
 
-#include "plan/gemm/problem.hpp"
+#include "plan/gemm/resident/problem.hpp"
 #include "plan/schedule/schedule_builder.hpp"
 
 namespace sg {

@@ -7,7 +7,7 @@
 #include "base/log.hpp"
 #include "model/device_model.hpp"
 #include "plan/form/plan_request.hpp"
-#include "plan/gemm/problem.hpp"
+#include "plan/gemm/resident/problem.hpp"
 #include "plan/schedule/schedule.hpp"
 #include "plan/schedule/simulate.hpp"
 

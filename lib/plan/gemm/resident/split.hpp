@@ -2,7 +2,7 @@
 // Splits of a problem with operands on the device over several compute lanes.
 #pragma once
 
-#include "plan/gemm/gemm_builder.hpp"
+#include "plan/gemm/resident/gemm_builder.hpp"
 
 namespace sg {
 

@@ -2,7 +2,7 @@
 // Chooses the schedule of a problem with all operands on the device: one command, or split over lanes.
 #pragma once
 
-#include "plan/gemm/candidate.hpp"
+#include "plan/gemm/resident/candidate.hpp"
 
 namespace sg {
 

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "run/pipeline/batch_work.hpp"
+
+#include <utility>
+
+namespace sg {
+
+namespace {
+
+// Calls each(address) for the parameters, then for the pointers of arrays.
+template <class Each>
+void each_address(binding &of, Each &&each) {
+  of.each_parameter([&](parameter_address &one) { each(one.base); });
+  for (std::vector<char *> &array : of.pointers)
+    for (char *&one : array) each(one);
+}
+
+// An offset is kept where the address was.
+char *offset_of(std::uintptr_t bytes) noexcept { return reinterpret_cast<char *>(bytes); }
+
+char *address_of(const char *offset, std::uint32_t buffer, const batch_addresses &at) noexcept {
+  return offset_of(reinterpret_cast<std::uintptr_t>(at[buffer]) + reinterpret_cast<std::uintptr_t>(offset));
+}
+
+}  // namespace
+
+batch_work::batch_work(submission recorded, std::span<const buffer_range> ranges) : recorded_(std::move(recorded)) {
+  const auto place = [&](char *&address, std::vector<std::uint32_t> &buffers) {
+    std::uint32_t found = any_memory;
+    for (const buffer_range &each : ranges) {
+      if (address < each.begin || address >= each.begin + each.bytes) continue;
+      found = each.buffer;
+      address = offset_of(static_cast<std::uintptr_t>(address - each.begin));
+      break;
+    }
+    buffers.push_back(found);
+  };
+  recorded_.operands = recorded_.operands.copy();
+  each_address(recorded_.operands, [&](char *&address) {
+    if (address)
+      place(address, of_operands_);
+    else
+      of_operands_.push_back(no_buffer);
+  });
+  for (access &each : recorded_.accesses) {
+    char *first = offset_of(each.bytes.lo);
+    place(first, of_accesses_);
+    each.bytes = each.bytes.at(first);
+  }
+}
+
+batch_work::batch_work(submission made, std::initializer_list<std::uint32_t> parameters,
+                       std::vector<std::uint32_t> accesses, batch_role in)
+    : recorded_(std::move(made)), of_operands_(parameters), of_accesses_(std::move(accesses)), role_(in) {
+  of_operands_.resize(binding::few, no_buffer);
+}
+
+binding batch_work::operands(const batch_addresses &at) const {
+  binding made = recorded_.operands.copy();
+  std::size_t index = 0;
+  each_address(made, [&](char *&address) {
+    const std::uint32_t buffer = of_operands_[index++];
+    if (buffer != no_buffer) address = address_of(address, buffer, at);
+  });
+  return made;
+}
+
+std::span<const access> batch_work::accesses(const batch_addresses &at, std::vector<access> &room) const {
+  room = recorded_.accesses;
+  for (std::size_t i = 0; i < room.size(); ++i)
+    room[i].bytes = room[i].bytes.at(address_of(offset_of(room[i].bytes.lo), of_accesses_[i], at));
+  return room;
+}
+
+submission batch_work::with(const batch_addresses &at) const {
+  submission made = recorded_;
+  made.operands = operands(at);
+  std::vector<access> room;
+  accesses(at, room);
+  made.accesses = std::move(room);
+  return made;
+}
+
+batch_program::batch_program(work_list made) : works(std::move(made)) {
+  for (const std::shared_ptr<const batch_work> &each : works) count(each->recorded().program.get());
+  keep_totals();
+}
+
+}  // namespace sg
