@@ -297,7 +297,37 @@ def lstm(context, record, options, link, rate):
     near(result, net(x)[0], "LSTM, pinned")
 
 
-CASES = {"linear": linear_forward, "linear_backward": linear_backward, "attention": attention, "conv": convolution, "lstm": lstm}
+def short_calls(context, record, options, link, rate):
+    """Calls of operations that take the device a few microseconds: many in a row, and each waited for."""
+    x = values(64, 1024, dtype=torch.float32)
+    gamma, beta, out = values(1024, dtype=x.dtype), values(1024, dtype=x.dtype), torch.empty_like(x)
+    given, result, others = sg.Matrix(x), sg.Matrix(out), operands(gamma, beta)
+    functions = torch.nn.functional
+    for name, ours, theirs in (
+        ("layer norm", lambda: context.layer_norm_async(given, *others, result), lambda: functions.layer_norm(x, (1024,), gamma, beta)),
+        ("softmax", lambda: context.softmax_async(given, result), lambda: functions.softmax(x, -1)),
+        ("GELU", lambda: context.elementwise_async("gelu", given, out=result), lambda: functions.gelu(x, approximate="tanh")),
+        ("axpby", lambda: context.axpby_async(given, result, alpha=2.0, beta=0.0), lambda: torch.mul(x, 2.0)),
+    ):  # fmt: skip
+        ours().result()
+        near(out, theirs(), name)
+
+        def waited(call=ours):
+            for _ in range(200):
+                call().result()
+
+        def waited_by_torch(call=theirs):
+            for _ in range(200):
+                call()
+                torch.cuda.synchronize()
+
+        case = f"{name} 64x1024 f32, calls"
+        record.measure(case, {"streamgemm": repeated(ours, 200), "PyTorch": repeated(theirs, 200)}, options.rounds, 200)
+        record.measure(case + " waited for", {"streamgemm": waited, "PyTorch": waited_by_torch}, options.rounds, 200)
+
+
+CASES = {"linear": linear_forward, "linear_backward": linear_backward, "attention": attention, "conv": convolution, "lstm": lstm,
+         "calls": short_calls}  # fmt: skip
 
 
 def main():
