@@ -17,6 +17,7 @@ import sys
 
 import calls
 from calls import is_switch, kind_of
+from csharp_members import CSharpMembers
 from csharp_values import NUMBERS, CSharpValues, word
 from managed import VIEWS
 from model import Model
@@ -273,7 +274,8 @@ class CSharp(CSharpValues):
         yield "using StreamGemm.Internal;"
         yield ""
         yield "namespace StreamGemm {"
-        for part in (self.enums, self.exceptions, self.entries, self.structs, self.option_classes, self.submit_options, self.methods, self.names):
+        for part in (self.enums, self.exceptions, self.entries, self.structs, self.option_classes, self.submit_options, self.methods, self.names,
+                     CSharpMembers(self).lines):
             yield from part()
         yield "}"
         yield ""

@@ -14,6 +14,7 @@ import sys
 
 import calls
 from calls import is_switch, kind_of
+from java_members import JavaMembers
 from java_values import NUMBERS, PREFIX, JavaValues, class_name, javadoc, plain
 from managed import VIEWS
 from model import Model
@@ -295,12 +296,15 @@ public final class Layers extends LayerMethods {{
         yield "Submit", self.submit()
         yield "Layers", self.layers()
         yield "Structs", "\n".join(self.layouts()) + "\n"
+        for name, head, members in JavaMembers(self).files():
+            yield name if head else f"{name}.members", head + members
 
 
 def main():
     folder, *headers = map(pathlib.Path, sys.argv[1:])
     for name, text in Java(Model(headers)).files():
-        (folder / f"{name}.java").write_text(PREFIX + text)
+        is_part = name.endswith(".members")  # of a class by hand
+        (folder / (name if is_part else f"{name}.java")).write_text(text if is_part else PREFIX + text)
 
 
 if __name__ == "__main__":

@@ -45,7 +45,10 @@ def main():
         for source in [*options.files, *sorted(written.glob("*.java"))]:
             folder = sources / package_of(source)
             folder.mkdir(parents=True, exist_ok=True)
-            shutil.copy(source, folder)
+            copied = pathlib.Path(shutil.copy(source, folder))
+            members = written / f"{source.stem}.members"
+            if members.exists():  # of a class by hand
+                copied.write_text(f"{source.read_text().rstrip().removesuffix('}')}\n{members.read_text()}")
         subprocess.run([options.javac, "--release", "11", "-encoding", "UTF-8", "-Xlint:all,-options", "-d", classes,
                         *(["-cp", options.classpath] if options.classpath else []), *sorted(sources.rglob("*.java"))], check=True)
         with zipfile.ZipFile(options.jar, "w", zipfile.ZIP_DEFLATED) as jar:

@@ -18,7 +18,7 @@ namespace StreamGemm {
 
     /// <summary>Like <see cref="CopyAsync"/>; returns a handle of the job.</summary>
     public GemmJob SubmitCopy(in Matrix source, in Matrix destination, SubmitOptions options = null) {
-      GemmJob job = Pending.StartJob(completions, options, handle.Token, CopyCall(source, destination));
+      GemmJob job = Pending.StartJob(Completions, options, Handle.Token, CopyCall(source, destination));
       GC.KeepAlive(this);
       return job;
     }

@@ -21,7 +21,7 @@ namespace StreamGemm {
     public Task GemmAsync(in Matrix a, in Matrix b, in Matrix c, GemmOptions options = null,
                           CancellationToken cancellationToken = default(CancellationToken)) {
       if (cancellationToken.IsCancellationRequested) return Task.FromCanceled(cancellationToken);
-      var pending = new Pending(completions, cancellationToken);
+      var pending = new Pending(Completions, cancellationToken);
       long job = 0;
       int status;
       try {
@@ -35,7 +35,7 @@ namespace StreamGemm {
     /// <summary>Like <see cref="GemmAsync"/>; returns a handle of the job: to wait, cancel, order other jobs after it, and read
     /// its statistics.</summary>
     public GemmJob SubmitGemm(in Matrix a, in Matrix b, in Matrix c, GemmOptions options = null) {
-      var pending = new Pending(completions, CancellationToken.None);
+      var pending = new Pending(Completions, CancellationToken.None);
       long job = 0;
       int status;
       try {
@@ -55,7 +55,7 @@ namespace StreamGemm {
       at.C = pending.PinC(c);
       at.Bias = pending.PinBias(o.Bias);
       sg_gemm_desc d = Native.Gemm(a, b, c, at, o);
-      int status = o.Run(Call.Gemm, handle.Token, &d, pending.Ordered(o, 0, job));
+      int status = o.Run(Call.Gemm, Handle.Token, &d, pending.Ordered(o, 0, job));
       GC.KeepAlive(this);
       return status;
     }
@@ -71,7 +71,7 @@ namespace StreamGemm {
         at.C = pinC.Take(c);
         at.Bias = pinBias.Take(o.Bias);
         sg_gemm_desc d = Native.Gemm(a, b, c, at, o);
-        Errors.Check(o.Run(Call.GemmAndWait, handle.Token, &d, default(Submission)));
+        Errors.Check(o.Run(Call.GemmAndWait, Handle.Token, &d, default(Submission)));
       } finally {
         pinA.Release();
         pinB.Release();

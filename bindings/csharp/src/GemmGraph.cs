@@ -11,20 +11,16 @@ namespace StreamGemm {
   /// streams, and by overlapping operands. Runs of one graph are sequential. Recorded operands stay pinned and alive as
   /// long as the graph has them, or a run with them is in flight.
   /// </summary>
-  public sealed unsafe partial class GemmGraph : IDisposable {
+  public sealed unsafe partial class GemmGraph : NativeObject {
     static readonly Func<long, int> release = RawPINVOKE.sg_graph_release;
 
     readonly GemmContext context;
-    readonly Completions completions;
-    readonly Handle handle;
     readonly GemmPipeline pipeline;  // whose stage it is, and which keeps what is recorded, too; or null
     readonly List<Recorded> children = new List<Recorded>();  // also the lock: the library's list and this one change together
 
-    internal GemmGraph(GemmContext context, Completions completions, long token, GemmPipeline pipeline = null) {
+    internal GemmGraph(GemmContext context, long token, GemmPipeline pipeline = null) : base(token, release) {
       this.context = context;
-      this.completions = completions;
       this.pipeline = pipeline;
-      handle = new Handle(token, release, "GemmGraph");
     }
 
     /// <summary>Number of submissions recorded.</summary>
@@ -46,7 +42,7 @@ namespace StreamGemm {
       lock (children) {
         var child = new Recorded(a, b, c, o.Bias);
         sg_gemm_desc d = Native.Gemm(a, b, c, child.At, o);
-        return Keep(child, o.Run(Call.Gemm, context.Token, &d, new Submission { Graph = handle.Token }));
+        return Keep(child, o.Run(Call.Gemm, context.Handle.Token, &d, new Submission { Graph = Handle.Token }));
       }
     }
 
@@ -58,7 +54,7 @@ namespace StreamGemm {
       lock (children) {
         var child = new Recorded(source, destination);
         sg_copy_desc d = Native.Copy(source, child.At.A, destination, child.At.C);
-        return Keep(child, (options ?? SubmitOptions.None).Run(Call.Copy, context.Token, &d, new Submission { Graph = handle.Token }));
+        return Keep(child, (options ?? SubmitOptions.None).Run(Call.Copy, context.Handle.Token, &d, new Submission { Graph = Handle.Token }));
       }
     }
 
@@ -70,7 +66,7 @@ namespace StreamGemm {
         CheckIndex(index);
         var child = new Recorded(a, b, c, o.Bias);
         sg_gemm_desc d = Native.Gemm(a, b, c, child.At, o);
-        Exchange(index, child, RawPINVOKE.sg_call_graph_set_gemm(handle.Token, index, (long)&d));
+        Exchange(index, child, RawPINVOKE.sg_call_graph_set_gemm(Handle.Token, index, (long)&d));
       }
     }
 
@@ -84,19 +80,19 @@ namespace StreamGemm {
         if (old.IsCopy && !(SameShape(source, old.A) && SameShape(destination, old.C)))
           throw new ArgumentException("the recorded copy is from " + old.A + " to " + old.C + ", not from " + source + " to " + destination);
         var child = new Recorded(source, destination);
-        Exchange(index, child, RawPINVOKE.sg_graph_set_copy(handle.Token, index, child.At.C, child.At.A));
+        Exchange(index, child, RawPINVOKE.sg_graph_set_copy(Handle.Token, index, child.At.C, child.At.A));
       }
     }
 
     /// <summary>Runs the graph, as <see cref="GemmContext.GemmAsync(in Matrix, in Matrix, in Matrix, GemmOptions, CancellationToken)"/>
     /// runs a GEMM. The first run, and the first after a change, takes longer.</summary>
     public Task RunAsync(SubmitOptions options = null, CancellationToken cancellationToken = default(CancellationToken)) {
-      lock (children) return Pending.Start(completions, cancellationToken, options, handle.Token, Run);
+      lock (children) return Pending.Start(context.Completions, cancellationToken, options, Handle.Token, Run);
     }
 
     /// <summary>Like <see cref="RunAsync"/>; returns a handle of the job.</summary>
     public GemmJob Submit(SubmitOptions options = null) {
-      lock (children) return Pending.StartJob(completions, options, handle.Token, Run);
+      lock (children) return Pending.StartJob(context.Completions, options, Handle.Token, Run);
     }
 
     int Run(Pins pins, Submission submission) {
@@ -117,7 +113,7 @@ namespace StreamGemm {
         var pins = new Pins();
         int status;
         try {
-          status = call(pins, new Submission { Options = options, On = context.Token, Graph = handle.Token });
+          status = call(pins, new Submission { Options = options, On = context.Handle.Token, Graph = Handle.Token });
         } catch {
           pins.Release();
           throw;
@@ -157,10 +153,10 @@ namespace StreamGemm {
     static bool SameShape(in Matrix x, in Matrix y) =>
       x.Rows == y.Rows && x.Cols == y.Cols && x.Ld == y.Ld && x.DType == y.DType && x.Layout == y.Layout;
 
-    /// <summary>Releases the graph. Its runs in flight continue.</summary>
-    public void Dispose() {
+    /// <inheritdoc/>
+    public override void Dispose() {
       lock (children) {
-        handle.Dispose();
+        Handle.Dispose();
         foreach (Recorded child in children) child.Release();
         children.Clear();
       }

@@ -11,21 +11,17 @@ namespace StreamGemm {
   /// Batches that pass through stages, beside their transfers and those of streamed weights. Stages are added and recorded
   /// first; then batches are pushed. Weights stay pinned and alive as long as the pipeline, or a batch in flight.
   /// </summary>
-  public sealed unsafe class GemmPipeline : IDisposable {
+  public sealed unsafe partial class GemmPipeline {
     static readonly Func<long, int> release = RawPINVOKE.sg_pipeline_release;
 
     readonly GemmContext context;
-    readonly Completions completions;
-    readonly Handle handle;
     readonly long inputBytes;
     readonly List<Recorded> weights = new List<Recorded>();  // and what the stages have recorded; also the lock
     long outputBytes;
 
-    internal GemmPipeline(GemmContext context, Completions completions, long token, long inputBytes) {
+    internal GemmPipeline(GemmContext context, long token, long inputBytes) : base(token, release) {
       this.context = context;
-      this.completions = completions;
       this.inputBytes = inputBytes;
-      handle = new Handle(token, release, "GemmPipeline");
     }
 
     /// <summary>Adds the next stage.</summary>
@@ -58,14 +54,14 @@ namespace StreamGemm {
               d.weights = (long)first;
               d.weight_count = weights.Length;
               d.place = place;
-              Raw.sg_call_add_stage(handle.Token, (long)&d, stage);
+              Raw.sg_call_add_stage(Handle.Token, (long)&d, stage);
             }
           }
           this.weights.AddRange(kept);  // the library has them now
           kept.Clear();
           outputBytes = output;
           GC.KeepAlive(this);
-          return new GemmStage(this, context, completions, stage, weights.Length);
+          return new GemmStage(this, context, stage, weights.Length);
         } catch {
           foreach (Recorded each in kept) each.Release();
           throw;
@@ -90,23 +86,10 @@ namespace StreamGemm {
     public PipelineInfo Prepare() {
       var info = new PipelineInfo();
       lock (weights) {  // it may copy them
-        Raw.sg_pipeline_prepare(handle.Token, info.native);
+        Raw.sg_pipeline_prepare(Handle.Token, info.native);
       }
       GC.KeepAlive(this);
       return info;
-    }
-
-    /// <summary>The prepared pipeline as a few lines: memory, predicted times, and what limits it.</summary>
-    public string Describe() {
-      Prepare();
-      ulong size;
-      Raw.sg_pipeline_describe(handle.Token, 0, 0, out size);
-      var text = new byte[size];
-      fixed (byte* first = text) {
-        Raw.sg_pipeline_describe(handle.Token, (long)first, size, out size);
-      }
-      GC.KeepAlive(this);
-      return Encoding.UTF8.GetString(text, 0, Math.Max(0, text.Length - 1));
     }
 
     /// <summary>Pushes a batch. Blocks at the limit of batches in flight. Tasks complete in the order of the batches.</summary>
@@ -116,11 +99,11 @@ namespace StreamGemm {
     /// <param name="cancellationToken">Cancels the batch.</param>
     public Task PushAsync(in Matrix input, in Matrix output, SubmitOptions options = null,
                           CancellationToken cancellationToken = default(CancellationToken)) =>
-      Pending.Start(completions, cancellationToken, options, handle.Token, PushCall(input, output));
+      Pending.Start(context.Completions, cancellationToken, options, Handle.Token, PushCall(input, output));
 
     /// <summary>Like <see cref="PushAsync"/>; returns a handle of the job.</summary>
     public GemmJob Push(in Matrix input, in Matrix output, SubmitOptions options = null) =>
-      Pending.StartJob(completions, options, handle.Token, PushCall(input, output));
+      Pending.StartJob(context.Completions, options, Handle.Token, PushCall(input, output));
 
     LayerCall PushCall(Matrix input, Matrix output) => (pins, submission) => {
       Recorded[] held;
@@ -150,10 +133,10 @@ namespace StreamGemm {
         throw new ArgumentException(name + " is " + given + ", of " + BytesOf(given) + " bytes; the pipeline's has " + bytes);
     }
 
-    /// <summary>Releases the pipeline. Batches in flight continue.</summary>
-    public void Dispose() {
+    /// <inheritdoc/>
+    public override void Dispose() {
       lock (weights) {
-        handle.Dispose();
+        Handle.Dispose();
         foreach (Recorded each in weights) each.Release();
         weights.Clear();
       }

@@ -7,49 +7,25 @@ using StreamGemm.Internal;
 
 namespace StreamGemm {
   /// <summary>The schedule of a GEMM, made without running it: for inspection, prediction and repeated runs.</summary>
-  public sealed unsafe class GemmPlan : IDisposable {
+  public sealed partial class GemmPlan {
     static readonly Func<long, int> release = RawPINVOKE.sg_plan_release;
-    readonly Completions completions;
-    readonly Handle handle;
+    readonly GemmContext context;
 
-    internal GemmPlan(Completions completions, long token) {
-      this.completions = completions;
-      handle = new Handle(token, release, "GemmPlan");
-    }
-
-    /// <summary>The device model's prediction for the plan.</summary>
-    public PlanPrediction Prediction {
-      get {
-        var prediction = new PlanPrediction();
-        Raw.sg_plan_predict(handle.Token, prediction.native);
-        GC.KeepAlive(this);
-        return prediction;
-      }
-    }
-
-    /// <summary>The plan as text: a few lines, JSON, or a timeline.</summary>
-    public string Describe(PlanFormat format = PlanFormat.Text) {
-      ulong size;
-      Raw.sg_plan_describe(handle.Token, (int)format, 0, 0, out size);
-      var text = new byte[size];
-      fixed (byte* first = text) {
-        Raw.sg_plan_describe(handle.Token, (int)format, (long)first, size, out size);
-      }
-      GC.KeepAlive(this);
-      return Encoding.UTF8.GetString(text, 0, Math.Max(0, text.Length - 1));
+    internal GemmPlan(GemmContext context, long token) : base(token, release) {
+      this.context = context;
     }
 
     /// <summary>Runs the plan on matrices of the planned shapes, like <see cref="GemmContext.GemmAsync"/>.</summary>
     public Task RunAsync(in Matrix a, in Matrix b, in Matrix c, GemmOptions options = null,
                          CancellationToken cancellationToken = default(CancellationToken)) {
-      Task task = Pending.Start(completions, cancellationToken, options, handle.Token, RunCall(a, b, c, options));
+      Task task = Pending.Start(context.Completions, cancellationToken, options, Handle.Token, RunCall(a, b, c, options));
       GC.KeepAlive(this);
       return task;
     }
 
     /// <summary>Like <see cref="RunAsync"/>; returns a handle of the job.</summary>
     public GemmJob Submit(in Matrix a, in Matrix b, in Matrix c, GemmOptions options = null) {
-      GemmJob job = Pending.StartJob(completions, options, handle.Token, RunCall(a, b, c, options));
+      GemmJob job = Pending.StartJob(context.Completions, options, Handle.Token, RunCall(a, b, c, options));
       GC.KeepAlive(this);
       return job;
     }
@@ -67,8 +43,6 @@ namespace StreamGemm {
       };
     }
 
-    /// <summary>Releases the plan. Its runs in flight continue.</summary>
-    public void Dispose() => handle.Dispose();
   }
 
   public sealed unsafe partial class GemmContext {
@@ -86,10 +60,10 @@ namespace StreamGemm {
         long plan;
         sg_gemm_desc d = Native.Gemm(a, b, c, at, o);
         long chosen = o.Plan == null ? 0 : (long)sg_plan_options.getCPtr(o.Plan.native).Handle;
-        Errors.Check(RawPINVOKE.sg_call_plan_create(handle.Token, (long)&d, chosen, out plan));
+        Errors.Check(RawPINVOKE.sg_call_plan_create(Handle.Token, (long)&d, chosen, out plan));
         GC.KeepAlive(o);
         GC.KeepAlive(this);
-        return new GemmPlan(completions, plan);
+        return new GemmPlan(this, plan);
       } finally {
         pinA.Release();
         pinB.Release();

@@ -95,60 +95,6 @@ public final class Context extends NativeObject {
     return DeviceInfo.from(struct -> Native.sg_context_device(handle, struct)).name();
   }
 
-  /**
-   * Properties of the device.
-   *
-   * @return its properties
-   */
-  public DeviceInfo device() {
-    try {
-      return DeviceInfo.from(struct -> Native.sg_context_device(handle(), struct));
-    } finally {
-      reachabilityFence(this);
-    }
-  }
-
-  /**
-   * The memory space of a matrix, as the device sees it: is it pinned?
-   *
-   * @param matrix the matrix
-   * @return PAGEABLE for a matrix in an array; on the cpu otherwise always DEVICE
-   */
-  public MemoryKind memoryKind(Matrix matrix) {
-    if (matrix.address() == 0) return MemoryKind.PAGEABLE;
-    try {
-      long bytes = Math.max(1, matrix.rows() * matrix.cols());
-      return MemoryKind.of((int) Native.sg_context_memory_kind(handle(), matrix.address(), bytes));
-    } finally {
-      reachabilityFence(this);
-      reachabilityFence(matrix);
-    }
-  }
-
-  /**
-   * Its counters.
-   *
-   * @return as they are now
-   */
-  public ContextMetrics metrics() {
-    try {
-      return ContextMetrics.from(struct -> Native.sg_context_get_metrics(handle(), struct));
-    } finally {
-      reachabilityFence(this);
-    }
-  }
-
-  /**
-   * Waits until everything submitted so far has completed in the library, successfully or not. Futures follow on the executor.
-   */
-  public void synchronize() {
-    try {
-      Native.sg_context_synchronize(handle());
-    } finally {
-      reachabilityFence(this);
-    }
-  }
-
   // GEMMs.
 
   /**
@@ -389,86 +335,6 @@ public final class Context extends NativeObject {
     }
   }
 
-  // Streams and events.
-
-  /**
-   * A stream of normal priority.
-   *
-   * @return a stream, to be closed
-   */
-  public Stream stream() {
-    return stream(0);
-  }
-
-  /**
-   * A stream.
-   *
-   * @param priority -1 low, 0 normal, 1 high
-   * @return a stream, to be closed
-   */
-  public Stream stream(int priority) {
-    return stream(priority, 0);
-  }
-
-  /**
-   * A stream whose GEMMs use a limited number of compute units.
-   *
-   * @param priority -1 low, 0 normal, 1 high
-   * @param computeUnits multiprocessors, or cores, to use at most; 0: all
-   * @return a stream, to be closed
-   */
-  public Stream stream(int priority, int computeUnits) {
-    try {
-      return new Stream(Native.sg_stream_create_limited(handle(), priority, computeUnits));
-    } finally {
-      reachabilityFence(this);
-    }
-  }
-
-  /**
-   * Wraps a native stream, for instance a cudaStream_t of another library. A submission to the wrapper runs after work
-   * enqueued in the native stream before the call, and before work enqueued there after the call. A submission that is not
-   * one command on device memory returns when it has completed.
-   *
-   * @param address the native stream; it must outlive the wrapper, whose closing waits for its work
-   * @return a stream, to be closed
-   */
-  public Stream wrapStream(long address) {
-    try {
-      return new Stream(Native.sg_stream_wrap(handle(), address));
-    } finally {
-      reachabilityFence(this);
-    }
-  }
-
-  /**
-   * An event.
-   *
-   * @return an event, to be closed
-   */
-  public Event event() {
-    try {
-      return new Event(Native.sg_event_create(handle()));
-    } finally {
-      reachabilityFence(this);
-    }
-  }
-
-  /**
-   * Wraps a native event, for instance a cudaEvent_t of another library. The wrapper refers to its latest recording, by any
-   * caller: {@link Stream#waitFor} lets the device wait for it, {@link Event#record} records it. Its time is not known.
-   *
-   * @param address the native event; it must outlive the wrapper
-   * @return an event, to be closed
-   */
-  public Event wrapEvent(long address) {
-    try {
-      return new Event(Native.sg_event_wrap(handle(), address));
-    } finally {
-      reachabilityFence(this);
-    }
-  }
-
   // Memory.
 
   /**
@@ -606,20 +472,6 @@ public final class Context extends NativeObject {
           reachabilityFence(places);
         }
       }), this);
-    } finally {
-      reachabilityFence(this);
-    }
-  }
-
-  /**
-   * An empty graph: submissions are recorded into it and run together, many times.
-   *
-   * @return a graph, to be closed
-   */
-  public Graph graph() {
-    Graph.Held held = new Graph.Held();
-    try {
-      return new Graph(Native.sg_graph_create(handle()), held, this);
     } finally {
       reachabilityFence(this);
     }

@@ -64,7 +64,11 @@ public final class Graph extends NativeObject {
     }
   }
 
-  Graph(long handle, Held held, Context context) {
+  Graph(long handle, Context context) {
+    this(handle, new Held(), context);
+  }
+
+  private Graph(long handle, Held held, Context context) {
     super(handle, value -> {
       Native.sg_graph_release(value);
       held.releaseAll();

@@ -57,15 +57,7 @@ final class LayerCall<T> {
     return this;
   }
 
-  LayerCall<T> reads(String name, Heads m) {
-    return reads(name, m == null ? null : m.memory);
-  }
-
-  LayerCall<T> reads(String name, Images m) {
-    return reads(name, m == null ? null : m.memory);
-  }
-
-  LayerCall<T> reads(String name, Sequence m) {
+  LayerCall<T> reads(String name, View m) {
     return reads(name, m == null ? null : m.memory);
   }
 
@@ -73,16 +65,8 @@ final class LayerCall<T> {
     return reads(name, m.memory);
   }
 
-  LayerCall<T> writes(String name, Heads m, boolean readToo) {
+  LayerCall<T> writes(String name, View m, boolean readToo) {
     return writes(name, m == null ? null : m.memory, readToo || (m != null && m.isPart()));
-  }
-
-  LayerCall<T> writes(String name, Images m, boolean readToo) {
-    return writes(name, m == null ? null : m.memory, readToo || (m != null && m.isPart()));
-  }
-
-  LayerCall<T> writes(String name, Sequence m, boolean readToo) {
-    return writes(name, m == null ? null : m.memory, readToo);
   }
 
   /** An object to keep reachable as long as the call may run. */

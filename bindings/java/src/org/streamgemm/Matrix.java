@@ -276,69 +276,6 @@ public final class Matrix {
         array == null ? 0 : (int) (arrayOffset + skipped), owner);
   }
 
-  /**
-   * Rows as stored.
-   *
-   * @return the number
-   */
-  public long rows() {
-    return rows;
-  }
-
-  /**
-   * Columns as stored.
-   *
-   * @return the number
-   */
-  public long cols() {
-    return cols;
-  }
-
-  /**
-   * The leading dimension.
-   *
-   * @return elements from the start of one row (row major) or column to the next
-   */
-  public long ld() {
-    return ld;
-  }
-
-  /**
-   * Type of the elements.
-   *
-   * @return the type
-   */
-  public DType dtype() {
-    return dtype;
-  }
-
-  /**
-   * Its layout.
-   *
-   * @return row or column major
-   */
-  public Layout layout() {
-    return layout;
-  }
-
-  /**
-   * The owner of the matrix's memory.
-   *
-   * @return the buffer, array or other object that it keeps alive; null if there is none
-   */
-  public Object owner() {
-    return owner;
-  }
-
-  /**
-   * Address of the first element.
-   *
-   * @return the address, valid while the owner lives; 0 for a matrix in an array
-   */
-  public long address() {
-    return address;
-  }
-
   /** The device memory of the matrix, or null. */
   DeviceBuffer device() {
     return owner instanceof DeviceBuffer ? (DeviceBuffer) owner : null;

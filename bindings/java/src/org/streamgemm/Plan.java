@@ -3,8 +3,6 @@ package org.streamgemm;
 
 import static java.lang.ref.Reference.reachabilityFence;
 
-import java.nio.ByteBuffer;
-import java.nio.charset.StandardCharsets;
 import org.streamgemm.internal.Native;
 
 /** A schedule made ahead of its run: for inspection, prediction and repeated runs. */
@@ -14,38 +12,6 @@ public final class Plan extends NativeObject {
   Plan(long handle, Context context) {
     super(handle, Native::sg_plan_release);
     this.context = context;
-  }
-
-  /**
-   * The device model's prediction.
-   *
-   * @return the prediction
-   */
-  public PlanPrediction prediction() {
-    try {
-      return PlanPrediction.from(struct -> Native.sg_plan_predict(handle(), struct));
-    } finally {
-      reachabilityFence(this);
-    }
-  }
-
-  /**
-   * Describes the plan.
-   *
-   * @param format as a few lines, as JSON, or as a timeline with a row for each lane
-   * @return the text
-   */
-  public String describe(PlanFormat format) {
-    try {
-      long size = Native.sg_plan_describe(handle(), format.value, 0, 0);
-      ByteBuffer text = ByteBuffer.allocateDirect(Math.toIntExact(size));
-      Native.sg_plan_describe(handle(), format.value, Native.address(text), size);
-      byte[] bytes = new byte[(int) size - 1]; // without the NUL
-      text.get(bytes);
-      return new String(bytes, StandardCharsets.UTF_8);
-    } finally {
-      reachabilityFence(this);
-    }
   }
 
   /**

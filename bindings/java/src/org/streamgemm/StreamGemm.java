@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.streamgemm;
 
-import java.nio.ByteBuffer;
-import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
@@ -52,15 +50,7 @@ public final class StreamGemm {
    * @return the text
    */
   public static String metricsText() {
-    ByteBuffer text = ByteBuffer.allocateDirect(0);
-    long needed = Native.sg_metrics_text(0, 0);
-    while (needed > text.capacity()) { // the next text may be longer
-      text = ByteBuffer.allocateDirect(Math.toIntExact(needed));
-      needed = Native.sg_metrics_text(Native.address(text), text.capacity());
-    }
-    byte[] bytes = new byte[(int) needed - 1]; // without the NUL
-    text.get(bytes);
-    return new String(bytes, StandardCharsets.UTF_8);
+    return NativeObject.text(NativeObject.bytes(Native::sg_metrics_text));
   }
 
   /**
