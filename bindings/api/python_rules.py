@@ -102,7 +102,7 @@ class Rule:
         fields = {"type_offset": "dtype", "gradient_offset": "gradient_dtype", "accumulate_offset": "accumulate", "windows_offset": "windows",
                   "image_layout": "image_layout", "filter_layout": "columns" if self.has("columns") else "filter_layout", "cell": "cell"}
         words = {
-            "run": f"run_{name}", "run_to_its_end": f"run_{name}_to_its_end" if self.definition.waits else None, "size": f"sizeof({desc})",
+            "run": f"sg_call_{name}", "run_to_its_end": f"run_{name}_to_its_end" if self.definition.waits else None, "size": f"sizeof({desc})",
             "initial": f"&(const {desc}){desc.upper()}_INIT",
             "operands": "{" + ", ".join(self.operand(f, results) for f in self.operands) + "}",
             "operand_count": len(self.operands), "result_count": len(results), "symbol_count": len(self.symbols),
@@ -126,8 +126,6 @@ def table(rules):
     for operation in {r.operation.name: r.operation for r in rules}.values():
         name = operation.name
         yield f'_Static_assert(sizeof({operation.desc.name}) <= MAX_DESC, "see MAX_DESC");'
-        yield f"static sg_status run_{name}(sg_context *on, const void *desc, const sg_submit *submit, sg_job **out) {{"
-        yield f"  return sg_{name}_async(on, desc, submit, out);\n}}"
         if any(r.definition.waits for r in rules if r.operation is operation):
             yield f"static sg_status run_{name}_to_its_end(sg_context *on, const void *desc, const sg_submit *submit) {{"
             yield f"  return sg_{name}(on, desc, submit);\n}}"

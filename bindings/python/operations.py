@@ -434,9 +434,10 @@ class Graph:
 
         A Job must have completed. a, b, c, alpha, beta, op_a, op_b, compute, bias, activation: as for Context.gemm_async.
         """
-        given = (a, b, c, alpha, beta, op_a, op_b, compute, bias, activation)
         with self._lock:
-            keeper, result = _raw.record_gemm(self._open(), self._target, given, ORDER)
+            keeper, result = _raw.submit_gemm(
+                self._open(), self._target, False, a, b, c, alpha, beta, op_a, op_b, compute, bias, activation, False, *ORDER
+            )
             self._kept.append((keeper, result, Form(op_a, op_b, compute, activation)))
         return result
 
@@ -447,7 +448,7 @@ class Graph:
         dst, src: arrays.
         """
         with self._lock:
-            keeper, form = _raw.record_copy(self._open(), self._target, dst, src, ORDER)
+            keeper, form = _raw.submit_copy(self._open(), self._target, dst, src, ORDER)
             self._kept.append((keeper, dst, form))
         return dst
 

@@ -170,9 +170,7 @@ PyObject *remember_numpy(PyObject *self, PyObject *args);
 void sweep_abandoned(void); /* completed jobs among those that a second signal left */
 
 /* graph.c; methods of the module */
-PyObject *record_gemm(PyObject *self, PyObject *args);
 PyObject *set_gemm(PyObject *self, PyObject *args);
-PyObject *record_copy(PyObject *self, PyObject *args);
 PyObject *set_copy(PyObject *self, PyObject *args);
 PyObject *submit_graph(PyObject *self, PyObject *args);
 
