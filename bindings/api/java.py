@@ -3,7 +3,9 @@
 """Writes the Java of the public headers, comments included: enums, the classes of info and option structs, Submit, the layouts of
 structs, and each operation's methods of Layers with the class of its options. What a header gains comes to Java by itself.
 
-usage: java.py OUTPUT-FOLDER HEADER...
+usage: java.py OUTPUT-FOLDER FILE...
+
+The files are the headers, and classes by hand, which are completed (java_members.py).
 
 A struct that calls fill in (sg_x *out_...) becomes an immutable class with an accessor for each field; so does a struct that such a
 struct has an array of, which is a list there. One that is called sg_..._options becomes a class with a setter for each field.
@@ -296,15 +298,16 @@ public final class Layers extends LayerMethods {{
         yield "Submit", self.submit()
         yield "Layers", self.layers()
         yield "Structs", "\n".join(self.layouts()) + "\n"
-        for name, head, members in JavaMembers(self).files():
-            yield name if head else f"{name}.members", head + members
 
 
 def main():
-    folder, *headers = map(pathlib.Path, sys.argv[1:])
-    for name, text in Java(Model(headers)).files():
-        is_part = name.endswith(".members")  # of a class by hand
-        (folder / (name if is_part else f"{name}.java")).write_text(text if is_part else PREFIX + text)
+    folder, *files = map(pathlib.Path, sys.argv[1:])
+    java = Java(Model(f for f in files if f.suffix == ".h"))
+    members = JavaMembers(java)
+    for name, text in [*java.files(), *members.files()]:
+        (folder / f"{name}.java").write_text(PREFIX + text)
+    for source in (f for f in files if f.suffix == ".java"):
+        (folder / source.name).write_text(members.completed(source.stem, source.read_text()))
 
 
 if __name__ == "__main__":

@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Java's classes of classes.py; see members.py."""
+import re
+
 from java_values import javadoc, plain
 from members import Members, snake
 
 FENCE = "java.lang.ref.Reference.reachabilityFence"
+METHOD = re.compile(r"(?P<doc>  /\*\*(?:(?!\*/).)*\*/\n)  (?P<kind>public [\w<>\[\] ]*?)(?P<name>\w+)\((?P<parameters>[^)]*)\)", re.S)
 RAISES = {"IllegalState": "IllegalStateException"}
 
 
@@ -140,16 +143,33 @@ class JavaMembers(Members):
         yield "\n".join(["  void write(Scratch s, int at, long place) {", *writes, "  }"])
 
     def files(self):
+        """The classes that are written here as a whole."""
         for own in self.written("java"):
-            head = f"\n/** {self.text(own.doc)} */\n"
-            parts = list(self.members())
-            if own.base == "View":
-                parts = [*self.view(), *parts]
-                head += f"public final class {own.name} extends View {{\n"
-            elif own.base:
-                release = f"  {own.name}(long handle) {{\n    super(handle, org.streamgemm.internal.Native::sg_{own.name.lower()}_release);\n  }}"
-                parts.insert(0, release) if own.doc else None
-                head += f"public final class {own.name} extends NativeObject {{\n"
-            else:
-                head += f"final class {own.name} {{\n"
-            yield own.name, (head if own.doc else ""), "\n\n".join(parts) + "\n}\n"
+            if own.doc:
+                parts, base = list(self.members()), ""
+                if own.base == "View":
+                    parts, base = [*self.view(), *parts], "extends View "
+                elif own.base:
+                    release = f"org.streamgemm.internal.Native::sg_{own.name.lower()}_release"
+                    parts, base = [f"  {own.name}(long handle) {{\n    super(handle, {release});\n  }}", *parts], "extends NativeObject "
+                body = "\n\n".join(parts)
+                yield own.name, f"\n/** {self.text(own.doc)} */\n{'public ' if base else ''}final class {own.name} {base}{{\n{body}\n}}\n"
+
+    def completed(self, name, source):
+        """A class by hand, with its members of classes.py, and with the short forms of its methods: without the parameters
+        whose documentation ends with the value that they then have, as [= 0]."""
+        more = [part for own in self.written("java") if own.name == name and not own.doc for part in self.members()]
+        for found in METHOD.finditer(source):
+            values = dict(re.findall(r"@param (\w+) [^\[@]*\[= (.*)\]", found["doc"]))
+            if values:
+                taken = found["parameters"].split(", ")
+                named = [p.split()[-1] for p in taken]
+                doc = re.sub(r"   \* @param (?:%s) (?:(?!\n   \*(?: @|/)).)*\n" % "|".join(values), "", found["doc"], flags=re.S)
+                doc = re.sub(r"\n   \*\n   \*/", "\n   */", doc)
+                shown = ", ".join(p for p, n in zip(taken, named) if n not in values)
+                passed = ", ".join(values.get(n, n) for n in named)
+                kind = found["kind"].replace("synchronized ", "")
+                returns = "" if kind.endswith("void ") else "return "
+                more.append(f"{doc}  {kind}{found['name']}({shown}) {{\n    {returns}{found['name']}({passed});\n  }}")
+        source = re.sub(r" \[= .*\]$", "", source, flags=re.M)
+        return source if not more else source.rstrip().removesuffix("}") + "\n" + "\n\n".join(more) + "\n}\n"

@@ -40,15 +40,15 @@ def main():
         work = pathlib.Path(name)
         written, sources, classes = work / "written", work / "sources", work / "classes"
         written.mkdir()
+        own = options.files
         if options.header:
-            subprocess.run([sys.executable, pathlib.Path(__file__).parents[1] / "api/java.py", written, *options.header], check=True)
-        for source in [*options.files, *sorted(written.glob("*.java"))]:
+            completed = [f for f in own if package_of(f) == "org/streamgemm"]
+            subprocess.run([sys.executable, pathlib.Path(__file__).parents[1] / "api/java.py", written, *options.header, *completed], check=True)
+            own = [f for f in own if f not in completed]
+        for source in [*own, *sorted(written.glob("*.java"))]:
             folder = sources / package_of(source)
             folder.mkdir(parents=True, exist_ok=True)
-            copied = pathlib.Path(shutil.copy(source, folder))
-            members = written / f"{source.stem}.members"
-            if members.exists():  # of a class by hand
-                copied.write_text(f"{source.read_text().rstrip().removesuffix('}')}\n{members.read_text()}")
+            shutil.copy(source, folder)
         subprocess.run([options.javac, "--release", "11", "-encoding", "UTF-8", "-Xlint:all,-options", "-d", classes,
                         *(["-cp", options.classpath] if options.classpath else []), *sorted(sources.rglob("*.java"))], check=True)
         with zipfile.ZipFile(options.jar, "w", zipfile.ZIP_DEFLATED) as jar:

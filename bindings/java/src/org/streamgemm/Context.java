@@ -60,20 +60,10 @@ public final class Context extends NativeObject {
   }
 
   /**
-   * Opens a device; futures are completed on a pool of daemon threads that all such contexts share.
-   *
-   * @param options the device, and how to use it
-   * @return a context, to be closed
-   */
-  public static Context open(ContextOptions options) {
-    return open(options, Job.SHARED);
-  }
-
-  /**
    * Opens a device.
    *
    * @param options the device, and how to use it
-   * @param executor completes the futures, one task for each
+   * @param executor completes the futures, one task for each [= Job.SHARED]
    * @return a context, to be closed
    */
   public static Context open(ContextOptions options, Executor executor) {
@@ -113,17 +103,7 @@ public final class Context extends NativeObject {
    * Submits a GEMM.
    *
    * @param product the GEMM
-   * @return a future of C
-   */
-  public Job<Matrix> gemmAsync(Gemm product) {
-    return gemmAsync(product, DEFAULTS);
-  }
-
-  /**
-   * Submits a GEMM.
-   *
-   * @param product the GEMM
-   * @param submit order, priority, planning
+   * @param submit order, priority, planning [= DEFAULTS]
    * @return a future of C (of the first item's, for a batch)
    */
   public Job<Matrix> gemmAsync(Gemm product, Submit submit) {
@@ -182,17 +162,7 @@ public final class Context extends NativeObject {
    * Computes a GEMM; blocks until C is complete.
    *
    * @param product the GEMM
-   * @return C
-   */
-  public Matrix gemm(Gemm product) {
-    return gemm(product, DEFAULTS);
-  }
-
-  /**
-   * Computes a GEMM; blocks until C is complete.
-   *
-   * @param product the GEMM
-   * @param submit order, priority, planning
+   * @param submit order, priority, planning [= DEFAULTS]
    * @return C
    */
   public Matrix gemm(Gemm product, Submit submit) {
@@ -217,19 +187,8 @@ public final class Context extends NativeObject {
    * Copies a matrix between any memory spaces.
    *
    * @param to the destination
-   * @param from the source, alike in type, layout and size
-   * @return a future of the destination
-   */
-  public Job<Matrix> copyAsync(Matrix to, Matrix from) {
-    return copyAsync(to, from, DEFAULTS);
-  }
-
-  /**
-   * Copies a matrix between any memory spaces.
-   *
-   * @param to the destination
    * @param from the source, alike in type, layout and size; no overlap
-   * @param submit order and priority
+   * @param submit order and priority [= DEFAULTS]
    * @return a future of the destination
    */
   public Job<Matrix> copyAsync(Matrix to, Matrix from, Submit submit) {
@@ -263,21 +222,11 @@ public final class Context extends NativeObject {
   }
 
   /**
-   * Submits a function of the application's as a job.
-   *
-   * @param operation the function and its operands
-   * @return a future without a result
-   */
-  public Job<Void> customAsync(CustomOperation operation) {
-    return customAsync(operation, DEFAULTS);
-  }
-
-  /**
    * Submits a function of the application's as a job. It runs after the jobs that write what it accesses, or read what it writes,
    * and those that follow wait for it likewise. If the job is cancelled before it starts, the function is not called.
    *
    * @param operation the function and its operands
-   * @param submit order and priority
+   * @param submit order and priority [= DEFAULTS]
    * @return a future without a result; an exception of the function fails it with {@link StreamGemmException.BackendFailure}
    */
   public Job<Void> customAsync(CustomOperation operation, Submit submit) {
@@ -438,18 +387,8 @@ public final class Context extends NativeObject {
   /**
    * Makes a plan, for inspection and repeated runs.
    *
-   * @param product only shapes and memory spaces of its operands are used; {@link Matrix#shape} is device memory
-   * @return a plan, to be closed
-   */
-  public Plan plan(Gemm product) {
-    return plan(product, new PlanOptions());
-  }
-
-  /**
-   * Makes a plan, for inspection and repeated runs.
-   *
    * @param product only shapes and memory spaces of its operands are used; the options may set the spaces
-   * @param options restrict the planner's choice
+   * @param options restrict the planner's choice [= new PlanOptions()]
    * @return a plan, to be closed
    */
   public Plan plan(Gemm product, PlanOptions options) {

@@ -171,21 +171,10 @@ public final class Gemm {
   }
 
   /**
-   * With a bias that all items share: a row with a value for each column of C, or a column with a value for each
-   * row.
-   *
-   * @param bias its values, contiguous; only read; of C's type
-   * @return a changed copy
-   */
-  public Gemm withBias(Matrix bias) {
-    return withBias(bias, 0);
-  }
-
-  /**
    * With a bias for each item of a batch.
    *
    * @param bias the first item's: a row with a value for each column of C, or a column with one for each row
-   * @param stride elements from one item's bias to the next; 0 shares it
+   * @param stride elements from one item's bias to the next; 0 shares it [= 0]
    * @return a changed copy
    */
   public Gemm withBias(Matrix bias, long stride) {

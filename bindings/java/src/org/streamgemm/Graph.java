@@ -81,17 +81,7 @@ public final class Graph extends NativeObject {
    * Records a GEMM.
    *
    * @param product the GEMM of each run
-   * @return its index
-   */
-  public int record(Gemm product) {
-    return record(product, DEFAULTS);
-  }
-
-  /**
-   * Records a GEMM.
-   *
-   * @param product the GEMM of each run
-   * @param submit its stream, priority and planning
+   * @param submit its stream, priority and planning [= DEFAULTS]
    * @return its index
    * @throws StreamGemmException.Busy if the graph has been run
    */
@@ -106,18 +96,7 @@ public final class Graph extends NativeObject {
    *
    * @param to the destination
    * @param from the source, alike in type, layout and size
-   * @return its index
-   */
-  public int recordCopy(Matrix to, Matrix from) {
-    return recordCopy(to, from, DEFAULTS);
-  }
-
-  /**
-   * Records a copy.
-   *
-   * @param to the destination
-   * @param from the source, alike in type, layout and size
-   * @param submit its stream and priority
+   * @param submit its stream and priority [= DEFAULTS]
    * @return its index
    * @throws StreamGemmException.Busy if the graph has been run
    */
@@ -130,17 +109,7 @@ public final class Graph extends NativeObject {
    * Records a custom operation.
    *
    * @param operation its function is called in each run
-   * @return its index
-   */
-  public int recordCustom(CustomOperation operation) {
-    return recordCustom(operation, DEFAULTS);
-  }
-
-  /**
-   * Records a custom operation.
-   *
-   * @param operation its function is called in each run
-   * @param submit its stream and priority
+   * @param submit its stream and priority [= DEFAULTS]
    * @return its index
    * @throws StreamGemmException.Busy if the graph has been run
    */
@@ -151,16 +120,7 @@ public final class Graph extends NativeObject {
   /**
    * What records the layers of deep networks.
    *
-   * @return methods that record; those without {@code Async}, each of which returns its result at once
-   */
-  public Layers layers() {
-    return layers(DEFAULTS);
-  }
-
-  /**
-   * What records the layers of deep networks.
-   *
-   * @param submit stream and priority of each
+   * @param submit stream and priority of each [= DEFAULTS]
    * @return methods that record; those without {@code Async}, each of which returns its result at once
    */
   public Layers layers(Submit submit) {
@@ -279,16 +239,7 @@ public final class Graph extends NativeObject {
   /**
    * Runs the graph.
    *
-   * @return a future without a result; it fails like the first child that failed
-   */
-  public Job<Void> runAsync() {
-    return runAsync(DEFAULTS);
-  }
-
-  /**
-   * Runs the graph.
-   *
-   * @param submit order and priority of the run
+   * @param submit order and priority of the run [= DEFAULTS]
    * @return a future without a result; it fails like the first child that failed
    */
   public synchronized Job<Void> runAsync(Submit submit) {

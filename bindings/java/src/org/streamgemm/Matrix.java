@@ -91,27 +91,14 @@ public final class Matrix {
   }
 
   /**
-   * A tight row-major matrix of any type at the position of a direct buffer of native order.
-   *
-   * @param buffer its memory
-   * @param dtype type of its elements
-   * @param rows its rows
-   * @param cols its columns
-   * @return the view
-   */
-  public static Matrix of(Buffer buffer, DType dtype, long rows, long cols) {
-    return of(buffer, dtype, rows, cols, 0, Layout.ROW_MAJOR);
-  }
-
-  /**
    * A matrix at the position of a direct buffer of native order.
    *
    * @param buffer its memory; a read-only one can only be an input
    * @param dtype type of its elements
    * @param rows its rows
    * @param cols its columns
-   * @param ld leading dimension in elements; 0 means tight
-   * @param layout row or column major
+   * @param ld leading dimension in elements; 0 means tight [= 0]
+   * @param layout row or column major [= Layout.ROW_MAJOR]
    * @return the view
    */
   public static Matrix of(Buffer buffer, DType dtype, long rows, long cols, long ld, Layout layout) {
@@ -132,26 +119,14 @@ public final class Matrix {
   }
 
   /**
-   * A tight row-major f32 matrix in an array, from its first element on.
-   *
-   * @param array its memory
-   * @param rows its rows
-   * @param cols its columns
-   * @return the view
-   */
-  public static Matrix of(float[] array, long rows, long cols) {
-    return of(array, 0, rows, cols, 0, Layout.ROW_MAJOR);
-  }
-
-  /**
    * An f32 matrix in an array.
    *
    * @param array its memory
-   * @param offset index of its first element
+   * @param offset index of its first element [= 0]
    * @param rows its rows
    * @param cols its columns
-   * @param ld leading dimension in elements; 0 means tight
-   * @param layout row or column major
+   * @param ld leading dimension in elements; 0 means tight [= 0]
+   * @param layout row or column major [= Layout.ROW_MAJOR]
    * @return the view
    */
   public static Matrix of(float[] array, int offset, long rows, long cols, long ld, Layout layout) {
@@ -159,26 +134,14 @@ public final class Matrix {
   }
 
   /**
-   * A tight row-major f64 matrix in an array, from its first element on.
-   *
-   * @param array its memory
-   * @param rows its rows
-   * @param cols its columns
-   * @return the view
-   */
-  public static Matrix of(double[] array, long rows, long cols) {
-    return of(array, 0, rows, cols, 0, Layout.ROW_MAJOR);
-  }
-
-  /**
    * An f64 matrix in an array.
    *
    * @param array its memory
-   * @param offset index of its first element
+   * @param offset index of its first element [= 0]
    * @param rows its rows
    * @param cols its columns
-   * @param ld leading dimension in elements; 0 means tight
-   * @param layout row or column major
+   * @param ld leading dimension in elements; 0 means tight [= 0]
+   * @param layout row or column major [= Layout.ROW_MAJOR]
    * @return the view
    */
   public static Matrix of(double[] array, int offset, long rows, long cols, long ld, Layout layout) {
@@ -193,20 +156,6 @@ public final class Matrix {
   }
 
   /**
-   * A tight row-major matrix in device memory.
-   *
-   * @param buffer its memory
-   * @param offset bytes before its first element
-   * @param dtype type of its elements
-   * @param rows its rows
-   * @param cols its columns
-   * @return the view
-   */
-  public static Matrix of(DeviceBuffer buffer, long offset, DType dtype, long rows, long cols) {
-    return of(buffer, offset, dtype, rows, cols, 0, Layout.ROW_MAJOR);
-  }
-
-  /**
    * A matrix in device memory.
    *
    * @param buffer its memory
@@ -214,8 +163,8 @@ public final class Matrix {
    * @param dtype type of its elements
    * @param rows its rows
    * @param cols its columns
-   * @param ld leading dimension in elements; 0 means tight
-   * @param layout row or column major
+   * @param ld leading dimension in elements; 0 means tight [= 0]
+   * @param layout row or column major [= Layout.ROW_MAJOR]
    * @return the view
    */
   public static Matrix of(DeviceBuffer buffer, long offset, DType dtype, long rows, long cols, long ld, Layout layout) {

@@ -173,18 +173,7 @@ public final class Pipeline extends NativeObject {
    *
    * @param input without gaps, of as many bytes as the pipeline's options say
    * @param output without gaps, of as many bytes as the last stage's output
-   * @return a future of the output; futures complete in the order of the batches
-   */
-  public Job<Matrix> pushAsync(Matrix input, Matrix output) {
-    return pushAsync(input, output, DEFAULTS);
-  }
-
-  /**
-   * Pushes a batch. Blocks at the limit of batches in flight.
-   *
-   * @param input without gaps, of as many bytes as the pipeline's options say
-   * @param output without gaps, of as many bytes as the last stage's output
-   * @param submit order and priority
+   * @param submit order and priority [= DEFAULTS]
    * @return a future of the output; futures complete in the order of the batches
    */
   public Job<Matrix> pushAsync(Matrix input, Matrix output, Submit submit) {

@@ -18,17 +18,7 @@ public final class Plan extends NativeObject {
    * Runs the plan.
    *
    * @param product matrices of the planned shapes and memory spaces; beta and alpha are 0 if the planned ones were
-   * @return a future of C
-   */
-  public Job<Matrix> runAsync(Gemm product) {
-    return runAsync(product, new Submit());
-  }
-
-  /**
-   * Runs the plan.
-   *
-   * @param product matrices of the planned shapes and memory spaces; beta and alpha are 0 if the planned ones were
-   * @param submit order and priority
+   * @param submit order and priority [= new Submit()]
    * @return a future of C
    */
   public Job<Matrix> runAsync(Gemm product, Submit submit) {

@@ -30,17 +30,7 @@ public final class Trace extends NativeObject {
   /**
    * Starts recording.
    *
-   * @return the trace
-   * @throws StreamGemmException.Busy if a trace is being recorded
-   */
-  public static Trace start() {
-    return start(new TraceOptions());
-  }
-
-  /**
-   * Starts recording.
-   *
-   * @param options how much to keep
+   * @param options how much to keep [= new TraceOptions()]
    * @return the trace
    * @throws StreamGemmException.Busy if a trace is being recorded
    */
