@@ -3,6 +3,7 @@
 """The classes that Java and C# share, one definition each: views of operands, and the calls of handles. members.py writes both
 languages from them. This file is data for it.
 
+- a class of a struct has its fields, with its initial values, and check() for their ranges: both also from the header
 - a class without documentation is written by hand, but for these members
 - a field is `name: "Documentation."`, with its type before if that is not long, and C#'s name behind if that is another; None is of
   the package, and `= value` follows from others
@@ -168,9 +169,9 @@ class Images(View):
     @static
     def _of(memory: Matrix, layout: ImageLayout, channels: long, height: long, width: long) -> Images:
         """Images of all channels."""
-        Windows.require_range("channels", channels, 0)
-        Windows.require_range("height", height, 0)
-        Windows.require_range("width", width, 0)
+        Windows._require_range("channels", channels, 0)
+        Windows._require_range("height", height, 0)
+        Windows._require_range("width", width, 0)
         if memory.layout != SG_LAYOUT_ROW_MAJOR or Shapes.product(channels * height, width) != memory.cols:
             refuse("memory", f"memory is {memory}; an image has {channels} x {height} x {width} elements, in a row")
         return Images(memory, layout, channels, height, width, 0, 0)
@@ -205,6 +206,52 @@ class Images(View):
     def _describe(type: DType, layout: ImageLayout, count: long, channels: long, height: long, width: long) -> Text:
         """The form of such images."""
         return typed(type, f"{count} {layout} images of {channels} channels of {height} x {width}")
+
+
+class Windows(sg_windows):
+    """The windows of a convolution. Read during the call only."""
+
+    layout: (FilterLayout, "The order of the elements of a filter, and of the columns of a matrix of windows. Default: OIHW, channel by channel, as PyTorch and ONNX store filters; OHWI: pixel by pixel.")
+
+    @only("java")
+    def padding(rows: long, columns: long) -> Windows:
+        """Sets the zeros around an image.
+
+        rows: above and below
+        columns: on the left and on the right
+        -> these windows
+        """
+        return padding(rows, columns, rows, columns)
+
+    def out_height(height: long) -> long:
+        """The number of windows below each other.
+
+        height: rows of an image
+        -> the height of the result of a convolution
+        """
+        check()
+        return _count(height, pad_top + pad_bottom, kernel_h, stride_h, dilation_h)
+
+    def out_width(width: long) -> long:
+        """The number of windows beside each other.
+
+        width: columns of an image
+        -> the width of the result of a convolution
+        """
+        check()
+        return _count(width, pad_left + pad_right, kernel_w, stride_w, dilation_w)
+
+    @static
+    def _count(size: long, pads: long, kernel: long, stride: long, dilation: long) -> long:
+        """The number of windows in a row."""
+        room = size + pads - dilation * (kernel - 1) - 1
+        return 0 if size == 0 or room < 0 else room // stride + 1
+
+    @static
+    def _require_range(name: Text, value: long, least: long):
+        """Throws unless a size is possible."""
+        if value < least or value >= 536870912:
+            refuse_range(name, value, f"{name} is {value}; it must be from {least} to 2^29 - 1")
 
 
 class Sequence(View):

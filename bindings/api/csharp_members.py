@@ -154,6 +154,33 @@ class CSharpMembers(Members):
         yield "    }"
         yield ""
 
+    def struct(self):
+        """The properties of a struct, a constructor, and what fills the struct in."""
+        name, struct = self.own.name, self.own.base
+        short = {"kernel": "", "stride": "stride", "dilation": "dilation", "pad": "padding"}
+        yield f"    /// <summary>{self.text('Some windows; the other sizes are those of each side or direction.')}</summary>"
+        yield '    /// <param name="kernelH">Rows of a window.</param>'
+        yield '    /// <param name="kernelW">Columns of a window.</param>'
+        yield '    /// <param name="stride">Rows, and columns, from window to window.</param>'
+        yield '    /// <param name="padding">Rows and columns of zeros at each side of an image.</param>'
+        yield '    /// <param name="dilation">Rows, and columns, from one pixel of a window to the next.</param>'
+        yield f"    public {name}(long kernelH, long kernelW, long stride = 1, long padding = 0, long dilation = 1) {{"
+        yield from (f"      {pascal(f.name)} = {short[f.name.split('_')[0]] or camel(f.name)};" for f, _ in self.sizes)
+        yield "    }"
+        for f in self.own.fields:
+            yield f"    /// <summary>{self.text(f.doc)}</summary>"
+            yield f"    public {f.type} {pascal(f.name)} {{ get; set; }}"
+        yield f"    internal Internal.{struct} Native => new Internal.{struct} {{ {', '.join(f'{f.name} = {pascal(f.name)}' for f, _ in self.sizes)} }};"
+        yield "    internal void Check() {"
+        yield from (f'      RequireRange("{camel(name)}.{pascal(f.name)}", {pascal(f.name)}, {value});' for f, value in self.sizes)
+        yield "    }"
+        yield f"    internal static {name} Checked({name} {camel(name)}) {{"
+        yield f'      if ({camel(name)} == null) throw new System.ArgumentNullException("{camel(name)}");'
+        yield f"      {camel(name)}.Check();"
+        yield f"      return {camel(name)};"
+        yield "    }"
+        yield ""
+
     def lines(self):
         for own in self.written("csharp"):
             self.known = set()
@@ -164,6 +191,8 @@ class CSharpMembers(Members):
             yield f"  {access} {kind} {self.type_of(own.name)}{' : NativeObject' if own.base == 'NativeObject' else ''} {{"
             if own.base == "View":
                 yield from self.view()
+            if own.base in self.model.structs:
+                yield from self.struct()
             for member in self.methods:
                 yield from self.method(member)
             yield "  }"

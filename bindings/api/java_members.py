@@ -142,6 +142,27 @@ class JavaMembers(Members):
         writes = [f"    s.putLong(at + {f.offset}, {start if f.name == 'data' else self.name(f.name)});" for f in struct.fields]
         yield "\n".join(["  void write(Scratch s, int at, long place) {", *writes, "  }"])
 
+    def struct(self):
+        """The fields of a struct, the constructor with those that have no default, setters, and what fills the struct in."""
+        name, groups = self.own.name, {}
+        yield "\n".join([*(f"  long {plain(f.name)} = {value};" for f, value in self.sizes),
+                         *(f"  {f.type} {plain(f.name)} = {f.type}.of(0);" for f in self.own.fields if f.type != "long")])
+        for field in self.own.fields:
+            first = field.name.split("_")[0]
+            groups.setdefault({"pad": "padding"}.get(first, first), []).append(field)
+        for group, fields in groups.items():
+            made = group == "kernel"
+            tags = [f"@param {plain(f.name)} {self.text(f.doc)}" for f in fields] + ([] if made else ["@return this"])
+            taken = ", ".join(f"{f.type} {plain(f.name)}" for f in fields)
+            doc = "Windows of each pixel, without padding." if made else f"Sets the {group}."
+            stores = "\n".join(f"    this.{plain(f.name)} = {plain(f.name)};" for f in fields)
+            head = f"public {name}" if made else f"public {name} {group}"
+            yield f"{javadoc('  ', doc, tags)}\n  {head}({taken}) {{\n{stores}\n    check();\n{'' if made else '    return this;' + chr(10)}  }}"
+        checks = [f'    requireRange("{plain(f.name)}", {plain(f.name)}, {value});' for f, value in self.sizes]
+        yield "\n".join(["  final void check() {", *checks, '    java.util.Objects.requireNonNull(layout, "layout");', "  }"])
+        writes = [f"    s.putLong(at + {f.offset}, {plain(f.name)});" for f in self.model.structs[self.own.base].fields]
+        yield "\n".join(["  void write(Scratch s, int at) {", *writes, "  }"])
+
     def files(self):
         """The classes that are written here as a whole."""
         for own in self.written("java"):
@@ -149,11 +170,13 @@ class JavaMembers(Members):
                 parts, base = list(self.members()), ""
                 if own.base == "View":
                     parts, base = [*self.view(), *parts], "extends View "
+                elif own.base in self.model.structs:
+                    parts = [*self.struct(), *(self.method(m) for m in self.methods)]
                 elif own.base:
                     release = f"org.streamgemm.internal.Native::sg_{own.name.lower()}_release"
                     parts, base = [f"  {own.name}(long handle) {{\n    super(handle, {release});\n  }}", *parts], "extends NativeObject "
                 body = "\n\n".join(parts)
-                yield own.name, f"\n/** {self.text(own.doc)} */\n{'public ' if base else ''}final class {own.name} {base}{{\n{body}\n}}\n"
+                yield own.name, f"\n/** {self.text(own.doc)} */\n{'public ' if own.base else ''}final class {own.name} {base}{{\n{body}\n}}\n"
 
     def completed(self, name, source):
         """A class by hand, with its members of classes.py, and with the short forms of its methods: without the parameters
