@@ -28,7 +28,7 @@ namespace StreamGemm {
       using (GemmJob job = SubmitCopy(source, destination, options)) job.Wait();
     }
 
-    static LayerCall CopyCall(Matrix source, Matrix destination) {
+    internal static LayerCall CopyCall(Matrix source, Matrix destination) {
       CheckCopy(source, destination);
       return (pins, submission) => {
         sg_copy_desc d = Native.Copy(source, pins.Take(source), destination, pins.Take(destination));

@@ -37,26 +37,14 @@ namespace StreamGemm {
     /// <param name="options">Scalars, operations, batch, stream, priority; null: the defaults. `After` is not allowed.</param>
     /// <returns>Its index.</returns>
     /// <exception cref="BusyException">The graph has been run.</exception>
-    public int Record(in Matrix a, in Matrix b, in Matrix c, GemmOptions options = null) {
-      GemmOptions o = GemmContext.Check(a, b, c, options);
-      lock (children) {
-        var child = new Recorded(a, b, c, o.Bias);
-        sg_gemm_desc d = Native.Gemm(a, b, c, child.At, o);
-        return Keep(child, o.Run(Call.Gemm, context.Handle.Token, &d, new Submission { Graph = Handle.Token }));
-      }
-    }
+    public int Record(in Matrix a, in Matrix b, in Matrix c, GemmOptions options = null) =>
+      RecordLayer(options, GemmContext.GemmCall(Call.Gemm, a, b, c, options));
 
     /// <summary>Records a copy instead of running it.</summary>
     /// <returns>Its index.</returns>
     /// <exception cref="BusyException">The graph has been run.</exception>
-    public int RecordCopy(in Matrix source, in Matrix destination, SubmitOptions options = null) {
-      GemmContext.CheckCopy(source, destination);
-      lock (children) {
-        var child = new Recorded(source, destination);
-        sg_copy_desc d = Native.Copy(source, child.At.A, destination, child.At.C);
-        return Keep(child, (options ?? SubmitOptions.None).Run(Call.Copy, context.Handle.Token, &d, new Submission { Graph = Handle.Token }));
-      }
-    }
+    public int RecordCopy(in Matrix source, in Matrix destination, SubmitOptions options = null) =>
+      RecordLayer(options, GemmContext.CopyCall(source, destination), new Recorded(source, destination));
 
     /// <summary>Sets other matrices of the same shapes, and other scalars and strides, of a recorded GEMM, for runs submitted
     /// after this call.</summary>
@@ -64,8 +52,8 @@ namespace StreamGemm {
       GemmOptions o = GemmContext.Check(a, b, c, options);
       lock (children) {
         CheckIndex(index);
-        var child = new Recorded(a, b, c, o.Bias);
-        sg_gemm_desc d = Native.Gemm(a, b, c, child.At, o);
+        var child = new Recorded();
+        sg_gemm_desc d = child.Pins.Take(a, b, c, o);
         Exchange(index, child, RawPINVOKE.sg_call_graph_set_gemm(Handle.Token, index, (long)&d));
       }
     }
@@ -77,10 +65,11 @@ namespace StreamGemm {
       lock (children) {
         CheckIndex(index);
         Recorded old = children[index];
-        if (old.IsCopy && !(SameShape(source, old.A) && SameShape(destination, old.C)))
-          throw new ArgumentException("the recorded copy is from " + old.A + " to " + old.C + ", not from " + source + " to " + destination);
+        if (old.IsCopy && !(SameShape(source, old.Source) && SameShape(destination, old.Destination)))
+          throw new ArgumentException("the recorded copy is from " + old.Source + " to " + old.Destination + ", not from " + source + " to " + destination);
         var child = new Recorded(source, destination);
-        Exchange(index, child, RawPINVOKE.sg_graph_set_copy(Handle.Token, index, child.At.C, child.At.A));
+        long to = child.Pins.Take(destination);
+        Exchange(index, child, RawPINVOKE.sg_graph_set_copy(Handle.Token, index, to, child.Pins.Take(source)));
       }
     }
 
@@ -108,17 +97,10 @@ namespace StreamGemm {
                             CustomOptions options = null) =>
       RecordLayer(options, GemmContext.CustomOperation(function, reads, writes, updates, options ?? new CustomOptions()));
 
-    int RecordLayer(SubmitOptions options, LayerCall call) {
+    int RecordLayer(SubmitOptions options, LayerCall call, Recorded child = null) {
       lock (children) {
-        var pins = new Pins();
-        int status;
-        try {
-          status = call(pins, new Submission { Options = options, On = context.Handle.Token, Graph = Handle.Token });
-        } catch {
-          pins.Release();
-          throw;
-        }
-        return Keep(new Recorded(pins), status);
+        child = child ?? new Recorded();
+        return Keep(child, call(child.Pins, new Submission { Options = options, On = context.Handle.Token, Graph = Handle.Token }));
       }
     }
 

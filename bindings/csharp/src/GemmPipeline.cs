@@ -36,14 +36,11 @@ namespace StreamGemm {
                               string name = null) {
       weights = weights ?? new Matrix[0];
       lock (this.weights) {
-        var kept = new List<Recorded>();
+        var kept = new Recorded();
         try {
           var given = new sg_weight[weights.Length];
-          for (int i = 0; i < weights.Length; ++i) {
-            var each = new Recorded(weights[i], weights[i]);
-            kept.Add(each);
-            given[i] = new sg_weight { data = each.At.A, bytes = BytesOf(weights[i]) };
-          }
+          for (int i = 0; i < weights.Length; ++i)
+            given[i] = new sg_weight { data = kept.Pins.Take(weights[i]), bytes = BytesOf(weights[i]) };
           var stage = new sg_stage();
           using (var text = new Text(name, "name")) {
             fixed (sg_weight* first = given) {
@@ -57,13 +54,13 @@ namespace StreamGemm {
               Raw.sg_call_add_stage(Handle.Token, (long)&d, stage);
             }
           }
-          this.weights.AddRange(kept);  // the library has them now
-          kept.Clear();
+          this.weights.Add(kept);  // the library has them now
+          kept = null;
           outputBytes = output;
           GC.KeepAlive(this);
           return new GemmStage(this, context, stage, weights.Length);
         } catch {
-          foreach (Recorded each in kept) each.Release();
+          kept?.Release();
           throw;
         }
       }
@@ -106,20 +103,14 @@ namespace StreamGemm {
       Pending.StartJob(context.Completions, options, Handle.Token, PushCall(input, output));
 
     LayerCall PushCall(Matrix input, Matrix output) => (pins, submission) => {
-      Recorded[] held;
       lock (weights) {
         Check("input", input, inputBytes);
         Check("output", output, outputBytes);
-        held = new Recorded[weights.Count + 1];
-        weights.CopyTo(held);
+        pins.Hold(weights.ToArray());
       }
-      var ends = new Recorded(input, output);
-      held[held.Length - 1] = ends;
-      pins.Hold(held);
-      ends.Release();  // the batch holds it
       long* addresses = stackalloc long[2];
-      addresses[0] = ends.At.A;
-      addresses[1] = ends.At.C;
+      addresses[0] = pins.Take(input);
+      addresses[1] = pins.Take(output);
       int status = submission.Run(Call.PipelinePush, addresses);
       GC.KeepAlive(this);
       return status;

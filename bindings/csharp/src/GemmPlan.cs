@@ -18,31 +18,17 @@ namespace StreamGemm {
     /// <summary>Runs the plan on matrices of the planned shapes, like <see cref="GemmContext.GemmAsync"/>.</summary>
     public Task RunAsync(in Matrix a, in Matrix b, in Matrix c, GemmOptions options = null,
                          CancellationToken cancellationToken = default(CancellationToken)) {
-      Task task = Pending.Start(context.Completions, cancellationToken, options, Handle.Token, RunCall(a, b, c, options));
+      Task task = Pending.Start(context.Completions, cancellationToken, options, Handle.Token, GemmContext.GemmCall(Call.PlanRun, a, b, c, options));
       GC.KeepAlive(this);
       return task;
     }
 
     /// <summary>Like <see cref="RunAsync"/>; returns a handle of the job.</summary>
     public GemmJob Submit(in Matrix a, in Matrix b, in Matrix c, GemmOptions options = null) {
-      GemmJob job = Pending.StartJob(context.Completions, options, Handle.Token, RunCall(a, b, c, options));
+      GemmJob job = Pending.StartJob(context.Completions, options, Handle.Token, GemmContext.GemmCall(Call.PlanRun, a, b, c, options));
       GC.KeepAlive(this);
       return job;
     }
-
-    static LayerCall RunCall(Matrix a, Matrix b, Matrix c, GemmOptions options) {
-      GemmOptions o = GemmContext.Check(a, b, c, options);
-      return (pins, submission) => {
-        Native.Addresses at = default(Native.Addresses);
-        at.A = pins.Take(a);
-        at.B = pins.Take(b);
-        at.C = pins.Take(c);
-        at.Bias = pins.Take(o.Bias);
-        sg_gemm_desc d = Native.Gemm(a, b, c, at, o);
-        return submission.Run(Call.PlanRun, &d);
-      };
-    }
-
   }
 
   public sealed unsafe partial class GemmContext {
@@ -50,25 +36,17 @@ namespace StreamGemm {
     /// options.Plan.PlaceA, PlaceB, PlaceC are their memory spaces (default: device memory). A bias must be a real matrix.</summary>
     public GemmPlan Plan(in Matrix a, in Matrix b, in Matrix c, GemmOptions options = null) {
       GemmOptions o = Check(a, b, c, options);
-      Pin pinA = default(Pin), pinB = default(Pin), pinC = default(Pin), pinBias = default(Pin);
+      var pins = default(GemmPins);
       try {
-        Native.Addresses at = default(Native.Addresses);
-        at.A = pinA.Take(a);
-        at.B = pinB.Take(b);
-        at.C = pinC.Take(c);
-        at.Bias = pinBias.Take(o.Bias);
         long plan;
-        sg_gemm_desc d = Native.Gemm(a, b, c, at, o);
+        sg_gemm_desc d = pins.Take(a, b, c, o);
         long chosen = o.Plan == null ? 0 : (long)sg_plan_options.getCPtr(o.Plan.native).Handle;
         Errors.Check(RawPINVOKE.sg_call_plan_create(Handle.Token, (long)&d, chosen, out plan));
         GC.KeepAlive(o);
         GC.KeepAlive(this);
         return new GemmPlan(this, plan);
       } finally {
-        pinA.Release();
-        pinB.Release();
-        pinC.Release();
-        pinBias.Release();
+        pins.Release();
       }
     }
   }
