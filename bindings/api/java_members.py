@@ -181,7 +181,8 @@ class JavaMembers(Members):
     def completed(self, name, source):
         """A class by hand, with its members of classes.py, and with the short forms of its methods: without the parameters
         whose documentation ends with the value that they then have, as [= 0]."""
-        more = [part for own in self.written("java") if own.name == name and not own.doc for part in self.members()]
+        more = list(self.emitter.gemm_members()) if name == "Gemm" else []
+        more += [part for own in self.written("java") if own.name == name and not own.doc for part in self.members()]
         for found in METHOD.finditer(source):
             values = dict(re.findall(r"@param (\w+) [^\[@]*\[= (.*)\]", found["doc"]))
             if values:

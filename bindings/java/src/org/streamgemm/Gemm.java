@@ -23,22 +23,8 @@ public final class Gemm {
   final List<Matrix> as;
   final List<Matrix> bs;
   final List<Matrix> cs;
-  Op opA = Op.N;
-  Op opB = Op.N;
-  Compute compute = Compute.EXACT;
-  double alpha = 1;
-  double alphaIm;
-  double beta;
-  double betaIm;
-  long batch = 1;
-  long strideA;
-  long strideB;
-  long strideC;
   /** One row or one column; null: none. */
   Matrix bias;
-  Bias biasShape = Bias.PER_COLUMN;
-  long strideBias;
-  Activation activation = Activation.NONE;
   /**
    * All operands are memory that is used in place and cannot be freed early: a submission needs no preparation.
    */
@@ -51,6 +37,7 @@ public final class Gemm {
     this.as = as;
     this.bs = bs;
     this.cs = cs;
+    batch = as == null ? 1 : as.size();
   }
 
   /**
@@ -89,64 +76,7 @@ public final class Gemm {
     alike(bs, "b");
     alike(cs, "c");
     for (int i = 0; i < cs.size(); ++i) writable(cs.get(i), "c[" + i + "]");
-    Gemm made = new Gemm(as.get(0), bs.get(0), cs.get(0), as, bs, cs);
-    made.batch = as.size();
-    return made;
-  }
-
-  /**
-   * With scalars.
-   *
-   * @param alpha factor of op(A) * op(B)
-   * @param beta factor of C; 0 never reads it
-   * @return a changed copy
-   */
-  public Gemm with(double alpha, double beta) {
-    return with(alpha, 0, beta, 0);
-  }
-
-  /**
-   * With complex scalars; the imaginary parts are ignored for real types.
-   *
-   * @param alphaRe real part of alpha
-   * @param alphaIm imaginary part of alpha
-   * @param betaRe real part of beta
-   * @param betaIm imaginary part of beta
-   * @return a changed copy
-   */
-  public Gemm with(double alphaRe, double alphaIm, double betaRe, double betaIm) {
-    Gemm made = copy();
-    made.alpha = alphaRe;
-    made.alphaIm = alphaIm;
-    made.beta = betaRe;
-    made.betaIm = betaIm;
-    return made;
-  }
-
-  /**
-   * With transposed operands.
-   *
-   * @param opA the operation applied to A
-   * @param opB the operation applied to B
-   * @return a changed copy
-   */
-  public Gemm with(Op opA, Op opB) {
-    Gemm made = copy();
-    made.opA = Objects.requireNonNull(opA, "opA");
-    made.opB = Objects.requireNonNull(opB, "opB");
-    return made;
-  }
-
-  /**
-   * With another arithmetic.
-   *
-   * @param compute the least accurate one allowed
-   * @return a changed copy
-   */
-  public Gemm with(Compute compute) {
-    Gemm made = copy();
-    made.compute = Objects.requireNonNull(compute, "compute");
-    return made;
+    return new Gemm(as.get(0), bs.get(0), cs.get(0), as, bs, cs);
   }
 
   /**
@@ -192,35 +122,10 @@ public final class Gemm {
     return made;
   }
 
-  /**
-   * With an activation.
-   *
-   * @param activation applied last to each element of C
-   * @return a changed copy
-   */
-  public Gemm with(Activation activation) {
-    Gemm made = copy();
-    made.activation = Objects.requireNonNull(activation, "activation");
-    return made;
-  }
-
   private Gemm copy() {
     Gemm made = new Gemm(a, b, c, as, bs, cs);
-    made.opA = opA;
-    made.opB = opB;
-    made.compute = compute;
-    made.alpha = alpha;
-    made.alphaIm = alphaIm;
-    made.beta = beta;
-    made.betaIm = betaIm;
-    made.batch = batch;
-    made.strideA = strideA;
-    made.strideB = strideB;
-    made.strideC = strideC;
+    made.copyOptions(this);
     made.bias = bias;
-    made.biasShape = biasShape;
-    made.strideBias = strideBias;
-    made.activation = activation;
     made.plain = plain;
     return made;
   }
@@ -279,24 +184,11 @@ public final class Gemm {
     a.write(s, at + Structs.sg_gemm_desc.a, p.a);
     b.write(s, at + Structs.sg_gemm_desc.b, p.b);
     c.write(s, at + Structs.sg_gemm_desc.c, p.c);
-    s.putInt(at + Structs.sg_gemm_desc.op_a, opA.value);
-    s.putInt(at + Structs.sg_gemm_desc.op_b, opB.value);
-    s.putInt(at + Structs.sg_gemm_desc.compute, compute.value);
-    s.putDouble(at + Structs.sg_gemm_desc.alpha, alpha);
-    s.putDouble(at + Structs.sg_gemm_desc.alpha + 8, alphaIm);
-    s.putDouble(at + Structs.sg_gemm_desc.beta, beta);
-    s.putDouble(at + Structs.sg_gemm_desc.beta + 8, betaIm);
-    s.putLong(at + Structs.sg_gemm_desc.batch, batch);
-    s.putLong(at + Structs.sg_gemm_desc.stride_a, strideA);
-    s.putLong(at + Structs.sg_gemm_desc.stride_b, strideB);
-    s.putLong(at + Structs.sg_gemm_desc.stride_c, strideC);
+    writeOptions(s, at);
     s.putLong(at + Structs.sg_gemm_desc.a_array, at(p.as));
     s.putLong(at + Structs.sg_gemm_desc.b_array, at(p.bs));
     s.putLong(at + Structs.sg_gemm_desc.c_array, at(p.cs));
     s.putLong(at + Structs.sg_gemm_desc.bias, p.bias);
-    s.putLong(at + Structs.sg_gemm_desc.stride_bias, strideBias);
-    s.putInt(at + Structs.sg_gemm_desc.bias_shape, biasShape.value);
-    s.putInt(at + Structs.sg_gemm_desc.activation, activation.value);
   }
 
   /** Makes a call with it. */
