@@ -468,14 +468,3 @@ class Context(NativeObject):
 class Pipeline(NativeObject):
     bind(sg_pipeline_prepare, only="java")
     bind(sg_pipeline_describe)
-
-
-@only("java")
-class Matrix:
-    rows: "Rows as stored."
-    cols: "Columns as stored."
-    ld: "The leading dimension: elements from the start of one row (row major) or column to the next."
-    dtype: (DType, "Type of the elements.")
-    layout: (Layout, "Its layout: row or column major.")
-    owner: (Object, "The owner of the memory: the buffer, array or other object that this keeps alive; null if there is none.")
-    address: "Address of the first element, valid while the owner lives; 0 for a matrix in an array."

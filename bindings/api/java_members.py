@@ -6,6 +6,7 @@ from java_values import javadoc, plain
 from members import Members, snake
 
 FENCE = "java.lang.ref.Reference.reachabilityFence"
+FIELD = re.compile(r"  /\*\* (.*) \[get\] \*/\n  (?:private |final |volatile )*([\w<>]+) (\w+);")
 METHOD = re.compile(r"(?P<doc>  /\*\*(?:(?!\*/).)*\*/\n)  (?P<kind>public [\w<>\[\] ]*?)(?P<name>\w+)\((?P<parameters>[^)]*)\)", re.S)
 RAISES = {"IllegalState": "IllegalStateException"}
 
@@ -120,8 +121,12 @@ class JavaMembers(Members):
                 returns = "" if member.type == "void" else "return "
                 yield "\n".join([self.doc(member, taken).lstrip("\n"), self.signature(member, taken), f"    {returns}{name}({filled});", "  }"])
 
+    @staticmethod
+    def getter(doc, kind, name, value):
+        return f"{javadoc('  ', doc, ['@return the value'])}\n  public {kind} {name}() {{\n    return {value};\n  }}"
+
     def accessor(self, field):
-        return f"{javadoc('  ', self.text(field.doc), ['@return the value'])}\n  public {self.type_of(field.type)} {plain(field.name)}() {{\n    return {self.name(field.name)};\n  }}"
+        return self.getter(self.text(field.doc), self.type_of(field.type), plain(field.name), self.name(field.name))
 
     def members(self):
         self.known = set()
@@ -179,10 +184,12 @@ class JavaMembers(Members):
                 yield own.name, f"\n/** {self.text(own.doc)} */\n{'public ' if own.base else ''}final class {own.name} {base}{{\n{body}\n}}\n"
 
     def completed(self, name, source):
-        """A class by hand, with its members of classes.py, and with the short forms of its methods: without the parameters
-        whose documentation ends with the value that they then have, as [= 0]."""
+        """A class by hand, with its members of classes.py, with methods that read the fields whose documentation ends with [get],
+        and with the short forms of its methods: without the parameters whose documentation ends with the value that they then
+        have, as [= 0]."""
         more = list(self.emitter.gemm_members()) if name == "Gemm" else []
         more += [part for own in self.written("java") if own.name == name and not own.doc for part in self.members()]
+        more += [self.getter(*found.groups(), found[3]) for found in FIELD.finditer(source)]
         for found in METHOD.finditer(source):
             values = dict(re.findall(r"@param (\w+) [^\[@]*\[= (.*)\]", found["doc"]))
             if values:
@@ -195,5 +202,5 @@ class JavaMembers(Members):
                 kind = found["kind"].replace("synchronized ", "")
                 returns = "" if kind.endswith("void ") else "return "
                 more.append(f"{doc}  {kind}{found['name']}({shown}) {{\n    {returns}{found['name']}({passed});\n  }}")
-        source = re.sub(r" \[= .*\]$", "", source, flags=re.M)
+        source = re.sub(r" \[= .*\]$| \[get\](?= \*/)", "", source, flags=re.M)
         return source if not more else source.rstrip().removesuffix("}") + "\n" + "\n\n".join(more) + "\n}\n"

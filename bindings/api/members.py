@@ -57,7 +57,6 @@ class Class:
     doc: str
     fields: list
     methods: list
-    only: str = ""
 
 
 def marks_of(node):
@@ -153,7 +152,7 @@ def classes(functions):
             yield Class(node.name, node.bases[0].id if node.bases else "", " ".join((ast.get_docstring(node) or "").split()),
                         [field_of(n) for n in node.body if isinstance(n, ast.AnnAssign)],
                         [method_of(n) if isinstance(n, ast.FunctionDef) else bound(n.value, functions) for n in node.body
-                         if isinstance(n, ast.FunctionDef) or isinstance(getattr(n, "value", None), ast.Call)], "".join(marks_of(node).get("only", [])))
+                         if isinstance(n, ast.FunctionDef) or isinstance(getattr(n, "value", None), ast.Call)])
 
 
 def snake(name):
@@ -171,13 +170,12 @@ class Members:
 
     def written(self, language):
         for self.own in self.classes:
-            if self.own.only in ("", language):
-                self.methods = [m for m in self.own.methods if m.marks.get("only", [language]) == [language]]
-                if own_struct := self.model.structs.get(self.own.base):
-                    values = zip(own_struct.fields, self.model.initial(own_struct.name))
-                    self.sizes = [(Member(f.name, "long", f.doc, [], [], {}), int(value)) for f, value in values]
-                    self.own = dataclasses.replace(self.own, fields=[f for f, _ in self.sizes] + self.own.fields)
-                yield self.own
+            self.methods = [m for m in self.own.methods if m.marks.get("only", [language]) == [language]]
+            if own_struct := self.model.structs.get(self.own.base):
+                values = zip(own_struct.fields, self.model.initial(own_struct.name))
+                self.sizes = [(Member(f.name, "long", f.doc, [], [], {}), int(value)) for f, value in values]
+                self.own = dataclasses.replace(self.own, fields=[f for f, _ in self.sizes] + self.own.fields)
+            yield self.own
 
     def text(self, comment):
         """A comment in the language's words, with names of functions as those of methods."""

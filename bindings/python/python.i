@@ -70,55 +70,26 @@
 %include "streamgemm.i"
 
 %{
-static PyObject *plan_text(sg_plan *plan, sg_plan_format format) {
-  uint64_t size = 0;
-  sg_status status = sg_plan_describe(plan, format, NULL, 0, &size);
-  char *text = status == SG_STATUS_OK ? PyMem_Malloc(size) : NULL;
-  if (status == SG_STATUS_OK && !text) return PyErr_NoMemory();
-  if (text) status = sg_plan_describe(plan, format, text, size, NULL);
-  PyObject *made = status == SG_STATUS_OK ? PyUnicode_FromString(text) : raise_status(status, sg_last_error_message());
-  PyMem_Free(text);
-  return made;
-}
-
-static PyObject *pipeline_text(sg_pipeline *pipeline) {
-  uint64_t size = 0;
-  sg_status status = sg_pipeline_describe(pipeline, NULL, 0, &size);
-  char *text = status == SG_STATUS_OK ? PyMem_Malloc(size) : NULL;
-  if (status == SG_STATUS_OK && !text) return PyErr_NoMemory();
-  if (text) status = sg_pipeline_describe(pipeline, text, size, NULL);
-  PyObject *made = status == SG_STATUS_OK ? PyUnicode_FromString(text) : raise_status(status, sg_last_error_message());
-  PyMem_Free(text);
-  return made;
-}
-
-static PyObject *trace_bytes(sg_trace *trace, sg_trace_format format) {
-  uint64_t size = 0;
-  sg_status status = sg_trace_export(trace, format, NULL, 0, &size);
-  PyObject *made = status == SG_STATUS_OK ? PyBytes_FromStringAndSize(NULL, (Py_ssize_t)size) : NULL;
-  if (status == SG_STATUS_OK && !made) return NULL;
-  if (made) status = sg_trace_export(trace, format, PyBytes_AS_STRING(made), size, NULL);
-  if (status == SG_STATUS_OK) return made;
-  Py_XDECREF(made);
-  return raise_status(status, sg_last_error_message());
-}
-
-static PyObject *metrics_text(void) {
-  char *text = NULL;
-  uint64_t size = 0, needed = 0;
-  sg_status status = sg_metrics_text(NULL, 0, &needed);
-  for (; status == SG_STATUS_OK && needed > size; status = sg_metrics_text(text, size, &needed)) { /* the next text may be longer */
-    char *const larger = (char *)realloc(text, size = needed);
-    if (!larger) {
-      free(text);
-      return PyErr_NoMemory();
-    }
-    text = larger;
+/* A text, or bytes, that CALL writes to (data, size) and whose size it stores in `needed`: the next one may be longer. */
+#define SG_CONTENT(DECLARATION, MAKE, CALL)                                                            \
+  static PyObject *DECLARATION {                                                                       \
+    char *data = NULL;                                                                                 \
+    uint64_t size = 0, needed = 0;                                                                     \
+    sg_status status = CALL;                                                                           \
+    for (; status == SG_STATUS_OK && needed > size; status = CALL) {                                   \
+      char *const larger = (char *)realloc(data, size = needed);                                       \
+      if (!larger) return free(data), PyErr_NoMemory();                                                \
+      data = larger;                                                                                   \
+    }                                                                                                  \
+    PyObject *const made = status == SG_STATUS_OK ? MAKE : raise_status(status, sg_last_error_message()); \
+    free(data);                                                                                        \
+    return made;                                                                                       \
   }
-  PyObject *const made = status == SG_STATUS_OK ? PyUnicode_FromString(text) : raise_status(status, sg_last_error_message());
-  free(text);
-  return made;
-}
+SG_CONTENT(plan_text(sg_plan *plan, sg_plan_format format), PyUnicode_FromString(data), sg_plan_describe(plan, format, data, size, &needed))
+SG_CONTENT(pipeline_text(sg_pipeline *pipeline), PyUnicode_FromString(data), sg_pipeline_describe(pipeline, data, size, &needed))
+SG_CONTENT(trace_bytes(sg_trace *trace, sg_trace_format format), PyBytes_FromStringAndSize(data, (Py_ssize_t)needed),
+           sg_trace_export(trace, format, data, size, &needed))
+SG_CONTENT(metrics_text(void), PyUnicode_FromString(data), sg_metrics_text(data, size, &needed))
 
 static PyObject *job_label(sg_job *job) {
   char text[SG_LABEL_SIZE];

@@ -192,33 +192,24 @@ public final class Context extends NativeObject {
    * @return a future of the destination
    */
   public Job<Matrix> copyAsync(Matrix to, Matrix from, Submit submit) {
-    checkCopy(to, from);
-    long context = handle();
-    Operands operands = operands(List.of(to, from));
-    return launch(to, operands, submit, (s, order) -> {
-      long source = operands.reads(from, 1, 0, "from");
-      return copy(s, context, to, operands.writes(to, 1, 0, false, "to"), from, source, order);
-    });
+    return copyCall(to, to, from).submit(this, submit);
   }
 
-  /** Copies, or records a copy, between addresses. */
-  static long copy(Scratch s, long context, Matrix to, long target, Matrix from, long source, long order) {
-    long size = Native.sg_dtype_size(to.dtype.value);
-    int d = s.push(Structs.sg_copy_desc.SIZE);
-    s.putLong(d, Structs.sg_copy_desc.SIZE);
-    s.putLong(d + Structs.sg_copy_desc.dst, target);
-    s.putLong(d + Structs.sg_copy_desc.src, source);
-    s.putLong(d + Structs.sg_copy_desc.width, to.rows == 0 ? 0 : to.inner() * size);
-    s.putLong(d + Structs.sg_copy_desc.height, to.rows == 0 || to.cols == 0 ? 0 : to.outer());
-    s.putLong(d + Structs.sg_copy_desc.dst_pitch, to.ld * size);
-    s.putLong(d + Structs.sg_copy_desc.src_pitch, from.ld * size);
-    return Native.sg_call(Structs.CALL_COPY, context, s.address(d), order);
-  }
-
-  static void checkCopy(Matrix to, Matrix from) {
+  /** A copy, with what its job gives. */
+  static <T> LayerCall<T> copyCall(T result, Matrix to, Matrix from) {
     if (to.readOnly) throw new StreamGemmException.InvalidArgument("to is in a read-only buffer");
     if (to.dtype != from.dtype || to.layout != from.layout || to.rows != from.rows || to.cols != from.cols)
       throw new StreamGemmException.InvalidArgument("to is " + to + " and from is " + from);
+    long size = to.elementSize();
+    return new LayerCall<>(result).writes("to", to, false).reads("from", from).calls(Structs.CALL_COPY, Structs.sg_copy_desc.SIZE, (s, d, at) -> {
+      s.putLong(d, Structs.sg_copy_desc.SIZE);
+      s.putLong(d + Structs.sg_copy_desc.dst, at[0]);
+      s.putLong(d + Structs.sg_copy_desc.src, at[1]);
+      s.putLong(d + Structs.sg_copy_desc.width, to.rows == 0 ? 0 : to.inner() * size);
+      s.putLong(d + Structs.sg_copy_desc.height, to.rows == 0 || to.cols == 0 ? 0 : to.outer());
+      s.putLong(d + Structs.sg_copy_desc.dst_pitch, to.ld * size);
+      s.putLong(d + Structs.sg_copy_desc.src_pitch, from.ld * size);
+    });
   }
 
   /**
@@ -258,9 +249,8 @@ public final class Context extends NativeObject {
    * @return a future without a result
    */
   public Job<Void> marker(Submit submit) {
-    long context = handle();
     Matrix none = Matrix.shape(DType.F32, 0, 0);
-    return launch(null, null, submit, (s, order) -> copy(s, context, none, 0, none, 0, order));
+    return Context.<Void>copyCall(null, none, none).submit(this, submit);
   }
 
   /**

@@ -100,9 +100,8 @@ public final class Graph extends NativeObject {
    * @return its index
    * @throws StreamGemmException.Busy if the graph has been run
    */
-  public synchronized int recordCopy(Matrix to, Matrix from, Submit submit) {
-    List<Matrix> used = used(to, from);
-    return record(used, submit, (s, order) -> Context.copy(s, context.handle(), to, to.address, from, from.address, order));
+  public int recordCopy(Matrix to, Matrix from, Submit submit) {
+    return Context.copyCall(to, to, from).recordAt(this, submit);
   }
 
   /**
@@ -266,7 +265,7 @@ public final class Graph extends NativeObject {
   }
 
   private static List<Matrix> used(Matrix to, Matrix from) {
-    Context.checkCopy(to, from);
+    Context.copyCall(to, to, from);
     refuseArray(to);
     refuseArray(from);
     return List.of(to, from);

@@ -21,11 +21,17 @@ import org.streamgemm.internal.Native;
  * submission, and the result back at completion; no array is ever held in a critical section.
  */
 public final class Matrix {
+  /** Address of the first element, valid while the owner lives; 0 for a matrix in an array. [get] */
   final long address;
+  /** Rows as stored. [get] */
   final long rows;
+  /** Columns as stored. [get] */
   final long cols;
+  /** The leading dimension: elements from the start of one row (row major) or column to the next. [get] */
   final long ld;
+  /** Type of the elements. [get] */
   final DType dtype;
+  /** Its layout: row or column major. [get] */
   final Layout layout;
   final boolean readOnly;
   void write(Scratch s, int at, long place) {
@@ -42,7 +48,7 @@ public final class Matrix {
   /** The float[] or double[] of the matrix, or null. */
   final Object array;
   final int arrayOffset;
-  /** Keeps the memory alive. */
+  /** The owner of the memory: the buffer, array or other object that this keeps alive; null if there is none. [get] */
   private final Object owner;
 
   private Matrix(long address, long rows, long cols, long ld, DType dtype, Layout layout, boolean readOnly,

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.streamgemm;
 
-import java.util.ArrayList;
-import java.util.Collections;
 import java.util.List;
+import java.util.function.IntFunction;
+import java.util.stream.Collectors;
+import java.util.stream.IntStream;
 import org.streamgemm.internal.Loader;
 import org.streamgemm.internal.Native;
 
@@ -35,13 +36,7 @@ public final class StreamGemm {
    * @return one for each, with the reason why it cannot be used
    */
   public static List<BackendInfo> backends() {
-    List<BackendInfo> all = new ArrayList<>();
-    int count = (int) Native.sg_backend_count();
-    for (int i = 0; i < count; ++i) {
-      int index = i;
-      all.add(BackendInfo.from(struct -> Native.sg_backend_describe(index, struct)));
-    }
-    return Collections.unmodifiableList(all);
+    return each(Native.sg_backend_count(), index -> BackendInfo.from(struct -> Native.sg_backend_describe(index, struct)));
   }
 
   /**
@@ -59,12 +54,10 @@ public final class StreamGemm {
    * @return one for each
    */
   public static List<DeviceInfo> devices() {
-    List<DeviceInfo> all = new ArrayList<>();
-    int count = (int) Native.sg_device_count();
-    for (int i = 0; i < count; ++i) {
-      int index = i;
-      all.add(DeviceInfo.from(struct -> Native.sg_device_describe(index, struct)));
-    }
-    return Collections.unmodifiableList(all);
+    return each(Native.sg_device_count(), index -> DeviceInfo.from(struct -> Native.sg_device_describe(index, struct)));
+  }
+
+  private static <T> List<T> each(long count, IntFunction<T> describe) {
+    return IntStream.range(0, (int) count).mapToObj(describe).collect(Collectors.toUnmodifiableList());
   }
 }
