@@ -20,7 +20,9 @@ class Rule:
         call = definition.body[-1].value
         self.operation = next(o for o in model.operations if o.name == call.func.id)
         self.model, self.definition, self.number, self.desc = model, definition, number, self.operation.desc
-        self.given = {k.arg: k.value for k in call.keywords}
+        own = {name: ast.Name(name, ast.Load()) for name, *_ in definition.parameters if self.is_field(name)}
+        given = {**own, **{k.arg: k.value for k in call.keywords}}
+        self.given = {k: v for k, v in given.items() if ast.unparse(v) != "None"}
         self.operands = [f for f in self.desc.fields if f.marker]
         self.stack = next((f for f, v in self.given.items() if ast.unparse(v).split(".")[0] == "STACK"), None)
         self.options = [f for f in self.desc.fields if not f.marker and f.name in self.given and f.name != self.stack]
@@ -30,6 +32,9 @@ class Rule:
         self.dims = {f.name: self.dims_of(f) for f in self.operands}
         factors = [s for f in self.operands for d in self.dims[f.name] for s in FACTOR.findall(d) if not s.isdigit()]
         self.symbols = list(dict.fromkeys(factors))
+
+    def is_field(self, name):
+        return name in OWN or any(f.name == name for f in self.desc.fields)
 
     def has(self, name):
         return any(f.name == name for f in self.desc.fields)
