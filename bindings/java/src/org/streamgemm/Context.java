@@ -107,14 +107,10 @@ public final class Context extends NativeObject {
    * @return a future of C (of the first item's, for a batch)
    */
   public Job<Matrix> gemmAsync(Gemm product, Submit submit) {
+    if (!product.plain) return product.call(Structs.CALL_GEMM).submit(this, submit);
     long context = handle();
-    if (product.plain) {
-      Gemm.Places places = new Gemm.Places(product);
-      return launch(product.c, product, submit, (s, order) -> product.call(s, Structs.CALL_GEMM, context, places, order));
-    }
-    Operands operands = operands(product);
-    return launch(product.c, operands, submit,
-        (s, order) -> product.call(s, Structs.CALL_GEMM, context, new Gemm.Places(product, operands), order));
+    long[] at = product.addresses();
+    return launch(product.c, product, submit, (s, order) -> product.call(s, Structs.CALL_GEMM, context, at, order));
   }
 
   /**
@@ -130,18 +126,13 @@ public final class Context extends NativeObject {
     long context = handle();
     Operands operands = operands(all);
     return launch(all, operands, submit, (s, order) -> {
-      Gemm.Places[] places = new Gemm.Places[all.size()];
       Scratch group = Scratch.of(all.size() * Structs.sg_gemm_desc.SIZE);
       int first = group.push(all.size() * Structs.sg_gemm_desc.SIZE);
+      for (int i = 0; i < all.size(); ++i) all.get(i).call(Structs.CALL_GEMM).write(group, first + i * Structs.sg_gemm_desc.SIZE, operands);
       try {
-        for (int i = 0; i < places.length; ++i) {
-          places[i] = new Gemm.Places(all.get(i), operands);
-          all.get(i).write(group, first + i * Structs.sg_gemm_desc.SIZE, places[i]);
-        }
-        return Native.sg_call(Structs.CALL_GEMM_GROUPED, context, s.longs(group.address(first), places.length), order);
+        return Native.sg_call(Structs.CALL_GEMM_GROUPED, context, s.longs(group.address(first), all.size()), order);
       } finally {
         reachabilityFence(group);
-        reachabilityFence(places);
       }
     });
   }
@@ -166,16 +157,13 @@ public final class Context extends NativeObject {
    * @return C
    */
   public Matrix gemm(Gemm product, Submit submit) {
+    if (!product.plain) return product.call(Structs.CALL_GEMM_AND_WAIT).run(this, submit, 0);
     long context = handle();
-    Operands operands = product.plain ? null : operands(product);
-    boolean well = false;
+    long[] at = product.addresses();
     try {
-      Gemm.Places places = operands == null ? new Gemm.Places(product) : new Gemm.Places(product, operands);
-      submit.apply((s, order) -> product.call(s, Structs.CALL_GEMM_AND_WAIT, context, places, order), 0, 0, 0, 0);
-      well = true;
+      submit.apply((s, order) -> product.call(s, Structs.CALL_GEMM_AND_WAIT, context, at, order), 0, 0, 0, 0);
       return product.c;
     } finally {
-      if (operands != null) operands.end(well);
       reachabilityFence(product);
       reachabilityFence(this);
     }
@@ -386,21 +374,11 @@ public final class Context extends NativeObject {
     if (product.a.array != null) known.placeA(MemoryKind.PINNED);
     if (product.b.array != null) known.placeB(MemoryKind.PINNED);
     if (product.c.array != null) known.placeC(MemoryKind.PINNED);
-    Gemm.Places places = new Gemm.Places(product);
-    if (product.bias != null && places.bias == 0)
+    if (product.bias != null && product.bias.address == 0)
       throw new StreamGemmException.InvalidArgument("bias is " + product.bias + "; a plan needs one in a direct buffer or on the device");
+    LayerCall<Matrix> call = product.call(Structs.CALL_GEMM);
     try {
-      return new Plan(known.with(struct -> {
-        Scratch s = Scratch.get();
-        int to = s.push(Structs.sg_gemm_desc.SIZE);
-        try {
-          product.write(s, to, places);
-          return Native.sg_call_plan_create(handle(), s.address(to), struct);
-        } finally {
-          s.pop(to);
-          reachabilityFence(places);
-        }
-      }), this);
+      return new Plan(known.with(struct -> call.describe(desc -> Native.sg_call_plan_create(handle(), desc, struct))), this);
     } finally {
       reachabilityFence(this);
     }

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.streamgemm;
 
-import static java.lang.ref.Reference.reachabilityFence;
-
-import java.nio.ByteBuffer;
-import java.nio.ByteOrder;
 import java.util.List;
 import java.util.Objects;
 import org.streamgemm.internal.Native;
@@ -130,80 +126,38 @@ public final class Gemm {
     return made;
   }
 
-  /** The operands of a GEMM: addresses, or addresses of lists of addresses. */
-  static final class Places {
-    final long a;
-    final long b;
-    final long c;
-    final long bias;
-    final ByteBuffer as;
-    final ByteBuffer bs;
-    final ByteBuffer cs;
-
-    /** Unchanged: for operands that need no preparation, and for plans, to which an array is an unknown address. */
-    Places(Gemm g) {
-      a = g.a.address;
-      b = g.b.address;
-      c = g.c.address;
-      bias = g.bias == null ? 0 : g.bias.address;
-      as = g.as == null ? null : list(g.as, (m, i) -> m.address);
-      bs = g.bs == null ? null : list(g.bs, (m, i) -> m.address);
-      cs = g.cs == null ? null : list(g.cs, (m, i) -> m.address);
-    }
-
-    /** Copies arrays and holds device memory. */
-    Places(Gemm g, Operands operands) {
-      bias = g.bias == null ? 0 : operands.reads(g.bias, g.batch, g.strideBias, "bias");
-      if (g.as == null) {
-        a = operands.reads(g.a, g.batch, g.strideA, "a");
-        b = operands.reads(g.b, g.batch, g.strideB, "b");
-        c = operands.writes(g.c, g.batch, g.strideC, g.readsC(), "c");
-        as = bs = cs = null;
-        return;
-      }
-      a = b = c = 0;
-      as = list(g.as, (m, i) -> operands.reads(m, 1, 0, "a[" + i + "]"));
-      bs = list(g.bs, (m, i) -> operands.reads(m, 1, 0, "b[" + i + "]"));
-      cs = list(g.cs, (m, i) -> operands.writes(m, 1, 0, g.readsC(), "c[" + i + "]"));
-    }
-
-    private interface AddressOf {
-      long of(Matrix item, int index);
-    }
-
-    private static ByteBuffer list(List<Matrix> items, AddressOf address) {
-      ByteBuffer list = ByteBuffer.allocateDirect(8 * items.size()).order(ByteOrder.nativeOrder());
-      for (int i = 0; i < items.size(); ++i) list.putLong(8 * i, address.of(items.get(i), i));
-      return list;
-    }
+  /** The call of a number with it. */
+  LayerCall<Matrix> call(int number) {
+    LayerCall<Matrix> made = new LayerCall<>(c);
+    if (as == null) made.reads("a", a, batch, strideA).reads("b", b, batch, strideB).writes("c", c, batch, strideC, readsC());
+    else made.reads("a", as).reads("b", bs).writes("c", cs, readsC());
+    return made.reads("bias", bias, batch, strideBias).calls(number, Structs.sg_gemm_desc.SIZE, this::write);
   }
 
-  /** Fills in an sg_gemm_desc. */
-  void write(Scratch s, int at, Places p) {
-    s.putLong(at, Structs.sg_gemm_desc.SIZE);
-    a.write(s, at + Structs.sg_gemm_desc.a, p.a);
-    b.write(s, at + Structs.sg_gemm_desc.b, p.b);
-    c.write(s, at + Structs.sg_gemm_desc.c, p.c);
-    writeOptions(s, at);
-    s.putLong(at + Structs.sg_gemm_desc.a_array, at(p.as));
-    s.putLong(at + Structs.sg_gemm_desc.b_array, at(p.bs));
-    s.putLong(at + Structs.sg_gemm_desc.c_array, at(p.cs));
-    s.putLong(at + Structs.sg_gemm_desc.bias, p.bias);
+  /** The addresses of operands that need no preparation. */
+  long[] addresses() {
+    return new long[] {a.address, b.address, c.address, bias == null ? 0 : bias.address};
   }
 
-  /** Makes a call with it. */
-  long call(Scratch s, int number, long on, Places p, long order) {
+  /** Makes a call with operands at addresses. */
+  long call(Scratch s, int number, long on, long[] at, long order) {
     int to = s.push(Structs.sg_gemm_desc.SIZE);
-    try {
-      write(s, to, p);
-      return Native.sg_call(number, on, s.address(to), order);
-    } finally {
-      reachabilityFence(p);
-    }
+    write(s, to, at);
+    return Native.sg_call(number, on, s.address(to), order);
   }
 
-  private static long at(ByteBuffer list) {
-    return list == null ? 0 : Native.address(list);
+  /** Fills in an sg_gemm_desc: with addresses of operands, or of lists of addresses. */
+  void write(Scratch s, int to, long[] at) {
+    boolean single = as == null;
+    s.putLong(to, Structs.sg_gemm_desc.SIZE);
+    a.write(s, to + Structs.sg_gemm_desc.a, single ? at[0] : 0);
+    b.write(s, to + Structs.sg_gemm_desc.b, single ? at[1] : 0);
+    c.write(s, to + Structs.sg_gemm_desc.c, single ? at[2] : 0);
+    writeOptions(s, to);
+    s.putLong(to + Structs.sg_gemm_desc.a_array, single ? 0 : at[0]);
+    s.putLong(to + Structs.sg_gemm_desc.b_array, single ? 0 : at[1]);
+    s.putLong(to + Structs.sg_gemm_desc.c_array, single ? 0 : at[2]);
+    s.putLong(to + Structs.sg_gemm_desc.bias, at[3]);
   }
 
   /** Whether C is read. */

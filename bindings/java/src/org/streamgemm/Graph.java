@@ -85,10 +85,8 @@ public final class Graph extends NativeObject {
    * @return its index
    * @throws StreamGemmException.Busy if the graph has been run
    */
-  public synchronized int record(Gemm product, Submit submit) {
-    List<Matrix> used = used(product);
-    Gemm.Places places = new Gemm.Places(product);
-    return record(used, submit, (s, order) -> product.call(s, Structs.CALL_GEMM, context.handle(), places, order));
+  public int record(Gemm product, Submit submit) {
+    return product.call(Structs.CALL_GEMM).recordAt(this, submit);
   }
 
   /**
@@ -175,19 +173,8 @@ public final class Graph extends NativeObject {
    * @param product of the same shapes
    */
   public synchronized void update(int index, Gemm product) {
-    List<Matrix> used = used(product);
-    Gemm.Places places = new Gemm.Places(product);
-    replace(index, used, () -> {
-      Scratch s = Scratch.get();
-      int to = s.push(Structs.sg_gemm_desc.SIZE);
-      try {
-        product.write(s, to, places);
-        Native.sg_call_graph_set_gemm(handle(), index, s.address(to));
-      } finally {
-        s.pop(to);
-        reachabilityFence(places);
-      }
-    });
+    LayerCall<Matrix> call = product.call(Structs.CALL_GEMM);
+    replace(index, unmoved(call), () -> call.describe(desc -> Native.sg_call_graph_set_gemm(handle(), index, desc)));
   }
 
   /**
@@ -198,7 +185,7 @@ public final class Graph extends NativeObject {
    * @param from the source, likewise
    */
   public synchronized void update(int index, Matrix to, Matrix from) {
-    List<Matrix> used = used(to, from);
+    List<Matrix> used = unmoved(Context.copyCall(to, to, from));
     if (index >= 0 && index < operands.size()) {
       refuseUnlike("to", to, operands.get(index).get(0));
       refuseUnlike("from", from, operands.get(index).get(1));
@@ -250,25 +237,11 @@ public final class Graph extends NativeObject {
     }
   }
 
-  private static List<Matrix> used(Gemm gemm) {
-    List<Matrix> used = new ArrayList<>();
-    if (gemm.as == null) {
-      used.addAll(List.of(gemm.a, gemm.b, gemm.c));
-    } else {
-      used.addAll(gemm.as);
-      used.addAll(gemm.bs);
-      used.addAll(gemm.cs);
-    }
-    if (gemm.bias != null) used.add(gemm.bias);
+  /** The operands of a call, which stay where they are. */
+  private static List<Matrix> unmoved(LayerCall<?> call) {
+    List<Matrix> used = call.matrices();
     for (Matrix m : used) refuseArray(m);
     return used;
-  }
-
-  private static List<Matrix> used(Matrix to, Matrix from) {
-    Context.copyCall(to, to, from);
-    refuseArray(to);
-    refuseArray(from);
-    return List.of(to, from);
   }
 
   private static void refuseArray(Matrix m) {

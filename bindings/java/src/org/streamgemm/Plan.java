@@ -22,11 +22,8 @@ public final class Plan extends NativeObject {
    * @return a future of C
    */
   public Job<Matrix> runAsync(Gemm product, Submit submit) {
-    long plan = handle();
-    Operands operands = context.operands(product);
     try {
-      return context.launch(product.c, operands, submit,
-          (s, order) -> product.call(s, Structs.CALL_PLAN_RUN, plan, new Gemm.Places(product, operands), order));
+      return product.call(Structs.CALL_PLAN_RUN).submit(context, handle(), submit);
     } finally {
       reachabilityFence(this);
     }
