@@ -24,22 +24,6 @@
   %append_output(PyLong_FromUnsignedLongLong((uintptr_t)*(void **)$1));
 }
 
-%typemap(in) (void *const *SG_ADDRESSES, int32_t SG_COUNT) {
-  PyObject *items = PySequence_Fast($input, "a sequence of handles is needed");
-  Py_ssize_t count = items ? PySequence_Fast_GET_SIZE(items) : 0;
-  $2 = 0;
-  $1 = items ? ($1_ltype)calloc(count ? count : 1, sizeof(void *)) : NULL;
-  for (; $1 && $2 < count; ++$2) {
-    uint64_t address = PyLong_AsUnsignedLongLong(PySequence_Fast_GET_ITEM(items, $2));
-    if (address == (uint64_t)-1 && PyErr_Occurred()) break;
-    ((void **)$1)[$2] = (void *)(uintptr_t)address;
-  }
-  if (items && !$1) PyErr_NoMemory();
-  Py_XDECREF(items);
-  if (PyErr_Occurred()) SWIG_fail;
-}
-%typemap(freearg) (void *const *SG_ADDRESSES, int32_t SG_COUNT) "free((void *)$1);"
-
 /* A string has no NUL inside, where C would end it. */
 %typemap(in) const char * {
   $1 = NULL;
