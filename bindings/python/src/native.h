@@ -160,14 +160,21 @@ void release_tensor(matrix_object *m);
 PyObject *matrix_export(PyObject *self, PyObject *args); /* a method of Matrix: _export(versioned) */
 
 /* The other methods of the module, each in the file that submits, records or waits so. */
-#define SG_METHODS(X)                                                                           \
-  X(install, METH_VARARGS)                                                                      \
-  X(remember_numpy, METH_VARARGS) X(submit_group, METH_VARARGS) X(submit_copy, METH_VARARGS)    \
-      X(push_batch, METH_VARARGS) X(add_stage, METH_VARARGS) X(take_raised, METH_NOARGS)        \
-          X(submit_custom, METH_VARARGS) X(end_calls, METH_NOARGS) X(forget_calls, METH_NOARGS) \
-              X(make_plan, METH_VARARGS) X(set_gemm, METH_VARARGS) X(set_copy, METH_VARARGS)    \
-                  X(submit_graph, METH_VARARGS) X(drain, METH_O) X(set_queue, METH_O)           \
-                      X(synchronize_producer, METH_VARARGS)
+#define SG_METHODS(X)             \
+  X(install, METH_VARARGS)        \
+  X(remember_numpy, METH_VARARGS) \
+  X(submit_group, METH_VARARGS)   \
+  X(submit_copy, METH_VARARGS)    \
+  X(push_batch, METH_VARARGS)     \
+  X(add_stage, METH_VARARGS)      \
+  X(take_raised, METH_NOARGS)     \
+  X(submit_custom, METH_VARARGS)  \
+  X(end_calls, METH_NOARGS)       \
+  X(forget_calls, METH_NOARGS)    \
+  X(make_plan, METH_VARARGS)      \
+  X(set_gemm, METH_VARARGS)       \
+  X(set_copy, METH_VARARGS)       \
+  X(submit_graph, METH_VARARGS) X(drain, METH_O) X(set_queue, METH_O) X(synchronize_producer, METH_VARARGS)
 #define SG_DECLARATION(NAME, HOW) PyObject *NAME(PyObject *self, PyObject *given);
 SG_METHODS(SG_DECLARATION)
 #undef SG_DECLARATION
