@@ -226,18 +226,15 @@ PyObject *submit_gemm(PyObject *self, PyObject *const *args, Py_ssize_t count) {
   return made;
 }
 
-/* make_plan(target, a, b, c, alpha, beta, op_a, op_b, compute, bias, activation, options): the plan's
- * handle. */
+/* make_plan(target, (a, b, c, alpha, beta, op_a, op_b, compute, bias, activation), options): the plan's handle. */
 PyObject *make_plan(PyObject *self, PyObject *args) {
   gemm_arguments g;
   unsigned long long options;
-  PyObject *to, *made = NULL;
+  PyObject *to, *given, *made = NULL;
   call in = {.in_order = true};
   gemm_request p;
   (void)self;
-  if (!PyArg_ParseTuple(args, "OOOOOOOOOOOK", &to, &g.a, &g.b, &g.c, &g.alpha, &g.beta, &g.op_a, &g.op_b, &g.compute,
-                        &g.bias, &g.activation, &options))
-    return NULL;
+  if (!PyArg_ParseTuple(args, "OOK", &to, &given, &options) || !parse_gemm(given, &g)) return NULL;
   gemm_init(&p);
   if (target_of(to, &in.to) && call_begin(&in, job_type) && fill_gemm(&in, &p, &g)) {
     sg_plan_options chosen = SG_PLAN_OPTIONS_INIT;
