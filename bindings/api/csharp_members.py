@@ -189,6 +189,8 @@ class CSharpMembers(Members):
                 yield f"  /// <summary>{self.text(own.doc)}</summary>"
             access = "internal" if not own.base else "public"
             yield f"  {access} {kind} {self.type_of(own.name)}{' : NativeObject' if own.base == 'NativeObject' else ''} {{"
+            if own.base == "NativeObject" and own.name != "Context":
+                yield f"    static readonly System.Func<long, int> release = RawPINVOKE.sg_{own.name.lower()}_release;"
             if own.base == "View":
                 yield from self.view()
             if own.base in self.model.structs:

@@ -2,12 +2,9 @@
 using System;
 using System.Threading;
 using System.Threading.Tasks;
-using StreamGemm.Internal;
 
 namespace StreamGemm {
   public sealed partial class GemmEvent {
-    static readonly Func<long, int> release = RawPINVOKE.sg_event_release;
-
     readonly GemmContext context;
 
     internal GemmEvent(GemmContext context, long token) : base(token, release) {

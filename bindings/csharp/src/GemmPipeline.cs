@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 using System;
 using System.Collections.Generic;
-using System.Text;
 using System.Threading;
 using System.Threading.Tasks;
 using StreamGemm.Internal;
@@ -12,8 +11,6 @@ namespace StreamGemm {
   /// first; then batches are pushed. Weights stay pinned and alive as long as the pipeline, or a batch in flight.
   /// </summary>
   public sealed unsafe partial class GemmPipeline {
-    static readonly Func<long, int> release = RawPINVOKE.sg_pipeline_release;
-
     readonly GemmContext context;
     readonly long inputBytes;
     readonly List<Recorded> weights = new List<Recorded>();  // and what the stages have recorded; also the lock

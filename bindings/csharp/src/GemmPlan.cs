@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 using System;
-using System.Text;
 using System.Threading;
 using System.Threading.Tasks;
 using StreamGemm.Internal;
@@ -8,7 +7,6 @@ using StreamGemm.Internal;
 namespace StreamGemm {
   /// <summary>The schedule of a GEMM, made without running it: for inspection, prediction and repeated runs.</summary>
   public sealed partial class GemmPlan {
-    static readonly Func<long, int> release = RawPINVOKE.sg_plan_release;
     readonly GemmContext context;
 
     internal GemmPlan(GemmContext context, long token) : base(token, release) {

@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-using System;
 using System.Threading;
 using System.Threading.Tasks;
-using StreamGemm.Internal;
 
 namespace StreamGemm {
   public sealed partial class GemmStream {
-    static readonly Func<long, int> release = RawPINVOKE.sg_stream_release;
     readonly GemmContext context;
     readonly SubmitOptions onThis;
 

@@ -8,8 +8,6 @@ namespace StreamGemm {
   /// one trace at a time. Disposing it ends its recording.
   /// </summary>
   public sealed partial class GemmTrace {
-    static readonly Func<long, int> release = RawPINVOKE.sg_trace_release;
-
     /// <summary>Starts recording.</summary>
     /// <param name="maxEvents">Events to keep at most, 64 bytes each; 0: 1,000,000. Later ones are dropped and counted.</param>
     /// <exception cref="BusyException">A trace is being recorded.</exception>
