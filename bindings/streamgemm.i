@@ -5,9 +5,8 @@
  *
  * A language defines, before it includes this file:
  *
- *   void *SG_ADDRESS           in, out: a handle or an address as a 64-bit integer, 0 for NULL. Users never see it.
+ *   void *SG_ADDRESS           in, out: a handle, an address or an array of handles as a 64-bit integer, 0 for NULL. Users never see it.
  *   void **SG_OUT_ADDRESS      an output: the stored pointer, as a 64-bit integer.
- *   void *const *SG_ADDRESSES, int32_t SG_COUNT   in: an array of handles, NULL and 0 when empty.
  *   int32_t *OUTPUT, int64_t *OUTPUT, uint64_t *OUTPUT, double *OUTPUT   outputs; most come with SWIG's typemaps.i.
  *   sg_status                  out: throws the language's exception for a negative status, with its name and
  *                              sg_last_error_message(); returns the other statuses (such as SG_STATUS_NOT_READY).
@@ -40,8 +39,7 @@
 %apply void *SG_ADDRESS { TYPE * };
 %apply void **SG_OUT_ADDRESS { TYPE ** };
 %apply void *SG_ADDRESS { TYPE *const * };
-%apply (void *const *SG_ADDRESSES, int32_t SG_COUNT) { (TYPE *const *jobs, int32_t count) };
-%typemap(argout) TYPE *const *, (TYPE *const *jobs, int32_t count) ""
+%typemap(argout) TYPE *const * ""
 %ignore TYPE;
 %enddef
 

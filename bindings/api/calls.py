@@ -161,6 +161,11 @@ def options_of(calls):
     return {owner: list(fields.values()) for owner, fields in found.items() if fields}
 
 
+def options_of_gemm(model):
+    """The fields of a GEMM's descriptor that a caller sets: all but operands, their arrays, and the shape of the bias."""
+    return [f for f in model.structs["sg_gemm_desc"].own if not f.pointer and not f.marker and f.name != "bias_shape"]
+
+
 def dimension(expression, symbols):
     """A product or quotient of a shape, with its symbols replaced by a function."""
     return re.sub(r"[A-Za-z_][\w.]*", lambda m: symbols(m[0]), expression)

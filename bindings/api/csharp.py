@@ -17,6 +17,7 @@ import sys
 
 import calls
 from calls import is_switch, kind_of
+from csharp_members import CSharpMembers
 from csharp_values import NUMBERS, CSharpValues, word
 from managed import VIEWS
 from model import Model
@@ -44,7 +45,22 @@ class CSharp(CSharpValues):
         kind = pascal(field.type) if field.type in self.model.enums else NUMBERS[field.type]
         return kind, "" if self.is_zero(field) else f" = {self.constants.get(field.init, field.init)};", "{}"
 
+    def gemm_options(self):
+        """GemmOptions, and what stores them in a descriptor."""
+        fields = calls.options_of_gemm(self.model)
+        bias = self.model.structs["sg_gemm_desc"]["bias"]
+        yield "  /// <summary>A GEMM's scalars, operations and batch, and the options of its submission.</summary>"
+        yield "  public sealed partial class GemmOptions : SubmitOptions {"
+        yield from self.fields_of_class([*fields, bias])
+        yield "  internal static partial class Native {"
+        yield "    static void Store(ref sg_gemm_desc d, GemmOptions o) {"
+        yield from (f"      d.{f.name} = {self.option(f)[2].format('o.' + pascal(f.name))};" for f in fields)
+        yield "    }"
+        yield "  }"
+        yield ""
+
     def option_classes(self):
+        yield from self.gemm_options()
         for owner, fields in self.options.items():
             of = next(c for c in self.calls if c.owner == owner)
             yield f"  /// <summary>Options of {self.text(calls.about(of.operation).split(':')[0].split('.')[0])}, and of its submission.</summary>"
@@ -273,7 +289,8 @@ class CSharp(CSharpValues):
         yield "using StreamGemm.Internal;"
         yield ""
         yield "namespace StreamGemm {"
-        for part in (self.enums, self.exceptions, self.entries, self.structs, self.option_classes, self.submit_options, self.methods, self.names):
+        for part in (self.enums, self.exceptions, self.entries, self.structs, self.option_classes, self.submit_options, self.methods, self.names,
+                     CSharpMembers(self).lines):
             yield from part()
         yield "}"
         yield ""

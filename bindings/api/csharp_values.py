@@ -10,7 +10,7 @@ from managed import Managed
 from names import pascal
 
 NUMBERS = {"int32_t": "int", "int64_t": "long", "uint32_t": "uint", "uint64_t": "long", "size_t": "long", "double": "double", "float": "float"}
-KEYWORDS = ("in", "out", "ref", "params", "object", "string", "fixed", "lock")
+KEYWORDS = ("event", "in", "out", "ref", "params", "object", "string", "fixed", "lock")
 UNSIGNED = {"uint32_t": ("int", "uint"), "uint64_t": ("long", "ulong"), "size_t": ("long", "ulong")}
 # Exceptions with a name of their own, or with a counterpart in .NET, from which they derive.
 EXCEPTIONS = {

@@ -3,7 +3,9 @@
 """Writes the Java of the public headers, comments included: enums, the classes of info and option structs, Submit, the layouts of
 structs, and each operation's methods of Layers with the class of its options. What a header gains comes to Java by itself.
 
-usage: java.py OUTPUT-FOLDER HEADER...
+usage: java.py OUTPUT-FOLDER FILE...
+
+The files are the headers, and classes by hand, which are completed (java_members.py).
 
 A struct that calls fill in (sg_x *out_...) becomes an immutable class with an accessor for each field; so does a struct that such a
 struct has an array of, which is a list there. One that is called sg_..._options becomes a class with a setter for each field.
@@ -14,6 +16,7 @@ import sys
 
 import calls
 from calls import is_switch, kind_of
+from java_members import JavaMembers
 from java_values import NUMBERS, PREFIX, JavaValues, class_name, javadoc, plain
 from managed import VIEWS
 from model import Model
@@ -81,12 +84,7 @@ class Java(JavaValues):
     def option_class(self, name, fields, doc, constructed, groups):
         of, grouped = {f.name: f for f in fields}, {n: g for g, names in groups.items() for n in names}
         parts = [f"\n/** {doc} Read during the call only. */\npublic final class {name} {{"]
-        for f in fields:
-            final = "final " if f.name in constructed else ""
-            for part in ("", "Im") if f.type == "sg_scalar" else ("",):
-                kind = "double" if f.type == "sg_scalar" else self.option_type(f).replace("...", "")
-                start = f" = {f.init[0]}" if f.type == "sg_scalar" and not part else "" if final or f.type == "sg_scalar" else self.initial(f)
-                parts.append(f"  {final}{kind} {camel(f.name)}{part}{start};")
+        parts += [self.declared(f, "final " if f.name in constructed else "") for f in fields]
         taken = [of[n] for n in constructed]
         tags = [f"@param {camel(f.name)} {self.doc_of(f)}" for f in taken]
         parts.append("\n" + javadoc("  ", "Initial values are the library's.", tags))
@@ -98,26 +96,50 @@ class Java(JavaValues):
             parts += self.setters(name, camel(setter), [of[n] for n in group])
         return "\n".join([*parts, "}", ""])
 
-    def setters(self, name, setter, fields):
+    def gemm_members(self):
+        """The fields of a Gemm that a caller sets, the methods that return a changed copy, and what stores them."""
+        fields = calls.options_of_gemm(self.model)
+        own = [*fields, self.model.structs["sg_gemm_desc"]["bias_shape"]]
+        yield "\n".join(self.declared(f) for f in own)
+        names = [n for f in own for n in ([camel(f.name), f"{camel(f.name)}Im"] if f.type == "sg_scalar" else [camel(f.name)])]
+        yield "\n".join(["  private void copyOptions(Gemm from) {", *(f"    {n} = from.{n};" for n in names), "  }"])
+        self.operation = "gemm"
+        stores = [line for f in own for line in self.store_option(f, f, camel(f.name))]
+        yield "\n".join(["  private void writeOptions(Scratch d, int to) {", *(f"    {line}" for line in stores), "  }"])
+        of = {f.name: f for f in fields}
+        for group in (["alpha", "beta"], ["op_a", "op_b"], ["compute"], ["activation"]):
+            yield "\n".join(self.setters("Gemm", "with", [of[n] for n in group], "made")).lstrip("\n")
+
+    def declared(self, f, final=""):
+        """The declaration of an option's field."""
+        if f.type == "sg_scalar":
+            return f"  double {camel(f.name)} = {f.init[0]};\n  double {camel(f.name)}Im;"
+        kind = self.option_type(f).replace("...", "")
+        return f"  {final}{kind} {camel(f.name)}{'' if final else self.initial(f)};"
+
+    def setters(self, name, setter, fields, of="this"):
+        begin, told = ([f"    {name} {of} = copy();"], "@return a changed copy") if of != "this" else ([], "@return this")
         if fields[0].type == "sg_scalar":
             plain_names, parts = [camel(f.name) for f in fields], [f"{camel(f.name)}{p}" for f in fields for p in ("Re", "Im")]
-            tags = [f"@param {n} {self.doc_of(f)}" for n, f in zip(plain_names, fields)] + ["@return this"]
+            tags = [f"@param {n} {self.doc_of(f)}" for n, f in zip(plain_names, fields)] + [told]
             yield "\n" + javadoc("  ", "Sets the scalars.", tags)
             yield f"  public {name} {setter}({', '.join(f'double {n}' for n in plain_names)}) {{\n    return {setter}({', 0, '.join(plain_names)}, 0);\n  }}"
-            yield "\n" + javadoc("  ", "Sets complex scalars; the imaginary parts are ignored for real types.", [f"@param {p} a part" for p in parts] + ["@return this"])
+            yield "\n" + javadoc("  ", "Sets complex scalars; the imaginary parts are ignored for real types.", [f"@param {p} a part" for p in parts] + [told])
             yield f"  public {name} {setter}({', '.join(f'double {p}' for p in parts)}) {{"
-            yield from (f"    this.{n} = {n}Re;\n    this.{n}Im = {n}Im;" for n in plain_names)
+            yield from begin
+            yield from (f"    {of}.{n} = {n}Re;\n    {of}.{n}Im = {n}Im;" for n in plain_names)
         else:
             named = [(self.option_type(f), camel(f.name), f) for f in fields]
-            tags = [f"@param {n} {self.doc_of(f)}" for _, n, f in named] + ["@return this"]
+            tags = [f"@param {n} {self.doc_of(f)}" for _, n, f in named] + [told]
             yield "\n" + javadoc("  ", f"Sets {' and '.join(n for _, n, _ in named)}.", tags)
             yield f"  public {name} {setter}({', '.join(f'{kind} {n}' for kind, n, _ in named)}) {{"
+            yield from begin
             if setter == "causal":
                 yield "    this.mask = Mask.CAUSAL;"
             for kind, n, f in named:
                 value = f'java.util.Objects.requireNonNull({n}, "{n}")' if f.type in self.model.enums and not f.marker else n
-                yield f"    this.{n} = {value};"
-        yield "    return this;\n  }"
+                yield f"    {of}.{n} = {value};"
+        yield f"    return {of};\n  }}"
 
     def doc_of(self, field):
         return self.text(calls.sentence(self.option_doc(field)))
@@ -298,9 +320,13 @@ public final class Layers extends LayerMethods {{
 
 
 def main():
-    folder, *headers = map(pathlib.Path, sys.argv[1:])
-    for name, text in Java(Model(headers)).files():
+    folder, *files = map(pathlib.Path, sys.argv[1:])
+    java = Java(Model(f for f in files if f.suffix == ".h"))
+    members = JavaMembers(java)
+    for name, text in [*java.files(), *members.files()]:
         (folder / f"{name}.java").write_text(PREFIX + text)
+    for source in (f for f in files if f.suffix == ".java"):
+        (folder / source.name).write_text(members.completed(source.stem, source.read_text()))
 
 
 if __name__ == "__main__":

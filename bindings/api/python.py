@@ -5,7 +5,7 @@ options for C. A new submit option comes to every method by itself.
 
 usage: python.py FOLDER DEFINITIONS.py STUBS.pyi HEADER...
 
-FOLDER gets _operations.py, _functions.py, __init__.pyi, order.h and operations.inc. In STUBS.pyi `# enums: NAMES`, `# record: NAME = STRUCT` and
+FOLDER gets _operations.py, _functions.py, _tables.py, __init__.pyi, order.h and operations.inc. In STUBS.pyi `# errors`, `# enums: NAMES`, `# record: NAME = STRUCT` and
 `# methods: CLASS` stand for what is written here.
 """
 import ast
@@ -15,7 +15,7 @@ import sys
 import textwrap
 
 from model import Model
-from names import pascal
+from names import pascal, prose
 from python_rules import Rule, table
 
 # Submit options whose names or defaults are Python's own: name, default, type, documentation.
@@ -30,6 +30,10 @@ OPTIONS = {
     "label": ("label", "None", "str | None",
               "a name for the job, in the message of its failure and in the library's log; at most 63 bytes of UTF-8 are kept."),
 }
+# Python's own exceptions from which those of a status derive.
+BASES = {"InvalidArgument": ["ValueError"], "InvalidHandle": ["ValueError"], "OutOfMemory": ["MemoryError"], "NoDevice": ["LookupError"],
+         "Unsupported": ["NotImplementedError"], "Cancelled": ["CancelledError"], "Deadlock": ["RuntimeError"], "BackendFailure": ["RuntimeError"],
+         "DeadlineExceeded": ["TimeoutError"], "Shutdown": ["RuntimeError"], "Internal": ["RuntimeError"]}
 VERBS = {"custom": "Runs", "run": "Runs", "push": "Pushes", "copy": "Makes"}
 NOT_RECORDED = ("after", "timeout")
 PLUMBING = ("queue", "tag", "graph", "after_count")
@@ -274,13 +278,31 @@ class Python:
             return recorded + [line for d in self.classes["Graph"] for line in self.stub(d, d.recording)]
         return [line for d in self.classes[name] for line in self.stub(d, False)]
 
+    @staticmethod
+    def members(enum):
+        own = {v.name[len(enum.prefix):]: int(v.value, 0) for v in enum.values}
+        return {("_" if name[0].isdigit() else "") + name: value for name, value in own.items()}
+
+    def errors(self):
+        """The name and the value of each failing status."""
+        for value in self.model.enums["sg_status"].values:
+            if value.value.startswith("-"):
+                yield pascal(value.name.removeprefix("SG_STATUS_")), value
+
     def enums(self, names):
-        for enum in (e for e in self.model.enums.values() if pascal(e.name).replace("DType", "Dtype") in names):
+        for enum in (e for e in self.model.enums.values() if pascal(e.name) in names):
             yield f"class {pascal(enum.name)}(enum.IntEnum):"
-            for value in enum.values:
-                own = value.name[len(enum.prefix):]
-                yield f"    {'_' if own[0].isdigit() else ''}{own} = {value.value}"
+            yield from (f"    {name} = {value}" for name, value in self.members(enum).items())
             yield ""
+
+    def tables(self, template):
+        """What the package makes its exceptions, enums and records of; the stubs' template names them."""
+        listed = template.partition("# enums: ")[2].partition("\n")[0].split()
+        enums = {pascal(e.name): (prose(e.doc, {}), self.members(e)) for e in self.model.enums.values() if pascal(e.name) in listed}
+        errors = {name: (int(value.value), BASES.get(name, []), prose(value.doc, {})) for name, value in self.errors()}
+        structs = dict(line.removeprefix("# record: ").split(" = ") for line in template.splitlines() if line.startswith("# record: "))
+        records = {name: (struct, prose(self.model.structs[struct].doc, {})) for name, struct in structs.items()}
+        return f"ENUMS = {enums!r}\nERRORS = {errors!r}\nRECORDS = {records!r}\n"
 
     def record_class(self, name, struct):
         yield f"class {name}(_Record):"
@@ -297,6 +319,9 @@ class Python:
             indent = line[:len(line) - len(line.lstrip())]
             if line.strip().startswith("# enums: "):
                 yield from self.enums(words.split())
+            elif line == "# errors":
+                bases = {name: ", ".join(["Error", *BASES.get(name, [])]) for name, _ in self.errors()}
+                yield from (f"class {name}({b.replace('Can', 'concurrent.futures.Can')}): ..." for name, b in bases.items())
             elif line.strip().startswith("# record: "):
                 name, struct = words.split(" = ")
                 yield from self.record_class(name, self.model.structs[struct])
@@ -311,6 +336,7 @@ def main():
     made = Python(Model(headers), definitions.read_text())
     (folder / "_operations.py").write_text("\n\n".join(made.operations()) + "\n")
     (folder / "_functions.py").write_text("\n\n".join(made.functions()) + "\n")
+    (folder / "_tables.py").write_text(HEAD + made.tables(template.read_text()))
     (folder / "__init__.pyi").write_text("\n".join(made.stubs(template.read_text())) + "\n")
     (folder / "order.h").write_text("\n".join(made.order_header()) + "\n")
     (folder / "operations.inc").write_text("\n".join(table(made.rules)) + "\n")

@@ -20,7 +20,9 @@ class Rule:
         call = definition.body[-1].value
         self.operation = next(o for o in model.operations if o.name == call.func.id)
         self.model, self.definition, self.number, self.desc = model, definition, number, self.operation.desc
-        self.given = {k.arg: k.value for k in call.keywords}
+        own = {name: ast.Name(name, ast.Load()) for name, *_ in definition.parameters if self.is_field(name)}
+        given = {**own, **{k.arg: k.value for k in call.keywords}}
+        self.given = {k: v for k, v in given.items() if ast.unparse(v) != "None"}
         self.operands = [f for f in self.desc.fields if f.marker]
         self.stack = next((f for f, v in self.given.items() if ast.unparse(v).split(".")[0] == "STACK"), None)
         self.options = [f for f in self.desc.fields if not f.marker and f.name in self.given and f.name != self.stack]
@@ -30,6 +32,9 @@ class Rule:
         self.dims = {f.name: self.dims_of(f) for f in self.operands}
         factors = [s for f in self.operands for d in self.dims[f.name] for s in FACTOR.findall(d) if not s.isdigit()]
         self.symbols = list(dict.fromkeys(factors))
+
+    def is_field(self, name):
+        return name in OWN or any(f.name == name for f in self.desc.fields)
 
     def has(self, name):
         return any(f.name == name for f in self.desc.fields)
@@ -102,7 +107,7 @@ class Rule:
         fields = {"type_offset": "dtype", "gradient_offset": "gradient_dtype", "accumulate_offset": "accumulate", "windows_offset": "windows",
                   "image_layout": "image_layout", "filter_layout": "columns" if self.has("columns") else "filter_layout", "cell": "cell"}
         words = {
-            "run": f"run_{name}", "run_to_its_end": f"run_{name}_to_its_end" if self.definition.waits else None, "size": f"sizeof({desc})",
+            "run": f"sg_call_{name}", "run_to_its_end": f"run_{name}_to_its_end" if self.definition.waits else None, "size": f"sizeof({desc})",
             "initial": f"&(const {desc}){desc.upper()}_INIT",
             "operands": "{" + ", ".join(self.operand(f, results) for f in self.operands) + "}",
             "operand_count": len(self.operands), "result_count": len(results), "symbol_count": len(self.symbols),
@@ -126,8 +131,6 @@ def table(rules):
     for operation in {r.operation.name: r.operation for r in rules}.values():
         name = operation.name
         yield f'_Static_assert(sizeof({operation.desc.name}) <= MAX_DESC, "see MAX_DESC");'
-        yield f"static sg_status run_{name}(sg_context *on, const void *desc, const sg_submit *submit, sg_job **out) {{"
-        yield f"  return sg_{name}_async(on, desc, submit, out);\n}}"
         if any(r.definition.waits for r in rules if r.operation is operation):
             yield f"static sg_status run_{name}_to_its_end(sg_context *on, const void *desc, const sg_submit *submit) {{"
             yield f"  return sg_{name}(on, desc, submit);\n}}"

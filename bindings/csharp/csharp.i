@@ -43,7 +43,6 @@
 %typemap(in) TYPE *OUTPUT "$1 = $input;"
 %typemap(csin) TYPE *OUTPUT "out $csinput"
 %enddef
-#pragma SWIG nowarn=453 /* arrays of handles are an address and a count here, so the two have no common typemap */
 %include <stdint.i>
 SG_INTEGER64(int64_t, long)
 SG_INTEGER64(uint64_t, ulong)

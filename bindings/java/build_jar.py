@@ -40,9 +40,12 @@ def main():
         work = pathlib.Path(name)
         written, sources, classes = work / "written", work / "sources", work / "classes"
         written.mkdir()
+        own = options.files
         if options.header:
-            subprocess.run([sys.executable, pathlib.Path(__file__).parents[1] / "api/java.py", written, *options.header], check=True)
-        for source in [*options.files, *sorted(written.glob("*.java"))]:
+            completed = [f for f in own if package_of(f) == "org/streamgemm"]
+            subprocess.run([sys.executable, pathlib.Path(__file__).parents[1] / "api/java.py", written, *options.header, *completed], check=True)
+            own = [f for f in own if f not in completed]
+        for source in [*own, *sorted(written.glob("*.java"))]:
             folder = sources / package_of(source)
             folder.mkdir(parents=True, exist_ok=True)
             shutil.copy(source, folder)

@@ -71,20 +71,6 @@ SG_OUT_NUMBER(uint64_t, (jlong))
 SG_OUT_NUMBER(double, sg_java_bits)
 %apply int32_t *OUTPUT { int32_t *out_count };
 
-/* An array of handles. */
-%typemap(jni) (void *const *SG_ADDRESSES, int32_t SG_COUNT) "jlongArray"
-%typemap(jtype) (void *const *SG_ADDRESSES, int32_t SG_COUNT) "long[]"
-%typemap(jstype) (void *const *SG_ADDRESSES, int32_t SG_COUNT) "long[]"
-%typemap(javain) (void *const *SG_ADDRESSES, int32_t SG_COUNT) "$javainput"
-%typemap(in) (void *const *SG_ADDRESSES, int32_t SG_COUNT) (jlong *elements = NULL) {
-  $2 = (*jenv)->GetArrayLength(jenv, $input);
-  elements = (*jenv)->GetLongArrayElements(jenv, $input, NULL);
-  if (!elements) return $null;
-  $1 = ($1_ltype)elements; /* a 64-bit process: a handle and a jlong are alike */
-}
-%typemap(freearg) (void *const *SG_ADDRESSES, int32_t SG_COUNT)
-  "(*jenv)->ReleaseLongArrayElements(jenv, $input, elements$argnum, JNI_ABORT);"
-
 /* A failure is thrown; the wrapper then frees its memory, and returns. */
 %typemap(jni) sg_status "jlong"
 %typemap(jtype) sg_status "long"

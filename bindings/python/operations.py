@@ -5,8 +5,8 @@ the methods from them: NAME_async and NAME of Context, NAME of Graph, with the o
 the stubs. This file is data for it, and is not part of the package.
 
 A native call submits where it is returned, with the job's type, the target and the options put in. An operation of the headers is
-called by its name and the fields of its descriptor; the sizes of the arrays give the omitted fields. STACK is the rows of each matrix of
-a stack, and STACK.mask is those where the field mask is set; rule_ decorators name functions of src/operation_rules.c. ORDER stands for
+called by its name and those fields of its descriptor that are not named as a parameter; None leaves one out. The sizes of the arrays give
+the others. STACK is the rows of each matrix of a stack, and STACK.mask is those where the field mask is set; rule_ decorators name functions of src/operation_rules.c. ORDER stands for
 the options, WAITS for whether the method waits. `planned` operations have options for the planner, `recording` methods record in a graph. The first
 line of a docstring names what is computed; `->` names the results.
 """
@@ -70,21 +70,21 @@ class Context:
         x, b: arrays of f64, f32, f16 or bf16, of one shape, or Jobs. In device memory, unless the device is the cpu.
         out: the array that is written, which may be x or b; None makes a new one, row major as x must be then.
         """
-        return elementwise(a=x, b=b, c=out, function=function)
+        return elementwise(a=x, c=out)
 
     def clamp(x, low: "float", high: "float", out=None) -> "out":
         """out = min(max(x, low), high), element by element; NaN stays NaN.
 
         x, out: as for elementwise_async. low, high: the limits; with low > high all elements become high.
         """
-        return clamp(x=x, y=out, low=low, high=high)
+        return clamp(y=out)
 
     def clamp_backward(dy, x, low: "float", high: "float", out=None) -> "out":
         """the gradient of a clamp: dy where low <= x <= high, limits included, and 0 elsewhere.
 
         dy: the gradient of the clamp's result. x, low, high: as given to clamp_async. out: as for elementwise_async; it may be dy or x.
         """
-        return clamp_backward(dy=dy, x=x, dx=out, low=low, high=high)
+        return clamp_backward(dx=out)
 
     def axpby(a, c, *, alpha=1.0, beta=1.0, activation=None) -> "c":
         """c = activation(alpha * a + beta * c), a scale-and-add.
@@ -92,7 +92,7 @@ class Context:
         a, c: arrays of one shape and type, or Jobs; c is written. In device memory, unless the device is the cpu.
         alpha, beta: numbers; 0 does not read the array. activation: None, "relu" or "gelu".
         """
-        return axpby(a=a, c=c, alpha=alpha, beta=beta, activation=activation)
+        return axpby()
 
     def softmax(x, out=None, *, mask=None, mask_offset=0) -> "out":
         """the softmax of each row of x, that is over its last dimension.
@@ -101,7 +101,7 @@ class Context:
         mask: None or "causal": row i of each matrix has the columns j <= i + mask_offset, and 0 in the others.
         mask_offset: of a causal mask: the number of keys before the first query's own.
         """
-        return softmax(x=x, y=out, mask=mask, mask_offset=mask_offset, mask_rows=STACK.mask)
+        return softmax(y=out, mask_rows=STACK.mask)
 
     def layer_norm(x, gamma=None, beta=None, out=None, *, epsilon=1e-05) -> "out":
         """(x - mean) / sqrt(variance + epsilon) * gamma + beta for each row of x.
@@ -109,14 +109,14 @@ class Context:
         x, out: as for elementwise_async. gamma, beta: vectors of x's type with a value for each column; None: ones, zeros.
         epsilon: added to the variance.
         """
-        return norm(x=x, y=out, gamma=gamma, beta=beta, epsilon=epsilon)
+        return norm(y=out)
 
     def rms_norm(x, gamma=None, out=None, *, epsilon=1e-05) -> "out":
         """x / sqrt(mean of x^2 + epsilon) * gamma for each row of x.
 
         x, out: as for elementwise_async. gamma, epsilon: as for layer_norm_async.
         """
-        return norm(x=x, y=out, gamma=gamma, epsilon=epsilon, kind=_raw.SG_NORM_RMS)
+        return norm(y=out, kind=_raw.SG_NORM_RMS)
 
     def rotary(
         x, cos=None, sin=None, out=None, *, head_size=0, rotated_size=0, position=0, theta=10000.0, pairs='halves', inverse=False
@@ -130,10 +130,7 @@ class Context:
         pairs: "halves": elements j and j + d/2 (GPT-NeoX, Llama), or "interleaved": 2j and 2j + 1 (GPT-J).
         inverse: turns back, which is the gradient.
         """
-        return rotary(
-            x=x, y=out, cos=cos, sin=sin, head_size=head_size, rotated_size=rotated_size, first_position=position, theta=theta,
-            pairs=pairs, inverse=inverse, sequence_length=STACK
-        )
+        return rotary(y=out, first_position=position, sequence_length=STACK)
 
     @rule_dequantize
     def dequantize(x, scales, zero_points=None, out=None, *, quantization='i8', dtype=None) -> "out":
@@ -147,7 +144,7 @@ class Context:
         quantization: "i8", or "i4": two values in a byte of x, the first in the low four bits.
         dtype: of a new array: "f32", "f16" or "bf16"; None: that of scales.
         """
-        return dequantize(x=x, scales=scales, zero_points=zero_points, y=out, quantization=quantization, dtype=dtype)
+        return dequantize(y=out)
 
     def convert(a, out=None, *, dtype=None, op_a='N') -> "out":
         """out = op(a), cast to the type of out with one rounding.
@@ -157,7 +154,7 @@ class Context:
         dtype: of a new array: "f32", ...; None: that of a.
         op_a: "N", or "T": the transpose of a matrix.
         """
-        return convert(a=a, c=out, op_a=op_a, dtype=dtype)
+        return convert(c=out)
 
     def gather(table, indices, out=None, *, index_type=None, from_end=False, nan=False) -> "out":
         """out[i] = table[indices[i]], row by row.
@@ -172,7 +169,7 @@ class Context:
         """
         indices, index_type = words_of(indices, index_type)
         flags = (_raw.SG_GATHER_FROM_END if from_end else 0) | (_raw.SG_GATHER_NAN if nan else 0)
-        return gather(table=table, y=out, indices=indices, index_type=index_type, flags=flags)
+        return gather(y=out, flags=flags)
 
     @planned
     def linear(x, w, bias=None, out=None, *, op_w='N', activation=None, compute='exact') -> "out":
@@ -183,7 +180,7 @@ class Context:
         out: the array that is written, with the dimensions of x, but outputs for inputs; None makes a new one.
         op_w: "N" or "T". activation: "relu" or "gelu". compute: as for gemm_async.
         """
-        return linear(x=x, w=w, bias=bias, y=out, op_w=op_w, activation=activation, compute=compute, waits=WAITS)
+        return linear(y=out, waits=WAITS)
 
     @planned
     def linear_backward(
@@ -200,7 +197,7 @@ class Context:
         accumulate: adds to dw and dbias, which must be given then.
         compute: as for gemm_async. options: PlanOptions, of which streams and memory_limit apply.
         """
-        return linear_backward(dy=dy, x=x, w=w, dx=dx, dw=dw, dbias=dbias, op_w=op_w, compute=compute, accumulate=accumulate)
+        return linear_backward()
 
     def attention(q, k, v, out=None, *, mask=None, mask_offset=0, scale=None, workspace=0, compute='exact') -> "out":
         """out = softmax(scale * q @ k.T + mask) @ v for each head.
@@ -215,7 +212,7 @@ class Context:
         workspace: limit of the memory for scores, in bytes; 0: the library's choice.
         compute: as for gemm_async.
         """
-        return attention(q=q, k=k, v=v, o=out, mask=mask, mask_offset=mask_offset, scale=scale, workspace=workspace, compute=compute)
+        return attention(o=out)
 
     def attention_backward(
         q, k, v, d_out, *, dq=None, dk=None, dv=None, mask=None, mask_offset=0, scale=None, workspace=0, compute='exact'
@@ -227,10 +224,7 @@ class Context:
             None in the result. They may be parts of one packed array.
         workspace: as for attention_async. compute: as for gemm_async.
         """
-        return attention_backward(
-            q=q, k=k, v=v, d_o=d_out, dq=dq, dk=dk, dv=dv, mask=mask, mask_offset=mask_offset, scale=scale, workspace=workspace,
-            compute=compute
-        )
+        return attention_backward(d_o=d_out)
 
     def lstm(
         x, w_ih, w_hh, bias_ih=None, bias_hh=None, h0=None, c0=None, out=None, *, hn=None, cn=None, reserve=None,
@@ -248,10 +242,7 @@ class Context:
         gate_order: "default": i, f, g, o as in PyTorch; "onnx": i, o, f, g. reverse: from the last step to the first.
         batch_first, compute: as for x and gemm_async.
         """
-        return recurrent(
-            x=x, w_ih=w_ih, w_hh=w_hh, bias_ih=bias_ih, bias_hh=bias_hh, h0=h0, c0=c0, y=out, hn=hn, cn=cn, reserve=reserve,
-            cell=_raw.SG_CELL_LSTM, gate_order=gate_order, reverse=reverse, compute=compute, batch_first=batch_first
-        )
+        return recurrent(y=out, cell=_raw.SG_CELL_LSTM)
 
     def gru(
         x, w_ih, w_hh, bias_ih=None, bias_hh=None, h0=None, out=None, *, hn=None, reserve=None, reset_before=False,
@@ -264,10 +255,7 @@ class Context:
         gate_order: "default": r, z, n as in PyTorch; "onnx": z, r, n.
         """
         cell = _raw.SG_CELL_GRU_RESET_BEFORE if reset_before else _raw.SG_CELL_GRU
-        return recurrent(
-            x=x, w_ih=w_ih, w_hh=w_hh, bias_ih=bias_ih, bias_hh=bias_hh, h0=h0, y=out, hn=hn, reserve=reserve, cell=cell,
-            gate_order=gate_order, reverse=reverse, compute=compute, batch_first=batch_first
-        )
+        return recurrent(y=out, cell=cell)
 
     def lstm_backward(
         x, w_ih, w_hh, y, reserve, h0=None, *, dy=None, dhn=None, dcn=None, dx=None, dw_ih=None, dw_hh=None, dbias_ih=None,
@@ -282,11 +270,7 @@ class Context:
         accumulate: adds to those of weights and biases, which must be given then, or False.
         compute: as for gemm_async.
         """
-        return recurrent_backward(
-            x=x, w_ih=w_ih, w_hh=w_hh, y=y, reserve=reserve, h0=h0, dy=dy, dhn=dhn, dcn=dcn, dx=dx, dw_ih=dw_ih, dw_hh=dw_hh,
-            dbias_ih=dbias_ih, dbias_hh=dbias_hh, dh0=dh0, dc0=dc0, cell=_raw.SG_CELL_LSTM,
-            gate_order=gate_order, reverse=reverse, compute=compute, batch_first=batch_first, accumulate=accumulate
-        )
+        return recurrent_backward(cell=_raw.SG_CELL_LSTM)
 
     def gru_backward(
         x, w_ih, w_hh, y, reserve, h0=None, *, dy=None, dhn=None, dx=None, dw_ih=None, dw_hh=None, dbias_ih=None, dbias_hh=None,
@@ -297,11 +281,7 @@ class Context:
         x, w_ih, w_hh, y, reserve, h0, dy, dhn, dx, dw_ih, dw_hh, dbias_ih, dbias_hh, dh0, gate_order, batch_first, reverse,
         accumulate, compute: as for lstm_backward_async, of gru_async; the result is the tuple of dx to dh0.
         """
-        return recurrent_backward(
-            x=x, w_ih=w_ih, w_hh=w_hh, y=y, reserve=reserve, h0=h0, dy=dy, dhn=dhn, dx=dx, dw_ih=dw_ih, dw_hh=dw_hh,
-            dbias_ih=dbias_ih, dbias_hh=dbias_hh, dh0=dh0, cell=_raw.SG_CELL_GRU,
-            gate_order=gate_order, reverse=reverse, compute=compute, batch_first=batch_first, accumulate=accumulate
-        )
+        return recurrent_backward(cell=_raw.SG_CELL_GRU)
 
     @planned
     def conv2d(
@@ -323,10 +303,7 @@ class Context:
         workspace: limit of the memory for windows, in bytes; 0: the library's choice.
         compute: as for gemm_async. options: PlanOptions, of which streams and memory_limit apply.
         """
-        return conv2d(
-            x=x, w=w, bias=bias, y=out, windows=windows_of(None, stride, padding, dilation), groups=groups, image_layout=layout,
-            filter_layout=filter_layout, activation=activation, workspace=workspace, compute=compute
-        )
+        return conv2d(y=out, windows=windows_of(None, stride, padding, dilation), image_layout=layout)
 
     @planned
     @rule_size
@@ -348,11 +325,7 @@ class Context:
         compute: as for gemm_async. options: PlanOptions, of which streams and memory_limit apply.
         """
         height, width = (None, None) if size is None else integers(size, 'size', (2,))
-        return conv2d_backward(
-            dy=dy, x=x, w=w, dx=dx, dw=dw, dbias=dbias, height=height, width=width,
-            windows=windows_of(None, stride, padding, dilation), groups=groups, image_layout=layout, filter_layout=filter_layout,
-            accumulate=accumulate, workspace=workspace, compute=compute
-        )
+        return conv2d_backward(height=height, width=width, windows=windows_of(None, stride, padding, dilation), image_layout=layout)
 
     @rule_windows
     def im2col(x, kernel, out=None, *, stride=1, padding=0, dilation=1, channels=None, layout='nchw', filter_layout='oihw') -> "out":
@@ -369,7 +342,7 @@ class Context:
         """
         first, used = (0, 0) if channels is None else integers(channels, 'channels', (2,), 0)
         return im2col(
-            x=x, matrix=out, first_channel=first, used_channels=used, windows=windows_of(kernel, stride, padding, dilation),
+            matrix=out, channels=None, first_channel=first, used_channels=used, windows=windows_of(kernel, stride, padding, dilation),
             image_layout=layout, columns=filter_layout
         )
 
@@ -391,9 +364,8 @@ class Context:
         first, used = (0, 0) if channels is None else integers(channels, 'channels', (2,), 0)
         images, in_all, height, width = sizes_of(shape, layout)
         return col2im(
-            matrix=matrix, x=out, images=images, channels=in_all, height=height, width=width, first_channel=first,
-            used_channels=used, windows=windows_of(kernel, stride, padding, dilation), image_layout=layout,
-            columns=filter_layout, accumulate=accumulate
+            x=out, images=images, channels=in_all, height=height, width=width, first_channel=first, used_channels=used,
+            windows=windows_of(kernel, stride, padding, dilation), image_layout=layout, columns=filter_layout
         )
 
     def custom(function, *, reads=(), writes=(), updates=(), seconds=0.0, compute_units=0) -> "written":
@@ -434,9 +406,10 @@ class Graph:
 
         A Job must have completed. a, b, c, alpha, beta, op_a, op_b, compute, bias, activation: as for Context.gemm_async.
         """
-        given = (a, b, c, alpha, beta, op_a, op_b, compute, bias, activation)
         with self._lock:
-            keeper, result = _raw.record_gemm(self._open(), self._target, given, ORDER)
+            keeper, result = _raw.submit_gemm(
+                self._open(), self._target, False, a, b, c, alpha, beta, op_a, op_b, compute, bias, activation, False, *ORDER
+            )
             self._kept.append((keeper, result, Form(op_a, op_b, compute, activation)))
         return result
 
@@ -447,7 +420,7 @@ class Graph:
         dst, src: arrays.
         """
         with self._lock:
-            keeper, form = _raw.record_copy(self._open(), self._target, dst, src, ORDER)
+            keeper, form = _raw.submit_copy(self._open(), self._target, dst, src, ORDER)
             self._kept.append((keeper, dst, form))
         return dst
 

@@ -24,22 +24,6 @@
   %append_output(PyLong_FromUnsignedLongLong((uintptr_t)*(void **)$1));
 }
 
-%typemap(in) (void *const *SG_ADDRESSES, int32_t SG_COUNT) {
-  PyObject *items = PySequence_Fast($input, "a sequence of handles is needed");
-  Py_ssize_t count = items ? PySequence_Fast_GET_SIZE(items) : 0;
-  $2 = 0;
-  $1 = items ? ($1_ltype)calloc(count ? count : 1, sizeof(void *)) : NULL;
-  for (; $1 && $2 < count; ++$2) {
-    uint64_t address = PyLong_AsUnsignedLongLong(PySequence_Fast_GET_ITEM(items, $2));
-    if (address == (uint64_t)-1 && PyErr_Occurred()) break;
-    ((void **)$1)[$2] = (void *)(uintptr_t)address;
-  }
-  if (items && !$1) PyErr_NoMemory();
-  Py_XDECREF(items);
-  if (PyErr_Occurred()) SWIG_fail;
-}
-%typemap(freearg) (void *const *SG_ADDRESSES, int32_t SG_COUNT) "free((void *)$1);"
-
 /* A string has no NUL inside, where C would end it. */
 %typemap(in) const char * {
   $1 = NULL;
@@ -70,55 +54,26 @@
 %include "streamgemm.i"
 
 %{
-static PyObject *plan_text(sg_plan *plan, sg_plan_format format) {
-  uint64_t size = 0;
-  sg_status status = sg_plan_describe(plan, format, NULL, 0, &size);
-  char *text = status == SG_STATUS_OK ? PyMem_Malloc(size) : NULL;
-  if (status == SG_STATUS_OK && !text) return PyErr_NoMemory();
-  if (text) status = sg_plan_describe(plan, format, text, size, NULL);
-  PyObject *made = status == SG_STATUS_OK ? PyUnicode_FromString(text) : raise_status(status, sg_last_error_message());
-  PyMem_Free(text);
-  return made;
-}
-
-static PyObject *pipeline_text(sg_pipeline *pipeline) {
-  uint64_t size = 0;
-  sg_status status = sg_pipeline_describe(pipeline, NULL, 0, &size);
-  char *text = status == SG_STATUS_OK ? PyMem_Malloc(size) : NULL;
-  if (status == SG_STATUS_OK && !text) return PyErr_NoMemory();
-  if (text) status = sg_pipeline_describe(pipeline, text, size, NULL);
-  PyObject *made = status == SG_STATUS_OK ? PyUnicode_FromString(text) : raise_status(status, sg_last_error_message());
-  PyMem_Free(text);
-  return made;
-}
-
-static PyObject *trace_bytes(sg_trace *trace, sg_trace_format format) {
-  uint64_t size = 0;
-  sg_status status = sg_trace_export(trace, format, NULL, 0, &size);
-  PyObject *made = status == SG_STATUS_OK ? PyBytes_FromStringAndSize(NULL, (Py_ssize_t)size) : NULL;
-  if (status == SG_STATUS_OK && !made) return NULL;
-  if (made) status = sg_trace_export(trace, format, PyBytes_AS_STRING(made), size, NULL);
-  if (status == SG_STATUS_OK) return made;
-  Py_XDECREF(made);
-  return raise_status(status, sg_last_error_message());
-}
-
-static PyObject *metrics_text(void) {
-  char *text = NULL;
-  uint64_t size = 0, needed = 0;
-  sg_status status = sg_metrics_text(NULL, 0, &needed);
-  for (; status == SG_STATUS_OK && needed > size; status = sg_metrics_text(text, size, &needed)) { /* the next text may be longer */
-    char *const larger = (char *)realloc(text, size = needed);
-    if (!larger) {
-      free(text);
-      return PyErr_NoMemory();
-    }
-    text = larger;
+/* A text, or bytes, that CALL writes to (data, size) and whose size it stores in `needed`: the next one may be longer. */
+#define SG_CONTENT(DECLARATION, MAKE, CALL)                                                            \
+  static PyObject *DECLARATION {                                                                       \
+    char *data = NULL;                                                                                 \
+    uint64_t size = 0, needed = 0;                                                                     \
+    sg_status status = CALL;                                                                           \
+    for (; status == SG_STATUS_OK && needed > size; status = CALL) {                                   \
+      char *const larger = (char *)realloc(data, size = needed);                                       \
+      if (!larger) return free(data), PyErr_NoMemory();                                                \
+      data = larger;                                                                                   \
+    }                                                                                                  \
+    PyObject *const made = status == SG_STATUS_OK ? MAKE : raise_status(status, sg_last_error_message()); \
+    free(data);                                                                                        \
+    return made;                                                                                       \
   }
-  PyObject *const made = status == SG_STATUS_OK ? PyUnicode_FromString(text) : raise_status(status, sg_last_error_message());
-  free(text);
-  return made;
-}
+SG_CONTENT(plan_text(sg_plan *plan, sg_plan_format format), PyUnicode_FromString(data), sg_plan_describe(plan, format, data, size, &needed))
+SG_CONTENT(pipeline_text(sg_pipeline *pipeline), PyUnicode_FromString(data), sg_pipeline_describe(pipeline, data, size, &needed))
+SG_CONTENT(trace_bytes(sg_trace *trace, sg_trace_format format), PyBytes_FromStringAndSize(data, (Py_ssize_t)needed),
+           sg_trace_export(trace, format, data, size, &needed))
+SG_CONTENT(metrics_text(void), PyUnicode_FromString(data), sg_metrics_text(data, size, &needed))
 
 static PyObject *job_label(sg_job *job) {
   char text[SG_LABEL_SIZE];

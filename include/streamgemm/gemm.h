@@ -45,12 +45,12 @@ typedef struct sg_gemm_desc {
   sg_op op_b;         /**< Operation on B. */
   sg_compute compute; /**< The least accurate arithmetic allowed. Default: exact. */
   uint32_t reserved;  /**< 0. */
-  sg_scalar alpha;    /**< Rounded to the accumulator's type. SG_GEMM_DESC_INIT sets 1. */
-  sg_scalar beta;     /**< Rounded to the accumulator's type. SG_GEMM_DESC_INIT sets 0. */
+  sg_scalar alpha;    /**< Factor of op(A) * op(B), rounded to the accumulator's type. SG_GEMM_DESC_INIT sets 1. */
+  sg_scalar beta;     /**< Factor of C, rounded likewise; 0 never reads C. SG_GEMM_DESC_INIT sets 0. */
   int64_t batch;      /**< Items of the batch; 0 means 1. */
   int64_t stride_a;   /**< Elements from one item's A to the next; 0 shares A. Used if batch > 1 without a_array. */
-  int64_t stride_b;   /**< The same for B. */
-  int64_t stride_c;   /**< The same for C; items may not overlap. */
+  int64_t stride_b;   /**< Elements from one item's B to the next; 0 shares B. */
+  int64_t stride_c;   /**< Elements from one item's C to the next; items may not overlap. */
   void *const *a_array; /**< `batch` pointers to the items of A, or NULL. Read during the call only. */
   void *const *b_array; /**< The same for B. */
   void *const *c_array; /**< The same for C. */

@@ -16,6 +16,7 @@ namespace StreamGemm {
     static readonly HashSet<Completions> all = new HashSet<Completions>();
     static volatile bool exiting;
 
+    internal readonly long Context;
     internal readonly long Queue;
     readonly object gate = new object();
     Pending[] table = new Pending[64];
@@ -30,6 +31,7 @@ namespace StreamGemm {
     }
 
     internal Completions(long context) {
+      Context = context;
       Raw.sg_queue_create(context, out Queue);
       Raw.sg_queue_set_observing(Queue, 0);  // the program observes a job when it asks
       var thread = new Thread(Run) { IsBackground = true, Name = "StreamGemm" };

@@ -4,19 +4,16 @@ using StreamGemm.Internal;
 
 namespace StreamGemm {
   /// <summary>Device memory. It is freed when the buffer was disposed or collected and the jobs submitted before that have completed.</summary>
-  public sealed class DeviceBuffer : IDisposable {
+  public sealed class DeviceBuffer : NativeObject {
     static readonly Func<long, int> release = RawPINVOKE.sg_buffer_release;
     readonly long address;
 
-    internal DeviceBuffer(long token) {
-      Handle = new Handle(token, release, "DeviceBuffer");
+    internal DeviceBuffer(long token) : base(token, release) {
       ulong bytes;
       Raw.sg_buffer_data(token, out address);
       Raw.sg_buffer_size(token, out bytes);
       Bytes = (long)bytes;
     }
-
-    internal Handle Handle { get; }
 
     /// <summary>Size in bytes.</summary>
     public long Bytes { get; }
@@ -42,8 +39,5 @@ namespace StreamGemm {
       if (offset < 0 || offset > Bytes / size) throw new ArgumentOutOfRangeException("offset", offset, "offset is outside the buffer");
       return new Matrix(this, (long)Address, offset, Bytes / size - offset, false, rows, cols, ld, dtype, layout);
     }
-
-    /// <summary>Releases the memory once the jobs submitted before have completed.</summary>
-    public void Dispose() => Handle.Dispose();
   }
 }

@@ -18,7 +18,7 @@ namespace StreamGemm {
 
     /// <summary>Like <see cref="CopyAsync"/>; returns a handle of the job.</summary>
     public GemmJob SubmitCopy(in Matrix source, in Matrix destination, SubmitOptions options = null) {
-      GemmJob job = Pending.StartJob(completions, options, handle.Token, CopyCall(source, destination));
+      GemmJob job = Pending.StartJob(Completions, options, Handle.Token, CopyCall(source, destination));
       GC.KeepAlive(this);
       return job;
     }
@@ -28,7 +28,7 @@ namespace StreamGemm {
       using (GemmJob job = SubmitCopy(source, destination, options)) job.Wait();
     }
 
-    static LayerCall CopyCall(Matrix source, Matrix destination) {
+    internal static LayerCall CopyCall(Matrix source, Matrix destination) {
       CheckCopy(source, destination);
       return (pins, submission) => {
         sg_copy_desc d = Native.Copy(source, pins.Take(source), destination, pins.Take(destination));

@@ -21,7 +21,7 @@ namespace StreamGemm {
     public Task GemmAsync(in Matrix a, in Matrix b, in Matrix c, GemmOptions options = null,
                           CancellationToken cancellationToken = default(CancellationToken)) {
       if (cancellationToken.IsCancellationRequested) return Task.FromCanceled(cancellationToken);
-      var pending = new Pending(completions, cancellationToken);
+      var pending = new Pending(Completions, cancellationToken);
       long job = 0;
       int status;
       try {
@@ -35,7 +35,7 @@ namespace StreamGemm {
     /// <summary>Like <see cref="GemmAsync"/>; returns a handle of the job: to wait, cancel, order other jobs after it, and read
     /// its statistics.</summary>
     public GemmJob SubmitGemm(in Matrix a, in Matrix b, in Matrix c, GemmOptions options = null) {
-      var pending = new Pending(completions, CancellationToken.None);
+      var pending = new Pending(Completions, CancellationToken.None);
       long job = 0;
       int status;
       try {
@@ -49,13 +49,8 @@ namespace StreamGemm {
 
     int Submit(Pending pending, in Matrix a, in Matrix b, in Matrix c, GemmOptions options, long* job) {
       GemmOptions o = Check(a, b, c, options);
-      Native.Addresses at = default(Native.Addresses);
-      at.A = pending.PinA(a);
-      at.B = pending.PinB(b);
-      at.C = pending.PinC(c);
-      at.Bias = pending.PinBias(o.Bias);
-      sg_gemm_desc d = Native.Gemm(a, b, c, at, o);
-      int status = o.Run(Call.Gemm, handle.Token, &d, pending.Ordered(o, 0, job));
+      sg_gemm_desc d = pending.Gemm.Take(a, b, c, o);
+      int status = o.Run(Call.Gemm, Handle.Token, &d, pending.Ordered(o, 0, job));
       GC.KeepAlive(this);
       return status;
     }
@@ -63,20 +58,12 @@ namespace StreamGemm {
     /// <summary>Computes C = alpha * op(A) * op(B) + beta * C; blocks until C is complete.</summary>
     public void Gemm(in Matrix a, in Matrix b, in Matrix c, GemmOptions options = null) {
       GemmOptions o = Check(a, b, c, options);
-      Pin pinA = default(Pin), pinB = default(Pin), pinC = default(Pin), pinBias = default(Pin);
+      var pins = default(GemmPins);
       try {
-        Native.Addresses at = default(Native.Addresses);
-        at.A = pinA.Take(a);
-        at.B = pinB.Take(b);
-        at.C = pinC.Take(c);
-        at.Bias = pinBias.Take(o.Bias);
-        sg_gemm_desc d = Native.Gemm(a, b, c, at, o);
-        Errors.Check(o.Run(Call.GemmAndWait, handle.Token, &d, default(Submission)));
+        sg_gemm_desc d = pins.Take(a, b, c, o);
+        Errors.Check(o.Run(Call.GemmAndWait, Handle.Token, &d, default(Submission)));
       } finally {
-        pinA.Release();
-        pinB.Release();
-        pinC.Release();
-        pinBias.Release();
+        pins.Release();
       }
       GC.KeepAlive(this);
     }
@@ -136,12 +123,8 @@ namespace StreamGemm {
         addresses[2 * count + i] = pins.Take(c[i]);
       }
       fixed (long* first = addresses) {
-        Native.Addresses at = default(Native.Addresses);
-        at.Items = count;
-        at.ArrayA = (long)first;
-        at.ArrayB = (long)(first + count);
-        at.ArrayC = (long)(first + 2 * count);
-        at.Bias = pins.Take(o.Bias);
+        var at = new Native.Addresses { Items = count, ArrayA = (long)first, ArrayB = (long)(first + count), ArrayC = (long)(first + 2 * count),
+                                        Bias = pins.Take(o.Bias) };
         sg_gemm_desc d = Native.Gemm(a[0], b[0], c[0], at, o);
         return submission.Run(Call.Gemm, &d);
       }
@@ -162,12 +145,7 @@ namespace StreamGemm {
       for (int i = 0; i < descs.Length; ++i) {
         GemmItem item = items[i];
         GemmOptions o = Check(item.A, item.B, item.C, item.Options);
-        Native.Addresses at = default(Native.Addresses);
-        at.A = pins.Take(item.A);
-        at.B = pins.Take(item.B);
-        at.C = pins.Take(item.C);
-        at.Bias = pins.Take(o.Bias);
-        descs[i] = Native.Gemm(item.A, item.B, item.C, at, o);
+        descs[i] = pins.Take(item.A, item.B, item.C, o);
       }
       fixed (sg_gemm_desc* first = descs) {
         long* group = stackalloc long[2];
@@ -175,6 +153,14 @@ namespace StreamGemm {
         group[1] = descs.Length;
         return submission.Run(Call.GemmGrouped, group);
       }
+    }
+
+    internal static LayerCall GemmCall(int call, Matrix a, Matrix b, Matrix c, GemmOptions options) {
+      GemmOptions o = Check(a, b, c, options);
+      return (pins, submission) => {
+        sg_gemm_desc d = pins.Take(a, b, c, o);
+        return submission.Run(call, &d);
+      };
     }
 
     // Checks that the library cannot make: the size of managed memory, and whether it is writable.

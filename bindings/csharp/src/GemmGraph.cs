@@ -11,20 +11,16 @@ namespace StreamGemm {
   /// streams, and by overlapping operands. Runs of one graph are sequential. Recorded operands stay pinned and alive as
   /// long as the graph has them, or a run with them is in flight.
   /// </summary>
-  public sealed unsafe partial class GemmGraph : IDisposable {
+  public sealed unsafe partial class GemmGraph : NativeObject {
     static readonly Func<long, int> release = RawPINVOKE.sg_graph_release;
 
     readonly GemmContext context;
-    readonly Completions completions;
-    readonly Handle handle;
     readonly GemmPipeline pipeline;  // whose stage it is, and which keeps what is recorded, too; or null
     readonly List<Recorded> children = new List<Recorded>();  // also the lock: the library's list and this one change together
 
-    internal GemmGraph(GemmContext context, Completions completions, long token, GemmPipeline pipeline = null) {
+    internal GemmGraph(GemmContext context, long token, GemmPipeline pipeline = null) : base(token, release) {
       this.context = context;
-      this.completions = completions;
       this.pipeline = pipeline;
-      handle = new Handle(token, release, "GemmGraph");
     }
 
     /// <summary>Number of submissions recorded.</summary>
@@ -41,26 +37,14 @@ namespace StreamGemm {
     /// <param name="options">Scalars, operations, batch, stream, priority; null: the defaults. `After` is not allowed.</param>
     /// <returns>Its index.</returns>
     /// <exception cref="BusyException">The graph has been run.</exception>
-    public int Record(in Matrix a, in Matrix b, in Matrix c, GemmOptions options = null) {
-      GemmOptions o = GemmContext.Check(a, b, c, options);
-      lock (children) {
-        var child = new Recorded(a, b, c, o.Bias);
-        sg_gemm_desc d = Native.Gemm(a, b, c, child.At, o);
-        return Keep(child, o.Run(Call.Gemm, context.Token, &d, new Submission { Graph = handle.Token }));
-      }
-    }
+    public int Record(in Matrix a, in Matrix b, in Matrix c, GemmOptions options = null) =>
+      RecordLayer(options, GemmContext.GemmCall(Call.Gemm, a, b, c, options));
 
     /// <summary>Records a copy instead of running it.</summary>
     /// <returns>Its index.</returns>
     /// <exception cref="BusyException">The graph has been run.</exception>
-    public int RecordCopy(in Matrix source, in Matrix destination, SubmitOptions options = null) {
-      GemmContext.CheckCopy(source, destination);
-      lock (children) {
-        var child = new Recorded(source, destination);
-        sg_copy_desc d = Native.Copy(source, child.At.A, destination, child.At.C);
-        return Keep(child, (options ?? SubmitOptions.None).Run(Call.Copy, context.Token, &d, new Submission { Graph = handle.Token }));
-      }
-    }
+    public int RecordCopy(in Matrix source, in Matrix destination, SubmitOptions options = null) =>
+      RecordLayer(options, GemmContext.CopyCall(source, destination), new Recorded(source, destination));
 
     /// <summary>Sets other matrices of the same shapes, and other scalars and strides, of a recorded GEMM, for runs submitted
     /// after this call.</summary>
@@ -68,9 +52,9 @@ namespace StreamGemm {
       GemmOptions o = GemmContext.Check(a, b, c, options);
       lock (children) {
         CheckIndex(index);
-        var child = new Recorded(a, b, c, o.Bias);
-        sg_gemm_desc d = Native.Gemm(a, b, c, child.At, o);
-        Exchange(index, child, RawPINVOKE.sg_call_graph_set_gemm(handle.Token, index, (long)&d));
+        var child = new Recorded();
+        sg_gemm_desc d = child.Pins.Take(a, b, c, o);
+        Exchange(index, child, RawPINVOKE.sg_call_graph_set_gemm(Handle.Token, index, (long)&d));
       }
     }
 
@@ -81,22 +65,23 @@ namespace StreamGemm {
       lock (children) {
         CheckIndex(index);
         Recorded old = children[index];
-        if (old.IsCopy && !(SameShape(source, old.A) && SameShape(destination, old.C)))
-          throw new ArgumentException("the recorded copy is from " + old.A + " to " + old.C + ", not from " + source + " to " + destination);
+        if (old.IsCopy && !(SameShape(source, old.Source) && SameShape(destination, old.Destination)))
+          throw new ArgumentException("the recorded copy is from " + old.Source + " to " + old.Destination + ", not from " + source + " to " + destination);
         var child = new Recorded(source, destination);
-        Exchange(index, child, RawPINVOKE.sg_graph_set_copy(handle.Token, index, child.At.C, child.At.A));
+        long to = child.Pins.Take(destination);
+        Exchange(index, child, RawPINVOKE.sg_graph_set_copy(Handle.Token, index, to, child.Pins.Take(source)));
       }
     }
 
     /// <summary>Runs the graph, as <see cref="GemmContext.GemmAsync(in Matrix, in Matrix, in Matrix, GemmOptions, CancellationToken)"/>
     /// runs a GEMM. The first run, and the first after a change, takes longer.</summary>
     public Task RunAsync(SubmitOptions options = null, CancellationToken cancellationToken = default(CancellationToken)) {
-      lock (children) return Pending.Start(completions, cancellationToken, options, handle.Token, Run);
+      lock (children) return Pending.Start(context.Completions, cancellationToken, options, Handle.Token, Run);
     }
 
     /// <summary>Like <see cref="RunAsync"/>; returns a handle of the job.</summary>
     public GemmJob Submit(SubmitOptions options = null) {
-      lock (children) return Pending.StartJob(completions, options, handle.Token, Run);
+      lock (children) return Pending.StartJob(context.Completions, options, Handle.Token, Run);
     }
 
     int Run(Pins pins, Submission submission) {
@@ -112,17 +97,10 @@ namespace StreamGemm {
                             CustomOptions options = null) =>
       RecordLayer(options, GemmContext.CustomOperation(function, reads, writes, updates, options ?? new CustomOptions()));
 
-    int RecordLayer(SubmitOptions options, LayerCall call) {
+    int RecordLayer(SubmitOptions options, LayerCall call, Recorded child = null) {
       lock (children) {
-        var pins = new Pins();
-        int status;
-        try {
-          status = call(pins, new Submission { Options = options, On = context.Token, Graph = handle.Token });
-        } catch {
-          pins.Release();
-          throw;
-        }
-        return Keep(new Recorded(pins), status);
+        child = child ?? new Recorded();
+        return Keep(child, call(child.Pins, new Submission { Options = options, On = context.Handle.Token, Graph = Handle.Token }));
       }
     }
 
@@ -157,10 +135,10 @@ namespace StreamGemm {
     static bool SameShape(in Matrix x, in Matrix y) =>
       x.Rows == y.Rows && x.Cols == y.Cols && x.Ld == y.Ld && x.DType == y.DType && x.Layout == y.Layout;
 
-    /// <summary>Releases the graph. Its runs in flight continue.</summary>
-    public void Dispose() {
+    /// <inheritdoc/>
+    public override void Dispose() {
       lock (children) {
-        handle.Dispose();
+        Handle.Dispose();
         foreach (Recorded child in children) child.Release();
         children.Clear();
       }

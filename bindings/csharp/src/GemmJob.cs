@@ -8,18 +8,15 @@ using StreamGemm.Internal;
 
 namespace StreamGemm {
   /// <summary>A submission and its outcome. Awaitable. Disposing or dropping it does not stop the job.</summary>
-  public sealed class GemmJob : IDisposable {
+  public sealed class GemmJob : NativeObject {
     const int LabelSize = 64;  // SG_LABEL_SIZE
     static readonly Func<long, int> release = RawPINVOKE.sg_job_release;
 
     readonly Pending pending;
 
-    internal GemmJob(long token, Pending pending) {
-      Handle = new Handle(token, release, "GemmJob");
+    internal GemmJob(long token, Pending pending) : base(token, release) {
       this.pending = pending;
     }
-
-    internal Handle Handle { get; }
 
     /// <summary>Completes with the job.</summary>
     public Task Completion => pending.Ask(this);
@@ -135,9 +132,6 @@ namespace StreamGemm {
       }
       return tokens;
     }
-
-    /// <summary>Releases the handle; the job continues, and <see cref="Completion"/> completes.</summary>
-    public void Dispose() => Handle.Dispose();
   }
 
   internal static class Time {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 using System;
 using System.Collections.Generic;
-using System.Text;
 using System.Threading;
 using System.Threading.Tasks;
 using StreamGemm.Internal;
@@ -11,21 +10,15 @@ namespace StreamGemm {
   /// Batches that pass through stages, beside their transfers and those of streamed weights. Stages are added and recorded
   /// first; then batches are pushed. Weights stay pinned and alive as long as the pipeline, or a batch in flight.
   /// </summary>
-  public sealed unsafe class GemmPipeline : IDisposable {
-    static readonly Func<long, int> release = RawPINVOKE.sg_pipeline_release;
-
+  public sealed unsafe partial class GemmPipeline {
     readonly GemmContext context;
-    readonly Completions completions;
-    readonly Handle handle;
     readonly long inputBytes;
     readonly List<Recorded> weights = new List<Recorded>();  // and what the stages have recorded; also the lock
     long outputBytes;
 
-    internal GemmPipeline(GemmContext context, Completions completions, long token, long inputBytes) {
+    internal GemmPipeline(GemmContext context, long token, long inputBytes) : base(token, release) {
       this.context = context;
-      this.completions = completions;
       this.inputBytes = inputBytes;
-      handle = new Handle(token, release, "GemmPipeline");
     }
 
     /// <summary>Adds the next stage.</summary>
@@ -40,14 +33,11 @@ namespace StreamGemm {
                               string name = null) {
       weights = weights ?? new Matrix[0];
       lock (this.weights) {
-        var kept = new List<Recorded>();
+        var kept = new Recorded();
         try {
           var given = new sg_weight[weights.Length];
-          for (int i = 0; i < weights.Length; ++i) {
-            var each = new Recorded(weights[i], weights[i]);
-            kept.Add(each);
-            given[i] = new sg_weight { data = each.At.A, bytes = BytesOf(weights[i]) };
-          }
+          for (int i = 0; i < weights.Length; ++i)
+            given[i] = new sg_weight { data = kept.Pins.Take(weights[i]), bytes = BytesOf(weights[i]) };
           var stage = new sg_stage();
           using (var text = new Text(name, "name")) {
             fixed (sg_weight* first = given) {
@@ -58,16 +48,16 @@ namespace StreamGemm {
               d.weights = (long)first;
               d.weight_count = weights.Length;
               d.place = place;
-              Raw.sg_call_add_stage(handle.Token, (long)&d, stage);
+              Raw.sg_call_add_stage(Handle.Token, (long)&d, stage);
             }
           }
-          this.weights.AddRange(kept);  // the library has them now
-          kept.Clear();
+          this.weights.Add(kept);  // the library has them now
+          kept = null;
           outputBytes = output;
           GC.KeepAlive(this);
-          return new GemmStage(this, context, completions, stage, weights.Length);
+          return new GemmStage(this, context, stage, weights.Length);
         } catch {
-          foreach (Recorded each in kept) each.Release();
+          kept?.Release();
           throw;
         }
       }
@@ -90,23 +80,10 @@ namespace StreamGemm {
     public PipelineInfo Prepare() {
       var info = new PipelineInfo();
       lock (weights) {  // it may copy them
-        Raw.sg_pipeline_prepare(handle.Token, info.native);
+        Raw.sg_pipeline_prepare(Handle.Token, info.native);
       }
       GC.KeepAlive(this);
       return info;
-    }
-
-    /// <summary>The prepared pipeline as a few lines: memory, predicted times, and what limits it.</summary>
-    public string Describe() {
-      Prepare();
-      ulong size;
-      Raw.sg_pipeline_describe(handle.Token, 0, 0, out size);
-      var text = new byte[size];
-      fixed (byte* first = text) {
-        Raw.sg_pipeline_describe(handle.Token, (long)first, size, out size);
-      }
-      GC.KeepAlive(this);
-      return Encoding.UTF8.GetString(text, 0, Math.Max(0, text.Length - 1));
     }
 
     /// <summary>Pushes a batch. Blocks at the limit of batches in flight. Tasks complete in the order of the batches.</summary>
@@ -116,27 +93,21 @@ namespace StreamGemm {
     /// <param name="cancellationToken">Cancels the batch.</param>
     public Task PushAsync(in Matrix input, in Matrix output, SubmitOptions options = null,
                           CancellationToken cancellationToken = default(CancellationToken)) =>
-      Pending.Start(completions, cancellationToken, options, handle.Token, PushCall(input, output));
+      Pending.Start(context.Completions, cancellationToken, options, Handle.Token, PushCall(input, output));
 
     /// <summary>Like <see cref="PushAsync"/>; returns a handle of the job.</summary>
     public GemmJob Push(in Matrix input, in Matrix output, SubmitOptions options = null) =>
-      Pending.StartJob(completions, options, handle.Token, PushCall(input, output));
+      Pending.StartJob(context.Completions, options, Handle.Token, PushCall(input, output));
 
     LayerCall PushCall(Matrix input, Matrix output) => (pins, submission) => {
-      Recorded[] held;
       lock (weights) {
         Check("input", input, inputBytes);
         Check("output", output, outputBytes);
-        held = new Recorded[weights.Count + 1];
-        weights.CopyTo(held);
+        pins.Hold(weights.ToArray());
       }
-      var ends = new Recorded(input, output);
-      held[held.Length - 1] = ends;
-      pins.Hold(held);
-      ends.Release();  // the batch holds it
       long* addresses = stackalloc long[2];
-      addresses[0] = ends.At.A;
-      addresses[1] = ends.At.C;
+      addresses[0] = pins.Take(input);
+      addresses[1] = pins.Take(output);
       int status = submission.Run(Call.PipelinePush, addresses);
       GC.KeepAlive(this);
       return status;
@@ -150,10 +121,10 @@ namespace StreamGemm {
         throw new ArgumentException(name + " is " + given + ", of " + BytesOf(given) + " bytes; the pipeline's has " + bytes);
     }
 
-    /// <summary>Releases the pipeline. Batches in flight continue.</summary>
-    public void Dispose() {
+    /// <inheritdoc/>
+    public override void Dispose() {
       lock (weights) {
-        handle.Dispose();
+        Handle.Dispose();
         foreach (Recorded each in weights) each.Release();
         weights.Clear();
       }

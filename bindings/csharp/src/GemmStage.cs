@@ -10,10 +10,10 @@ namespace StreamGemm {
     readonly long input, output, workspace;
     readonly long[] weights;
 
-    internal GemmStage(GemmPipeline pipeline, GemmContext context, Completions completions, sg_stage filled, int weightCount) {
+    internal GemmStage(GemmPipeline pipeline, GemmContext context, sg_stage filled, int weightCount) {
       this.pipeline = pipeline;
       Raw.sg_graph_retain(filled.graph);
-      Graph = new GemmGraph(context, completions, filled.graph, pipeline);
+      Graph = new GemmGraph(context, filled.graph, pipeline);
       input = filled.input;
       output = filled.output;
       workspace = filled.workspace;

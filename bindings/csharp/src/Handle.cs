@@ -10,11 +10,11 @@ namespace StreamGemm {
   /// </summary>
   internal sealed class Handle : SafeHandle {
     readonly Func<long, int> release;
-    readonly string type;
+    readonly Type owner;
 
-    internal Handle(long token, Func<long, int> release, string type) : base(IntPtr.Zero, true) {
+    internal Handle(long token, Func<long, int> release, Type owner) : base(IntPtr.Zero, true) {
       this.release = release;
-      this.type = type;
+      this.owner = owner;
       SetHandle((IntPtr)token);
     }
 
@@ -23,7 +23,7 @@ namespace StreamGemm {
     /// <summary>The token for a call.</summary>
     internal long Token {
       get {
-        if (IsClosed) throw new ObjectDisposedException(type);
+        if (IsClosed) throw new ObjectDisposedException(owner.Name);
         return (long)handle;
       }
     }
@@ -33,6 +33,32 @@ namespace StreamGemm {
 
     protected override bool ReleaseHandle() {
       return release((long)handle) >= 0;
+    }
+  }
+
+  /// <summary>An object of the library. Disposing it releases it, at any time and any number of times; work in flight continues.</summary>
+  public abstract class NativeObject : IDisposable {
+    internal NativeObject(long token, Func<long, int> release) {
+      Handle = new Handle(token, release, GetType());
+    }
+
+    internal Handle Handle { get; }
+
+    /// <summary>Releases the object. Its work in flight continues.</summary>
+    public virtual void Dispose() => Handle.Dispose();
+
+    /// <summary>Writes to an address with room, and tells the size of the whole.</summary>
+    internal delegate int Writing(long data, ulong room, out ulong size);
+
+    /// <summary>What a call writes; the next content may be larger.</summary>
+    internal static unsafe byte[] Content(Writing call) {
+      var content = new byte[0];
+      for (;;) {
+        ulong size;
+        fixed (byte* first = content) call((long)first, (ulong)content.Length, out size);
+        if (size <= (ulong)content.Length) return content;
+        content = new byte[size];
+      }
     }
   }
 }

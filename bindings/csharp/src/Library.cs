@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 using System.Collections.Generic;
-using System.Text;
 using StreamGemm.Internal;
 
 namespace StreamGemm {
@@ -24,19 +23,7 @@ namespace StreamGemm {
     }
 
     /// <summary>The counters of all contexts of the process as OpenMetrics text: what an HTTP server answers a scraper with.</summary>
-    public static unsafe string MetricsText() {
-      ulong needed;
-      Raw.sg_metrics_text(0, 0, out needed);
-      var text = new byte[needed];
-      for (;;) {  // the next text may be longer
-        fixed (byte* first = text) {
-          Raw.sg_metrics_text((long)first, (ulong)text.Length, out needed);
-        }
-        if (needed <= (ulong)text.Length) break;
-        text = new byte[needed];
-      }
-      return Encoding.UTF8.GetString(text, 0, (int)needed - 1);
-    }
+    public static string MetricsText() => Text.Of(NativeObject.Content(Raw.sg_metrics_text));
 
     /// <summary>The devices of all usable backends; the cpu is always among them. Each is opened for the query.</summary>
     public static IReadOnlyList<DeviceInfo> Devices {

@@ -203,4 +203,21 @@ namespace StreamGemm {
       internal Kept(object value) { Value = value; }
     }
   }
+
+  public readonly partial struct Heads {
+    /// <summary>An array of batches of heads of tokens of elements.</summary>
+    public static Heads Of<T>(T[,,,] array, DType dtype = 0) where T : struct {
+      Matrix memory = Matrix.Of(array, dtype);
+      long batch = array.GetLongLength(0), heads = array.GetLongLength(1), tokens = array.GetLongLength(2), width = array.GetLongLength(3);
+      return new Heads(memory, 0, batch, heads, tokens, width, heads * tokens * width, tokens * width, width);
+    }
+  }
+
+  public readonly partial struct Images {
+    /// <summary>An array of images of channels of rows of pixels, or with NHWC of images of rows of pixels of channels.</summary>
+    public static Images Of<T>(T[,,,] array, ImageLayout layout = ImageLayout.Nchw, DType dtype = 0) where T : struct {
+      bool last = layout == ImageLayout.Nhwc;
+      return Of(Matrix.Of(array, dtype), layout, array.GetLongLength(last ? 3 : 1), array.GetLongLength(last ? 1 : 2), array.GetLongLength(last ? 2 : 3));
+    }
+  }
 }

@@ -17,7 +17,7 @@ namespace StreamGemm {
   internal delegate int LayerCall(Pins pins, Submission submission);
 
   /// <summary>The descriptors of GEMMs and copies, from matrices whose addresses the caller has pinned.</summary>
-  internal static unsafe class Native {
+  internal static unsafe partial class Native {
     /// <summary>Addresses of a GEMM's operands, or of arrays of `Items` addresses, one for each item of a batch.</summary>
     internal struct Addresses {
       internal long A, B, C, ArrayA, ArrayB, ArrayC, Items, Bias;
@@ -33,22 +33,13 @@ namespace StreamGemm {
       d.a = a.At(at.A);
       d.b = b.At(at.B);
       d.c = c.At(at.C);
-      d.op_a = o.OpA;
-      d.op_b = o.OpB;
-      d.compute = o.Compute;
-      d.alpha = Scalar(o.Alpha);
-      d.beta = Scalar(o.Beta);
-      d.batch = at.Items == 0 ? o.Batch : at.Items;
-      d.stride_a = o.StrideA;
-      d.stride_b = o.StrideB;
-      d.stride_c = o.StrideC;
+      Store(ref d, o);
+      if (at.Items != 0) d.batch = at.Items;
       d.a_array = at.ArrayA;
       d.b_array = at.ArrayB;
       d.c_array = at.ArrayC;
       d.bias = at.Bias;
-      d.stride_bias = o.StrideBias;
       d.bias_shape = o.Bias.DType == 0 || PerColumn(o.Bias, c) ? Bias.Column : Bias.Row;
-      d.activation = o.Activation;
       return d;
     }
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 using System;
 using System.Collections.Generic;
-using System.Numerics;
 using System.Text;
 
 namespace StreamGemm {
@@ -32,46 +31,8 @@ namespace StreamGemm {
     }
   }
 
-  /// <summary>A GEMM's scalars, operations and batch, and the options of its submission.</summary>
-  public sealed class GemmOptions : SubmitOptions {
+  public sealed partial class GemmOptions {
     internal static readonly GemmOptions Default = new GemmOptions();
-
-    /// <summary>The factor of op(A) * op(B). Default: 1. The imaginary part is ignored for real types.</summary>
-    public Complex Alpha { get; set; } = Complex.One;
-
-    /// <summary>The factor of C's old value. Default: 0, which never reads C.</summary>
-    public Complex Beta { get; set; }
-
-    /// <summary>The operation applied to A.</summary>
-    public Op OpA { get; set; }
-
-    /// <summary>The operation applied to B.</summary>
-    public Op OpB { get; set; }
-
-    /// <summary>The least accurate arithmetic allowed. Default: exact.</summary>
-    public Compute Compute { get; set; }
-
-    /// <summary>Items of a batch; the matrices are those of its first item. 0 and 1: no batch.</summary>
-    public long Batch { get; set; }
-
-    /// <summary>Elements from one item's A to the next; 0 shares A.</summary>
-    public long StrideA { get; set; }
-
-    /// <summary>Elements from one item's B to the next; 0 shares B.</summary>
-    public long StrideB { get; set; }
-
-    /// <summary>Elements from one item's C to the next.</summary>
-    public long StrideC { get; set; }
-
-    /// <summary>Added to C: a row with a value for each column of C, or a column with a value for each row; contiguous, of C's
-    /// type. Default: none. Read until the job has completed.</summary>
-    public Matrix Bias { get; set; }
-
-    /// <summary>Elements from one item's bias to the next; 0 shares it.</summary>
-    public long StrideBias { get; set; }
-
-    /// <summary>The activation applied last to each element of C. Default: none.</summary>
-    public Activation Activation { get; set; }
   }
 
   /// <summary>One GEMM of a group: its matrices, scalars and operations. The options' order and priority are not used.</summary>

@@ -17,7 +17,7 @@ namespace StreamGemm {
     bool task_requested = true;  // the application holds the task: a failure is observed when it reads the task
     int late;                    // status of a failed job whose task the application has not read; 0: none
     string lateText;
-    Pin a, b, c, bias;
+    internal GemmPins Gemm;
     Pins more;
     CancellationTokenRegistration registration;
 
@@ -26,11 +26,6 @@ namespace StreamGemm {
       this.token = token;
       Tag = completions.Enter(this);
     }
-
-    internal long PinA(in Matrix matrix) => a.Take(matrix);
-    internal long PinB(in Matrix matrix) => b.Take(matrix);
-    internal long PinC(in Matrix matrix) => c.Take(matrix);
-    internal long PinBias(in Matrix matrix) => bias.Take(matrix);
 
     /// <summary>Pins of matrices beyond those of one GEMM.</summary>
     internal Pins More => more ?? (more = new Pins());
@@ -167,10 +162,7 @@ namespace StreamGemm {
     }
 
     void Unpin() {
-      a.Release();
-      b.Release();
-      c.Release();
-      bias.Release();
+      Gemm.Release();
       more?.Release();
       more = null;  // this may live longer, as a task or on the completion thread's stack
     }

@@ -35,6 +35,23 @@ namespace StreamGemm {
     }
   }
 
+  /// <summary>Pins of the operands of one GEMM.</summary>
+  internal struct GemmPins {
+    Pin a, b, c, bias;
+
+    internal Internal.sg_gemm_desc Take(in Matrix a, in Matrix b, in Matrix c, GemmOptions o) {
+      var at = new Native.Addresses { A = this.a.Take(a), B = this.b.Take(b), C = this.c.Take(c), Bias = bias.Take(o.Bias) };
+      return Native.Gemm(a, b, c, at, o);
+    }
+
+    internal void Release() {
+      a.Release();
+      b.Release();
+      c.Release();
+      bias.Release();
+    }
+  }
+
   /// <summary>Pins of several matrices, and the function of a custom operation.</summary>
   internal sealed class Pins {
     Pin[] all = new Pin[8];
@@ -48,6 +65,9 @@ namespace StreamGemm {
       if (count == all.Length) Array.Resize(ref all, 2 * count);
       return all[count++].Take(matrix);
     }
+
+    internal Internal.sg_gemm_desc Take(in Matrix a, in Matrix b, in Matrix c, GemmOptions o) =>
+      Native.Gemm(a, b, c, new Native.Addresses { A = Take(a), B = Take(b), C = Take(c), Bias = Take(o.Bias) }, o);
 
     internal void Keep(CustomFunction kept) {
       function = kept;

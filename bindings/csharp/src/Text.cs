@@ -33,5 +33,8 @@ namespace StreamGemm {
       while (text[length] != 0) ++length;
       return Encoding.UTF8.GetString(text, length);
     }
+
+    /// <summary>The text of bytes with its NUL.</summary>
+    internal static string Of(byte[] utf8) => Encoding.UTF8.GetString(utf8, 0, utf8.Length - 1);
   }
 }

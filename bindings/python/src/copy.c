@@ -11,13 +11,14 @@ static int64_t tight_bytes(const view *v) {
   return bytes;
 }
 
-static bool runs_of(const view *d, const view *s, runs *out) {
+static bool runs_of(const view *d, const view *s, sg_copy_desc *out) {
   bool same = d->ndim == s->ndim && d->dtype == s->dtype;
   for (int i = 0; same && i < d->ndim; ++i) same = d->shape[i] == s->shape[i];
   if (!same) return raise_argument("src and dst differ in shape or dtype");
   const int64_t bytes = tight_bytes(d);
   if (bytes >= 0 && tight_bytes(s) >= 0) {
-    *out = (runs){bytes, 1, bytes, bytes};
+    out->width = out->dst_pitch = out->src_pitch = (uint64_t)bytes;
+    out->height = 1;
     return true;
   }
   const int item_ndim = d->ndim < 2 ? d->ndim : 2;
@@ -30,49 +31,39 @@ static bool runs_of(const view *d, const view *s, runs *out) {
     return raise_argument("src and dst differ in layout, or are stacks with gaps");
   const bool by_rows = into.layout == SG_LAYOUT_ROW_MAJOR;
   const uint64_t size = (uint64_t)sg_dtype_size(into.dtype), width = (uint64_t)(by_rows ? into.cols : into.rows) * size;
-  *out = (runs){width, (uint64_t)(by_rows ? into.rows : into.cols), into.ld ? (uint64_t)into.ld * size : width,
-                from.ld ? (uint64_t)from.ld * size : width};
+  out->width = width;
+  out->height = (uint64_t)(by_rows ? into.rows : into.cols);
+  out->dst_pitch = into.ld ? (uint64_t)into.ld * size : width;
+  out->src_pitch = from.ld ? (uint64_t)from.ld * size : width;
   return true;
 }
 
 bool fill_copy(call *in, copy *c, PyObject *dst, PyObject *src) {
   view d, s;
+  c->desc = (sg_copy_desc)SG_COPY_DESC_INIT;
   c->result = settled(in, dst, "dst");
   PyObject *from = c->result ? settled(in, src, "src") : NULL;
   if (!from || !see_array(in, c->result, "dst", true, &d) || !see_array(in, from, "src", false, &s) ||
-      !runs_of(&d, &s, &c->in))
+      !runs_of(&d, &s, &c->desc))
     return false;
-  c->dst = d.data;
-  c->src = s.data;
+  c->desc.dst = d.data;
+  c->desc.src = s.data;
   return true;
 }
 
-sg_status run_copy(const call *in, const copy *c, const sg_submit *submit, sg_job **out) {
-  return sg_copy_2d_async((sg_context *)(uintptr_t)in->to.handle, c->dst, c->in.dst_pitch, c->src, c->in.src_pitch,
-                          c->in.width, c->in.height, submit, out);
-}
-
-/* submit_copy(type, target, dst, src, order): a Job whose result is dst.
- */
+/* submit_copy(type or graph, target, dst, src, order): a Job whose result is dst, or (keeper, form) of a recording:
+ * later operands must have that form. */
 PyObject *submit_copy(PyObject *self, PyObject *args) {
-  PyTypeObject *type;
-  PyObject *to, *dst, *src, *made = NULL;
+  PyObject *type, *to, *dst, *src, *form = NULL, *made = NULL;
   order_arguments og = {0};
   call in = {.in_order = true};
   copy c;
-  sg_submit submit;
   (void)self;
   if (!PyArg_ParseTuple(args, "OOOOO&", &type, &to, &dst, &src, order_of, &og)) return NULL;
-  if (target_of(to, &in.to) && call_begin(&in, type) && fill_copy(&in, &c, dst, src) && fill_order(&in, &og, &submit) &&
-      ready_to_post()) {
-    sg_job *handle = NULL;
-    sg_status status;
-    post_completion(&submit, in.job);
-    Py_BEGIN_ALLOW_THREADS
-    status = run_copy(&in, &c, &submit, &handle);
-    Py_END_ALLOW_THREADS
-    made = posted(&in, &submit, status, handle, c.result);
-  }
+  if (target_of(to, &in.to) && begin_operation(&in, type, &og) && fill_copy(&in, &c, dst, src) &&
+      (form = Py_BuildValue("KKKK", c.desc.width, c.desc.height, c.desc.dst_pitch, c.desc.src_pitch)))
+    made = finish_operation(&in, &og, sg_call_copy, &c.desc, og.graph ? form : c.result);
+  Py_XDECREF(form);
   call_done(&in);
   return made;
 }

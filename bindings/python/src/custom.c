@@ -130,10 +130,6 @@ static bool fill_operands(call *in, PyObject *given, sg_custom_operand *operands
   return *result != NULL;
 }
 
-static sg_status run_custom(sg_context *on, const void *desc, const sg_submit *submit, sg_job **out) {
-  return sg_custom_async(on, desc, submit, out);
-}
-
 /* submit_custom(type or graph, target, bind, ((array, access, name), ...), seconds, compute_units, order): a Job whose
  * result is what is written. bind(forms) makes the callable that is called with the native stream and the addresses. */
 PyObject *submit_custom(PyObject *self, PyObject *args) {
@@ -161,7 +157,7 @@ PyObject *submit_custom(PyObject *self, PyObject *args) {
       desc.user = bound;
       desc.operands = operands;
       desc.operand_count = (int32_t)count;
-      made = finish_operation(&in, &order, run_custom, &desc, result);
+      made = finish_operation(&in, &order, sg_call_custom, &desc, result);
     }
   }
   call_done(&in);

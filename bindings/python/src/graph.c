@@ -4,163 +4,66 @@
  * submission. */
 #include "submission.h"
 
-/* The keeper of a GEMM and the request itself. */
-static PyObject *keep_gemm(PyObject *to, PyObject *given, call *in, gemm_request *p) {
-  gemm_arguments g;
-  gemm_init(p);
-  if (target_of(to, &in->to) && parse_gemm(given, &g) && call_begin(in, job_type) && fill_gemm(in, p, &g) && p->empty)
-    raise_argument("a graph records no empty batch");
-  if (PyErr_Occurred()) Py_CLEAR(in->job);
-  PyObject *keeper = in->job;
-  in->job = NULL;
-  call_done(in);
-  return keeper;
-}
-
-/* (keeper, more), or the exception of a refused recording. Takes the keeper. */
 PyObject *kept(PyObject *keeper, sg_status status, PyObject *more) {
-  PyObject *both =
-      status == SG_STATUS_OK ? Py_BuildValue("(OO)", keeper, more) : raise_status(status, sg_last_error_message());
-  Py_DECREF(keeper);
-  return both;
+  return status == SG_STATUS_OK ? Py_BuildValue("(OO)", keeper, more) : raise_status(status, sg_last_error_message());
 }
 
-/* A recorded submission runs after no job. */
-bool order_recorded(const order_arguments *g, unsigned long long graph, sg_submit *submit) {
-  call none = {0};
-  const bool filled = fill_order(&none, g, submit);
-  submit->graph = (sg_graph *)(uintptr_t)graph;
-  call_done(&none);
-  return filled;
-}
-
-/* record_gemm(graph, target, (a, b, c, alpha, beta, op_a, op_b, compute, bias, activation), order): (keeper, result).
- */
-PyObject *record_gemm(PyObject *self, PyObject *args) {
-  unsigned long long graph;
-  PyObject *to_given, *given;
-  order_arguments og = {0};
-  sg_submit submit;
-  call in = {0};
-  gemm_request p;
-  (void)self;
-  if (!PyArg_ParseTuple(args, "KOOO&", &graph, &to_given, &given, order_of, &og) ||
-      !order_recorded(&og, graph, &submit))
-    return NULL;
-  PyObject *keeper = keep_gemm(to_given, given, &in, &p);
-  if (keeper) {
-    sg_status status;
-    Py_BEGIN_ALLOW_THREADS
-    status = sg_gemm_async((sg_context *)(uintptr_t)in.to.handle, &p.desc, &submit, NULL);
-    Py_END_ALLOW_THREADS
-    keeper = kept(keeper, status, p.result);
-  }
-  gemm_done(&p);
-  return keeper;
-}
-
-/* set_gemm(graph, index, target, (a, b, c, alpha, beta, op_a, op_b, compute, bias, activation)): (keeper, result).
- */
+/* set_gemm(graph, index, target, (a, b, c, alpha, beta, op_a, op_b, compute, bias, activation)): (keeper, result). */
 PyObject *set_gemm(PyObject *self, PyObject *args) {
   unsigned long long graph;
   int index;
-  PyObject *to_given, *given;
+  PyObject *to, *given, *made = NULL;
+  gemm_arguments g;
   call in = {0};
   gemm_request p;
   (void)self;
-  if (!PyArg_ParseTuple(args, "KiOO", &graph, &index, &to_given, &given)) return NULL;
-  PyObject *keeper = keep_gemm(to_given, given, &in, &p);
-  if (keeper) {
+  if (!PyArg_ParseTuple(args, "KiOO", &graph, &index, &to, &given)) return NULL;
+  gemm_init(&p);
+  if (target_of(to, &in.to) && parse_gemm(given, &g) && call_begin(&in, job_type) && fill_gemm(&in, &p, &g) &&
+      has_items(&p)) {
     sg_status status;
     Py_BEGIN_ALLOW_THREADS
     status = sg_graph_set_gemm((sg_graph *)(uintptr_t)graph, index, &p.desc);
     Py_END_ALLOW_THREADS
-    keeper = kept(keeper, status, p.result);
+    made = kept(in.job, status, p.result);
   }
+  call_done(&in);
   gemm_done(&p);
-  return keeper;
-}
-
-static PyObject *keep_copy(PyObject *to, PyObject *dst, PyObject *src, call *in, copy *c) {
-  if (!target_of(to, &in->to) || !call_begin(in, job_type)) return NULL;
-  PyObject *keeper = fill_copy(in, c, dst, src) ? Py_NewRef(in->job) : NULL;
-  call_done(in);
-  return keeper;
-}
-
-static PyObject *tuple_of_runs(const runs *r) {
-  return Py_BuildValue("(KKKK)", r->width, r->height, r->dst_pitch, r->src_pitch);
-}
-
-/* record_copy(graph, target, dst, src, order): (keeper, form); later operands must
- * have that form. */
-PyObject *record_copy(PyObject *self, PyObject *args) {
-  unsigned long long graph;
-  PyObject *to_given, *dst, *src;
-  order_arguments og = {0};
-  sg_submit submit;
-  call in = {0};
-  copy c;
-  (void)self;
-  if (!PyArg_ParseTuple(args, "KOOOO&", &graph, &to_given, &dst, &src, order_of, &og) ||
-      !order_recorded(&og, graph, &submit))
-    return NULL;
-  PyObject *keeper = keep_copy(to_given, dst, src, &in, &c);
-  PyObject *form = keeper ? tuple_of_runs(&c.in) : NULL;
-  if (form)
-    keeper = kept(keeper, run_copy(&in, &c, &submit, NULL), form);
-  else
-    Py_CLEAR(keeper);
-  Py_XDECREF(form);
-  return keeper;
+  return made;
 }
 
 /* set_copy(graph, index, target, dst, src, form): (keeper, form). */
 PyObject *set_copy(PyObject *self, PyObject *args) {
-  unsigned long long graph;
+  unsigned long long graph, width, height, dst_pitch, src_pitch;
   int index;
-  PyObject *to_given, *dst, *src;
+  PyObject *to, *dst, *src, *form, *made = NULL;
   call in = {0};
   copy c;
-  runs was;
   (void)self;
-  if (!PyArg_ParseTuple(args, "KiOOO(KKKK)", &graph, &index, &to_given, &dst, &src, &was.width, &was.height,
-                        &was.dst_pitch, &was.src_pitch))
+  if (!PyArg_ParseTuple(args, "KiOOOO!", &graph, &index, &to, &dst, &src, &PyTuple_Type, &form) ||
+      !PyArg_ParseTuple(form, "KKKK", &width, &height, &dst_pitch, &src_pitch))
     return NULL;
-  PyObject *keeper = keep_copy(to_given, dst, src, &in, &c);
-  if (!keeper) return NULL;
-  PyObject *form = tuple_of_runs(&c.in);
-  if (form && (c.in.width != was.width || c.in.height != was.height || c.in.dst_pitch != was.dst_pitch ||
-               c.in.src_pitch != was.src_pitch))
-    raise_argument("src and dst differ in shape or strides from those that were recorded");
-  if (PyErr_Occurred())
-    Py_CLEAR(keeper);
-  else
-    keeper = kept(keeper, sg_graph_set_copy((sg_graph *)(uintptr_t)graph, index, c.dst, c.src), form);
-  Py_XDECREF(form);
-  return keeper;
+  if (target_of(to, &in.to) && call_begin(&in, job_type) && fill_copy(&in, &c, dst, src)) {
+    const sg_copy_desc *const d = &c.desc;
+    if (d->width != width || d->height != height || d->dst_pitch != dst_pitch || d->src_pitch != src_pitch)
+      raise_argument("src and dst differ in shape or strides from those that were recorded");
+    else
+      made = kept(in.job, sg_graph_set_copy((sg_graph *)(uintptr_t)graph, index, d->dst, d->src), form);
+  }
+  call_done(&in);
+  return made;
 }
 
 /* submit_graph(type, graph, keepers, result, order): a Job. */
 PyObject *submit_graph(PyObject *self, PyObject *args) {
-  PyTypeObject *type;
-  unsigned long long graph;
-  PyObject *keepers, *result;
+  PyObject *type, *keepers, *result, *made = NULL;
   order_arguments og = {0};
   call in = {.in_order = true};
-  sg_submit submit;
-  PyObject *made = NULL;
   (void)self;
-  if (!PyArg_ParseTuple(args, "OKOOO&", &type, &graph, &keepers, &result, order_of, &og)) return NULL;
-  if (call_begin(&in, type) && fill_order(&in, &og, &submit) && ready_to_post()) {
-    sg_job *handle = NULL;
-    sg_status status;
+  if (!PyArg_ParseTuple(args, "OKOOO&", &type, &in.to.handle, &keepers, &result, order_of, &og)) return NULL;
+  if (begin_operation(&in, type, &og)) {
     job_hold(in.job)->owner = Py_NewRef(keepers);
-    post_completion(&submit, in.job);
-    Py_BEGIN_ALLOW_THREADS
-    status = sg_graph_run_async((sg_graph *)(uintptr_t)graph, &submit, &handle);
-    Py_END_ALLOW_THREADS
-    made = posted(&in, &submit, status, handle, result);
+    made = finish_operation(&in, &og, sg_call_graph_run, NULL, result);
   }
   call_done(&in);
   return made;

@@ -14,26 +14,10 @@ static int32_t fill_group(call *in, PyObject *items, gemm_request *requests, sg_
   return used;
 }
 
-static PyObject *run_group(call *in, PyObject *items, const order_arguments *og, gemm_request *requests,
-                           sg_gemm_desc *descs, PyObject *results) {
-  sg_submit submit;
-  sg_job *handle = NULL;
-  const int32_t used = fill_group(in, items, requests, descs, results);
-  if (used < 0 || !fill_order(in, og, &submit) || !ready_to_post()) return NULL;
-  if (used == 0) return posted(in, &submit, SG_STATUS_OK, NULL, results);
-  sg_status status;
-  post_completion(&submit, in->job);
-  Py_BEGIN_ALLOW_THREADS
-  status = sg_gemm_grouped_async((sg_context *)(uintptr_t)in->to.handle, descs, used, &submit, &handle);
-  Py_END_ALLOW_THREADS
-  return posted(in, &submit, status, handle, results);
-}
-
 /* submit_group(type, target, ((a, b, c, alpha, beta, op_a, op_b, compute, bias, activation)...), stream,
  * after, priority, untracked, options, copies, timeout, label): one Job, whose result is the list of results. */
 PyObject *submit_group(PyObject *self, PyObject *args) {
-  PyTypeObject *type;
-  PyObject *to, *items, *made = NULL;
+  PyObject *type, *to, *items, *made = NULL;
   order_arguments og = {0};
   int copies;
   call in = {.in_order = true};
@@ -47,8 +31,11 @@ PyObject *submit_group(PyObject *self, PyObject *args) {
   sg_gemm_desc *descs = PyMem_Calloc((size_t)count, sizeof *descs);
   if (!results || !requests || !descs)
     PyErr_NoMemory();
-  else if (target_of(to, &in.to) && call_begin(&in, type))
-    made = run_group(&in, items, &og, requests, descs, results);
+  else if (target_of(to, &in.to) && begin_operation(&in, type, &og)) {
+    const int32_t used = fill_group(&in, items, requests, descs, results);
+    const int64_t group[2] = {(int64_t)(intptr_t)descs, used};
+    if (used >= 0) made = finish_operation(&in, &og, used > 0 ? sg_call_gemm_grouped : NULL, group, results);
+  }
   for (Py_ssize_t i = 0; requests && i < count; ++i) gemm_done(&requests[i]);
   PyMem_Free(requests);
   PyMem_Free(descs);

@@ -244,28 +244,12 @@ static PyObject *require_main_interpreter(PyObject *self, PyObject *unused) {
 
 static PyMethodDef functions[] = {
     {"require_main_interpreter", require_main_interpreter, METH_NOARGS, NULL},
-    {"install", install, METH_VARARGS, NULL},
     {"submit_gemm", (PyCFunction)(void (*)(void))submit_gemm, METH_FASTCALL, NULL},
-    {"remember_numpy", remember_numpy, METH_VARARGS, NULL},
-    {"submit_group", submit_group, METH_VARARGS, NULL},
-    {"submit_copy", submit_copy, METH_VARARGS, NULL},
     {"submit_operation", (PyCFunction)(void (*)(void))submit_operation, METH_FASTCALL, NULL},
-    {"push_batch", push_batch, METH_VARARGS, NULL},
-    {"add_stage", add_stage, METH_VARARGS, NULL},
-    {"take_raised", take_raised, METH_NOARGS, NULL},
-    {"submit_custom", submit_custom, METH_VARARGS, NULL},
-    {"end_calls", end_calls, METH_NOARGS, NULL},
-    {"forget_calls", forget_calls, METH_NOARGS, NULL},
-    {"make_plan", make_plan, METH_VARARGS, NULL},
-    {"record_gemm", record_gemm, METH_VARARGS, NULL},
-    {"set_gemm", set_gemm, METH_VARARGS, NULL},
-    {"record_copy", record_copy, METH_VARARGS, NULL},
-    {"set_copy", set_copy, METH_VARARGS, NULL},
-    {"submit_graph", submit_graph, METH_VARARGS, NULL},
-    {"drain", drain, METH_O, NULL},
-    {"set_queue", set_queue, METH_O, NULL},
-    {"synchronize_producer", synchronize_producer, METH_VARARGS, NULL},
-    {NULL, NULL, 0, NULL},
+#define SG_ENTRY(NAME, HOW) {#NAME, NAME, HOW, NULL},
+    SG_METHODS(SG_ENTRY)
+#undef SG_ENTRY
+        {NULL, NULL, 0, NULL},
 };
 
 bool native_add(PyObject *module) {

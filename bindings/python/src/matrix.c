@@ -135,39 +135,21 @@ static void matrix_dealloc(PyObject *self) {
   Py_DECREF(type);
 }
 
-static PyObject *get_shape(PyObject *self, void *unused) {
-  return (void)unused, shape_text(&((matrix_object *)self)->of);
-}
-
-static PyObject *get_strides(PyObject *self, void *unused) {
-  return (void)unused, strides_text(&((matrix_object *)self)->of);
-}
-
-static PyObject *get_dtype(PyObject *self, void *unused) {
-  return (void)unused, PyUnicode_FromString(sg_dtype_name(((matrix_object *)self)->of.dtype));
-}
-
-static PyObject *get_address(PyObject *self, void *unused) {
-  return (void)unused, PyLong_FromVoidPtr(((matrix_object *)self)->of.data);
-}
-
-static PyObject *get_readonly(PyObject *self, void *unused) {
-  return (void)unused, PyBool_FromLong(((matrix_object *)self)->of.readonly);
-}
-
-static PyObject *get_place(PyObject *self, void *unused) {
-  const matrix_object *m = (matrix_object *)self;
-  return (void)unused, Py_BuildValue("(ii)", m->of.place, m->of.device_id);
-}
-
-static PyObject *get_memory(PyObject *self, void *unused) {
-  return (void)unused, PyLong_FromLong(((matrix_object *)self)->of.memory);
-}
-
-static PyObject *get_owner(PyObject *self, void *unused) {
-  PyObject *owner = ((matrix_object *)self)->held.owner;
-  return (void)unused, Py_NewRef(owner ? owner : Py_None);
-}
+/* Reads an attribute of m, a matrix_object. */
+#define GETTER(NAME, VALUE)                                     \
+  static PyObject *get_##NAME(PyObject *self, void *unused) {   \
+    const matrix_object *const m = (const matrix_object *)self; \
+    return (void)unused, VALUE;                                 \
+  }
+GETTER(shape, shape_text(&m->of))
+GETTER(strides, strides_text(&m->of))
+GETTER(dtype, PyUnicode_FromString(sg_dtype_name(m->of.dtype)))
+GETTER(address, PyLong_FromVoidPtr(m->of.data))
+GETTER(readonly, PyBool_FromLong(m->of.readonly))
+GETTER(place, Py_BuildValue("(ii)", m->of.place, m->of.device_id))
+GETTER(memory, PyLong_FromLong(m->of.memory))
+GETTER(owner, Py_NewRef(m->held.owner ? m->held.owner : Py_None))
+#undef GETTER
 
 static PyMethodDef matrix_methods[] = {
     {"_of", matrix_of_buffer, METH_VARARGS | METH_CLASS, NULL},

@@ -104,7 +104,6 @@ PyObject *raise_argument(const char *format, ...);
 int enum_of(PyObject *value, PyObject *table, const char *argument);
 /* A string as UTF-8 that belongs to it; NULL and an exception if it is none, or holds a NUL. */
 const char *text_of(PyObject *value, const char *argument);
-PyObject *install(PyObject *self, PyObject *given);
 
 /* view.c */
 bool sound(const view *v,
@@ -142,46 +141,42 @@ void job_end(job_object *job, int status, PyObject *message);
 void job_observe(job_object *job);
 bool native_add(PyObject *module); /* all of this to the module that SWIG makes */
 
-/* completions.c; the last two are methods of the module */
+/* completions.c */
 bool completions_init(void);
 void post_completion(sg_submit *submit, PyObject *job);   /* the completion will come through the queue.. */
 void unpost_completion(sg_submit *submit, PyObject *job); /* .. or not: it was not submitted */
 bool none_in_flight(void);                                /* of the posted jobs */
-PyObject *drain(PyObject *self, PyObject *queue);
-PyObject *set_queue(PyObject *self, PyObject *handle);
 
-/* submit.c, group.c, copy.c, operation.c, pipeline.c, custom.c, ...; methods of the module */
+/* submit.c, operation.c; methods of the module */
 PyObject *submit_operation(PyObject *self, PyObject *const *args, Py_ssize_t count);
 PyObject *submit_gemm(PyObject *self, PyObject *const *args, Py_ssize_t count);
-PyObject *submit_group(PyObject *self, PyObject *args);
-PyObject *submit_copy(PyObject *self, PyObject *args);
-PyObject *push_batch(PyObject *self, PyObject *args);
-PyObject *add_stage(PyObject *self, PyObject *args);
-PyObject *take_raised(PyObject *self, PyObject *unused);
-PyObject *submit_custom(PyObject *self, PyObject *args);
-PyObject *end_calls(PyObject *self, PyObject *unused);
-PyObject *forget_calls(PyObject *self, PyObject *unused);
-PyObject *make_plan(PyObject *self, PyObject *args);
-
-/* result.c; a method of the module */
-PyObject *remember_numpy(PyObject *self, PyObject *args);
 
 /* blocking.c */
 void sweep_abandoned(void); /* completed jobs among those that a second signal left */
-
-/* graph.c; methods of the module */
-PyObject *record_gemm(PyObject *self, PyObject *args);
-PyObject *set_gemm(PyObject *self, PyObject *args);
-PyObject *record_copy(PyObject *self, PyObject *args);
-PyObject *set_copy(PyObject *self, PyObject *args);
-PyObject *submit_graph(PyObject *self, PyObject *args);
 
 /* dlpack.c */
 bool take_capsule(matrix_object *m, PyObject *capsule); /* from here on the Matrix releases its memory */
 void release_tensor(matrix_object *m);
 PyObject *matrix_export(PyObject *self, PyObject *args); /* a method of Matrix: _export(versioned) */
 
-/* producer.c; a method of the module */
-PyObject *synchronize_producer(PyObject *self, PyObject *args);
+/* The other methods of the module, each in the file that submits, records or waits so. */
+#define SG_METHODS(X)             \
+  X(install, METH_VARARGS)        \
+  X(remember_numpy, METH_VARARGS) \
+  X(submit_group, METH_VARARGS)   \
+  X(submit_copy, METH_VARARGS)    \
+  X(push_batch, METH_VARARGS)     \
+  X(add_stage, METH_VARARGS)      \
+  X(take_raised, METH_NOARGS)     \
+  X(submit_custom, METH_VARARGS)  \
+  X(end_calls, METH_NOARGS)       \
+  X(forget_calls, METH_NOARGS)    \
+  X(make_plan, METH_VARARGS)      \
+  X(set_gemm, METH_VARARGS)       \
+  X(set_copy, METH_VARARGS)       \
+  X(submit_graph, METH_VARARGS) X(drain, METH_O) X(set_queue, METH_O) X(synchronize_producer, METH_VARARGS)
+#define SG_DECLARATION(NAME, HOW) PyObject *NAME(PyObject *self, PyObject *given);
+SG_METHODS(SG_DECLARATION)
+#undef SG_DECLARATION
 
 #endif

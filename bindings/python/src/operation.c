@@ -273,29 +273,6 @@ static bool see_options(operation *o, PyObject *const *values) {
   return true;
 }
 
-bool begin_operation(call *in, PyObject *type, order_arguments *order) {
-  if (!PyLong_Check(type)) return call_begin(in, (PyTypeObject *)type);
-  order->graph = PyLong_AsUnsignedLongLong(type);
-  in->in_order = false;
-  return !PyErr_Occurred() && call_begin(in, job_type);
-}
-
-PyObject *finish_operation(call *in, const order_arguments *order, operation_function run, const void *desc,
-                           PyObject *result) {
-  sg_context *const on = (sg_context *)(uintptr_t)in->to.handle;
-  const bool records = order->graph != 0;
-  sg_submit submit;
-  sg_job *handle = NULL;
-  sg_status status;
-  if (records ? !order_recorded(order, order->graph, &submit) : !fill_order(in, order, &submit) || !ready_to_post())
-    return NULL;
-  if (!records) post_completion(&submit, in->job);
-  Py_BEGIN_ALLOW_THREADS
-  status = run(on, desc, &submit, records ? NULL : &handle);
-  Py_END_ALLOW_THREADS
-  return records ? kept(Py_NewRef(in->job), status, result) : posted(in, &submit, status, handle, result);
-}
-
 /* Of a linear layer, which is a GEMM. */
 static PyObject *wait_for_operation(operation *o, const order_arguments *order, PyObject *result) {
   const sg_linear_desc *const d = (const sg_linear_desc *)o->desc;

@@ -26,12 +26,10 @@ static bool has_form(const view *v, const char *name, const view *form) {
 /* push_batch(type, pipeline, target, (form of x, form of out), keepers, x, out, order): a Job whose result is out; None
  * makes a new array like x. */
 PyObject *push_batch(PyObject *self, PyObject *args) {
-  PyTypeObject *type;
   unsigned long long pipeline;
-  PyObject *to, *form_x, *form_out, *keepers, *x_given, *out_given, *result = NULL, *made = NULL;
+  PyObject *type, *to, *form_x, *form_out, *keepers, *x_given, *out_given, *result = NULL, *made = NULL;
   order_arguments og = {0};
   call in = {.in_order = true};
-  sg_submit submit;
   view wanted_x, wanted_out, x, out;
   hold held[2];
   (void)self;
@@ -39,7 +37,8 @@ PyObject *push_batch(PyObject *self, PyObject *args) {
   if (!PyArg_ParseTuple(args, "OKO(OO)OOOO&", &type, &pipeline, &to, &form_x, &form_out, &keepers, &x_given, &out_given,
                         order_of, &og))
     return NULL;
-  bool ready = target_of(to, &in.to) && call_begin(&in, type) && view_of(form_x, "x", false, &wanted_x, &held[0]) &&
+  bool ready = target_of(to, &in.to) && begin_operation(&in, type, &og) &&
+               view_of(form_x, "x", false, &wanted_x, &held[0]) &&
                view_of(form_out, "out", false, &wanted_out, &held[1]);
   PyObject *const array = ready ? settled(&in, x_given, "x") : NULL;
   ready = array && see_array(&in, array, "x", false, &x) && has_form(&x, "x", &wanted_x);
@@ -52,18 +51,12 @@ PyObject *push_batch(PyObject *self, PyObject *args) {
     Py_XINCREF(result);
   }
   ready = result && see_array(&in, result, "out", true, &out) && has_form(&out, "out", &wanted_out);
-  if (ready && fill_order(&in, &og, &submit) && ready_to_post()) {
-    sg_job *handle = NULL;
-    sg_status status;
-    hold *const kept_operands = job_hold(in.job);
-    if (kept_operands) {
-      kept_operands->owner = Py_NewRef(keepers);
-      post_completion(&submit, in.job);
-      Py_BEGIN_ALLOW_THREADS
-      status = sg_pipeline_push_async((sg_pipeline *)(uintptr_t)pipeline, x.data, out.data, &submit, &handle);
-      Py_END_ALLOW_THREADS
-      made = posted(&in, &submit, status, handle, result);
-    }
+  hold *const kept_operands = ready ? job_hold(in.job) : NULL;
+  if (kept_operands) {
+    const int64_t ends[2] = {(int64_t)(intptr_t)x.data, (int64_t)(intptr_t)out.data};
+    kept_operands->owner = Py_NewRef(keepers);
+    in.to.handle = pipeline;
+    made = finish_operation(&in, &og, sg_call_pipeline_push, ends, result);
   }
   call_done(&in);
   let_go(&held[0]);

@@ -3,6 +3,7 @@
 #ifndef STREAMGEMM_PYTHON_SUBMISSION_H
 #define STREAMGEMM_PYTHON_SUBMISSION_H
 
+#include "calls.h"
 #include "native.h"
 #include "order.h"
 
@@ -27,6 +28,7 @@ typedef struct call {
   PyObject *job; /* holds the operands */
   job_list after;
   bool in_order; /* false: a recording, which runs after no job: operands that are jobs must have completed */
+  bool is_small; /* its submission keeps the GIL: releasing it would cost more */
   bool copies;   /* operands whose strides no layout has are copied */
 } call;
 
@@ -95,6 +97,7 @@ bool parse_gemm(PyObject *given, gemm_arguments *g); /* a tuple of all ten */
 void gemm_init(gemm_request *p);                     /* zeroed memory is valid, too */
 bool fill_gemm(call *in, gemm_request *p, const gemm_arguments *g);
 void gemm_done(gemm_request *p);
+bool has_items(const gemm_request *p); /* an exception if not: a graph records no empty batch */
 
 /* The options of every submission, by their numbers in order.h. */
 typedef struct order_arguments {
@@ -105,21 +108,13 @@ int order_of(PyObject *given, void *to); /* a converter of a tuple of options */
 /* An integer from low to high, of either sign. */
 bool number_of(PyObject *given, const char *name, long long low, unsigned long long high, unsigned long long *to);
 
-/* A copy as sg_copy_2d_async has it, in bytes. */
-typedef struct runs {
-  uint64_t width, height, dst_pitch, src_pitch;
-} runs;
-
 typedef struct copy {
-  void *dst;
-  const void *src;
-  runs in;
+  sg_copy_desc desc;
   PyObject *result; /* borrowed: the array that is dst */
 } copy;
 
 /* copy.c */
 bool fill_copy(call *in, copy *c, PyObject *dst, PyObject *src);
-sg_status run_copy(const call *in, const copy *c, const sg_submit *submit, sg_job **out);
 
 /* submit.c */
 /* Every submission is parsed as objects, and its order then by fill_order. */
@@ -127,27 +122,22 @@ bool target_of(PyObject *given, target *to);
 bool call_begin(call *in, PyTypeObject *type);                          /* makes its job */
 bool fill_order(call *in, const order_arguments *g, sg_submit *submit); /* after the operands */
 void call_done(call *in);
-bool ready_to_post(void); /* starts the thread that completes jobs */
-/* The job of an accepted submission, or the exception of a refused one. Takes the job from the call. */
-PyObject *posted(call *in, sg_submit *submit, sg_status status, sg_job *handle, PyObject *result);
-
-/* graph.c: of recordings */
-bool order_recorded(const order_arguments *g, unsigned long long graph, sg_submit *submit);
-PyObject *kept(PyObject *keeper, sg_status status, PyObject *more);
-/* operation.c */
-/* The first and the last steps of an operation: submitted where `type` is the type of its Job, and recorded where it is
- * a graph's handle, an int. The result is the Job, or (keeper, result) of a recording; NULL and an exception. */
-typedef sg_status (*operation_function)(sg_context *on, const void *desc, const sg_submit *submit, sg_job **out);
+/* The first and the last steps of a submission: submitted where `type` is the type of its Job, and recorded where it is
+ * a graph's handle, an int. The result is the Job, or (keeper, result) of a recording; NULL and an exception. `run`: a
+ * call of calls.h; NULL: there is nothing to submit. */
 bool begin_operation(call *in, PyObject *type, order_arguments *order);
-PyObject *finish_operation(call *in, const order_arguments *order, operation_function run, const void *desc,
+PyObject *finish_operation(call *in, const order_arguments *order, sg_call_function run, const void *desc,
                            PyObject *result);
+
+/* graph.c: (keeper, more), or the exception of a refused recording */
+PyObject *kept(PyObject *keeper, sg_status status, PyObject *more);
 
 /* blocking.c */
 /* A GEMM, or an operation that is one: rows x cols of results, each a sum of `depth` products. */
 typedef struct blocking_call {
   const void *desc;
   sg_status (*run)(sg_context *on, const void *desc, const sg_submit *submit);
-  operation_function start;
+  sg_call_function start;
   int64_t rows, cols, depth, batch;
 } blocking_call;
 

@@ -124,8 +124,9 @@ bool fill_order(call *in, const order_arguments *g, sg_submit *submit) {
     }
     Py_DECREF(jobs);
   }
+  submit->graph = (sg_graph *)(uintptr_t)g->graph;
   submit->after = in->after.handles;
-  submit->after_count = in->after.count;
+  submit->after_count = in->in_order ? in->after.count : 0; /* a recorded submission runs after no job */
   return !PyErr_Occurred();
 }
 
@@ -134,68 +135,77 @@ void call_done(call *in) {
   Py_CLEAR(in->job);
 }
 
-/* Small submissions keep the GIL: releasing it would cost more than they do. */
-static bool is_small(const sg_gemm_desc *d) {
-  return (double)d->c.rows * (double)d->c.cols * (double)(d->a.rows + d->a.cols) * (double)(d->batch + 1) < 4e6;
-}
-
-bool ready_to_post(void) {
+/* Starts the thread that completes jobs. */
+static bool ready_to_post(void) {
   if (completion_queue) return true;
   PyObject *started = PyObject_CallNoArgs(hook.start);
   Py_XDECREF(started);
   return started != NULL;
 }
 
-PyObject *posted(call *in, sg_submit *submit, sg_status status, sg_job *handle, PyObject *result) {
-  if (status == SG_STATUS_OK) {
-    PyObject *job = in->job;
-    in->job = NULL;
-    job_submitted(job, handle, result);
-    return job;
+bool begin_operation(call *in, PyObject *type, order_arguments *order) {
+  if (!PyLong_Check(type)) return call_begin(in, (PyTypeObject *)type);
+  order->graph = PyLong_AsUnsignedLongLong(type);
+  in->in_order = false;
+  return !PyErr_Occurred() && call_begin(in, job_type);
+}
+
+PyObject *finish_operation(call *in, const order_arguments *order, sg_call_function run, const void *desc,
+                           PyObject *result) {
+  const bool records = order->graph != 0;
+  sg_submit submit;
+  sg_job *handle = NULL;
+  sg_status status = SG_STATUS_OK;
+  if (!fill_order(in, order, &submit) || (!records && !ready_to_post())) return NULL;
+  if (run) {
+    if (!records) post_completion(&submit, in->job);
+    PyThreadState *const state = in->is_small && !in->to.waits ? NULL : PyEval_SaveThread();
+    status = run((void *)(uintptr_t)in->to.handle, desc, &submit, records ? NULL : &handle);
+    if (state) PyEval_RestoreThread(state);
   }
-  unpost_completion(submit, in->job);
-  return raise_status(status, sg_last_error_message());
+  if (records) return kept(in->job, status, result);
+  if (status != SG_STATUS_OK) {
+    unpost_completion(&submit, in->job);
+    return raise_status(status, sg_last_error_message());
+  }
+  PyObject *const job = in->job;
+  in->job = NULL;
+  job_submitted(job, handle, result);
+  return job;
 }
 
 typedef enum run_mode { ASYNC, BLOCKING, PLANNED } run_mode; /* the first two are False and True */
-
-static PyObject *run_async(call *in, run_mode mode, const gemm_request *p, sg_submit *submit) {
-  void *const on = (void *)(uintptr_t)in->to.handle;
-  sg_job *handle = NULL;
-  sg_status status;
-  post_completion(submit, in->job);
-  PyThreadState *const state = is_small(&p->desc) && !in->to.waits ? NULL : PyEval_SaveThread();
-  status =
-      mode == PLANNED ? sg_plan_run_async(on, &p->desc, submit, &handle) : sg_gemm_async(on, &p->desc, submit, &handle);
-  if (state) PyEval_RestoreThread(state);
-  return posted(in, submit, status, handle, p->result);
-}
 
 static sg_status run_gemm_to_its_end(sg_context *on, const void *desc, const sg_submit *submit) {
   return sg_gemm(on, desc, submit);
 }
 
-static sg_status start_gemm(sg_context *on, const void *desc, const sg_submit *submit, sg_job **out) {
-  return sg_gemm_async(on, desc, submit, out);
-}
-
 static bool wait_for(call *in, const sg_gemm_desc *d, const sg_submit *submit) {
   const blocking_call c = {
-      d, run_gemm_to_its_end, start_gemm, d->c.rows, d->c.cols, d->op_a == SG_OP_N ? d->a.cols : d->a.rows, d->batch};
+      d, run_gemm_to_its_end, sg_call_gemm, d->c.rows, d->c.cols, d->op_a == SG_OP_N ? d->a.cols : d->a.rows, d->batch};
   return run_blocking(in, &c, submit);
+}
+
+static bool is_small(const sg_gemm_desc *d) {
+  return (double)d->c.rows * (double)d->c.cols * (double)(d->a.rows + d->a.cols) * (double)(d->batch + 1) < 4e6;
 }
 
 static PyObject *run_gemm(call *in, run_mode mode, gemm_request *p, const gemm_arguments *g,
                           const order_arguments *og) {
   sg_submit submit;
-  if (!fill_gemm(in, p, g) || !fill_order(in, og, &submit)) return NULL;
-  if (mode == BLOCKING) return p->empty || wait_for(in, &p->desc, &submit) ? Py_NewRef(p->result) : NULL;
-  if (!ready_to_post()) return NULL;
-  return p->empty ? posted(in, &submit, SG_STATUS_OK, NULL, p->result) : run_async(in, mode, p, &submit);
+  if (!fill_gemm(in, p, g)) return NULL;
+  if (mode == BLOCKING) {
+    if (!fill_order(in, og, &submit)) return NULL;
+    return p->empty || wait_for(in, &p->desc, &submit) ? Py_NewRef(p->result) : NULL;
+  }
+  if (og->graph != 0 && !has_items(p)) return NULL;
+  in->is_small = og->graph == 0 && is_small(&p->desc);
+  const sg_call_function run = mode == PLANNED ? sg_call_plan_run : sg_call_gemm;
+  return finish_operation(in, og, p->empty ? NULL : run, &p->desc, p->result);
 }
 
-/* submit_gemm(type, target, mode, a, b, c, alpha, beta, op_a, op_b, compute, bias, activation, copies, each option of
- * the order): a Job, or the result if the mode is BLOCKING. */
+/* submit_gemm(type or graph, target, mode, a, b, c, alpha, beta, op_a, op_b, compute, bias, activation, copies, each
+ * option of the order): a Job, (keeper, result) of a recording, or the result if the mode is BLOCKING. */
 PyObject *submit_gemm(PyObject *self, PyObject *const *args, Py_ssize_t count) {
   (void)self;
   if (count != 14 + ORDER_COUNT)
@@ -210,24 +220,21 @@ PyObject *submit_gemm(PyObject *self, PyObject *const *args, Py_ssize_t count) {
   PyObject *made = NULL;
   if (PyErr_Occurred()) return NULL;
   gemm_init(&p);
-  if (target_of(args[1], &in.to) && call_begin(&in, (PyTypeObject *)args[0])) made = run_gemm(&in, mode, &p, &g, &og);
+  if (target_of(args[1], &in.to) && begin_operation(&in, args[0], &og)) made = run_gemm(&in, mode, &p, &g, &og);
   call_done(&in);
   gemm_done(&p);
   return made;
 }
 
-/* make_plan(target, a, b, c, alpha, beta, op_a, op_b, compute, bias, activation, options): the plan's
- * handle. */
+/* make_plan(target, (a, b, c, alpha, beta, op_a, op_b, compute, bias, activation), options): the plan's handle. */
 PyObject *make_plan(PyObject *self, PyObject *args) {
   gemm_arguments g;
   unsigned long long options;
-  PyObject *to, *made = NULL;
+  PyObject *to, *given, *made = NULL;
   call in = {.in_order = true};
   gemm_request p;
   (void)self;
-  if (!PyArg_ParseTuple(args, "OOOOOOOOOOOK", &to, &g.a, &g.b, &g.c, &g.alpha, &g.beta, &g.op_a, &g.op_b, &g.compute,
-                        &g.bias, &g.activation, &options))
-    return NULL;
+  if (!PyArg_ParseTuple(args, "OOK", &to, &given, &options) || !parse_gemm(given, &g)) return NULL;
   gemm_init(&p);
   if (target_of(to, &in.to) && call_begin(&in, job_type) && fill_gemm(&in, &p, &g)) {
     sg_plan_options chosen = SG_PLAN_OPTIONS_INIT;

@@ -29,27 +29,10 @@ from . import _raw  # noqa: E402
 
 _raw.require_main_interpreter()
 
-from . import _arrays, _completer, _enums, _job, _results  # noqa: E402
+from . import _arrays, _completer, _enums, _errors, _job, _records, _results  # noqa: E402
 from ._context import Context  # noqa: E402
 from ._default import default_context, set_default_context  # noqa: E402
-from ._enums import Activation, Compute, FilterLayout, Function, GateOrder, ImageLayout, IndexType, LinkClass, Mask, MemoryKind, Op, PlanFormat, Quantization, RotaryPairs, Split, Status, TraceFormat, WeightsPlace, WhenFull  # noqa: E402
-from ._errors import (
-    BackendFailure,
-    Busy,
-    Cancelled,
-    Deadlock,
-    DeadlineExceeded,
-    DependencyFailed,
-    Error,
-    Internal,
-    InvalidArgument,  # noqa: E402
-    InvalidHandle,
-    NoDevice,
-    OutOfMemory,
-    Shutdown,
-    Unsupported,
-    error_of,
-)
+from ._errors import Error, error_of  # noqa: E402
 from ._functions import matmul, matmul_async  # noqa: E402
 from ._graph import Graph  # noqa: E402
 from ._job import Job  # noqa: E402
@@ -58,20 +41,13 @@ from ._memory import Buffer, Pinned  # noqa: E402
 from ._pipeline import Pipeline, Stage  # noqa: E402
 from ._plan import Plan, PlanOptions  # noqa: E402
 from ._streams import Event, Stream  # noqa: E402
-from ._records import (  # noqa: E402
-    BackendInfo,
-    ContextMetrics,
-    DeviceInfo,
-    DevicePeer,
-    PipelineInfo,
-    Prediction,
-    Statistics,
-    TraceMetrics,
-    backends,
-    devices,
-    metrics_text,
-)
+from ._records import backends, devices, metrics_text  # noqa: E402
+from ._tables import ENUMS, ERRORS, RECORDS  # noqa: E402
 from ._trace import Trace  # noqa: E402
+
+for _names, _module in ((ENUMS, _enums), (ERRORS, _errors), (RECORDS, _records)):
+    globals().update({name: getattr(_module, name) for name in _names})
+del ENUMS, ERRORS, RECORDS
 
 _raw.install(
     error_of,
@@ -81,74 +57,12 @@ _raw.install(
     _job.make_condition,
     _job.NoCondition(),
     _completer.start,
-    _enums.names(Op),
-    _enums.names(Compute),
-    _enums.names(Activation),
+    _enums.names(_enums.Op),
+    _enums.names(_enums.Compute),
+    _enums.names(_enums.Activation),
     _enums.all_names(),
 )
 
 __version__ = _raw.sg_version_string()
 
-__all__ = [
-    "Activation",
-    "BackendFailure",
-    "BackendInfo",
-    "Buffer",
-    "Busy",
-    "Cancelled",
-    "Compute",
-    "Context",
-    "ContextMetrics",
-    "Deadlock",
-    "DeadlineExceeded",
-    "DependencyFailed",
-    "DeviceInfo",
-    "DevicePeer",
-    "Error",
-    "Event",
-    "FilterLayout",
-    "Function",
-    "GateOrder",
-    "Graph",
-    "ImageLayout",
-    "IndexType",
-    "Internal",
-    "InvalidArgument",
-    "InvalidHandle",
-    "Job",
-    "LinkClass",
-    "Mask",
-    "Matrix",
-    "MemoryKind",
-    "NoDevice",
-    "Op",
-    "OutOfMemory",
-    "Pinned",
-    "Pipeline",
-    "PipelineInfo",
-    "Plan",
-    "PlanFormat",
-    "PlanOptions",
-    "Prediction",
-    "Quantization",
-    "RotaryPairs",
-    "Shutdown",
-    "Split",
-    "Stage",
-    "Statistics",
-    "Status",
-    "Stream",
-    "Trace",
-    "TraceFormat",
-    "TraceMetrics",
-    "Unsupported",
-    "WeightsPlace",
-    "WhenFull",
-    "backends",
-    "default_context",
-    "devices",
-    "matmul",
-    "matmul_async",
-    "metrics_text",
-    "set_default_context",
-]
+__all__ = sorted(name for name in globals() if not name.startswith("_") and name != "error_of")

@@ -4,45 +4,14 @@
 import enum
 import operator
 
-from . import _raw
 from ._errors import InvalidArgument
+from ._tables import ENUMS
 
 
-def _enum(name, prefix, doc):
-    members = {
-        key[len(prefix) :]: value
-        for key, value in vars(_raw).items()
-        if key.startswith(prefix) and isinstance(value, int)
-    }
-    # A name that begins with a digit cannot be an attribute: 3XTF32 is _3XTF32.
-    made = enum.IntEnum(
-        name, {("_" if key[0].isdigit() else "") + key: value for key, value in members.items()}, module="streamgemm"
-    )
-    made.__doc__ = doc
-    return made
-
-
-Status = _enum("Status", "SG_STATUS_", "What a call or a job answers.")
-Op = _enum("Op", "SG_OP_", "The operation applied to an operand before the multiplication.")
-Compute = _enum("Compute", "SG_COMPUTE_", "The least accurate arithmetic that the caller allows.")
-Activation = _enum("Activation", "SG_ACTIVATION_", "What is applied to each element of a result.")
-Function = _enum("Function", "SG_FUNCTION_", "A function of elements.")
-Mask = _enum("Mask", "SG_MASK_", "Which elements a softmax leaves out.")
-Quantization = _enum("Quantization", "SG_QUANTIZATION_", "How a quantized value is stored.")
-GateOrder = _enum("GateOrder", "SG_GATE_ORDER_", "Order of the gates in the weights of a recurrent layer.")
-RotaryPairs = _enum("RotaryPairs", "SG_ROTARY_", "Which elements of a head a rotary embedding rotates together.")
-IndexType = _enum("IndexType", "SG_INDEX_", "Type of the indices of a gather.")
-ImageLayout = _enum("ImageLayout", "SG_IMAGE_", "The order of the elements of an image.")
-FilterLayout = _enum("FilterLayout", "SG_FILTER_", "The order of the elements of a filter.")
-Split = _enum("Split", "SG_SPLIT_", "How a problem is cut.")
-MemoryKind = _enum("MemoryKind", "SG_MEMORY_", "The memory space of an address, as seen from a context's device.")
-LinkClass = _enum("LinkClass", "SG_LINK_", "Class of the connection between two devices.")
-WhenFull = _enum(
-    "WhenFull", "SG_WHEN_FULL_", "What a submission does when as many jobs are in flight as the context allows."
-)
-WeightsPlace = _enum("WeightsPlace", "SG_WEIGHTS_", "Where the weights of a pipeline's stage are while batches run.")
-TraceFormat = _enum("TraceFormat", "SG_TRACE_", "Format of a written trace.")
-PlanFormat = _enum("PlanFormat", "SG_PLAN_", "Form of a plan's description.")
+# A name that begins with a digit cannot be an attribute: 3XTF32 is _3XTF32.
+for _name, (_doc, _members) in ENUMS.items():
+    globals()[_name] = enum.IntEnum(_name, _members, module="streamgemm")
+    globals()[_name].__doc__ = _doc
 
 
 def names(kind):
@@ -52,7 +21,7 @@ def names(kind):
 
 
 def all_names():
-    return {name: names(kind) for name, kind in globals().items() if isinstance(kind, enum.EnumMeta)}
+    return {name: names(globals()[name]) for name in ENUMS}
 
 
 def integer(given, argument, low=-(1 << 31), high=(1 << 31) - 1):

@@ -45,23 +45,9 @@ class Plan(Handle, PlanMethods):
     def __init__(self, context, a, b, c, alpha, beta, op_a, op_b, compute, bias, activation, options):
         """Made by Context.plan, which describes a, b, c, alpha, beta, op_a, op_b, compute, bias, activation, options; on
         `context`."""
-        self._own(
-            _raw.make_plan(
-                context._open_target(),
-                a,
-                b,
-                c,
-                alpha,
-                beta,
-                op_a,
-                op_b,
-                compute,
-                bias,
-                activation,
-                0 if options is None else options._open_options(),
-            ),
-            _raw.sg_plan_release,
-        )
+        gemm = (a, b, c, alpha, beta, op_a, op_b, compute, bias, activation)
+        chosen = 0 if options is None else options._open_options()
+        self._own(_raw.make_plan(context._open_target(), gemm, chosen), _raw.sg_plan_release)
         self._gemm = (alpha, beta, op_a, op_b, compute, activation)
         self._target = (self._handle,) + context._open_target()[1:]
 

@@ -3,6 +3,7 @@
 
 from . import _raw
 from ._enums import LinkClass
+from ._tables import RECORDS
 
 
 class Record:
@@ -47,8 +48,6 @@ def fields_of(struct):
 
 
 class DevicePeer(Record):
-    """Another device of the same backend, and the connection to it."""
-
     _struct = _raw.sg_device_peer
 
     def _convert(self, filled):
@@ -56,48 +55,16 @@ class DevicePeer(Record):
 
 
 class DeviceInfo(Record):
-    """The properties of a device."""
-
     _struct = _raw.sg_device_info
 
     def _convert(self, filled):
         self.peers = tuple(DevicePeer(filled.peer(index)) for index in range(vars(self).pop("peer_count")))
 
 
-class BackendInfo(Record):
-    """A family of devices, built in or loaded as a plugin."""
-
-    _struct = _raw.sg_backend_info
-
-
-class Statistics(Record):
-    """The statistics of a completed job."""
-
-    _struct = _raw.sg_job_statistics
-
-
-class PipelineInfo(Record):
-    """A prepared pipeline: what was chosen, and what the device model predicts."""
-
-    _struct = _raw.sg_pipeline_info
-
-
-class ContextMetrics(Record):
-    """Counters of a context."""
-
-    _struct = _raw.sg_context_metrics
-
-
-class TraceMetrics(Record):
-    """Figures of the trace of one context, or of one stream of it."""
-
-    _struct = _raw.sg_trace_metrics
-
-
-class Prediction(Record):
-    """The device model's prediction of a plan."""
-
-    _struct = _raw.sg_plan_prediction
+for _name, (_struct, _doc) in RECORDS.items():
+    if _name not in globals():
+        globals()[_name] = type(_name, (Record,), {"__module__": __name__, "_struct": getattr(_raw, _struct)})
+    globals()[_name].__doc__ = _doc
 
 
 def _all(kind, count, describe):

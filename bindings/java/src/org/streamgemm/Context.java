@@ -60,20 +60,10 @@ public final class Context extends NativeObject {
   }
 
   /**
-   * Opens a device; futures are completed on a pool of daemon threads that all such contexts share.
-   *
-   * @param options the device, and how to use it
-   * @return a context, to be closed
-   */
-  public static Context open(ContextOptions options) {
-    return open(options, Job.SHARED);
-  }
-
-  /**
    * Opens a device.
    *
    * @param options the device, and how to use it
-   * @param executor completes the futures, one task for each
+   * @param executor completes the futures, one task for each [= Job.SHARED]
    * @return a context, to be closed
    */
   public static Context open(ContextOptions options, Executor executor) {
@@ -95,60 +85,6 @@ public final class Context extends NativeObject {
     return DeviceInfo.from(struct -> Native.sg_context_device(handle, struct)).name();
   }
 
-  /**
-   * Properties of the device.
-   *
-   * @return its properties
-   */
-  public DeviceInfo device() {
-    try {
-      return DeviceInfo.from(struct -> Native.sg_context_device(handle(), struct));
-    } finally {
-      reachabilityFence(this);
-    }
-  }
-
-  /**
-   * The memory space of a matrix, as the device sees it: is it pinned?
-   *
-   * @param matrix the matrix
-   * @return PAGEABLE for a matrix in an array; on the cpu otherwise always DEVICE
-   */
-  public MemoryKind memoryKind(Matrix matrix) {
-    if (matrix.address() == 0) return MemoryKind.PAGEABLE;
-    try {
-      long bytes = Math.max(1, matrix.rows() * matrix.cols());
-      return MemoryKind.of((int) Native.sg_context_memory_kind(handle(), matrix.address(), bytes));
-    } finally {
-      reachabilityFence(this);
-      reachabilityFence(matrix);
-    }
-  }
-
-  /**
-   * Its counters.
-   *
-   * @return as they are now
-   */
-  public ContextMetrics metrics() {
-    try {
-      return ContextMetrics.from(struct -> Native.sg_context_get_metrics(handle(), struct));
-    } finally {
-      reachabilityFence(this);
-    }
-  }
-
-  /**
-   * Waits until everything submitted so far has completed in the library, successfully or not. Futures follow on the executor.
-   */
-  public void synchronize() {
-    try {
-      Native.sg_context_synchronize(handle());
-    } finally {
-      reachabilityFence(this);
-    }
-  }
-
   // GEMMs.
 
   /**
@@ -167,28 +103,14 @@ public final class Context extends NativeObject {
    * Submits a GEMM.
    *
    * @param product the GEMM
-   * @return a future of C
-   */
-  public Job<Matrix> gemmAsync(Gemm product) {
-    return gemmAsync(product, DEFAULTS);
-  }
-
-  /**
-   * Submits a GEMM.
-   *
-   * @param product the GEMM
-   * @param submit order, priority, planning
+   * @param submit order, priority, planning [= DEFAULTS]
    * @return a future of C (of the first item's, for a batch)
    */
   public Job<Matrix> gemmAsync(Gemm product, Submit submit) {
+    if (!product.plain) return product.call(Structs.CALL_GEMM).submit(this, submit);
     long context = handle();
-    if (product.plain) {
-      Gemm.Places places = new Gemm.Places(product);
-      return launch(product.c, product, submit, (s, order) -> product.call(s, Structs.CALL_GEMM, context, places, order));
-    }
-    Operands operands = operands(product);
-    return launch(product.c, operands, submit,
-        (s, order) -> product.call(s, Structs.CALL_GEMM, context, new Gemm.Places(product, operands), order));
+    long[] at = product.addresses();
+    return launch(product.c, product, submit, (s, order) -> product.call(s, Structs.CALL_GEMM, context, at, order));
   }
 
   /**
@@ -204,18 +126,13 @@ public final class Context extends NativeObject {
     long context = handle();
     Operands operands = operands(all);
     return launch(all, operands, submit, (s, order) -> {
-      Gemm.Places[] places = new Gemm.Places[all.size()];
       Scratch group = Scratch.of(all.size() * Structs.sg_gemm_desc.SIZE);
       int first = group.push(all.size() * Structs.sg_gemm_desc.SIZE);
+      for (int i = 0; i < all.size(); ++i) all.get(i).call(Structs.CALL_GEMM).write(group, first + i * Structs.sg_gemm_desc.SIZE, operands);
       try {
-        for (int i = 0; i < places.length; ++i) {
-          places[i] = new Gemm.Places(all.get(i), operands);
-          all.get(i).write(group, first + i * Structs.sg_gemm_desc.SIZE, places[i]);
-        }
-        return Native.sg_call(Structs.CALL_GEMM_GROUPED, context, s.longs(group.address(first), places.length), order);
+        return Native.sg_call(Structs.CALL_GEMM_GROUPED, context, s.longs(group.address(first), all.size()), order);
       } finally {
         reachabilityFence(group);
-        reachabilityFence(places);
       }
     });
   }
@@ -236,30 +153,17 @@ public final class Context extends NativeObject {
    * Computes a GEMM; blocks until C is complete.
    *
    * @param product the GEMM
-   * @return C
-   */
-  public Matrix gemm(Gemm product) {
-    return gemm(product, DEFAULTS);
-  }
-
-  /**
-   * Computes a GEMM; blocks until C is complete.
-   *
-   * @param product the GEMM
-   * @param submit order, priority, planning
+   * @param submit order, priority, planning [= DEFAULTS]
    * @return C
    */
   public Matrix gemm(Gemm product, Submit submit) {
+    if (!product.plain) return product.call(Structs.CALL_GEMM_AND_WAIT).run(this, submit, 0);
     long context = handle();
-    Operands operands = product.plain ? null : operands(product);
-    boolean well = false;
+    long[] at = product.addresses();
     try {
-      Gemm.Places places = operands == null ? new Gemm.Places(product) : new Gemm.Places(product, operands);
-      submit.apply((s, order) -> product.call(s, Structs.CALL_GEMM_AND_WAIT, context, places, order), 0, 0, 0, 0);
-      well = true;
+      submit.apply((s, order) -> product.call(s, Structs.CALL_GEMM_AND_WAIT, context, at, order), 0, 0, 0, 0);
       return product.c;
     } finally {
-      if (operands != null) operands.end(well);
       reachabilityFence(product);
       reachabilityFence(this);
     }
@@ -271,59 +175,29 @@ public final class Context extends NativeObject {
    * Copies a matrix between any memory spaces.
    *
    * @param to the destination
-   * @param from the source, alike in type, layout and size
-   * @return a future of the destination
-   */
-  public Job<Matrix> copyAsync(Matrix to, Matrix from) {
-    return copyAsync(to, from, DEFAULTS);
-  }
-
-  /**
-   * Copies a matrix between any memory spaces.
-   *
-   * @param to the destination
    * @param from the source, alike in type, layout and size; no overlap
-   * @param submit order and priority
+   * @param submit order and priority [= DEFAULTS]
    * @return a future of the destination
    */
   public Job<Matrix> copyAsync(Matrix to, Matrix from, Submit submit) {
-    checkCopy(to, from);
-    long context = handle();
-    Operands operands = operands(List.of(to, from));
-    return launch(to, operands, submit, (s, order) -> {
-      long source = operands.reads(from, 1, 0, "from");
-      return copy(s, context, to, operands.writes(to, 1, 0, false, "to"), from, source, order);
-    });
+    return copyCall(to, to, from).submit(this, submit);
   }
 
-  /** Copies, or records a copy, between addresses. */
-  static long copy(Scratch s, long context, Matrix to, long target, Matrix from, long source, long order) {
-    long size = Native.sg_dtype_size(to.dtype.value);
-    int d = s.push(Structs.sg_copy_desc.SIZE);
-    s.putLong(d, Structs.sg_copy_desc.SIZE);
-    s.putLong(d + Structs.sg_copy_desc.dst, target);
-    s.putLong(d + Structs.sg_copy_desc.src, source);
-    s.putLong(d + Structs.sg_copy_desc.width, to.rows == 0 ? 0 : to.inner() * size);
-    s.putLong(d + Structs.sg_copy_desc.height, to.rows == 0 || to.cols == 0 ? 0 : to.outer());
-    s.putLong(d + Structs.sg_copy_desc.dst_pitch, to.ld * size);
-    s.putLong(d + Structs.sg_copy_desc.src_pitch, from.ld * size);
-    return Native.sg_call(Structs.CALL_COPY, context, s.address(d), order);
-  }
-
-  static void checkCopy(Matrix to, Matrix from) {
+  /** A copy, with what its job gives. */
+  static <T> LayerCall<T> copyCall(T result, Matrix to, Matrix from) {
     if (to.readOnly) throw new StreamGemmException.InvalidArgument("to is in a read-only buffer");
     if (to.dtype != from.dtype || to.layout != from.layout || to.rows != from.rows || to.cols != from.cols)
       throw new StreamGemmException.InvalidArgument("to is " + to + " and from is " + from);
-  }
-
-  /**
-   * Submits a function of the application's as a job.
-   *
-   * @param operation the function and its operands
-   * @return a future without a result
-   */
-  public Job<Void> customAsync(CustomOperation operation) {
-    return customAsync(operation, DEFAULTS);
+    long size = to.elementSize();
+    return new LayerCall<>(result).writes("to", to, false).reads("from", from).calls(Structs.CALL_COPY, Structs.sg_copy_desc.SIZE, (s, d, at) -> {
+      s.putLong(d, Structs.sg_copy_desc.SIZE);
+      s.putLong(d + Structs.sg_copy_desc.dst, at[0]);
+      s.putLong(d + Structs.sg_copy_desc.src, at[1]);
+      s.putLong(d + Structs.sg_copy_desc.width, to.rows == 0 ? 0 : to.inner() * size);
+      s.putLong(d + Structs.sg_copy_desc.height, to.rows == 0 || to.cols == 0 ? 0 : to.outer());
+      s.putLong(d + Structs.sg_copy_desc.dst_pitch, to.ld * size);
+      s.putLong(d + Structs.sg_copy_desc.src_pitch, from.ld * size);
+    });
   }
 
   /**
@@ -331,7 +205,7 @@ public final class Context extends NativeObject {
    * and those that follow wait for it likewise. If the job is cancelled before it starts, the function is not called.
    *
    * @param operation the function and its operands
-   * @param submit order and priority
+   * @param submit order and priority [= DEFAULTS]
    * @return a future without a result; an exception of the function fails it with {@link StreamGemmException.BackendFailure}
    */
   public Job<Void> customAsync(CustomOperation operation, Submit submit) {
@@ -363,9 +237,8 @@ public final class Context extends NativeObject {
    * @return a future without a result
    */
   public Job<Void> marker(Submit submit) {
-    long context = handle();
     Matrix none = Matrix.shape(DType.F32, 0, 0);
-    return launch(null, null, submit, (s, order) -> copy(s, context, none, 0, none, 0, order));
+    return Context.<Void>copyCall(null, none, none).submit(this, submit);
   }
 
   /**
@@ -384,86 +257,6 @@ public final class Context extends NativeObject {
       if (tag != 0) completions.forget(tag);
       if (operands instanceof Operands) ((Operands) operands).end(false);
       throw t;
-    } finally {
-      reachabilityFence(this);
-    }
-  }
-
-  // Streams and events.
-
-  /**
-   * A stream of normal priority.
-   *
-   * @return a stream, to be closed
-   */
-  public Stream stream() {
-    return stream(0);
-  }
-
-  /**
-   * A stream.
-   *
-   * @param priority -1 low, 0 normal, 1 high
-   * @return a stream, to be closed
-   */
-  public Stream stream(int priority) {
-    return stream(priority, 0);
-  }
-
-  /**
-   * A stream whose GEMMs use a limited number of compute units.
-   *
-   * @param priority -1 low, 0 normal, 1 high
-   * @param computeUnits multiprocessors, or cores, to use at most; 0: all
-   * @return a stream, to be closed
-   */
-  public Stream stream(int priority, int computeUnits) {
-    try {
-      return new Stream(Native.sg_stream_create_limited(handle(), priority, computeUnits));
-    } finally {
-      reachabilityFence(this);
-    }
-  }
-
-  /**
-   * Wraps a native stream, for instance a cudaStream_t of another library. A submission to the wrapper runs after work
-   * enqueued in the native stream before the call, and before work enqueued there after the call. A submission that is not
-   * one command on device memory returns when it has completed.
-   *
-   * @param address the native stream; it must outlive the wrapper, whose closing waits for its work
-   * @return a stream, to be closed
-   */
-  public Stream wrapStream(long address) {
-    try {
-      return new Stream(Native.sg_stream_wrap(handle(), address));
-    } finally {
-      reachabilityFence(this);
-    }
-  }
-
-  /**
-   * An event.
-   *
-   * @return an event, to be closed
-   */
-  public Event event() {
-    try {
-      return new Event(Native.sg_event_create(handle()));
-    } finally {
-      reachabilityFence(this);
-    }
-  }
-
-  /**
-   * Wraps a native event, for instance a cudaEvent_t of another library. The wrapper refers to its latest recording, by any
-   * caller: {@link Stream#waitFor} lets the device wait for it, {@link Event#record} records it. Its time is not known.
-   *
-   * @param address the native event; it must outlive the wrapper
-   * @return an event, to be closed
-   */
-  public Event wrapEvent(long address) {
-    try {
-      return new Event(Native.sg_event_wrap(handle(), address));
     } finally {
       reachabilityFence(this);
     }
@@ -572,18 +365,8 @@ public final class Context extends NativeObject {
   /**
    * Makes a plan, for inspection and repeated runs.
    *
-   * @param product only shapes and memory spaces of its operands are used; {@link Matrix#shape} is device memory
-   * @return a plan, to be closed
-   */
-  public Plan plan(Gemm product) {
-    return plan(product, new PlanOptions());
-  }
-
-  /**
-   * Makes a plan, for inspection and repeated runs.
-   *
    * @param product only shapes and memory spaces of its operands are used; the options may set the spaces
-   * @param options restrict the planner's choice
+   * @param options restrict the planner's choice [= new PlanOptions()]
    * @return a plan, to be closed
    */
   public Plan plan(Gemm product, PlanOptions options) {
@@ -591,35 +374,11 @@ public final class Context extends NativeObject {
     if (product.a.array != null) known.placeA(MemoryKind.PINNED);
     if (product.b.array != null) known.placeB(MemoryKind.PINNED);
     if (product.c.array != null) known.placeC(MemoryKind.PINNED);
-    Gemm.Places places = new Gemm.Places(product);
-    if (product.bias != null && places.bias == 0)
+    if (product.bias != null && product.bias.address == 0)
       throw new StreamGemmException.InvalidArgument("bias is " + product.bias + "; a plan needs one in a direct buffer or on the device");
+    LayerCall<Matrix> call = product.call(Structs.CALL_GEMM);
     try {
-      return new Plan(known.with(struct -> {
-        Scratch s = Scratch.get();
-        int to = s.push(Structs.sg_gemm_desc.SIZE);
-        try {
-          product.write(s, to, places);
-          return Native.sg_call_plan_create(handle(), s.address(to), struct);
-        } finally {
-          s.pop(to);
-          reachabilityFence(places);
-        }
-      }), this);
-    } finally {
-      reachabilityFence(this);
-    }
-  }
-
-  /**
-   * An empty graph: submissions are recorded into it and run together, many times.
-   *
-   * @return a graph, to be closed
-   */
-  public Graph graph() {
-    Graph.Held held = new Graph.Held();
-    try {
-      return new Graph(Native.sg_graph_create(handle()), held, this);
+      return new Plan(known.with(struct -> call.describe(desc -> Native.sg_call_plan_create(handle(), desc, struct))), this);
     } finally {
       reachabilityFence(this);
     }

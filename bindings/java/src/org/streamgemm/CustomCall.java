@@ -7,25 +7,17 @@ import org.streamgemm.internal.Native;
 
 /** What the function of a {@link CustomOperation} gets. Valid until the function returns. */
 public final class CustomCall {
-  private final long stream;
+  /** The native stream: on a CUDA device the cudaStream_t to enqueue on; otherwise 0: the work is done when the function returns. [get] */
+  private final long nativeStream;
   private final long[] addresses;
   private final long[] sizes;
   private final int readOnly;
 
-  CustomCall(long stream, long[] addresses, long[] sizes, int readOnly) {
-    this.stream = stream;
+  CustomCall(long nativeStream, long[] addresses, long[] sizes, int readOnly) {
+    this.nativeStream = nativeStream;
     this.addresses = addresses;
     this.sizes = sizes;
     this.readOnly = readOnly;
-  }
-
-  /**
-   * The native stream.
-   *
-   * @return on a CUDA device the cudaStream_t to enqueue on; otherwise 0: the work is done when the function returns
-   */
-  public long nativeStream() {
-    return stream;
   }
 
   /**
@@ -57,7 +49,7 @@ public final class CustomCall {
    * @throws StreamGemmException.InvalidArgument if it is larger
    */
   public ByteBuffer buffer(int index) {
-    if (stream != 0)
+    if (nativeStream != 0)
       throw new StreamGemmException.Unsupported("operand " + index + " is accessed by the native stream, not by the host");
     if (sizes[index] > Integer.MAX_VALUE)
       throw new StreamGemmException.InvalidArgument(

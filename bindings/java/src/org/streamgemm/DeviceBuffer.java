@@ -10,31 +10,15 @@ import org.streamgemm.internal.Native;
  * Matrix#of(DeviceBuffer, long, DType, long, long)} is a matrix in it.
  */
 public final class DeviceBuffer extends NativeObject {
+  /** The address on the device, for code that uses the device directly, valid until the buffer is closed. [get] */
   private final long address;
-  private final long bytes;
+  /** The size in bytes. [get] */
+  private final long size;
 
-  DeviceBuffer(long handle, long bytes) {
+  DeviceBuffer(long handle, long size) {
     super(handle, Native::sg_buffer_release);
-    this.bytes = bytes;
+    this.size = size;
     this.address = Native.sg_buffer_data(handle);
-  }
-
-  /**
-   * The size.
-   *
-   * @return bytes
-   */
-  public long size() {
-    return bytes;
-  }
-
-  /**
-   * The address on the device, for code that uses the device directly.
-   *
-   * @return the address, valid until the buffer is closed
-   */
-  public long address() {
-    return address;
   }
 
   /** One more reference to the memory, for the duration of a submission. */

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.streamgemm;
 
-import static java.lang.ref.Reference.reachabilityFence;
-
-import java.nio.ByteBuffer;
-import java.nio.ByteOrder;
 import java.util.List;
 import java.util.Objects;
 import org.streamgemm.internal.Native;
@@ -23,22 +19,8 @@ public final class Gemm {
   final List<Matrix> as;
   final List<Matrix> bs;
   final List<Matrix> cs;
-  Op opA = Op.N;
-  Op opB = Op.N;
-  Compute compute = Compute.EXACT;
-  double alpha = 1;
-  double alphaIm;
-  double beta;
-  double betaIm;
-  long batch = 1;
-  long strideA;
-  long strideB;
-  long strideC;
   /** One row or one column; null: none. */
   Matrix bias;
-  Bias biasShape = Bias.PER_COLUMN;
-  long strideBias;
-  Activation activation = Activation.NONE;
   /**
    * All operands are memory that is used in place and cannot be freed early: a submission needs no preparation.
    */
@@ -51,6 +33,7 @@ public final class Gemm {
     this.as = as;
     this.bs = bs;
     this.cs = cs;
+    batch = as == null ? 1 : as.size();
   }
 
   /**
@@ -89,64 +72,7 @@ public final class Gemm {
     alike(bs, "b");
     alike(cs, "c");
     for (int i = 0; i < cs.size(); ++i) writable(cs.get(i), "c[" + i + "]");
-    Gemm made = new Gemm(as.get(0), bs.get(0), cs.get(0), as, bs, cs);
-    made.batch = as.size();
-    return made;
-  }
-
-  /**
-   * With scalars.
-   *
-   * @param alpha factor of op(A) * op(B)
-   * @param beta factor of C; 0 never reads it
-   * @return a changed copy
-   */
-  public Gemm with(double alpha, double beta) {
-    return with(alpha, 0, beta, 0);
-  }
-
-  /**
-   * With complex scalars; the imaginary parts are ignored for real types.
-   *
-   * @param alphaRe real part of alpha
-   * @param alphaIm imaginary part of alpha
-   * @param betaRe real part of beta
-   * @param betaIm imaginary part of beta
-   * @return a changed copy
-   */
-  public Gemm with(double alphaRe, double alphaIm, double betaRe, double betaIm) {
-    Gemm made = copy();
-    made.alpha = alphaRe;
-    made.alphaIm = alphaIm;
-    made.beta = betaRe;
-    made.betaIm = betaIm;
-    return made;
-  }
-
-  /**
-   * With transposed operands.
-   *
-   * @param opA the operation applied to A
-   * @param opB the operation applied to B
-   * @return a changed copy
-   */
-  public Gemm with(Op opA, Op opB) {
-    Gemm made = copy();
-    made.opA = Objects.requireNonNull(opA, "opA");
-    made.opB = Objects.requireNonNull(opB, "opB");
-    return made;
-  }
-
-  /**
-   * With another arithmetic.
-   *
-   * @param compute the least accurate one allowed
-   * @return a changed copy
-   */
-  public Gemm with(Compute compute) {
-    Gemm made = copy();
-    made.compute = Objects.requireNonNull(compute, "compute");
-    return made;
+    return new Gemm(as.get(0), bs.get(0), cs.get(0), as, bs, cs);
   }
 
   /**
@@ -171,21 +97,10 @@ public final class Gemm {
   }
 
   /**
-   * With a bias that all items share: a row with a value for each column of C, or a column with a value for each
-   * row.
-   *
-   * @param bias its values, contiguous; only read; of C's type
-   * @return a changed copy
-   */
-  public Gemm withBias(Matrix bias) {
-    return withBias(bias, 0);
-  }
-
-  /**
    * With a bias for each item of a batch.
    *
    * @param bias the first item's: a row with a value for each column of C, or a column with one for each row
-   * @param stride elements from one item's bias to the next; 0 shares it
+   * @param stride elements from one item's bias to the next; 0 shares it [= 0]
    * @return a changed copy
    */
   public Gemm withBias(Matrix bias, long stride) {
@@ -203,126 +118,46 @@ public final class Gemm {
     return made;
   }
 
-  /**
-   * With an activation.
-   *
-   * @param activation applied last to each element of C
-   * @return a changed copy
-   */
-  public Gemm with(Activation activation) {
-    Gemm made = copy();
-    made.activation = Objects.requireNonNull(activation, "activation");
-    return made;
-  }
-
   private Gemm copy() {
     Gemm made = new Gemm(a, b, c, as, bs, cs);
-    made.opA = opA;
-    made.opB = opB;
-    made.compute = compute;
-    made.alpha = alpha;
-    made.alphaIm = alphaIm;
-    made.beta = beta;
-    made.betaIm = betaIm;
-    made.batch = batch;
-    made.strideA = strideA;
-    made.strideB = strideB;
-    made.strideC = strideC;
+    made.copyOptions(this);
     made.bias = bias;
-    made.biasShape = biasShape;
-    made.strideBias = strideBias;
-    made.activation = activation;
     made.plain = plain;
     return made;
   }
 
-  /** The operands of a GEMM: addresses, or addresses of lists of addresses. */
-  static final class Places {
-    final long a;
-    final long b;
-    final long c;
-    final long bias;
-    final ByteBuffer as;
-    final ByteBuffer bs;
-    final ByteBuffer cs;
-
-    /** Unchanged: for operands that need no preparation, and for plans, to which an array is an unknown address. */
-    Places(Gemm g) {
-      a = g.a.address;
-      b = g.b.address;
-      c = g.c.address;
-      bias = g.bias == null ? 0 : g.bias.address;
-      as = g.as == null ? null : list(g.as, (m, i) -> m.address);
-      bs = g.bs == null ? null : list(g.bs, (m, i) -> m.address);
-      cs = g.cs == null ? null : list(g.cs, (m, i) -> m.address);
-    }
-
-    /** Copies arrays and holds device memory. */
-    Places(Gemm g, Operands operands) {
-      bias = g.bias == null ? 0 : operands.reads(g.bias, g.batch, g.strideBias, "bias");
-      if (g.as == null) {
-        a = operands.reads(g.a, g.batch, g.strideA, "a");
-        b = operands.reads(g.b, g.batch, g.strideB, "b");
-        c = operands.writes(g.c, g.batch, g.strideC, g.readsC(), "c");
-        as = bs = cs = null;
-        return;
-      }
-      a = b = c = 0;
-      as = list(g.as, (m, i) -> operands.reads(m, 1, 0, "a[" + i + "]"));
-      bs = list(g.bs, (m, i) -> operands.reads(m, 1, 0, "b[" + i + "]"));
-      cs = list(g.cs, (m, i) -> operands.writes(m, 1, 0, g.readsC(), "c[" + i + "]"));
-    }
-
-    private interface AddressOf {
-      long of(Matrix item, int index);
-    }
-
-    private static ByteBuffer list(List<Matrix> items, AddressOf address) {
-      ByteBuffer list = ByteBuffer.allocateDirect(8 * items.size()).order(ByteOrder.nativeOrder());
-      for (int i = 0; i < items.size(); ++i) list.putLong(8 * i, address.of(items.get(i), i));
-      return list;
-    }
+  /** The call of a number with it. */
+  LayerCall<Matrix> call(int number) {
+    LayerCall<Matrix> made = new LayerCall<>(c);
+    if (as == null) made.reads("a", a, batch, strideA).reads("b", b, batch, strideB).writes("c", c, batch, strideC, readsC());
+    else made.reads("a", as).reads("b", bs).writes("c", cs, readsC());
+    return made.reads("bias", bias, batch, strideBias).calls(number, Structs.sg_gemm_desc.SIZE, this::write);
   }
 
-  /** Fills in an sg_gemm_desc. */
-  void write(Scratch s, int at, Places p) {
-    s.putLong(at, Structs.sg_gemm_desc.SIZE);
-    a.write(s, at + Structs.sg_gemm_desc.a, p.a);
-    b.write(s, at + Structs.sg_gemm_desc.b, p.b);
-    c.write(s, at + Structs.sg_gemm_desc.c, p.c);
-    s.putInt(at + Structs.sg_gemm_desc.op_a, opA.value);
-    s.putInt(at + Structs.sg_gemm_desc.op_b, opB.value);
-    s.putInt(at + Structs.sg_gemm_desc.compute, compute.value);
-    s.putDouble(at + Structs.sg_gemm_desc.alpha, alpha);
-    s.putDouble(at + Structs.sg_gemm_desc.alpha + 8, alphaIm);
-    s.putDouble(at + Structs.sg_gemm_desc.beta, beta);
-    s.putDouble(at + Structs.sg_gemm_desc.beta + 8, betaIm);
-    s.putLong(at + Structs.sg_gemm_desc.batch, batch);
-    s.putLong(at + Structs.sg_gemm_desc.stride_a, strideA);
-    s.putLong(at + Structs.sg_gemm_desc.stride_b, strideB);
-    s.putLong(at + Structs.sg_gemm_desc.stride_c, strideC);
-    s.putLong(at + Structs.sg_gemm_desc.a_array, at(p.as));
-    s.putLong(at + Structs.sg_gemm_desc.b_array, at(p.bs));
-    s.putLong(at + Structs.sg_gemm_desc.c_array, at(p.cs));
-    s.putLong(at + Structs.sg_gemm_desc.bias, p.bias);
-    s.putLong(at + Structs.sg_gemm_desc.stride_bias, strideBias);
-    s.putInt(at + Structs.sg_gemm_desc.bias_shape, biasShape.value);
-    s.putInt(at + Structs.sg_gemm_desc.activation, activation.value);
+  /** The addresses of operands that need no preparation. */
+  long[] addresses() {
+    return new long[] {a.address, b.address, c.address, bias == null ? 0 : bias.address};
   }
 
-  /** Makes a call with it. */
-  long call(Scratch s, int number, long on, Places p, long order) {
+  /** Makes a call with operands at addresses. */
+  long call(Scratch s, int number, long on, long[] at, long order) {
     int to = s.push(Structs.sg_gemm_desc.SIZE);
-    try {
-      write(s, to, p);
-      return Native.sg_call(number, on, s.address(to), order);
-    } finally {
-      reachabilityFence(p);
-    }
+    write(s, to, at);
+    return Native.sg_call(number, on, s.address(to), order);
   }
 
-  private static long at(ByteBuffer list) {
-    return list == null ? 0 : Native.address(list);
+  /** Fills in an sg_gemm_desc: with addresses of operands, or of lists of addresses. */
+  void write(Scratch s, int to, long[] at) {
+    boolean single = as == null;
+    s.putLong(to, Structs.sg_gemm_desc.SIZE);
+    a.write(s, to + Structs.sg_gemm_desc.a, single ? at[0] : 0);
+    b.write(s, to + Structs.sg_gemm_desc.b, single ? at[1] : 0);
+    c.write(s, to + Structs.sg_gemm_desc.c, single ? at[2] : 0);
+    writeOptions(s, to);
+    s.putLong(to + Structs.sg_gemm_desc.a_array, single ? 0 : at[0]);
+    s.putLong(to + Structs.sg_gemm_desc.b_array, single ? 0 : at[1]);
+    s.putLong(to + Structs.sg_gemm_desc.c_array, single ? 0 : at[2]);
+    s.putLong(to + Structs.sg_gemm_desc.bias, at[3]);
   }
 
   /** Whether C is read. */

@@ -64,7 +64,11 @@ public final class Graph extends NativeObject {
     }
   }
 
-  Graph(long handle, Held held, Context context) {
+  Graph(long handle, Context context) {
+    this(handle, new Held(), context);
+  }
+
+  private Graph(long handle, Held held, Context context) {
     super(handle, value -> {
       Native.sg_graph_release(value);
       held.releaseAll();
@@ -77,24 +81,12 @@ public final class Graph extends NativeObject {
    * Records a GEMM.
    *
    * @param product the GEMM of each run
-   * @return its index
-   */
-  public int record(Gemm product) {
-    return record(product, DEFAULTS);
-  }
-
-  /**
-   * Records a GEMM.
-   *
-   * @param product the GEMM of each run
-   * @param submit its stream, priority and planning
+   * @param submit its stream, priority and planning [= DEFAULTS]
    * @return its index
    * @throws StreamGemmException.Busy if the graph has been run
    */
-  public synchronized int record(Gemm product, Submit submit) {
-    List<Matrix> used = used(product);
-    Gemm.Places places = new Gemm.Places(product);
-    return record(used, submit, (s, order) -> product.call(s, Structs.CALL_GEMM, context.handle(), places, order));
+  public int record(Gemm product, Submit submit) {
+    return product.call(Structs.CALL_GEMM).recordAt(this, submit);
   }
 
   /**
@@ -102,41 +94,19 @@ public final class Graph extends NativeObject {
    *
    * @param to the destination
    * @param from the source, alike in type, layout and size
-   * @return its index
-   */
-  public int recordCopy(Matrix to, Matrix from) {
-    return recordCopy(to, from, DEFAULTS);
-  }
-
-  /**
-   * Records a copy.
-   *
-   * @param to the destination
-   * @param from the source, alike in type, layout and size
-   * @param submit its stream and priority
+   * @param submit its stream and priority [= DEFAULTS]
    * @return its index
    * @throws StreamGemmException.Busy if the graph has been run
    */
-  public synchronized int recordCopy(Matrix to, Matrix from, Submit submit) {
-    List<Matrix> used = used(to, from);
-    return record(used, submit, (s, order) -> Context.copy(s, context.handle(), to, to.address, from, from.address, order));
+  public int recordCopy(Matrix to, Matrix from, Submit submit) {
+    return Context.copyCall(to, to, from).recordAt(this, submit);
   }
 
   /**
    * Records a custom operation.
    *
    * @param operation its function is called in each run
-   * @return its index
-   */
-  public int recordCustom(CustomOperation operation) {
-    return recordCustom(operation, DEFAULTS);
-  }
-
-  /**
-   * Records a custom operation.
-   *
-   * @param operation its function is called in each run
-   * @param submit its stream and priority
+   * @param submit its stream and priority [= DEFAULTS]
    * @return its index
    * @throws StreamGemmException.Busy if the graph has been run
    */
@@ -147,16 +117,7 @@ public final class Graph extends NativeObject {
   /**
    * What records the layers of deep networks.
    *
-   * @return methods that record; those without {@code Async}, each of which returns its result at once
-   */
-  public Layers layers() {
-    return layers(DEFAULTS);
-  }
-
-  /**
-   * What records the layers of deep networks.
-   *
-   * @param submit stream and priority of each
+   * @param submit stream and priority of each [= DEFAULTS]
    * @return methods that record; those without {@code Async}, each of which returns its result at once
    */
   public Layers layers(Submit submit) {
@@ -212,19 +173,8 @@ public final class Graph extends NativeObject {
    * @param product of the same shapes
    */
   public synchronized void update(int index, Gemm product) {
-    List<Matrix> used = used(product);
-    Gemm.Places places = new Gemm.Places(product);
-    replace(index, used, () -> {
-      Scratch s = Scratch.get();
-      int to = s.push(Structs.sg_gemm_desc.SIZE);
-      try {
-        product.write(s, to, places);
-        Native.sg_call_graph_set_gemm(handle(), index, s.address(to));
-      } finally {
-        s.pop(to);
-        reachabilityFence(places);
-      }
-    });
+    LayerCall<Matrix> call = product.call(Structs.CALL_GEMM);
+    replace(index, unmoved(call), () -> call.describe(desc -> Native.sg_call_graph_set_gemm(handle(), index, desc)));
   }
 
   /**
@@ -235,7 +185,7 @@ public final class Graph extends NativeObject {
    * @param from the source, likewise
    */
   public synchronized void update(int index, Matrix to, Matrix from) {
-    List<Matrix> used = used(to, from);
+    List<Matrix> used = unmoved(Context.copyCall(to, to, from));
     if (index >= 0 && index < operands.size()) {
       refuseUnlike("to", to, operands.get(index).get(0));
       refuseUnlike("from", from, operands.get(index).get(1));
@@ -275,16 +225,7 @@ public final class Graph extends NativeObject {
   /**
    * Runs the graph.
    *
-   * @return a future without a result; it fails like the first child that failed
-   */
-  public Job<Void> runAsync() {
-    return runAsync(DEFAULTS);
-  }
-
-  /**
-   * Runs the graph.
-   *
-   * @param submit order and priority of the run
+   * @param submit order and priority of the run [= DEFAULTS]
    * @return a future without a result; it fails like the first child that failed
    */
   public synchronized Job<Void> runAsync(Submit submit) {
@@ -296,25 +237,11 @@ public final class Graph extends NativeObject {
     }
   }
 
-  private static List<Matrix> used(Gemm gemm) {
-    List<Matrix> used = new ArrayList<>();
-    if (gemm.as == null) {
-      used.addAll(List.of(gemm.a, gemm.b, gemm.c));
-    } else {
-      used.addAll(gemm.as);
-      used.addAll(gemm.bs);
-      used.addAll(gemm.cs);
-    }
-    if (gemm.bias != null) used.add(gemm.bias);
+  /** The operands of a call, which stay where they are. */
+  private static List<Matrix> unmoved(LayerCall<?> call) {
+    List<Matrix> used = call.matrices();
     for (Matrix m : used) refuseArray(m);
     return used;
-  }
-
-  private static List<Matrix> used(Matrix to, Matrix from) {
-    Context.checkCopy(to, from);
-    refuseArray(to);
-    refuseArray(from);
-    return List.of(to, from);
   }
 
   private static void refuseArray(Matrix m) {

@@ -6,6 +6,7 @@ import java.nio.ByteOrder;
 
 /** Numbers of rows of a table: {@link Layers#gatherAsync}. They are read when the job runs. */
 public final class Indices {
+  /** The memory of the indices: elements of I32, which a copy may take to the device. [get] */
   final Matrix memory;
   final IndexType type;
 
@@ -59,15 +60,6 @@ public final class Indices {
    */
   public long count() {
     return memory.rows * memory.cols / (type == IndexType.I64 ? 2 : 1);
-  }
-
-  /**
-   * The memory of the indices.
-   *
-   * @return its elements of I32, which a copy may take to the device
-   */
-  public Matrix memory() {
-    return memory;
   }
 
   void require(String name, long count, String of) {

@@ -42,6 +42,7 @@ public final class Job<T> extends Stage<T> {
   private final Executor executor;
   private final T result;
   private final boolean wantsStatistics;
+  /** The label that it was submitted with, as the library stores it; "" without one. [get] */
   private final String label;
   /** The operands; dropped when the job has completed. */
   private Object operands;
@@ -114,15 +115,6 @@ public final class Job<T> extends Stage<T> {
       if (settled) released.complete(null);
     }
     return released.copy();
-  }
-
-  /**
-   * The label that it was submitted with, as the library stores it.
-   *
-   * @return "" without one
-   */
-  public String label() {
-    return label;
   }
 
   /**

@@ -5,6 +5,7 @@ import static java.lang.ref.Reference.reachabilityFence;
 
 import java.util.ArrayList;
 import java.util.List;
+import java.util.function.LongUnaryOperator;
 import org.streamgemm.internal.Native;
 import org.streamgemm.internal.RawConstants;
 
@@ -17,15 +18,27 @@ final class LayerCall<T> {
 
   private static final class Operand {
     final String name;
+    /** Or null: the operand is `items`, or left out. */
     final Matrix matrix;
+    /** Matrices whose addresses are the operand, or null. */
+    final List<Matrix> items;
+    final long batch;
+    final long stride;
     final boolean read;
     final boolean written;
 
-    Operand(String name, Matrix matrix, boolean read, boolean written) {
+    Operand(String name, Matrix matrix, List<Matrix> items, long batch, long stride, boolean read, boolean written) {
       this.name = name;
       this.matrix = matrix;
+      this.items = items;
+      this.batch = batch;
+      this.stride = stride;
       this.read = read;
       this.written = written;
+    }
+
+    boolean isSame(Operand other) {
+      return matrix == other.matrix && batch == other.batch && stride == other.stride;
     }
   }
 
@@ -41,10 +54,25 @@ final class LayerCall<T> {
     this.result = result;
   }
 
+  private LayerCall<T> add(String name, Matrix m, List<Matrix> items, long batch, long stride, boolean read, boolean written) {
+    if (written && m != null && m.readOnly) throw new StreamGemmException.InvalidArgument(name + " is in a read-only buffer");
+    operands.add(new Operand(name, m, items, batch, stride, read, written));
+    return this;
+  }
+
   /** An operand that is read; null: it is left out. */
   LayerCall<T> reads(String name, Matrix m) {
-    operands.add(new Operand(name, m, true, false));
-    return this;
+    return reads(name, m, 1, 0);
+  }
+
+  /** The items of a batch, at a stride. */
+  LayerCall<T> reads(String name, Matrix m, long batch, long stride) {
+    return add(name, m, null, batch, stride, true, false);
+  }
+
+  /** A list of addresses. */
+  LayerCall<T> reads(String name, List<Matrix> items) {
+    return add(name, null, items, 1, 0, true, false);
   }
 
   /**
@@ -52,20 +80,18 @@ final class LayerCall<T> {
    * of the matrix is written.
    */
   LayerCall<T> writes(String name, Matrix m, boolean readToo) {
-    if (m != null && m.readOnly) throw new StreamGemmException.InvalidArgument(name + " is in a read-only buffer");
-    operands.add(new Operand(name, m, readToo, true));
-    return this;
+    return writes(name, m, 1, 0, readToo);
   }
 
-  LayerCall<T> reads(String name, Heads m) {
-    return reads(name, m == null ? null : m.memory);
+  LayerCall<T> writes(String name, Matrix m, long batch, long stride, boolean readToo) {
+    return add(name, m, null, batch, stride, readToo, true);
   }
 
-  LayerCall<T> reads(String name, Images m) {
-    return reads(name, m == null ? null : m.memory);
+  LayerCall<T> writes(String name, List<Matrix> items, boolean readToo) {
+    return add(name, null, items, 1, 0, readToo, true);
   }
 
-  LayerCall<T> reads(String name, Sequence m) {
+  LayerCall<T> reads(String name, View m) {
     return reads(name, m == null ? null : m.memory);
   }
 
@@ -73,16 +99,8 @@ final class LayerCall<T> {
     return reads(name, m.memory);
   }
 
-  LayerCall<T> writes(String name, Heads m, boolean readToo) {
+  LayerCall<T> writes(String name, View m, boolean readToo) {
     return writes(name, m == null ? null : m.memory, readToo || (m != null && m.isPart()));
-  }
-
-  LayerCall<T> writes(String name, Images m, boolean readToo) {
-    return writes(name, m == null ? null : m.memory, readToo || (m != null && m.isPart()));
-  }
-
-  LayerCall<T> writes(String name, Sequence m, boolean readToo) {
-    return writes(name, m == null ? null : m.memory, readToo);
   }
 
   /** An object to keep reachable as long as the call may run. */
@@ -99,28 +117,58 @@ final class LayerCall<T> {
     return this;
   }
 
-  private long make(Scratch s, long on, long order, long[] at) {
+  private long make(Scratch s, long on, long order, Operands prepared) {
+    return Native.sg_call(call, on, s.address(write(s, prepared)), order);
+  }
+
+  /** Writes the descriptor; returns its offset. Without preparation of the operands: they stay where they are. */
+  int write(Scratch s, Operands prepared) {
     int to = s.push(size);
-    fill.fill(s, to, at);
-    return Native.sg_call(call, on, s.address(to), order);
+    write(s, to, prepared);
+    return to;
+  }
+
+  void write(Scratch s, int to, Operands prepared) {
+    fill.fill(s, to, addresses(s, prepared));
+  }
+
+  /** Passes a call the address of the descriptor, with operands that stay where they are. */
+  long describe(LongUnaryOperator use) {
+    Scratch s = Scratch.get();
+    int to = write(s, null);
+    try {
+      return use.applyAsLong(s.address(to));
+    } finally {
+      s.pop(to);
+      reachabilityFence(operands);
+    }
   }
 
   /** Submits the operation. */
   Job<T> submit(Context context, Submit submit) {
-    long on = context.handle();
+    return submit(context, context.handle(), submit);
+  }
+
+  /** Submits it on another object. */
+  Job<T> submit(Context context, long on, Submit submit) {
     Operands prepared = prepared(context);
-    return context.launch(result, prepared, submit, (s, order) -> make(s, on, order, addresses(prepared)));
+    return context.launch(result, prepared, submit, (s, order) -> make(s, on, order, prepared));
   }
 
   /** Submits the operation and waits for it. */
   T run(Context context) {
+    return run(context, LayerMethods.DEFAULTS, SubmitFlag.WILL_WAIT.value);
+  }
+
+  /** The same with options; without WILL_WAIT the call itself waits. */
+  T run(Context context, Submit submit, int flags) {
     long on = context.handle();
     Operands prepared = prepared(context);
     boolean well = false;
     long job = 0;
     try {
-      job = LayerMethods.DEFAULTS.apply((s, order) -> make(s, on, order, addresses(prepared)), 0, 0, 0, SubmitFlag.WILL_WAIT.value);
-      Native.sg_job_wait(job, RawConstants.SG_FOREVER);
+      job = submit.apply((s, order) -> make(s, on, order, prepared), 0, 0, 0, flags);
+      if (flags != 0) Native.sg_job_wait(job, RawConstants.SG_FOREVER);
       well = true;
       return result;
     } finally {
@@ -139,35 +187,41 @@ final class LayerCall<T> {
 
   /** Records the operation; returns its index. */
   int recordAt(Graph graph, Submit submit) {
-    long[] at = new long[operands.size()];
-    for (int i = 0; i < at.length; ++i) at[i] = operands.get(i).matrix == null ? 0 : operands.get(i).matrix.address;
-    return graph.record(matrices(), kept, submit, (s, on, order) -> make(s, on, order, at));
+    return graph.record(matrices(), kept, submit, (s, on, order) -> make(s, on, order, null));
   }
 
   private Operands prepared(Context context) {
     return context.operands(kept == null ? matrices() : List.of(matrices(), kept));
   }
 
-  private List<Matrix> matrices() {
+  /** All of the operands. */
+  List<Matrix> matrices() {
     List<Matrix> given = new ArrayList<>(operands.size());
     for (Operand o : operands)
-      if (o.matrix != null) given.add(o.matrix);
+      if (o.items != null) given.addAll(o.items);
+      else if (o.matrix != null) given.add(o.matrix);
     return given;
   }
 
-  private long[] addresses(Operands prepared) {
+  private long[] addresses(Scratch s, Operands prepared) {
     long[] at = new long[operands.size()];
     for (int i = 0; i < at.length; ++i) {
       Operand o = operands.get(i);
-      int first = firstOf(o.matrix);
-      if (o.matrix != null) at[i] = first < i ? at[first] : address(prepared, o);
+      if (o.items != null) {
+        long[] each = new long[o.items.size()];
+        for (int item = 0; item < each.length; ++item) each[item] = address(prepared, o, o.items.get(item), o.name + "[" + item + "]", o.read, o.written);
+        at[i] = s.longs(each);
+      } else if (o.matrix != null) {
+        int first = firstOf(o);
+        at[i] = first < i ? at[first] : address(prepared, o);
+      }
     }
     return at;
   }
 
-  private int firstOf(Matrix m) {
+  private int firstOf(Operand o) {
     int at = 0;
-    while (operands.get(at).matrix != m) ++at;
+    while (!operands.get(at).isSame(o)) ++at;
     return at;
   }
 
@@ -176,9 +230,14 @@ final class LayerCall<T> {
     boolean read = false;
     boolean written = false;
     for (Operand o : operands) {
-      read |= o.matrix == first.matrix && o.read;
-      written |= o.matrix == first.matrix && o.written;
+      read |= o.isSame(first) && o.read;
+      written |= o.isSame(first) && o.written;
     }
-    return written ? prepared.writes(first.matrix, 1, 0, read, first.name) : prepared.reads(first.matrix, 1, 0, first.name);
+    return address(prepared, first, first.matrix, first.name, read, written);
+  }
+
+  private static long address(Operands prepared, Operand o, Matrix m, String name, boolean read, boolean written) {
+    if (prepared == null) return m.address;
+    return written ? prepared.writes(m, o.batch, o.stride, read, name) : prepared.reads(m, o.batch, o.stride, name);
   }
 }

@@ -21,11 +21,17 @@ import org.streamgemm.internal.Native;
  * submission, and the result back at completion; no array is ever held in a critical section.
  */
 public final class Matrix {
+  /** Address of the first element, valid while the owner lives; 0 for a matrix in an array. [get] */
   final long address;
+  /** Rows as stored. [get] */
   final long rows;
+  /** Columns as stored. [get] */
   final long cols;
+  /** The leading dimension: elements from the start of one row (row major) or column to the next. [get] */
   final long ld;
+  /** Type of the elements. [get] */
   final DType dtype;
+  /** Its layout: row or column major. [get] */
   final Layout layout;
   final boolean readOnly;
   void write(Scratch s, int at, long place) {
@@ -42,7 +48,7 @@ public final class Matrix {
   /** The float[] or double[] of the matrix, or null. */
   final Object array;
   final int arrayOffset;
-  /** Keeps the memory alive. */
+  /** The owner of the memory: the buffer, array or other object that this keeps alive; null if there is none. [get] */
   private final Object owner;
 
   private Matrix(long address, long rows, long cols, long ld, DType dtype, Layout layout, boolean readOnly,
@@ -91,27 +97,14 @@ public final class Matrix {
   }
 
   /**
-   * A tight row-major matrix of any type at the position of a direct buffer of native order.
-   *
-   * @param buffer its memory
-   * @param dtype type of its elements
-   * @param rows its rows
-   * @param cols its columns
-   * @return the view
-   */
-  public static Matrix of(Buffer buffer, DType dtype, long rows, long cols) {
-    return of(buffer, dtype, rows, cols, 0, Layout.ROW_MAJOR);
-  }
-
-  /**
    * A matrix at the position of a direct buffer of native order.
    *
    * @param buffer its memory; a read-only one can only be an input
    * @param dtype type of its elements
    * @param rows its rows
    * @param cols its columns
-   * @param ld leading dimension in elements; 0 means tight
-   * @param layout row or column major
+   * @param ld leading dimension in elements; 0 means tight [= 0]
+   * @param layout row or column major [= Layout.ROW_MAJOR]
    * @return the view
    */
   public static Matrix of(Buffer buffer, DType dtype, long rows, long cols, long ld, Layout layout) {
@@ -132,26 +125,14 @@ public final class Matrix {
   }
 
   /**
-   * A tight row-major f32 matrix in an array, from its first element on.
-   *
-   * @param array its memory
-   * @param rows its rows
-   * @param cols its columns
-   * @return the view
-   */
-  public static Matrix of(float[] array, long rows, long cols) {
-    return of(array, 0, rows, cols, 0, Layout.ROW_MAJOR);
-  }
-
-  /**
    * An f32 matrix in an array.
    *
    * @param array its memory
-   * @param offset index of its first element
+   * @param offset index of its first element [= 0]
    * @param rows its rows
    * @param cols its columns
-   * @param ld leading dimension in elements; 0 means tight
-   * @param layout row or column major
+   * @param ld leading dimension in elements; 0 means tight [= 0]
+   * @param layout row or column major [= Layout.ROW_MAJOR]
    * @return the view
    */
   public static Matrix of(float[] array, int offset, long rows, long cols, long ld, Layout layout) {
@@ -159,26 +140,14 @@ public final class Matrix {
   }
 
   /**
-   * A tight row-major f64 matrix in an array, from its first element on.
-   *
-   * @param array its memory
-   * @param rows its rows
-   * @param cols its columns
-   * @return the view
-   */
-  public static Matrix of(double[] array, long rows, long cols) {
-    return of(array, 0, rows, cols, 0, Layout.ROW_MAJOR);
-  }
-
-  /**
    * An f64 matrix in an array.
    *
    * @param array its memory
-   * @param offset index of its first element
+   * @param offset index of its first element [= 0]
    * @param rows its rows
    * @param cols its columns
-   * @param ld leading dimension in elements; 0 means tight
-   * @param layout row or column major
+   * @param ld leading dimension in elements; 0 means tight [= 0]
+   * @param layout row or column major [= Layout.ROW_MAJOR]
    * @return the view
    */
   public static Matrix of(double[] array, int offset, long rows, long cols, long ld, Layout layout) {
@@ -193,20 +162,6 @@ public final class Matrix {
   }
 
   /**
-   * A tight row-major matrix in device memory.
-   *
-   * @param buffer its memory
-   * @param offset bytes before its first element
-   * @param dtype type of its elements
-   * @param rows its rows
-   * @param cols its columns
-   * @return the view
-   */
-  public static Matrix of(DeviceBuffer buffer, long offset, DType dtype, long rows, long cols) {
-    return of(buffer, offset, dtype, rows, cols, 0, Layout.ROW_MAJOR);
-  }
-
-  /**
    * A matrix in device memory.
    *
    * @param buffer its memory
@@ -214,8 +169,8 @@ public final class Matrix {
    * @param dtype type of its elements
    * @param rows its rows
    * @param cols its columns
-   * @param ld leading dimension in elements; 0 means tight
-   * @param layout row or column major
+   * @param ld leading dimension in elements; 0 means tight [= 0]
+   * @param layout row or column major [= Layout.ROW_MAJOR]
    * @return the view
    */
   public static Matrix of(DeviceBuffer buffer, long offset, DType dtype, long rows, long cols, long ld, Layout layout) {
@@ -274,69 +229,6 @@ public final class Matrix {
     long start = array == null ? address + skipped * Native.sg_dtype_size(dtype.value) : 0;
     return new Matrix(start, height, width, ld, dtype, layout, readOnly, left, array,
         array == null ? 0 : (int) (arrayOffset + skipped), owner);
-  }
-
-  /**
-   * Rows as stored.
-   *
-   * @return the number
-   */
-  public long rows() {
-    return rows;
-  }
-
-  /**
-   * Columns as stored.
-   *
-   * @return the number
-   */
-  public long cols() {
-    return cols;
-  }
-
-  /**
-   * The leading dimension.
-   *
-   * @return elements from the start of one row (row major) or column to the next
-   */
-  public long ld() {
-    return ld;
-  }
-
-  /**
-   * Type of the elements.
-   *
-   * @return the type
-   */
-  public DType dtype() {
-    return dtype;
-  }
-
-  /**
-   * Its layout.
-   *
-   * @return row or column major
-   */
-  public Layout layout() {
-    return layout;
-  }
-
-  /**
-   * The owner of the matrix's memory.
-   *
-   * @return the buffer, array or other object that it keeps alive; null if there is none
-   */
-  public Object owner() {
-    return owner;
-  }
-
-  /**
-   * Address of the first element.
-   *
-   * @return the address, valid while the owner lives; 0 for a matrix in an array
-   */
-  public long address() {
-    return address;
   }
 
   /** The device memory of the matrix, or null. */

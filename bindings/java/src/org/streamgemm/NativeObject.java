@@ -2,8 +2,12 @@
 package org.streamgemm;
 
 import java.lang.ref.Cleaner;
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.LongBinaryOperator;
 import java.util.function.LongConsumer;
+import org.streamgemm.internal.Native;
 
 /**
  * An object of the library. Closing it releases it; closing twice does nothing; an object that was not closed is released
@@ -58,5 +62,23 @@ public abstract class NativeObject implements AutoCloseable {
   @Override
   public final void close() {
     cleanable.clean();
+  }
+
+  /** What a call writes to an address with room, and whose size it tells; the next content may be larger. */
+  static byte[] bytes(LongBinaryOperator call) {
+    ByteBuffer content = ByteBuffer.allocateDirect(0);
+    long needed = call.applyAsLong(0, 0);
+    while (needed > content.capacity()) {
+      content = ByteBuffer.allocateDirect(Math.toIntExact(needed));
+      needed = call.applyAsLong(Native.address(content), content.capacity());
+    }
+    byte[] bytes = new byte[(int) needed];
+    content.get(bytes);
+    return bytes;
+  }
+
+  /** A text with a NUL behind it. */
+  static String text(byte[] utf8) {
+    return new String(utf8, 0, utf8.length - 1, StandardCharsets.UTF_8);
   }
 }

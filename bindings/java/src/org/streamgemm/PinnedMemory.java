@@ -12,32 +12,24 @@ import org.streamgemm.internal.Native;
  */
 public final class PinnedMemory {
   private final long address;
-  private final long bytes;
+  /** The size in bytes. [get] */
+  private final long size;
 
-  PinnedMemory(long address, long bytes) {
+  PinnedMemory(long address, long size) {
     this.address = address;
-    this.bytes = bytes;
-  }
-
-  /**
-   * The size.
-   *
-   * @return bytes
-   */
-  public long size() {
-    return bytes;
+    this.size = size;
   }
 
   /**
    * A part of the memory as a direct buffer, at most 2 GiB.
    *
-   * @param offset bytes before it
-   * @param length its bytes
+   * @param offset size before it
+   * @param length its size
    * @return a buffer of native order, which keeps the memory
    */
   public ByteBuffer window(long offset, int length) {
-    if (offset < 0 || length < 0 || offset > bytes - length)
-      throw new IndexOutOfBoundsException("bytes " + offset + " to " + (offset + length) + " of " + bytes);
+    if (offset < 0 || length < 0 || offset > size - length)
+      throw new IndexOutOfBoundsException("bytes " + offset + " to " + (offset + length) + " of " + size);
     ByteBuffer window = Native.window(address + offset, length).order(ByteOrder.nativeOrder());
     NativeObject.CLEANER.register(window, () -> Reference.reachabilityFence(this)); // the window keeps this
     return window;

@@ -3,9 +3,7 @@ package org.streamgemm;
 
 import static java.lang.ref.Reference.reachabilityFence;
 
-import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
-import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
 import org.streamgemm.internal.Native;
@@ -44,7 +42,7 @@ public final class Pipeline extends NativeObject {
       this.pipeline = pipeline;
       long recorder = s.getLong(filled + Structs.sg_stage.graph);
       Native.sg_graph_retain(recorder);
-      graph = new Graph(recorder, new Graph.Held(), pipeline.context);
+      graph = new Graph(recorder, pipeline.context);
       input = s.getLong(filled + Structs.sg_stage.input);
       output = s.getLong(filled + Structs.sg_stage.output);
       workspace = s.getLong(filled + Structs.sg_stage.workspace);
@@ -171,53 +169,11 @@ public final class Pipeline extends NativeObject {
   }
 
   /**
-   * Chooses depth and buffers, and allocates the device memory; the first push does it otherwise.
-   *
-   * @return what was chosen and predicted
-   */
-  public PipelineInfo prepare() {
-    try {
-      return PipelineInfo.from(struct -> Native.sg_pipeline_prepare(handle(), struct));
-    } finally {
-      reachabilityFence(this);
-    }
-  }
-
-  /**
-   * Describes the prepared pipeline.
-   *
-   * @return a few lines: memory, predicted times, and what limits it
-   */
-  public String describe() {
-    try {
-      long size = Native.sg_pipeline_describe(handle(), 0, 0);
-      ByteBuffer text = ByteBuffer.allocateDirect(Math.toIntExact(size));
-      Native.sg_pipeline_describe(handle(), Native.address(text), size);
-      byte[] bytes = new byte[(int) size - 1]; // without the NUL
-      text.get(bytes);
-      return new String(bytes, StandardCharsets.UTF_8);
-    } finally {
-      reachabilityFence(this);
-    }
-  }
-
-  /**
    * Pushes a batch. Blocks at the limit of batches in flight.
    *
    * @param input without gaps, of as many bytes as the pipeline's options say
    * @param output without gaps, of as many bytes as the last stage's output
-   * @return a future of the output; futures complete in the order of the batches
-   */
-  public Job<Matrix> pushAsync(Matrix input, Matrix output) {
-    return pushAsync(input, output, DEFAULTS);
-  }
-
-  /**
-   * Pushes a batch. Blocks at the limit of batches in flight.
-   *
-   * @param input without gaps, of as many bytes as the pipeline's options say
-   * @param output without gaps, of as many bytes as the last stage's output
-   * @param submit order and priority
+   * @param submit order and priority [= DEFAULTS]
    * @return a future of the output; futures complete in the order of the batches
    */
   public Job<Matrix> pushAsync(Matrix input, Matrix output, Submit submit) {

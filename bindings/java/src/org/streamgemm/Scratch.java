@@ -60,7 +60,7 @@ final class Scratch {
   /** The address of numbers until the struct that was pushed before them is popped; 0 of none. */
   long longs(long... values) {
     if (values.length == 0) return 0;
-    if (8 * values.length <= ROOM / 4) {
+    if (8 * values.length <= ROOM / 4 && top + 8 * values.length <= memory.capacity()) {
       int at = push(8 * values.length);
       for (int i = 0; i < values.length; ++i) memory.putLong(at + 8 * i, values[i]);
       return address + at;

@@ -6,6 +6,7 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.Executor;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
+import java.util.function.BooleanSupplier;
 
 /**
  * A job, or a stage that depends on one. Asynchronous stages run on the context's executor. A stage that the program
@@ -78,28 +79,27 @@ class Stage<U> extends CompletableFuture<U> {
     else super.completeExceptionally(failure);
   }
 
+  /** Completes this before the library does. */
+  private boolean endEarlyBy(BooleanSupplier completion) {
+    boolean early = endEarly();
+    boolean completed = completion.getAsBoolean();
+    if (early) cancelSources();
+    return completed;
+  }
+
   @Override
   public boolean cancel(boolean mayInterruptIfRunning) {
-    boolean early = endEarly();
-    boolean cancelled = super.cancel(mayInterruptIfRunning);
-    if (early) cancelSources();
-    return cancelled;
+    return endEarlyBy(() -> super.cancel(mayInterruptIfRunning));
   }
 
   @Override
   public boolean complete(U value) {
-    boolean early = endEarly();
-    boolean completed = super.complete(value);
-    if (early) cancelSources();
-    return completed;
+    return endEarlyBy(() -> super.complete(value));
   }
 
   @Override
   public boolean completeExceptionally(Throwable failure) {
-    boolean early = endEarly();
-    boolean completed = super.completeExceptionally(failure);
-    if (early) cancelSources();
-    return completed;
+    return endEarlyBy(() -> super.completeExceptionally(failure));
   }
 
   @Override

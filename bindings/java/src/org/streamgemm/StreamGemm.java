@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.streamgemm;
 
-import java.nio.ByteBuffer;
-import java.nio.charset.StandardCharsets;
-import java.util.ArrayList;
-import java.util.Collections;
 import java.util.List;
+import java.util.function.IntFunction;
+import java.util.stream.Collectors;
+import java.util.stream.IntStream;
 import org.streamgemm.internal.Loader;
 import org.streamgemm.internal.Native;
 
@@ -37,13 +36,7 @@ public final class StreamGemm {
    * @return one for each, with the reason why it cannot be used
    */
   public static List<BackendInfo> backends() {
-    List<BackendInfo> all = new ArrayList<>();
-    int count = (int) Native.sg_backend_count();
-    for (int i = 0; i < count; ++i) {
-      int index = i;
-      all.add(BackendInfo.from(struct -> Native.sg_backend_describe(index, struct)));
-    }
-    return Collections.unmodifiableList(all);
+    return each(Native.sg_backend_count(), index -> BackendInfo.from(struct -> Native.sg_backend_describe(index, struct)));
   }
 
   /**
@@ -52,15 +45,7 @@ public final class StreamGemm {
    * @return the text
    */
   public static String metricsText() {
-    ByteBuffer text = ByteBuffer.allocateDirect(0);
-    long needed = Native.sg_metrics_text(0, 0);
-    while (needed > text.capacity()) { // the next text may be longer
-      text = ByteBuffer.allocateDirect(Math.toIntExact(needed));
-      needed = Native.sg_metrics_text(Native.address(text), text.capacity());
-    }
-    byte[] bytes = new byte[(int) needed - 1]; // without the NUL
-    text.get(bytes);
-    return new String(bytes, StandardCharsets.UTF_8);
+    return NativeObject.text(NativeObject.bytes(Native::sg_metrics_text));
   }
 
   /**
@@ -69,12 +54,10 @@ public final class StreamGemm {
    * @return one for each
    */
   public static List<DeviceInfo> devices() {
-    List<DeviceInfo> all = new ArrayList<>();
-    int count = (int) Native.sg_device_count();
-    for (int i = 0; i < count; ++i) {
-      int index = i;
-      all.add(DeviceInfo.from(struct -> Native.sg_device_describe(index, struct)));
-    }
-    return Collections.unmodifiableList(all);
+    return each(Native.sg_device_count(), index -> DeviceInfo.from(struct -> Native.sg_device_describe(index, struct)));
+  }
+
+  private static <T> List<T> each(long count, IntFunction<T> describe) {
+    return IntStream.range(0, (int) count).mapToObj(describe).collect(Collectors.toUnmodifiableList());
   }
 }

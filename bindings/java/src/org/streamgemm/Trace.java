@@ -4,8 +4,6 @@ package org.streamgemm;
 import static java.lang.ref.Reference.reachabilityFence;
 
 import java.lang.ref.WeakReference;
-import java.nio.ByteBuffer;
-import java.nio.file.Path;
 import org.streamgemm.internal.Native;
 
 /**
@@ -32,17 +30,7 @@ public final class Trace extends NativeObject {
   /**
    * Starts recording.
    *
-   * @return the trace
-   * @throws StreamGemmException.Busy if a trace is being recorded
-   */
-  public static Trace start() {
-    return start(new TraceOptions());
-  }
-
-  /**
-   * Starts recording.
-   *
-   * @param options how much to keep
+   * @param options how much to keep [= new TraceOptions()]
    * @return the trace
    * @throws StreamGemmException.Busy if a trace is being recorded
    */
@@ -57,78 +45,6 @@ public final class Trace extends NativeObject {
       stopped = true;
     } finally {
       reachabilityFence(this);
-    }
-  }
-
-  /**
-   * Writes the trace; the format follows from the file's name: .json, .pftrace, .html, .svg or .txt.
-   *
-   * @param file replaced
-   */
-  public void write(Path file) {
-    write(file, TraceFormat.AUTO);
-  }
-
-  /**
-   * Writes the trace.
-   *
-   * @param file replaced
-   * @param format of the file
-   */
-  public void write(Path file, TraceFormat format) {
-    try {
-      Native.sg_trace_write(handle(), file.toString(), format.value);
-    } finally {
-      reachabilityFence(this);
-    }
-  }
-
-  /**
-   * The trace in memory.
-   *
-   * @param format any but AUTO
-   * @return the content of such a file
-   */
-  public byte[] export(TraceFormat format) {
-    try {
-      long size = Native.sg_trace_export(handle(), format.value, 0, 0);
-      ByteBuffer content = ByteBuffer.allocateDirect(Math.toIntExact(size));
-      Native.sg_trace_export(handle(), format.value, Native.address(content), size);
-      byte[] bytes = new byte[(int) size];
-      content.get(bytes);
-      return bytes;
-    } finally {
-      reachabilityFence(this);
-    }
-  }
-
-  /**
-   * Figures of one context.
-   *
-   * @param context whose
-   * @return the figures
-   */
-  public TraceMetrics metrics(Context context) {
-    try {
-      return TraceMetrics.from(struct -> Native.sg_trace_get_metrics(handle(), context.handle(), struct));
-    } finally {
-      reachabilityFence(this);
-      reachabilityFence(context);
-    }
-  }
-
-  /**
-   * Figures of the jobs of one stream.
-   *
-   * @param stream whose
-   * @return the figures
-   */
-  public TraceMetrics metrics(Stream stream) {
-    try {
-      return TraceMetrics.from(struct -> Native.sg_trace_get_stream_metrics(handle(), stream.handle(), struct));
-    } finally {
-      reachabilityFence(this);
-      reachabilityFence(stream);
     }
   }
 
@@ -149,24 +65,6 @@ public final class Trace extends NativeObject {
       if (one != 0) Native.sg_job_release(one);
       if (other != 0) Native.sg_job_release(other);
       reachabilityFence(this);
-    }
-  }
-
-  /**
-   * For how long jobs of two streams ran side by side.
-   *
-   * @param first a stream
-   * @param second another
-   * @return seconds
-   */
-  public double overlap(Stream first, Stream second) {
-    try {
-      return Double.longBitsToDouble(
-          Native.sg_trace_overlap_streams(handle(), first.handle(), second.handle()));
-    } finally {
-      reachabilityFence(this);
-      reachabilityFence(first);
-      reachabilityFence(second);
     }
   }
 }

@@ -187,7 +187,7 @@ public class AttentionTest extends DeviceTest {
     refused("scale is inf", () -> layers.attention(queries, keys, keys, o, new Attention().scale(Double.POSITIVE_INFINITY)));
     refused("dk is ", () -> layers.attentionBackward(queries, keys, keys, o, null, queries, null, new Attention()));
     refused("o (", () -> layers.attention(queries, keys, keys, queries, new Attention()));
-    refused("3 heads do not divide 4", () -> Heads.inColumns(poisoned(2, 4), 1, 3));
+    refused("heads is 3, which does not divide 4", () -> Heads.inColumns(poisoned(2, 4), 1, 3));
     refused("the tokens span 6 elements", () -> Heads.strided(poisoned(1, 5), 1, 1, 2, 3, 0, 0, 3));
     refused("3 tokens from 3 of 5", () -> keys.tokens(3, 3));
     fails(submit -> layers.attentionAsync(queries, keys, keys, o, new Attention(), submit));
