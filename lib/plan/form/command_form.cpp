@@ -6,15 +6,43 @@
 #include <cstring>
 #include <variant>
 
-#include "ops/memory_bound.hpp"
 #include "ops/operation.hpp"
 
 namespace sg {
 
 namespace {
 
-// On cores, work on fewer bytes of the result is not split: waking another worker costs about as much.
+// On cores, work on fewer bytes of an operand is not split: waking another worker costs about as much.
 constexpr std::int64_t least_bytes_of_share = 256 << 10;
+
+// Calls each(p, elements) for each operand. Of one that every part needs whole, at most an element for each element of
+// the result is accessed.
+template <class Each>
+void each_accessed(const command_form &f, Each &&each) {
+  const double of_result = double(f.result().rows) * double(f.result().cols);
+  for (const command_form::parameter &p : f.parameters) {
+    if (!p.given) continue;
+    const double elements = double(p.stored.rows) * double(p.stored.cols);
+    each(p, p.needed == share::whole ? std::min(elements, of_result) : elements);
+  }
+}
+
+double accessed_bytes(const command_form &f) {
+  double bytes = 0;
+  each_accessed(f, [&](const command_form::parameter &p, double elements) {
+    bytes += elements * double(size_of(p.stored.type));
+  });
+  return bytes;
+}
+
+// Of the largest operand that is split with the result, or of the result.
+double split_bytes(const command_form &f) {
+  double most = 0;
+  each_accessed(f, [&](const command_form::parameter &p, double elements) {
+    if (p.needed != share::whole) most = std::max(most, elements * double(size_of(p.stored.type)));
+  });
+  return most;
+}
 
 // Part `index` of `count` of the command, between columns or rows of the result as stored.
 command part_of(const command &whole, const command_form &f, bool by_columns, std::int64_t index, std::int64_t count) {
@@ -42,9 +70,8 @@ std::int64_t parts_of(const command_form &f, const plan_terms &terms, bool &by_c
   by_columns = f.splits == command_form::split::either ? c.cols >= c.rows || c.cols >= terms.model.compute_lanes
                                                        : f.splits == command_form::split::columns;
   if (!terms.model.lanes_are_cores || f.splits == command_form::split::none) return 1;
-  const std::int64_t bytes = c.rows * c.cols * size_of(c.type);
-  return std::max<std::int64_t>(
-      1, std::min({std::int64_t{terms.lanes}, by_columns ? c.cols : c.rows, bytes / least_bytes_of_share}));
+  const auto most = std::int64_t(split_bytes(f) / double(least_bytes_of_share));
+  return std::max<std::int64_t>(1, std::min({std::int64_t{terms.lanes}, by_columns ? c.cols : c.rows, most}));
 }
 
 }  // namespace
@@ -84,7 +111,7 @@ schedule plan_of(const command_form &f, const plan_terms &terms) {
   }
   if (parts > 1) made.strategy += " x" + std::to_string(parts);
   made.flops = double(f.result().rows) * double(f.result().cols) * f.flops_per_element;
-  made.bound_seconds = bytes_moved(made.buffers, whole) / terms.model.memory_rate;
+  made.bound_seconds = accessed_bytes(f) / terms.model.memory_rate;
   made.lanes[int(lane_kind::compute)] = static_cast<std::uint16_t>(parts);
   return made;
 }
