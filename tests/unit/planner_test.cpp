@@ -161,6 +161,8 @@ TEST(planner, cores_share_a_command_by_its_largest_operand) {
     EXPECT_EQ(s.commands.size(), std::size_t(parts)) << s.strategy;
     EXPECT_DOUBLE_EQ(s.bound_seconds, double(rows * cols * (2 + size_of(type))) / four.memory_rate);
   }
+  f.parameters[ops::convert::a].stored.cols = 2 * cols;
+  EXPECT_EQ(description_of(f), "convert of 256 x 512, bf16");
   set(ops::convert::a, SG_DTYPE_F64, share::whole);
   EXPECT_EQ(plan_of(f, terms).commands.size(), 1u);
 }

@@ -15,33 +15,27 @@ namespace {
 // On cores, work on fewer bytes of an operand is not split: waking another worker costs about as much.
 constexpr std::int64_t least_bytes_of_share = 256 << 10;
 
-// Calls each(p, elements) for each operand. Of one that every part needs whole, at most an element for each element of
-// the result is accessed.
-template <class Each>
-void each_accessed(const command_form &f, Each &&each) {
-  const double of_result = double(f.result().rows) * double(f.result().cols);
-  for (const command_form::parameter &p : f.parameters) {
-    if (!p.given) continue;
-    const double elements = double(p.stored.rows) * double(p.stored.cols);
-    each(p, p.needed == share::whole ? std::min(elements, of_result) : elements);
-  }
-}
+double elements_of(const operand &x) noexcept { return double(x.rows) * double(x.cols); }
 
+// The bytes that the command accesses. Of an operand that every part needs whole: at most an element for each element
+// of the result.
 double accessed_bytes(const command_form &f) {
   double bytes = 0;
-  each_accessed(f, [&](const command_form::parameter &p, double elements) {
-    bytes += elements * double(size_of(p.stored.type));
-  });
+  for (const command_form::parameter &each : f.parameters) {
+    if (!each.given) continue;
+    const double elements = elements_of(each.stored);
+    bytes += (each.needed == share::whole ? std::min(elements, elements_of(f.result())) : elements) *
+             double(size_of(each.stored.type));
+  }
   return bytes;
 }
 
-// Of the largest operand that is split with the result, or of the result.
-double split_bytes(const command_form &f) {
-  double most = 0;
-  each_accessed(f, [&](const command_form::parameter &p, double elements) {
-    if (p.needed != share::whole) most = std::max(most, elements * double(size_of(p.stored.type)));
-  });
-  return most;
+// The result, or an operand that is split with the result and larger.
+const operand &largest(const command_form &f, double (*size)(const operand &)) {
+  const operand *found = &f.result();
+  for (const command_form::parameter &each : f.parameters)
+    if (each.given && each.needed != share::whole && size(each.stored) > size(*found)) found = &each.stored;
+  return *found;
 }
 
 // Part `index` of `count` of the command, between columns or rows of the result as stored.
@@ -70,7 +64,7 @@ std::int64_t parts_of(const command_form &f, const plan_terms &terms, bool &by_c
   by_columns = f.splits == command_form::split::either ? c.cols >= c.rows || c.cols >= terms.model.compute_lanes
                                                        : f.splits == command_form::split::columns;
   if (!terms.model.lanes_are_cores || f.splits == command_form::split::none) return 1;
-  const auto most = std::int64_t(split_bytes(f) / double(least_bytes_of_share));
+  const auto most = std::int64_t(bytes_of(largest(f, bytes_of)) / double(least_bytes_of_share));
   return std::max<std::int64_t>(1, std::min({std::int64_t{terms.lanes}, by_columns ? c.cols : c.rows, most}));
 }
 
@@ -125,8 +119,9 @@ std::uint64_t hash_of(const command_form &f) noexcept {
 }
 
 std::string description_of(const command_form &f) {
-  return std::string(f.strategy) + " of " + std::to_string(f.result().rows) + " x " + std::to_string(f.result().cols) +
-         ", " + name_of(f.result().type);
+  const operand &shown = largest(f, elements_of);
+  return std::string(f.strategy) + " of " + std::to_string(shown.rows) + " x " + std::to_string(shown.cols) + ", " +
+         name_of(f.result().type);
 }
 
 }  // namespace sg
