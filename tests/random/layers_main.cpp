@@ -323,7 +323,7 @@ class chain {
         case 5: return gemm(out);
         default: return attention();
       }
-    switch (random_.below(14)) {
+    switch (random_.below(15)) {
       case 0: return elementwise(in, out);
       case 1: return softmax(in, out);
       case 2: return norm(in, out);
@@ -337,6 +337,7 @@ class chain {
       case 10: return attention_gradients();
       case 11: return conv();
       case 12: return clamp(in, out);
+      case 13: return row_dot(in);
       default: return gemm(out);
     }
   }
@@ -390,6 +391,21 @@ class chain {
                   : low <= points[i] && points[i] <= high ? values[i]
                                                           : 0;
     write(y, values);
+  }
+
+  void row_dot(const part &a) {
+    const part b = random_.below(3) ? any_part(a.rows, a.cols, a.layout) : a;
+    const part y = any_part(a.rows, 1, random_.below(2) ? SG_LAYOUT_ROW_MAJOR : SG_LAYOUT_COLUMN_MAJOR);
+    if (!is_small(a) || !is_small(b)) return;
+    sg_row_dot_desc desc = SG_ROW_DOT_DESC_INIT;
+    desc.a = view(a), desc.b = view(b), desc.y = view(y);
+    if (!begins({a, b}, {y})) return;
+    note("row dot", y);
+    if (!accepted(sg_row_dot_async(context_, &desc, &submit_, handle()), share(a, y) || share(b, y))) return;
+    const std::vector<double> first = read(a), second = read(b);
+    std::vector<double> sums(static_cast<std::size_t>(a.rows));
+    for (std::size_t i = 0; i < first.size(); ++i) sums[i / std::size_t(a.cols)] += first[i] * second[i];
+    write(y, sums);
   }
 
   void softmax(const part &x, const part &y) {
