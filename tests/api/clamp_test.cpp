@@ -61,12 +61,6 @@ class clamp : public on_each_device {
     std::int64_t size_;
     buffer memory_;
   };
-  // As an element of the type.
-  static long double rounded(sg_dtype type, long double value) {
-    std::uint8_t bytes[16];
-    store(type, bytes, value);
-    return load(type, bytes).real();
-  }
   // As a limit: in the arithmetic of the type.
   static long double limit(sg_dtype type, double value) {
     return type == SG_DTYPE_F64 ? value : static_cast<long double>(static_cast<float>(value));

@@ -47,10 +47,7 @@ void row_dot::attempt(const row_dot_case &f) {
   }
   what.y = at_y.data(), what.y_row = y.ld;
   ASSERT_TRUE(dev()->supports(what.header));
-  listener end;
-  ASSERT_EQ(SG_STATUS_OK, enqueue(*dev(), stream_, what, end.done())) << ops().last_message(handle());
-  ASSERT_TRUE(end.wait(1));
-  ASSERT_EQ(SG_STATUS_OK, end.results().at(0).status) << end.results().at(0).message;
+  complete(*dev(), stream_, what);
   at_y.read(stream_, y.bytes.data());
   const precision p = precision_of(f.type, false);
   const real unit = f.type == SG_DTYPE_F64 ? std::ldexp(1.0L, -53) : std::ldexp(1.0L, -24);
