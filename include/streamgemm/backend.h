@@ -643,7 +643,7 @@ typedef struct sg_backend_ops {
   uint32_t struct_size; /**< sizeof(sg_backend_ops) of the backend. */
   const char *name;     /**< "cpu", "sim", "cuda". */
 
-  /** Required. Can this backend work here? If not, why (at most `size` bytes with the NUL). Called once. */
+  /** Required. Whether this backend can work here; if not, `reason` says why (at most `size` bytes with the NUL). Called once. */
   sg_status (*probe)(char *reason, uint64_t size);
   /** Required. Number of devices. */
   int32_t (*device_count)(void);

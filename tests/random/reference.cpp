@@ -183,7 +183,7 @@ class checker {
     return old(images_.bias, item, p_.bias_shape == SG_BIAS_PER_ROW ? i : j, 0);
   }
 
-  // Is the element right? `found` receives it, the expected value and the bound.
+  // Whether the element is right. `found` receives the element, the expected value and the bound.
   bool accepts(std::int64_t item, std::int64_t i, std::int64_t j, fault &found) {
     const auto at = static_cast<std::size_t>(j);
     const number seen = old(images_.c, item, i, j);

@@ -109,7 +109,7 @@ public final class Context extends NativeObject {
   }
 
   /**
-   * The memory space of a matrix, as the device sees it: is it pinned?
+   * The memory space of a matrix, as the device sees it.
    *
    * @param matrix the matrix
    * @return PAGEABLE for a matrix in an array; on the cpu otherwise always DEVICE
