@@ -42,7 +42,7 @@ inline bool limit_openmp(workspace &space) noexcept {
   return true;
 }
 
-// Likewise on a thread of the application, whose own limit it restores.
+// Sets that limit on a thread of the application, and restores the thread's own limit.
 class openmp_limit {
  public:
   explicit openmp_limit(workspace &space) noexcept
