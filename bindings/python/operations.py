@@ -86,6 +86,14 @@ class Context:
         """
         return clamp_backward(dx=out)
 
+    def row_dot(a, b, out=None) -> "out":
+        """the dot product of each row of a with that of b: the sum of a * b over the last dimension, which becomes 1.
+
+        a, b: arrays of f64, f32, f16 or bf16, of one shape, or Jobs. In device memory, unless the device is the cpu.
+        out: the array that is written, of a's shape but for the last dimension, which is 1; None makes a new one.
+        """
+        return row_dot(a=a, b=b, y=out)
+
     def axpby(a, c, *, alpha=1.0, beta=1.0, activation=None) -> "c":
         """c = activation(alpha * a + beta * c), a scale-and-add.
 

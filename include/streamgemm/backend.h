@@ -82,7 +82,8 @@ typedef enum sg_backend_command_kind {
   SG_BACKEND_CELL_BACKWARD = 18,   /**< sg_backend_cell_backward. */
   SG_BACKEND_SOFTMAX_BACKWARD = 19, /**< sg_backend_softmax_backward. */
   SG_BACKEND_CUSTOM = 20,           /**< sg_backend_custom. */
-  SG_BACKEND_CLAMP = 21             /**< sg_backend_clamp. */
+  SG_BACKEND_CLAMP = 21,            /**< sg_backend_clamp. */
+  SG_BACKEND_ROW_DOT = 22           /**< sg_backend_row_dot. */
 } sg_backend_command_kind;
 
 /** The commands but the marker, for the tables of a backend: X(NAME, KIND, TITLE) for the struct sg_backend_NAME, whose kind is
@@ -107,7 +108,8 @@ typedef enum sg_backend_command_kind {
   X(cell_backward, CELL_BACKWARD, "the gradients of a recurrent cell") \
   X(softmax_backward, SOFTMAX_BACKWARD, "a softmax's gradient")        \
   X(custom, CUSTOM, "a custom operation")                              \
-  X(clamp, CLAMP, "a clamp")
+  X(clamp, CLAMP, "a clamp")                                           \
+  X(row_dot, ROW_DOT, "dot products of rows")
 
 /** The beginning of every command. */
 typedef struct sg_backend_command {
@@ -526,6 +528,24 @@ typedef struct sg_backend_clamp {
   int64_t ldy;               /**< In elements. */
 } sg_backend_clamp;
 
+/** y[i] = the sum over j of a[i][j] * b[i][j]; 0 without columns, where A and B are not accessed. Types and arithmetic are those
+ * of layers.h. The elements of the rows of A and B are adjacent (a_col and b_col are 1), or those of their columns are (a_row and
+ * b_row are 1). Y overlaps neither. */
+typedef struct sg_backend_row_dot {
+  sg_backend_command header; /**< SG_BACKEND_ROW_DOT. */
+  int64_t rows;              /**< Of A, B and Y. */
+  int64_t cols;              /**< Of A and B; may be 0. */
+  sg_dtype type;             /**< Of A, B and Y. */
+  const void *a;             /**< Read; NULL without columns. */
+  int64_t a_row;             /**< From one row to the next, in elements. */
+  int64_t a_col;             /**< From one column to the next, in elements. */
+  const void *b;             /**< Read; NULL without columns. */
+  int64_t b_row;             /**< As a_row. */
+  int64_t b_col;             /**< As a_col. */
+  void *y;                   /**< The result. */
+  int64_t y_row;             /**< From one element to the next, in elements. */
+} sg_backend_row_dot;
+
 /** The memory space of an address. */
 typedef struct sg_backend_space {
   sg_memory_kind kind; /**< Never SG_MEMORY_AUTO. */
@@ -623,7 +643,7 @@ typedef struct sg_backend_ops {
   uint32_t struct_size; /**< sizeof(sg_backend_ops) of the backend. */
   const char *name;     /**< "cpu", "sim", "cuda". */
 
-  /** Required. Can this backend work here? If not, why (at most `size` bytes with the NUL). Called once. */
+  /** Required. Whether this backend can work here; if not, `reason` says why (at most `size` bytes with the NUL). Called once. */
   sg_status (*probe)(char *reason, uint64_t size);
   /** Required. Number of devices. */
   int32_t (*device_count)(void);

@@ -14,7 +14,7 @@
  * The matrix of windows has a row for each window, row (n * out_h + i) * out_w + j for window (i, j) of image n, and a
  * column for each pixel of a window in each channel, in the order of an sg_filter_layout: those of the filters.
  *
- * These are jobs like those of layers.h, whose rules for order, overlap and graphs are theirs too. A refused call accesses
+ * The rules of layers.h for order, overlap and graphs apply. A refused call accesses
  * nothing. Operands without elements succeed.
  *
  * sg_conv2d is Y = activation(conv(X, W) + bias): channel o of window (i, j) is the sum over the windows' pixels and the

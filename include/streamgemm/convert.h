@@ -3,8 +3,8 @@
  * @file convert.h
  * @brief Operations that change how the elements of a matrix are stored: dequantization; casts and transposition.
  *
- * They are jobs like those of layers.h, whose rules for memory, order, overlap and graphs are theirs too. They are bound by
- * memory: each element is read once and written once.
+ * The rules of layers.h for memory, order, overlap and graphs apply. The operations are bound by memory: each element is read once
+ * and written once.
  *
  * A refused call accesses nothing. A matrix without elements succeeds.
  */

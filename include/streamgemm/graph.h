@@ -56,7 +56,7 @@ SG_API sg_status sg_graph_submission_count(sg_graph *graph, int32_t *out_count);
 
 /**
  * Sets other operands and scalars of a recorded submission, for runs submitted after this call; runs in flight keep
- * theirs. Its stream, priority, label and tracking stay. The order of the recorded submissions is determined again.
+ * their operands. The submission's stream, priority, label and tracking stay. The order of the recorded submissions is determined again.
  * @param index 0 <= index < the number of recorded submissions.
  * @param operation The operation as recorded, except for: of a GEMM data pointers, pointer arrays, the bias' address,
  * strides, batch, alpha and beta; of a group the same of each GEMM; of a copy dst and src; of a scale-and-add data

@@ -43,7 +43,7 @@ SG_API sg_status sg_host_register(sg_context *context, void *memory, uint64_t by
 SG_API sg_status sg_host_unregister(sg_context *context, void *memory);
 
 /**
- * The memory space of an address, as operands and copies there are treated: is it pinned?
+ * The memory space of an address, by which operands and copies there are treated.
  * @param memory The first byte.
  * @param bytes Its size; > 0. The whole range must be in one space to be pinned or of a device.
  * @param[out] out_kind Never SG_MEMORY_AUTO on success. On a device that uses host memory itself (cpu) always

@@ -21,6 +21,7 @@
 #include <streamgemm/layers.h>
 #include <streamgemm/linear.h>
 #include <streamgemm/recurrent.h>
+#include <streamgemm/row_dot.h>
 #include <streamgemm/types.h>
 
 SG_BEGIN_DECLS
@@ -49,7 +50,8 @@ typedef enum sg_operation {
   SG_OPERATION_ATTENTION_BACKWARD = 19, /**< sg_attention_backward_async. */
   SG_OPERATION_CUSTOM = 20,             /**< sg_custom_async. */
   SG_OPERATION_CLAMP = 21,              /**< sg_clamp_async. */
-  SG_OPERATION_CLAMP_BACKWARD = 22      /**< sg_clamp_backward_async. */
+  SG_OPERATION_CLAMP_BACKWARD = 22,     /**< sg_clamp_backward_async. */
+  SG_OPERATION_ROW_DOT = 23             /**< sg_row_dot_async. */
 } sg_operation;
 
 /** A copy: the arguments of sg_copy_2d_async. sg_copy_async has height 1; its pitches are not used.

@@ -62,7 +62,7 @@ ref<Object> object_of(const Handle *handle, object_type type, const char *name) 
   return ref<Object>::adopt(static_cast<Object *>(found.release()));
 }
 
-// Likewise, pinned for the duration of a call.
+// The object of a handle, pinned for the duration of a call.
 template <class Object>
 class borrowed {
  public:

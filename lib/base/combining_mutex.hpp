@@ -39,7 +39,7 @@ class combining_mutex {
   void run(Section &&section) noexcept {
     run(section, [] {});
   }
-  // Likewise for longer sections: always on this thread, so that no other thread's call takes so long.
+  // Runs a longer section: always on this thread, so that no other thread's call takes so long.
   template <class Section>
   void run_here(Section &&section) noexcept {
     request mine;

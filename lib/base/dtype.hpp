@@ -36,7 +36,7 @@ constexpr sg_dtype accumulator_of(sg_dtype out_type) noexcept {
   return out_type == SG_DTYPE_F16 || out_type == SG_DTYPE_BF16 ? SG_DTYPE_F32 : out_type;
 }
 
-// Is there a GEMM of two `in` matrices with a result of type `out`?
+// Whether there is a GEMM of two `in` matrices with a result of type `out`.
 constexpr bool is_gemm_type(sg_dtype in, sg_dtype out) noexcept {
   if (in == SG_DTYPE_I8) return out == SG_DTYPE_I32;
   if (in == SG_DTYPE_F16 || in == SG_DTYPE_BF16) return out == in || out == SG_DTYPE_F32;
@@ -44,7 +44,7 @@ constexpr bool is_gemm_type(sg_dtype in, sg_dtype out) noexcept {
   return in == out && in != SG_DTYPE_I32;
 }
 
-// Is this compute type valid for GEMMs of `in` matrices?
+// Whether this compute type is valid for GEMMs of `in` matrices.
 constexpr bool is_compute_of(sg_dtype in, sg_compute compute) noexcept {
   return compute == SG_COMPUTE_EXACT || (compute == SG_COMPUTE_F8 ? is_f8(in) : in == SG_DTYPE_F32);
 }

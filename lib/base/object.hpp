@@ -20,7 +20,7 @@ class object {
 
   object_type type() const noexcept { return type_; }
   void add_ref() noexcept { refs_.fetch_add(1, std::memory_order_relaxed); }
-  // Likewise while no other thread knows the object: needs no atomic addition.
+  // Adds a reference while no other thread knows the object: needs no atomic addition.
   void add_ref_unshared() noexcept {
     refs_.store(refs_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   }

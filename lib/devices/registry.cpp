@@ -89,7 +89,8 @@ void before_fork() {
 void after_fork() {
   if (!loading_here) loading.unlock();
 }
-// Registered after the handlers with a priority (run/job/process.cpp), so that a fork takes this lock before theirs.
+// Registered after the handlers with a priority (run/job/process.cpp), so that a fork takes this lock before the locks
+// of those handlers.
 [[maybe_unused]] const int at_fork = pthread_atfork(before_fork, after_fork, after_fork);
 
 const registry &the_registry() {

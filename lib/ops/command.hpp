@@ -25,6 +25,7 @@
 #include "ops/norm.hpp"
 #include "ops/reduce.hpp"
 #include "ops/rotary.hpp"
+#include "ops/row_dot.hpp"
 #include "ops/softmax.hpp"
 #include "ops/softmax_backward.hpp"
 #include "ops/staging.hpp"
@@ -64,7 +65,7 @@ using payload =
     std::variant<ops::copy_in, ops::copy_out, ops::pack, ops::unpack, ops::gemm, ops::reduce, ops::axpby,
                  ops::elementwise, ops::softmax, ops::norm, ops::dequantize, ops::rotary, ops::convert, ops::gather,
                  ops::im2col, ops::col2im, ops::conv, ops::attention, ops::cell, ops::cell_backward,
-                 ops::softmax_backward, ops::custom, ops::clamp, ops::copy, ops::marker, ops::graph>;
+                 ops::softmax_backward, ops::custom, ops::clamp, ops::copy, ops::marker, ops::graph, ops::row_dot>;
 inline constexpr std::size_t operation_count = std::variant_size_v<payload>;
 
 struct command {

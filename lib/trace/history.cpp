@@ -135,7 +135,7 @@ class builder {
     made.kind = e.kind;
     made.context = context_of(e.context);
     made.job = e.job;
-    // Staging workers are lanes where the device's clock is theirs.
+    // Staging workers are lanes where the device's clock is the host's.
     const bool stages = e.kind == event_kind::staging && !made_.contexts[made.context].is_virtual;
     const bool in_lane = stages || (e.kind == event_kind::command && e.body.lane != no_lane);
     if (e.kind == event_kind::command) {

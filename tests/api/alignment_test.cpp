@@ -309,6 +309,11 @@ TEST_P(alignment, functions_of_elements) {
         d.dy = x.matrix(type, 5, cols), d.x = x.matrix(type, 5, cols), d.dx = x.matrix(type, 5, cols);
         return call(sg_clamp_backward, d);
       });
+      sweep(named("row dot", type), type, [=](operands &x) {
+        sg_row_dot_desc d = SG_ROW_DOT_DESC_INIT;
+        d.a = x.matrix(type, 5, cols), d.b = x.matrix(type, 5, cols), d.y = x.matrix(type, 5, 1);
+        return call(sg_row_dot, d);
+      });
       for (const sg_dtype to : layer_types)
         for (const sg_op op : {SG_OP_N, SG_OP_T})
           sweep(named("convert", type), component(to) < component(type) ? to : type, [=](operands &x) {

@@ -8,6 +8,8 @@
 #include <memory>
 #include <sstream>
 
+#include "../reference/differences.hpp"
+#include "../reference/softmax.hpp"
 #include "support/heads_in_memory.hpp"
 
 namespace sg_test {
@@ -35,33 +37,19 @@ long double loss_of(const attention_shape &s, const attention_values &values, co
       for (std::int64_t i = 0; i < s.queries; ++i) {
         const std::int64_t of = b * s.kv_heads + h / (s.heads / s.kv_heads), row = (b * s.heads + h) * s.queries + i;
         const std::int64_t visible = s.causal ? std::clamp<std::int64_t>(i + s.mask_offset + 1, 0, s.keys) : s.keys;
-        long double sum = 0;
         for (std::int64_t j = 0; j < visible; ++j) {
           long double score = 0;
           for (std::int64_t d = 0; d < s.width; ++d)
             score += at(values.q, row * s.width + d) * at(values.k, (of * s.keys + j) * s.width + d);
-          sum += weights[std::size_t(j)] = std::exp(scale * score);
+          weights[std::size_t(j)] = scale * score;
         }
+        sg_reference::softmax(weights.data(), s.keys, visible);
         for (std::int64_t j = 0; j < visible; ++j)
           for (std::int64_t d = 0; d < s.value_width; ++d)
-            loss += weights[std::size_t(j)] / sum * at(values.v, (of * s.keys + j) * s.value_width + d) *
+            loss += weights[std::size_t(j)] * at(values.v, (of * s.keys + j) * s.value_width + d) *
                     at(d_o, row * s.value_width + d);
       }
   return loss;
-}
-
-vector gradient_of(vector &values, const std::function<long double()> &loss) {
-  constexpr long double step = 1e-5L;
-  vector gradient;
-  for (long double &each : values) {
-    const long double kept = each;
-    each = kept + step;
-    const long double above = loss();
-    each = kept - step;
-    gradient.push_back((above - loss()) / (2 * step));
-    each = kept;
-  }
-  return gradient;
 }
 
 vector values_of(heads_in_memory &x, std::int64_t batch, std::int64_t heads, std::int64_t tokens, std::int64_t width) {
@@ -118,7 +106,8 @@ class attention_backward : public on_each_device {
         EXPECT_EQ(before, found.bytes()) << name << " was written";
         return;
       }
-      const vector expected = gradient_of(of, loss), computed = values_of(found, s.batch, heads, tokens, width);
+      const vector expected = sg_reference::difference_gradient(of, loss),
+                   computed = values_of(found, s.batch, heads, tokens, width);
       long double most = 1;
       for (const long double each : expected) most = std::max(most, std::abs(each));
       for (std::size_t i = 0; i < expected.size(); ++i)

@@ -7,6 +7,7 @@
 #include <functional>
 #include <utility>
 
+#include "../reference/softmax.hpp"
 #include "support/heads_in_memory.hpp"
 
 namespace sg_test {
@@ -17,15 +18,6 @@ using long_double = long double;
 struct shape {
   std::int64_t batch = 1, heads = 1, kv_heads = 1, queries = 1, keys = 1, width = 1, value_width = 1;
 };
-
-long_double unit_of(sg_dtype type) {
-  switch (type) {
-    case SG_DTYPE_F64: return std::ldexp(1.0L, -53);
-    case SG_DTYPE_F32: return std::ldexp(1.0L, -24);
-    case SG_DTYPE_F16: return std::ldexp(1.0L, -11);
-    default: return std::ldexp(1.0L, -8);
-  }
-}
 
 class attention : public on_each_device {
  protected:
@@ -58,7 +50,7 @@ class attention : public on_each_device {
           const std::int64_t of = h / (s.heads / s.kv_heads);
           const std::int64_t visible =
               desc.mask == SG_MASK_CAUSAL ? std::clamp<std::int64_t>(t + desc.mask_offset + 1, 0, s.keys) : s.keys;
-          long_double most = -INFINITY, sum = 0, size = 0;
+          long_double size = 0;
           for (std::int64_t j = 0; j < visible; ++j) {
             long_double product = 0, magnitude = 0;
             for (std::int64_t d = 0; d < s.width; ++d) {
@@ -66,16 +58,14 @@ class attention : public on_each_device {
               magnitude += std::abs(q.at(b, h, t, d) * k.at(b, of, j, d));
             }
             weights[std::size_t(j)] = s.width ? scale * product : 0;
-            most = std::max(most, weights[std::size_t(j)]);
             size = std::max(size, s.width ? std::abs(scale) * magnitude : 0);
           }
-          for (std::int64_t j = 0; j < visible; ++j)
-            sum += weights[std::size_t(j)] = std::exp(weights[std::size_t(j)] - most);
+          sg_reference::softmax(weights.data(), s.keys, visible);
           for (std::int64_t d = 0; d < s.value_width; ++d) {
             long_double wanted = 0, magnitude = 0;
             for (std::int64_t j = 0; j < visible; ++j) {
-              wanted += weights[std::size_t(j)] / sum * v.at(b, of, j, d);
-              magnitude += weights[std::size_t(j)] / sum * std::abs(v.at(b, of, j, d));
+              wanted += weights[std::size_t(j)] * v.at(b, of, j, d);
+              magnitude += weights[std::size_t(j)] * std::abs(v.at(b, of, j, d));
             }
             // Of the weights' rounding, the scores, the sums, and the result's rounding.
             const long_double error = magnitude * (u + accumulator * (2 * size * static_cast<long_double>(s.width + 4) +

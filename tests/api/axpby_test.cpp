@@ -2,34 +2,16 @@
 // sg_axpby: results in both layouts, order after the jobs that write its operands, graphs, refused calls.
 #include <cstring>
 
-#include "support/harness.hpp"
 #include "support/numbers.hpp"
+#include "support/values_on_device.hpp"
 
 namespace sg_test {
 namespace {
 
-class axpby : public on_each_device {
+class axpby : public values_on_device {
  protected:
-  // Device memory with doubles in it.
-  struct on_device {
-    buffer memory;
-    double *data = nullptr;
-    operator double *() const { return data; }
-  };
-  on_device place(const std::vector<double> &values) {
-    on_device made;
-    EXPECT_OK(sg_buffer_create(context_, values.size() * sizeof(double), made.memory.out()));
-    void *data = nullptr;
-    EXPECT_OK(sg_buffer_data(made.memory, &data));
-    made.data = static_cast<double *>(data);
-    EXPECT_OK(sg_copy(context_, data, values.data(), values.size() * sizeof(double), nullptr));
-    return made;
-  }
-  std::vector<double> fetch(const on_device &from, std::size_t count) {
-    std::vector<double> values(count);
-    EXPECT_OK(sg_copy(context_, values.data(), from.data, count * sizeof(double), nullptr));
-    return values;
-  }
+  using on_device = placed<double>;
+  on_device place(const std::vector<double> &values) { return values_on_device::place(values); }
   static sg_axpby_desc of(double *a, double *c, std::int64_t rows, std::int64_t cols, std::int64_t lda = 0,
                           std::int64_t ldc = 0, sg_layout layout = SG_LAYOUT_ROW_MAJOR) {
     sg_axpby_desc desc = SG_AXPBY_DESC_INIT;

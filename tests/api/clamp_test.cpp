@@ -6,67 +6,42 @@
 #include <limits>
 #include <vector>
 
-#include "support/harness.hpp"
-#include "support/numbers.hpp"
+#include "support/strided_matrix.hpp"
 
 namespace sg_test {
 namespace {
 
 using reals = std::vector<long double>;
-constexpr long double infinite = std::numeric_limits<long double>::infinity(), unwritten = 77;
+constexpr long double infinite = std::numeric_limits<long double>::infinity(), unwritten = strided_matrix::unwritten;
 const long double nan_value = std::numeric_limits<long double>::quiet_NaN();
 constexpr sg_dtype layer_types[] = {SG_DTYPE_F64, SG_DTYPE_F32, SG_DTYPE_F16, SG_DTYPE_BF16};
 
 class clamp : public on_each_device {
  protected:
-  // A matrix in device memory with gaps behind its rows or columns.
-  class matrix {
+  // Lines of values with gaps behind them: rows, or by_columns().
+  class matrix : public strided_matrix {
    public:
     matrix(sg_context *on, sg_dtype type, std::int64_t lines, std::int64_t size, std::int64_t gap, const reals &values)
-        : on_(on), bytes_(std::size_t(lines * (size + gap) * std::int64_t(sg_dtype_size(type)))), size_(size) {
-      view = {nullptr, lines, size, size + gap, type, SG_LAYOUT_ROW_MAJOR};
+        : strided_matrix(on, type, lines, size, {SG_LAYOUT_ROW_MAJOR, gap}) {
       for (std::int64_t i = 0; i < lines; ++i)
-        for (std::int64_t j = 0; j < size + gap; ++j)
-          store(type, at(i, j), j < size ? values[std::size_t(i * size + j) % values.size()] : unwritten);
-      EXPECT_OK(sg_buffer_create(on, bytes_.size(), memory_.out()));
-      EXPECT_OK(sg_buffer_data(memory_, &view.data));
-      EXPECT_OK(sg_copy(on, view.data, bytes_.data(), bytes_.size(), nullptr));
+        for (std::int64_t j = 0; j < size; ++j) set(i, j, values[std::size_t(i * size + j) % values.size()]);
+      send();
     }
     // The same memory, with columns for its rows.
     sg_matrix by_columns() const {
       return {view.data, view.cols, view.rows, view.ld, view.dtype, SG_LAYOUT_COLUMN_MAJOR};
     }
-    void fetch() { EXPECT_OK(sg_copy(on_, bytes_.data(), view.data, bytes_.size(), nullptr)); }
-    long double get(std::int64_t i, std::int64_t j) { return load(view.dtype, at(i, j)).real(); }
     // Elements row by row; the gaps keep their bytes.
     reals values() {
+      const std::vector<std::uint8_t> before = gaps();
       fetch();
+      EXPECT_EQ(before, gaps()) << "a gap was written";
       reals all;
       for (std::int64_t i = 0; i < view.rows; ++i)
-        for (std::int64_t j = 0; j < view.ld; ++j)
-          if (j < size_)
-            all.push_back(get(i, j));
-          else
-            EXPECT_EQ(unwritten, get(i, j)) << "a gap was written";
+        for (std::int64_t j = 0; j < view.cols; ++j) all.push_back(get(i, j));
       return all;
     }
-    sg_matrix view;
-
-   private:
-    std::uint8_t *at(std::int64_t i, std::int64_t j) {
-      return &bytes_[std::size_t((i * view.ld + j) * std::int64_t(sg_dtype_size(view.dtype)))];
-    }
-    sg_context *on_;
-    std::vector<std::uint8_t> bytes_;
-    std::int64_t size_;
-    buffer memory_;
   };
-  // As an element of the type.
-  static long double rounded(sg_dtype type, long double value) {
-    std::uint8_t bytes[16];
-    store(type, bytes, value);
-    return load(type, bytes).real();
-  }
   // As a limit: in the arithmetic of the type.
   static long double limit(sg_dtype type, double value) {
     return type == SG_DTYPE_F64 ? value : static_cast<long double>(static_cast<float>(value));

@@ -8,6 +8,7 @@
 #include <functional>
 #include <sstream>
 
+#include "../reference/functions.hpp"
 #include "support/harness.hpp"
 #include "support/numbers.hpp"
 
@@ -15,15 +16,6 @@ namespace sg_test {
 namespace {
 
 using real = long double;
-
-real unit_of_type(sg_dtype type) {
-  switch (type) {
-    case SG_DTYPE_F64: return std::ldexp(1.0L, -53);
-    case SG_DTYPE_F32: return std::ldexp(1.0L, -24);
-    case SG_DTYPE_F16: return std::ldexp(1.0L, -11);
-    default: return std::ldexp(1.0L, -8);
-  }
-}
 
 enum class place { device, pinned, pageable };
 
@@ -155,13 +147,6 @@ struct sums {
   }
 };
 
-real activate(sg_activation activation, real x) {
-  if (activation == SG_ACTIVATION_RELU) return x < 0 ? 0 : x;
-  if (activation == SG_ACTIVATION_GELU)
-    return x / 2 * (1 + std::tanh(std::sqrt(2 / 3.14159265358979323846L) * (x + 0.044715L * x * x * x)));
-  return x;
-}
-
 class conv : public on_each_device {
  protected:
   place any_place() {
@@ -178,7 +163,7 @@ class conv : public on_each_device {
 
   void require_close(const char *what, const conv_shape &s, sg_dtype type, const elements &found, const sums &wanted,
                      const std::vector<bool> &is_result, const std::vector<real> &before, real terms, real roundings) {
-    const real unit = unit_of_type(type), sum = unit_of_type(type == SG_DTYPE_F64 ? SG_DTYPE_F64 : SG_DTYPE_F32);
+    const real unit = unit_of(type), sum = unit_of(type == SG_DTYPE_F64 ? SG_DTYPE_F64 : SG_DTYPE_F32);
     for (std::int64_t i = 0; i < found.count(); ++i) {
       if (!is_result[std::size_t(i)]) {
         ASSERT_EQ(before[std::size_t(i)], found.at(i)) << what << ": a gap was written: " << s.text();
@@ -226,7 +211,7 @@ class conv : public on_each_device {
             const std::int64_t at = s.y_at(n, o, i, j);
             if (has_bias) wanted.add(at, bias.at(o));
             real &value = wanted.values[std::size_t(at)];
-            value = activate(activation, value);
+            value = sg_reference::activated(activation, value);
           }
     const real terms = real(s.of_group() * s.windows.kernel_h * s.windows.kernel_w) + (activation ? 16 : 0);
     require_close("Y", s, type, y, wanted,

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <cstring>
 
-#include "support/harness.hpp"
 #include "support/numbers.hpp"
+#include "support/values_on_device.hpp"
 
 namespace sg_test {
 namespace {
@@ -13,31 +13,8 @@ namespace {
 using bytes = std::vector<std::int8_t>;
 using floats = std::vector<float>;
 
-class convert : public on_each_device {
+class convert : public values_on_device {
  protected:
-  // Device memory with elements in it.
-  template <class T>
-  struct on_device {
-    buffer memory;
-    T *data = nullptr;
-    operator T *() const { return data; }
-  };
-  template <class T>
-  on_device<T> place(const std::vector<T> &values) {
-    on_device<T> made;
-    EXPECT_OK(sg_buffer_create(context_, values.size() * sizeof(T), made.memory.out()));
-    void *data = nullptr;
-    EXPECT_OK(sg_buffer_data(made.memory, &data));
-    made.data = static_cast<T *>(data);
-    EXPECT_OK(sg_copy(context_, data, values.data(), values.size() * sizeof(T), nullptr));
-    return made;
-  }
-  template <class T>
-  std::vector<T> fetch(const on_device<T> &from, std::size_t count) {
-    std::vector<T> values(count);
-    EXPECT_OK(sg_copy(context_, values.data(), from.data, count * sizeof(T), nullptr));
-    return values;
-  }
   static sg_matrix view(float *data, std::int64_t rows, std::int64_t cols, std::int64_t ld = 0) {
     return {data, rows, cols, ld, SG_DTYPE_F32, SG_LAYOUT_ROW_MAJOR};
   }
@@ -157,7 +134,7 @@ TEST_P(convert, ops_and_layouts_of_conversions) {
 // On cores, long operations are split between workers, by columns or by rows of the result.
 TEST_P(convert, a_vector_is_its_own_transpose_in_place) {
   const std::vector<double> values = {1, 2, 3, 4, 5, 6};
-  const on_device<double> x = place(values);
+  const placed<double> x = place(values);
   const sg_matrix row = view(x, 1, 6), column = view(x, 6, 1, 0, SG_LAYOUT_COLUMN_MAJOR);
   const sg_matrix spaced_row = view(x, 1, 3, 2, SG_LAYOUT_COLUMN_MAJOR), spaced_column = view(x, 3, 1, 2);
   for (const auto &[a, c] : {std::pair{row, column}, {column, row}, {spaced_row, spaced_column}}) {

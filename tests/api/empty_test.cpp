@@ -161,6 +161,10 @@ TEST_P(empty, operations_on_rows) {
     sg_clamp_backward_desc clamp_backward = SG_CLAMP_BACKWARD_DESC_INIT;
     clamp_backward.dy = given(), clamp_backward.x = given(), clamp_backward.dx = result();
     c.finish(sg_clamp_backward(c.on, &clamp_backward, nullptr));
+    sg_row_dot_desc row_dot = SG_ROW_DOT_DESC_INIT;
+    row_dot.a = given(), row_dot.b = given();
+    row_dot.y = c.matrix(c.result("y", rows, if_empty(cols == 0, 0)), rows, 1);
+    c.finish(sg_row_dot(c.on, &row_dot, nullptr));
     sg_softmax_desc softmax = SG_SOFTMAX_DESC_INIT;
     softmax.x = given(), softmax.y = result();
     c.finish(sg_softmax(c.on, &softmax, nullptr));

@@ -5,37 +5,14 @@
 #include <cstring>
 #include <limits>
 
-#include "support/harness.hpp"
 #include "support/numbers.hpp"
+#include "support/values_on_device.hpp"
 
 namespace sg_test {
 namespace {
 
-class gather : public on_each_device {
+class gather : public values_on_device {
  protected:
-  // Device memory with elements in it.
-  template <class T>
-  struct on_device {
-    buffer memory;
-    T *data = nullptr;
-    operator T *() const { return data; }
-  };
-  template <class T>
-  on_device<T> place(const std::vector<T> &values) {
-    on_device<T> made;
-    EXPECT_OK(sg_buffer_create(context_, values.size() * sizeof(T), made.memory.out()));
-    void *data = nullptr;
-    EXPECT_OK(sg_buffer_data(made.memory, &data));
-    made.data = static_cast<T *>(data);
-    EXPECT_OK(sg_copy(context_, data, values.data(), values.size() * sizeof(T), nullptr));
-    return made;
-  }
-  template <class T>
-  std::vector<T> fetch(const on_device<T> &from, std::size_t count) {
-    std::vector<T> values(count);
-    EXPECT_OK(sg_copy(context_, values.data(), from.data, count * sizeof(T), nullptr));
-    return values;
-  }
   static sg_matrix view(void *data, std::int64_t rows, std::int64_t cols, std::int64_t ld = 0,
                         sg_dtype type = SG_DTYPE_F32) {
     return {data, rows, cols, ld, type, SG_LAYOUT_ROW_MAJOR};

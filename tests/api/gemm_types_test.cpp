@@ -230,8 +230,8 @@ TEST_F(gemm_tiles, too_deep_to_be_kept_packed) {
 
 // Whole numbers up to 8 are e4m3's and e5m2's.
 TEST_F(gemm_tiles, of_f8) {
-  const auto e4m3_of = [](int x) { return encode_f8(SG_DTYPE_F8_E4M3, x); };
-  const auto e5m2_of = [](int x) { return encode_f8(SG_DTYPE_F8_E5M2, x); };
+  const auto e4m3_of = [](int x) { return encode_8(SG_DTYPE_F8_E4M3, x); };
+  const auto e5m2_of = [](int x) { return encode_8(SG_DTYPE_F8_E5M2, x); };
   expect_exact<std::uint8_t>(SG_DTYPE_F8_E4M3, SG_DTYPE_F32, SG_OP_N, SG_OP_N, 1, 0, e4m3_of, f32_of, 4);
   expect_exact<std::uint8_t>(SG_DTYPE_F8_E4M3, SG_DTYPE_F32, SG_OP_T, SG_OP_N, 2, -1, e4m3_of, f32_of, 4);
   expect_exact<std::uint8_t>(SG_DTYPE_F8_E5M2, SG_DTYPE_F32, SG_OP_T, SG_OP_T, 1, 1, e5m2_of, f32_of, 3);

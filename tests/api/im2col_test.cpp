@@ -3,35 +3,18 @@
 // tests/backend/windows_test.cpp tries every geometry.
 #include <cstring>
 
-#include "support/harness.hpp"
 #include "support/numbers.hpp"
+#include "support/values_on_device.hpp"
 
 namespace sg_test {
 namespace {
 
 using floats = std::vector<float>;
 
-class im2col : public on_each_device {
+class im2col : public values_on_device {
  protected:
-  struct on_device {
-    buffer memory;
-    float *data = nullptr;
-    operator float *() const { return data; }
-  };
-  on_device place(const floats &values) {
-    on_device made;
-    EXPECT_OK(sg_buffer_create(context_, std::max<std::size_t>(1, values.size()) * sizeof(float), made.memory.out()));
-    void *data = nullptr;
-    EXPECT_OK(sg_buffer_data(made.memory, &data));
-    made.data = static_cast<float *>(data);
-    EXPECT_OK(sg_copy(context_, data, values.data(), values.size() * sizeof(float), nullptr));
-    return made;
-  }
-  floats fetch(const on_device &from, std::size_t count) {
-    floats values(count);
-    EXPECT_OK(sg_copy(context_, values.data(), from.data, count * sizeof(float), nullptr));
-    return values;
-  }
+  using on_device = placed<float>;
+  on_device place(const std::vector<float> &values) { return values_on_device::place(values); }
   static floats counted(std::int64_t n) {
     floats values;
     for (std::int64_t i = 0; i < n; ++i) values.push_back(float(i + 1));

@@ -90,15 +90,6 @@ class placed_matrix {
   std::vector<unsigned char> pageable_, image_;
 };
 
-long_double unit_of(sg_dtype type) {
-  switch (type) {
-    case SG_DTYPE_F64: return std::ldexp(1.0L, -53);
-    case SG_DTYPE_F32: return std::ldexp(1.0L, -24);
-    case SG_DTYPE_F16: return std::ldexp(1.0L, -11);
-    default: return std::ldexp(1.0L, -8);
-  }
-}
-
 class linear : public on_each_device {
  protected:
   struct types {

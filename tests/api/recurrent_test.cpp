@@ -242,7 +242,7 @@ void recurrent::check_gradients(const recurrent_shape &s, sg_dtype type, const s
   const auto check = [&](const char *name, const void *data, strided_values &found, vector recurrent_values::*of,
                          const vector *added) {
     if (!data) return;
-    vector wanted = difference_gradient(values, of, loss);
+    vector wanted = difference_gradient(values.*of, loss);
     for (std::size_t i = 0; accumulates && added && i < wanted.size(); ++i) wanted[i] += (*added)[i];
     found.fetch();
     expect_near(name, wanted, found.get(), 3 * tolerance(type));

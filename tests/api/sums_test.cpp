@@ -184,6 +184,32 @@ TEST_P(sums, products_of_a_long_k) {
       }
 }
 
+TEST_P(sums, dot_products_of_long_rows) {
+  for (const std::int64_t cols : lengths(1'000'000))
+    for (const sg_layout layout : {SG_LAYOUT_ROW_MAJOR, SG_LAYOUT_COLUMN_MAJOR}) {
+      const std::int64_t rows = cols > 100'000 ? 1 : 5;
+      SCOPED_TRACE(std::to_string(rows) + " x " + std::to_string(cols) + (layout ? " by columns" : ""));
+      const floats a = values(rows * cols, false), b = values(rows * cols, false);
+      device_floats at_a(context_, a), at_b(context_, b), at_y(context_, floats(std::size_t(rows)));
+      sg_row_dot_desc desc = SG_ROW_DOT_DESC_INIT;
+      desc.a = rows_of(at_a, rows, cols), desc.b = rows_of(at_b, rows, cols), desc.y = rows_of(at_y, rows, 1);
+      desc.a.layout = desc.b.layout = layout;
+      ASSERT_OK(sg_row_dot(context_, &desc, nullptr));
+      const floats &found = at_y.fetch();
+      relative_errors ours, numpy;
+      floats products(static_cast<std::size_t>(cols));
+      for (std::int64_t i = 0; i < rows; ++i) {
+        double exact = 0;
+        for (std::int64_t j = 0; j < cols; ++j) {
+          const auto at = std::size_t(layout == SG_LAYOUT_ROW_MAJOR ? i * cols + j : i + j * rows);
+          exact += double(a[at]) * double(b[at]), products[std::size_t(j)] = a[at] * b[at];
+        }
+        ours.add(found[std::size_t(i)], exact), numpy.add(numpy_sum(products.data(), cols), exact);
+      }
+      EXPECT_AT_MOST_TWICE(ours, numpy);
+    }
+}
+
 // Errors of y, in deviations; NumPy's mean and variance are pairwise sums.
 TEST_P(sums, norms_of_a_large_mean) {
   for (const std::int64_t n : lengths(10'000'000))

@@ -31,10 +31,7 @@ class axpby : public conformance {
     if (alpha != number(0)) x.a = at_a.data();
     x.lda = a.ld, x.c = at_c.data(), x.ldc = c.ld;
     ASSERT_TRUE(dev()->supports(x.header));
-    listener end;
-    ASSERT_EQ(SG_STATUS_OK, enqueue(*dev(), stream_, x, end.done())) << ops().last_message(handle());
-    ASSERT_TRUE(end.wait(1));
-    ASSERT_EQ(SG_STATUS_OK, end.results().at(0).status) << end.results().at(0).message;
+    complete(*dev(), stream_, x);
     at_c.read(stream_, c.bytes.data());
     const std::int64_t size = size_of(type);
     const precision p = precision_of(type, false);
@@ -51,7 +48,7 @@ class axpby : public conformance {
         if (alpha != number(0)) sum += alpha * a.get(0, i, j), magnitude += std::abs(alpha * a.get(0, i, j));
         if (beta != number(0)) sum += beta * before.get(0, i, j), magnitude += std::abs(beta * before.get(0, i, j));
         const number wanted = is_complex(type) ? sum : number(activated(activation, sum.real()));
-        const number found = load(&c.bytes[at], type);
+        const number found = load(type, &c.bytes[at]);
         const real u = p.sum, parts = is_complex(type) ? std::sqrt(real{2}) : 1;
         const real error = activation_error(activation, std::abs(sum), parts * 5 * u * magnitude, u);
         const real bound = is_integer(type) ? 0 : p.out * std::abs(wanted) + (1 + p.out) * error + 3 * p.tiny;

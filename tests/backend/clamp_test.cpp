@@ -49,10 +49,7 @@ void clamp::attempt(const clamp_case &f, double low, double high) {
   if (f.gradient) what.dy = at_dy.data(), what.lddy = dy.ld;
   what.y = (f.in_place ? at_x : at_y).data(), what.ldy = y.ld;
   ASSERT_TRUE(dev()->supports(what.header));
-  listener end;
-  ASSERT_EQ(SG_STATUS_OK, enqueue(*dev(), stream_, what, end.done())) << ops().last_message(handle());
-  ASSERT_TRUE(end.wait(1));
-  ASSERT_EQ(SG_STATUS_OK, end.results().at(0).status) << end.results().at(0).message;
+  complete(*dev(), stream_, what);
   (f.in_place ? at_x : at_y).read(stream_, y.bytes.data());
   const auto limit = [&](double of) { return f.type == SG_DTYPE_F64 ? real(of) : real(float(of)); };
   host_operand wanted = before;

@@ -17,22 +17,12 @@ namespace {
 
 constexpr real infinity = std::numeric_limits<real>::infinity();
 
-// The number that a type stores for a value.
-real rounded(sg_dtype type, real value) {
-  char bytes[16] = {};
-  store(bytes, type, value);
-  return load(bytes, type).real();
-}
-
 class convert : public conformance {
  protected:
   template <class Command>
   void enqueue_one(const Command &c) {
     ASSERT_TRUE(dev()->supports(c.header));
-    listener end;
-    ASSERT_EQ(SG_STATUS_OK, enqueue(*dev(), stream_, c, end.done())) << ops().last_message(handle());
-    ASSERT_TRUE(end.wait(1));
-    ASSERT_EQ(SG_STATUS_OK, end.results().at(0).status) << end.results().at(0).message;
+    complete(*dev(), stream_, c);
   }
   static void expect_gaps(host_operand &before, host_operand &after) {
     for (std::int64_t c = 0; c < after.cols; ++c)

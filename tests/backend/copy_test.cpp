@@ -9,12 +9,7 @@ namespace {
 
 class copy : public conformance {
  protected:
-  void run(const sg_backend_copy &x) {
-    listener end;
-    ASSERT_EQ(enqueue(*dev(), stream_, x, end.done()), SG_STATUS_OK);
-    ASSERT_TRUE(end.wait(1));
-    ASSERT_EQ(end.results().at(0).status, SG_STATUS_OK) << end.results().at(0).message;
-  }
+  void run(const sg_backend_copy &x) { complete(*dev(), stream_, x); }
 
   static std::vector<char> counting(std::int64_t bytes) {
     std::vector<char> data(static_cast<std::size_t>(bytes));

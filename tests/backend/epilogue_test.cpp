@@ -239,10 +239,7 @@ TEST_P(epilogue, reductions) {
             x.bias_per_row = form == bias_form::per_row;
             x.activation = activation;
             if (count == 0 && beta == 1 && !x.bias && activation == SG_ACTIVATION_NONE) continue;
-            listener end;
-            ASSERT_EQ(enqueue(*dev(), stream_, x, end.done()), SG_STATUS_OK);
-            ASSERT_TRUE(end.wait(1));
-            ASSERT_EQ(end.results().at(0).status, SG_STATUS_OK);
+            complete(*dev(), stream_, x);
             at_c.read(stream_, c.bytes.data());
             const precision p = precision_of(out, false);
             const real unit_of_sum = part == SG_DTYPE_F64 || part == SG_DTYPE_C128 ? 0x1p-53L : 0x1p-24L;

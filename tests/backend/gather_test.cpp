@@ -60,10 +60,7 @@ void gather::attempt(const gather_case &f) {
   what.component_bytes = f.component, what.index_bytes = f.index_bytes, what.from_end = f.from_end;
   what.table = at_table.data(), what.indices = at_indices.data(), what.y = at_y.data();
   ASSERT_TRUE(dev()->supports(what.header));
-  listener end;
-  ASSERT_EQ(SG_STATUS_OK, enqueue(*dev(), stream_, what, end.done())) << ops().last_message(handle());
-  ASSERT_TRUE(end.wait(1));
-  ASSERT_EQ(SG_STATUS_OK, end.results().at(0).status) << end.results().at(0).message;
+  complete(*dev(), stream_, what);
   at_y.read(stream_, y.data());
   SCOPED_TRACE(testing::Message() << f.rows << " of " << f.table_rows << " rows of " << f.row_bytes << " bytes, gap "
                                   << f.gap << ", components of " << f.component << ", indices of " << f.index_bytes);

@@ -27,16 +27,16 @@ host_operand::host_operand(sg_dtype type, std::int64_t rows, std::int64_t cols, 
 }
 
 number host_operand::get(std::int64_t item, std::int64_t row, std::int64_t col) {
-  return load(at(item, row, col), type);
+  return load(type, at(item, row, col));
 }
 void host_operand::set(std::int64_t item, std::int64_t row, std::int64_t col, number value) {
-  store(at(item, row, col), type, value);
+  store(type, at(item, row, col), value);
 }
 
 void host_operand::poison() {
   const real nan = std::numeric_limits<real>::quiet_NaN();
   const number value = type == SG_DTYPE_I8 ? number(77) : type == SG_DTYPE_I32 ? number(-1234567890) : number(nan, nan);
-  for (std::size_t i = 0; i < bytes.size(); i += static_cast<std::size_t>(size_of(type))) store(&bytes[i], type, value);
+  for (std::size_t i = 0; i < bytes.size(); i += static_cast<std::size_t>(size_of(type))) store(type, &bytes[i], value);
 }
 
 void host_operand::randomise(std::mt19937_64 &from) {
@@ -47,13 +47,6 @@ void host_operand::randomise(std::mt19937_64 &from) {
     for (std::int64_t j = 0; j < cols; ++j)
       for (std::int64_t i = 0; i < rows; ++i)
         set(item, i, j, is_integer(type) ? number(whole(from)) : number(unit(from), is_complex(type) ? unit(from) : 0));
-}
-
-real activated(sg_activation activation, real x) {
-  if (activation == SG_ACTIVATION_RELU) return x < 0 ? 0 : x;
-  if (activation == SG_ACTIVATION_NONE) return x;
-  const real root_2_over_pi = 0.797884560802865355879892119868763737L;
-  return std::isinf(x) && x < 0 ? 0 : x / (1 + std::exp(-2 * root_2_over_pi * (x + 0.044715L * x * x * x)));
 }
 
 // The slope of GELU is nowhere above 1.13; header gemm.h allows 8 units of x besides.
@@ -201,7 +194,7 @@ void gemm_case::check_element(std::int64_t item, std::int64_t i, std::int64_t j)
   const number sum = sums_[static_cast<std::size_t>(i * shape.n + j)];
   const real magnitude = magnitudes_[static_cast<std::size_t>(i * shape.n + j)];
   const number old =
-      reads_c ? load(&before_[static_cast<std::size_t>(((item * c.cols + j) * c.ld + i) * size_of(c.type))], c.type)
+      reads_c ? load(c.type, &before_[static_cast<std::size_t>(((item * c.cols + j) * c.ld + i) * size_of(c.type))])
               : 0;
   const number added = shape.bias == bias_form::none
                            ? number(0)

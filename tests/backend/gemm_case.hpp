@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "../reference/functions.hpp"
 #include "harness.hpp"
 #include "numbers.hpp"
 
@@ -70,8 +71,7 @@ struct host_operand {
   void randomise(std::mt19937_64 &from);
 };
 
-// The activation in extended precision.
-real activated(sg_activation activation, real x);
+using sg_reference::activated;
 // The allowed error of an activation: the error of x is given, and the unit roundoff of the arithmetic.
 real activation_error(sg_activation activation, real x, real error_of_x, real unit);
 

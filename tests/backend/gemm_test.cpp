@@ -130,9 +130,9 @@ TEST_P(gemm, f32_is_computed_in_f32) {
       gemm_case x({.m = s.m, .n = s.n, .k = s.k, .op_a = op, .op_b = op});
       std::mt19937 random(7);
       for (std::int64_t i = 0; i < s.m * s.k; ++i)
-        store(&x.a.bytes[static_cast<std::size_t>(4 * i)], SG_DTYPE_F32, 2049 + 2 * static_cast<int>(random() % 1024));
+        store(SG_DTYPE_F32, &x.a.bytes[static_cast<std::size_t>(4 * i)], 2049 + 2 * static_cast<int>(random() % 1024));
       for (std::int64_t i = 0; i < s.k * s.n; ++i)
-        store(&x.b.bytes[static_cast<std::size_t>(4 * i)], SG_DTYPE_F32, static_cast<int>(random() % 3) - 1);
+        store(SG_DTYPE_F32, &x.b.bytes[static_cast<std::size_t>(4 * i)], static_cast<int>(random() % 3) - 1);
       ASSERT_EQ(x.run(dev(), stream_), SG_STATUS_OK);
       for (std::int64_t i = 0; i < s.m; ++i)
         for (std::int64_t j = 0; j < s.n; ++j) {
@@ -261,9 +261,7 @@ TEST_P(gemm, f8_compute) {
       for (std::int64_t j = 0; j < 256; j += 7) {
         real sum = 0;
         for (std::int64_t l = 0; l < 256; ++l) sum += whole.a.get(0, l, i).real() * whole.b.get(0, l, j).real();
-        alignas(16) char rounded[16];
-        store(rounded, types.out, sum);
-        ASSERT_EQ(whole.c.get(0, i, j), load(rounded, types.out)) << whole.shape.text() << " at " << i << ", " << j;
+        ASSERT_EQ(whole.c.get(0, i, j), rounded(types.out, sum)) << whole.shape.text() << " at " << i << ", " << j;
       }
   }
 }

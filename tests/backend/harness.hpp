@@ -112,6 +112,14 @@ sg_status enqueue(const device &on, stream &in, Command what, sg_backend_done do
   what.header = backend_command<Command>().header;
   return on.enqueue(in.handle(), what.header, done);
 }
+// Runs one command to its completion, which succeeds.
+template <class Command>
+void complete(const device &on, stream &in, const Command &what) {
+  listener end;
+  ASSERT_EQ(SG_STATUS_OK, enqueue(on, in, what, end.done())) << on.ops().last_message(on.handle());
+  ASSERT_TRUE(end.wait(1));
+  ASSERT_EQ(SG_STATUS_OK, end.results().at(0).status) << end.results().at(0).message;
+}
 inline sg_status enqueue_marker(const device &on, stream &in, sg_backend_done done) {
   return on.enqueue(in.handle(), marker_command, done);
 }
@@ -162,11 +170,7 @@ class memory {
  private:
   void move(stream &in, void *dst, const void *src, sg_memory_kind to, sg_memory_kind from) {
     if (bytes_ == 0) return;
-    listener end;
-    ASSERT_EQ(enqueue(*device_, in, run_of_bytes(dst, src, bytes_, to, from), end.done()), SG_STATUS_OK)
-        << device_->ops().last_message(device_->handle());
-    ASSERT_TRUE(end.wait(1));
-    ASSERT_EQ(end.results().at(0).status, SG_STATUS_OK) << end.results().at(0).message;
+    complete(*device_, in, run_of_bytes(dst, src, bytes_, to, from));
   }
 
   std::shared_ptr<device> device_;

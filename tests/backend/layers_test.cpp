@@ -78,10 +78,7 @@ class layers : public conformance {
   template <class Command>
   void enqueue_one(const Command &c) {
     ASSERT_TRUE(dev()->supports(c.header));
-    listener end;
-    ASSERT_EQ(SG_STATUS_OK, enqueue(*dev(), stream_, c, end.done())) << ops().last_message(handle());
-    ASSERT_TRUE(end.wait(1));
-    ASSERT_EQ(SG_STATUS_OK, end.results().at(0).status) << end.results().at(0).message;
+    complete(*dev(), stream_, c);
   }
   template <class Reference>
   void check(const form &f, sg_dtype type, matrix &before, matrix &y, Reference &&reference) {
@@ -128,33 +125,19 @@ class layers : public conformance {
 
 // The derivative at b of a function, by its gradient, and the error of the arithmetic.
 expected derivative_of(sg_function gradient, real b, real u) {
-  const auto sigmoid = [](real x) { return 1 / (1 + std::exp(-x)); };
-  if (std::isinf(b)) return {b > 0 && gradient < SG_FUNCTION_SIGMOID_GRADIENT ? real{1} : real{0}, 0};
-  // Of b times the sigmoid of t.
-  const auto of_product = [&](real t, real t_derivative) {
-    const real first = sigmoid(t), second = b * t_derivative * sigmoid(t) * sigmoid(-t);
-    return expected{first + second, (24 + 8 * std::min<real>(std::abs(t), 2000)) * u * (first + std::abs(second))};
+  const auto [first, second] = sg_reference::slope_terms(gradient, b);
+  const real size = std::abs(first) + std::abs(second);
+  const auto error = [u, size](real constant, real growth, real argument) {
+    return (constant + growth * std::min<real>(argument, 2000)) * u * size;
   };
+  if (std::isinf(b)) return {first, 0};
   switch (gradient) {
-    case SG_FUNCTION_RELU_GRADIENT: return {b > 0 ? real{1} : b <= 0 ? real{0} : b, 0};
-    case SG_FUNCTION_GELU_GRADIENT: {
-      const real factor = 2 * std::sqrt(2 / std::acos(real{-1}));
-      return of_product(factor * (b + 0.044715L * b * b * b), factor * (1 + 3 * 0.044715L * b * b));
-    }
-    case SG_FUNCTION_GELU_ERF_GRADIENT: {
-      const real first = std::erfc(-b / std::sqrt(real{2})) / 2;
-      const real second = b * std::exp(-b * b / 2) / std::sqrt(2 * std::acos(real{-1}));
-      return {first + second, (24 + 4 * std::min<real>(b * b, 2000)) * u * (first + std::abs(second))};
-    }
-    case SG_FUNCTION_SILU_GRADIENT: return of_product(b, 1);
-    case SG_FUNCTION_SIGMOID_GRADIENT: {
-      const real value = sigmoid(b) * sigmoid(-b);
-      return {value, 16 * u * value};
-    }
-    default: {
-      const real value = 4 * sigmoid(2 * b) * sigmoid(-2 * b);
-      return {value, (16 + 4 * std::min<real>(std::abs(b), 2000)) * u * value};
-    }
+    case SG_FUNCTION_RELU_GRADIENT: return {first, 0};
+    case SG_FUNCTION_GELU_GRADIENT: return {first + second, error(24, 8, std::abs(sg_reference::gelu_argument(b)))};
+    case SG_FUNCTION_GELU_ERF_GRADIENT: return {first + second, error(24, 4, b * b)};
+    case SG_FUNCTION_SILU_GRADIENT: return {first + second, error(24, 8, std::abs(b))};
+    case SG_FUNCTION_SIGMOID_GRADIENT: return {first, error(16, 0, 0)};
+    default: return {first, error(16, 4, std::abs(b))};
   }
 }
 
@@ -163,28 +146,18 @@ expected of_function(sg_function function, real a, real b, real u) {
     const expected d = derivative_of(function, b, u);
     return {a * d.value, std::abs(a) * d.error + u * std::abs(a * d.value)};
   }
-  const auto sigmoid = [](real x) { return 1 / (1 + std::exp(-x)); };
-  if (a == -infinite &&
-      (function == SG_FUNCTION_GELU || function == SG_FUNCTION_GELU_ERF || function == SG_FUNCTION_SILU))
-    return {0, 0};
+  const real value = sg_reference::value_of(function, a, b), unit = u * std::abs(value);
+  if (value == 0) return {value, 0};
   switch (function) {
-    case SG_FUNCTION_RELU: return {a < 0 ? 0 : a, 0};
-    case SG_FUNCTION_GELU: {
-      const real t = 2 * std::sqrt(2 / std::acos(real{-1})) * (a + 0.044715L * a * a * a), value = a * sigmoid(t);
-      return {value, value == 0 ? 0 : (12 + 8 * std::min<real>(std::abs(t), 2000)) * u * std::abs(value)};
-    }
-    case SG_FUNCTION_GELU_ERF: {
-      const real value = a / 2 * std::erfc(-a / std::sqrt(real{2}));
-      return {value, value == 0 || a > 10 ? 4 * u * std::abs(value) : (16 + 4 * a * a) * u * std::abs(value)};
-    }
-    case SG_FUNCTION_SILU: return {a * sigmoid(a), 12 * u * std::abs(a * sigmoid(a))};
-    case SG_FUNCTION_SIGMOID: return {sigmoid(a), 10 * u * sigmoid(a)};
-    case SG_FUNCTION_TANH: return {std::tanh(a), 10 * u * std::abs(std::tanh(a))};
-    case SG_FUNCTION_ADD: return {a + b, u * std::abs(a + b)};
-    case SG_FUNCTION_MULTIPLY: return {a * b, u * std::abs(a * b)};
-    default: break;
+    case SG_FUNCTION_RELU: return {value, 0};
+    case SG_FUNCTION_GELU:
+      return {value, (12 + 8 * std::min<real>(std::abs(sg_reference::gelu_argument(a)), 2000)) * unit};
+    case SG_FUNCTION_GELU_ERF: return {value, a > 10 ? 4 * unit : (16 + 4 * a * a) * unit};
+    case SG_FUNCTION_SILU: return {value, 12 * unit};
+    case SG_FUNCTION_SIGMOID:
+    case SG_FUNCTION_TANH: return {value, 10 * unit};
+    default: return {value, unit};
   }
-  return {0, 0};
 }
 
 void layers::try_elementwise(sg_dtype type, sg_function function, const form &f, std::optional<real> fixed) {

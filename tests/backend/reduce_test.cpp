@@ -24,10 +24,7 @@ class reduce : public conformance {
     at_parts.write(stream_, parts.data());
     x.c = at_c.data();
     x.parts = x.parts_count > 0 ? at_parts.data() : nullptr;
-    listener end;
-    ASSERT_EQ(enqueue(*dev(), stream_, x, end.done()), SG_STATUS_OK);
-    ASSERT_TRUE(end.wait(1));
-    ASSERT_EQ(end.results().at(0).status, SG_STATUS_OK);
+    complete(*dev(), stream_, x);
     at_c.read(stream_, c.data());
   }
 
@@ -52,10 +49,10 @@ TEST_P(reduce, every_type_beta_and_number_of_parts) {
               parts(static_cast<std::size_t>(part_stride * count * part_size) + 16);
           const number poison = is_integer(types.out) ? number(-99) : number(std::numeric_limits<real>::quiet_NaN());
           for (std::int64_t i = 0; i < ldc * n; ++i)
-            store(&c[static_cast<std::size_t>(i * size)], types.out,
+            store(types.out, &c[static_cast<std::size_t>(i * size)],
                   i % ldc < m && beta.re != 0 ? any(types.out) : poison);
           for (std::int64_t i = 0; i < part_stride * count; ++i)
-            store(&parts[static_cast<std::size_t>(i * part_size)], types.part, any(types.part));
+            store(types.part, &parts[static_cast<std::size_t>(i * part_size)], any(types.part));
           const std::vector<char> before = c;
           sg_backend_reduce x = {};
           x.m = m, x.n = n, x.part_type = types.part, x.out_type = types.out, x.beta = beta;
@@ -75,13 +72,13 @@ TEST_P(reduce, every_type_beta_and_number_of_parts) {
             number sum = 0;
             real magnitude = 0;
             if (beta.re != 0)
-              sum = number(beta.re, beta.im) * load(&before[at], types.out), magnitude = std::abs(sum) * 2;
+              sum = number(beta.re, beta.im) * load(types.out, &before[at]), magnitude = std::abs(sum) * 2;
             for (std::int64_t p = 0; p < count; ++p) {
               const number part = load(
-                  &parts[static_cast<std::size_t>((p * part_stride + col * part_ld + row) * part_size)], types.part);
+                  types.part, &parts[static_cast<std::size_t>((p * part_stride + col * part_ld + row) * part_size)]);
               sum += part, magnitude += std::abs(part);
             }
-            const number found = load(&c[at], types.out);
+            const number found = load(types.out, &c[at]);
             if (types.out == SG_DTYPE_I32) {
               ASSERT_EQ(static_cast<std::int32_t>(found.real()),
                         static_cast<std::int32_t>(static_cast<std::uint32_t>(static_cast<std::int64_t>(sum.real()))))
@@ -114,7 +111,7 @@ TEST_P(reduce, sixteen_bit_results_are_rounded_once_to_even) {
     run(x, c, parts);
     for (int i = 0; i < 65536; ++i) {
       const auto at = static_cast<std::size_t>(2 * i);
-      const real was = load(&before[at], type).real(), is = load(&c[at], type).real();
+      const real was = load(type, &before[at]).real(), is = load(type, &c[at]).real();
       ASSERT_TRUE(was == is || (std::isnan(was) && std::isnan(is))) << name_of(type) << " " << i << ": " << is;
     }
     // Between each two neighbours: exactly halfway, and slightly to either side.
@@ -131,7 +128,7 @@ TEST_P(reduce, sixteen_bit_results_are_rounded_once_to_even) {
       for (int i = 0; i < 65536; ++i) {
         float part;
         std::memcpy(&part, &parts[static_cast<std::size_t>(4 * i)], 4);
-        const real expected = round_to(f, part), is = load(&c[static_cast<std::size_t>(2 * i)], type).real();
+        const real expected = round_to(f, part), is = load(type, &c[static_cast<std::size_t>(2 * i)]).real();
         ASSERT_TRUE(expected == is || (std::isnan(expected) && std::isnan(is)))
             << name_of(type) << " " << part << ": " << is << ", not " << expected;
       }

@@ -57,10 +57,7 @@ void rotary::attempt(const rotary_case &f) {
   what.y = f.in_place ? at_x.data() : at_y.data(), what.y_row = y.ld;
   if (has_tables) what.cos = at_cos.data(), what.cos_row = cos.ld, what.sin = at_sin.data(), what.sin_row = sin.ld;
   ASSERT_TRUE(dev()->supports(what.header));
-  listener end;
-  ASSERT_EQ(SG_STATUS_OK, enqueue(*dev(), stream_, what, end.done())) << ops().last_message(handle());
-  ASSERT_TRUE(end.wait(1));
-  ASSERT_EQ(SG_STATUS_OK, end.results().at(0).status) << end.results().at(0).message;
+  complete(*dev(), stream_, what);
   (f.in_place ? at_x : at_y).read(stream_, y.bytes.data());
   SCOPED_TRACE(testing::Message() << sg::name_of(f.type) << ", " << f.rows << " rows of " << f.heads << " heads of "
                                   << f.head_size << ", " << f.rotated_size << " rotated, pairs " << int{f.pairs}

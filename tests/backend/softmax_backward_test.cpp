@@ -34,10 +34,7 @@ void softmax_backward::attempt(sg_dtype type, bool wide, std::int64_t rows, std:
   what.y = at_y.data(), what.y_row = y.ld, what.dy = at_dy.data(), what.dy_row = dy.ld;
   what.dx = in_place ? at_y.data() : at_dx.data(), what.dx_row = dx.ld;
   ASSERT_TRUE(dev()->supports(what.header));
-  listener end;
-  ASSERT_EQ(SG_STATUS_OK, enqueue(*dev(), stream_, what, end.done())) << ops().last_message(handle());
-  ASSERT_TRUE(end.wait(1));
-  ASSERT_EQ(SG_STATUS_OK, end.results().at(0).status) << end.results().at(0).message;
+  complete(*dev(), stream_, what);
   in_place ? at_y.read(stream_, dx.bytes.data()) : at_dx.read(stream_, dx.bytes.data());
   const precision p = precision_of(type, false);
   const real unit = type == SG_DTYPE_F64 ? std::ldexp(1.0L, -53) : std::ldexp(1.0L, -24);

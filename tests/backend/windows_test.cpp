@@ -92,10 +92,7 @@ class windows : public conformance {
   template <class Command>
   void run(const Command &what) {
     ASSERT_TRUE(dev()->supports(what.header));
-    listener end;
-    ASSERT_EQ(SG_STATUS_OK, enqueue(*dev(), stream_, what, end.done())) << ops().last_message(handle());
-    ASSERT_TRUE(end.wait(1));
-    ASSERT_EQ(SG_STATUS_OK, end.results().at(0).status) << end.results().at(0).message;
+    complete(*dev(), stream_, what);
   }
 
   void take(const sg_backend_windows &w, std::int32_t element_bytes) {

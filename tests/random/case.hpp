@@ -81,7 +81,7 @@ struct gemm_case {
   bool beta_zero() const { return is_scalar(beta, 0); }
   bool alpha_zero() const { return is_scalar(alpha, 0); }
   bool plain() const { return !has_bias && activation == SG_ACTIVATION_NONE; }
-  // Does the call look at the operand `foreign`?
+  // Whether the call looks at the operand `foreign`.
   bool reads_foreign() const {
     if (nothing_to_do() || foreign == 0) return false;
     if (foreign > 2) return foreign == 3 ? batch == 1 || c.items != item_form::pointers : has_bias;
@@ -130,7 +130,7 @@ struct test_case {
     const int from = steps[step].gemm.a_from;
     return how == way::jobs && (steps[step].after_all || (from >= 0 && is_untracked(static_cast<std::size_t>(from))));
   }
-  // Does its stream order it after the jobs that it reads from?
+  // Whether the GEMM's stream orders it after the jobs whose results the GEMM reads.
   bool is_ordered_by_stream(std::size_t step) const {
     const step_case &s = steps[step];
     return s.gemm.a_from >= 0 && s.stream >= 0 && steps[static_cast<std::size_t>(s.gemm.a_from)].stream == s.stream;

@@ -16,6 +16,9 @@
 #include <string>
 #include <vector>
 
+#include "../reference/functions.hpp"
+#include "../reference/recurrent.hpp"
+#include "../reference/softmax.hpp"
 #include "arguments.hpp"
 #include "foreign.hpp"
 #include "shares.hpp"
@@ -73,35 +76,6 @@ bool share(const part &x, const part &y) {
     for (std::int64_t j = 0; j < y.cols; ++j)
       if (of_x[std::size_t(y.at(i, j))]) return true;
   return false;
-}
-
-// The derivative of x times the sigmoid of t.
-double of_product(double x, double t, double t_derivative) {
-  const double s = 1 / (1 + std::exp(-t)), rest = 1 / (1 + std::exp(t));
-  return s + (s * rest == 0 ? 0 : x * t_derivative * s * rest);
-}
-
-double value_of(sg_function function, double a, double b) {
-  const double root = std::sqrt(2 / std::acos(-1.0));
-  switch (function) {
-    case SG_FUNCTION_RELU: return a < 0 ? 0 : a;
-    case SG_FUNCTION_GELU: return a / 2 * (1 + std::tanh(root * (a + 0.044715 * a * a * a)));
-    case SG_FUNCTION_GELU_ERF: return a / 2 * std::erfc(-a / std::sqrt(2.0));
-    case SG_FUNCTION_SILU: return a / (1 + std::exp(-a));
-    case SG_FUNCTION_SIGMOID: return 1 / (1 + std::exp(-a));
-    case SG_FUNCTION_TANH: return std::tanh(a);
-    case SG_FUNCTION_ADD: return a + b;
-    case SG_FUNCTION_MULTIPLY: return a * b;
-    case SG_FUNCTION_RELU_GRADIENT: return b > 0 ? a : 0;
-    case SG_FUNCTION_GELU_GRADIENT:
-      return a * of_product(b, 2 * root * (b + 0.044715 * b * b * b), 2 * root * (1 + 3 * 0.044715 * b * b));
-    case SG_FUNCTION_GELU_ERF_GRADIENT:
-      return a * (std::erfc(-b / std::sqrt(2.0)) / 2 + b * std::exp(-b * b / 2) * root / 2);
-    case SG_FUNCTION_SILU_GRADIENT: return a * of_product(b, b, 1);
-    case SG_FUNCTION_SIGMOID_GRADIENT: return a / (1 + std::exp(-b)) / (1 + std::exp(b));
-    case SG_FUNCTION_TANH_GRADIENT: return 4 * a / (1 + std::exp(-2 * b)) / (1 + std::exp(2 * b));
-  }
-  return 0;
 }
 
 class chain {
@@ -323,7 +297,7 @@ class chain {
         case 5: return gemm(out);
         default: return attention();
       }
-    switch (random_.below(14)) {
+    switch (random_.below(15)) {
       case 0: return elementwise(in, out);
       case 1: return softmax(in, out);
       case 2: return norm(in, out);
@@ -337,6 +311,7 @@ class chain {
       case 10: return attention_gradients();
       case 11: return conv();
       case 12: return clamp(in, out);
+      case 13: return row_dot(in);
       default: return gemm(out);
     }
   }
@@ -363,7 +338,8 @@ class chain {
     note("elementwise", c);
     if (!accepted(sg_elementwise_async(context_, &desc, &submit_, handle()), bad(a, c) || (two && bad(b, c)))) return;
     std::vector<double> values = read(a);
-    for (std::size_t i = 0; i < values.size(); ++i) values[i] = value_of(desc.function, values[i], second[i]);
+    for (std::size_t i = 0; i < values.size(); ++i)
+      values[i] = double(sg_reference::value_of(desc.function, values[i], second[i]));
     write(c, values);
   }
 
@@ -392,6 +368,21 @@ class chain {
     write(y, values);
   }
 
+  void row_dot(const part &a) {
+    const part b = random_.below(3) ? any_part(a.rows, a.cols, a.layout) : a;
+    const part y = any_part(a.rows, 1, random_.below(2) ? SG_LAYOUT_ROW_MAJOR : SG_LAYOUT_COLUMN_MAJOR);
+    if (!is_small(a) || !is_small(b)) return;
+    sg_row_dot_desc desc = SG_ROW_DOT_DESC_INIT;
+    desc.a = view(a), desc.b = view(b), desc.y = view(y);
+    if (!begins({a, b}, {y})) return;
+    note("row dot", y);
+    if (!accepted(sg_row_dot_async(context_, &desc, &submit_, handle()), share(a, y) || share(b, y))) return;
+    const std::vector<double> first = read(a), second = read(b);
+    std::vector<double> sums(static_cast<std::size_t>(a.rows));
+    for (std::size_t i = 0; i < first.size(); ++i) sums[i / std::size_t(a.cols)] += first[i] * second[i];
+    write(y, sums);
+  }
+
   void softmax(const part &x, const part &y) {
     sg_softmax_desc desc = SG_SOFTMAX_DESC_INIT;
     desc.x = view(x), desc.y = view(y);
@@ -401,12 +392,9 @@ class chain {
     if (!accepted(sg_softmax_async(context_, &desc, &submit_, handle()), bad(x, y))) return;
     std::vector<double> values = read(x);
     for (std::int64_t i = 0; i < x.rows; ++i) {
-      double *const row = values.data() + i * x.cols, most = -INFINITY, sum = 0;
       const std::int64_t limit = i + desc.mask_offset + 1;
       const std::int64_t visible = desc.mask ? std::clamp<std::int64_t>(limit, 0, x.cols) : x.cols;
-      for (std::int64_t j = 0; j < visible; ++j) most = std::max(most, row[j]);
-      for (std::int64_t j = 0; j < visible; ++j) sum += std::exp(row[j] - most);
-      for (std::int64_t j = 0; j < x.cols; ++j) row[j] = j < visible ? std::exp(row[j] - most) / sum : 0;
+      sg_reference::softmax(values.data() + i * x.cols, x.cols, visible);
     }
     write(y, values);
   }
@@ -680,21 +668,20 @@ class chain {
       for (std::int64_t i = 0; i < queries; ++i) {
         const std::int64_t first = h * width;
         const std::int64_t visible = desc.mask ? std::clamp<std::int64_t>(i + desc.mask_offset + 1, 0, keys) : keys;
-        double most = -INFINITY, sum = 0, mean = 0;
+        double mean = 0;
         for (std::int64_t j = 0; j < visible; ++j) {
           double score = 0, gradient = 0;
           for (std::int64_t d = first; d < first + width; ++d) {
             score += host(q, i, d) * host(k, j, d);
             gradient += host(d_o, i, d) * host(v, j, d);
           }
-          most = std::max(most, weights[std::size_t(j)] = scale * score);
+          weights[std::size_t(j)] = scale * score;
           gradients[std::size_t(j)] = gradient;
         }
-        for (std::int64_t j = 0; j < visible; ++j)
-          sum += weights[std::size_t(j)] = std::exp(weights[std::size_t(j)] - most);
-        for (std::int64_t j = 0; j < visible; ++j) mean += weights[std::size_t(j)] / sum * gradients[std::size_t(j)];
+        sg_reference::softmax(weights.data(), keys, visible);
+        for (std::int64_t j = 0; j < visible; ++j) mean += weights[std::size_t(j)] * gradients[std::size_t(j)];
         for (std::int64_t j = 0; j < visible; ++j) {
-          const double weight = weights[std::size_t(j)] / sum, ds = scale * weight * (gradients[std::size_t(j)] - mean);
+          const double weight = weights[std::size_t(j)], ds = scale * weight * (gradients[std::size_t(j)] - mean);
           for (std::int64_t d = first; d < first + width; ++d) {
             host(dv, j, d) += weight * host(d_o, i, d);
             host(dq, i, d) += ds * host(k, j, d);
@@ -731,27 +718,19 @@ class chain {
                                 host_[std::size_t(w_matrix)].begin() + w_start + weights);
     if (std::any_of(w.begin(), w.end(), [](double each) { return !(std::fabs(each) < 8); })) return;
     if (!accepted(sg_recurrent_async(context_, &desc, &submit_, nullptr), overlaps)) return;
-    const auto sigmoid = [](double v) { return 1 / (1 + std::exp(-v)); };
-    for (std::int64_t b = 0; b < batch; ++b) {
-      std::vector<double> h(static_cast<std::size_t>(hidden));
-      for (std::int64_t turn = 0; turn < steps; ++turn) {
-        const std::int64_t t = reverse ? steps - 1 - turn : turn, row = batch_major ? b * steps + t : t * batch + b;
-        std::vector<double> next = h;
-        for (std::int64_t k = 0; k < hidden; ++k) {
-          double own[3] = {}, state[3] = {};
-          for (std::int64_t gate = 0; gate < 3; ++gate) {
-            const std::int64_t of = gate * hidden + k;
-            for (std::int64_t i = 0; i < in; ++i) own[gate] += w[std::size_t(of * in + i)] * host(x, row, i);
-            for (std::int64_t i = 0; i < hidden; ++i)
-              state[gate] += w[std::size_t(3 * hidden * in + of * hidden + i)] * h[std::size_t(i)];
-          }
-          const double z = sigmoid(own[1] + state[1]), n = std::tanh(own[2] + sigmoid(own[0] + state[0]) * state[2]);
-          next[std::size_t(k)] = (1 - z) * n + z * h[std::size_t(k)];
-        }
-        h = next;
-        for (std::int64_t k = 0; k < hidden; ++k) host(y, row, k) = h[std::size_t(k)];
-      }
-    }
+    const auto row_of = [&](std::int64_t t, std::int64_t b) { return batch_major ? b * steps + t : t * batch + b; };
+    sg_reference::recurrent_values values;
+    values.w_ih.assign(w.begin(), w.begin() + 3 * hidden * in),
+        values.w_hh.assign(w.begin() + 3 * hidden * in, w.end());
+    for (std::int64_t t = 0; t < steps; ++t)
+      for (std::int64_t b = 0; b < batch; ++b)
+        for (std::int64_t i = 0; i < in; ++i) values.x.push_back(host(x, row_of(t, b), i));
+    const auto wanted = sg_reference::run_recurrent({SG_CELL_GRU, desc.gate_order, steps, batch, in, hidden, reverse},
+                                                    values, SG_DTYPE_F64, false);
+    for (std::int64_t t = 0; t < steps; ++t)
+      for (std::int64_t b = 0; b < batch; ++b)
+        for (std::int64_t k = 0; k < hidden; ++k)
+          host(y, row_of(t, b), k) = double(wanted.y[std::size_t((t * batch + b) * hidden + k)]);
   }
 
   // Of any type and cell, by themselves. In f64 they are the derivative of the layer; all others are finite, and those
@@ -864,17 +843,15 @@ class chain {
       for (std::int64_t i = 0; i < queries; ++i) {
         const std::int64_t first = h / (heads / kv_heads) * width;
         const std::int64_t visible = desc.mask ? std::clamp<std::int64_t>(i + desc.mask_offset + 1, 0, keys) : keys;
-        double most = -INFINITY, sum = 0;
         for (std::int64_t j = 0; j < visible; ++j) {
           double product = 0;
           for (std::int64_t d = 0; d < width; ++d) product += host(q, i, h * width + d) * host(k, j, first + d);
-          most = std::max(most, weights[std::size_t(j)] = product / std::sqrt(double(width)));
+          weights[std::size_t(j)] = product / std::sqrt(double(width));
         }
-        for (std::int64_t j = 0; j < visible; ++j)
-          sum += weights[std::size_t(j)] = std::exp(weights[std::size_t(j)] - most);
+        sg_reference::softmax(weights.data(), keys, visible);
         for (std::int64_t d = 0; d < width; ++d) {
           double mean = 0;
-          for (std::int64_t j = 0; j < visible; ++j) mean += weights[std::size_t(j)] / sum * host(v, j, first + d);
+          for (std::int64_t j = 0; j < visible; ++j) mean += weights[std::size_t(j)] * host(v, j, first + d);
           host(o, i, h * width + d) = mean;
         }
       }

@@ -30,7 +30,7 @@ class placed_operand {
   operand_image image() const { return {block_.image, extent_}; }
   operand_image image_before() const { return {before_.data(), extent_}; }
   bool is_unchanged() const;
-  // Have only elements changed?
+  // Whether only elements have changed.
   bool gaps_are_unchanged() const;
 
  private:

@@ -36,7 +36,7 @@ const char *name_of(sg_dtype type) {
   return names[type];
 }
 
-// Does C lack arithmetic on the type, so that the program stores its bits?
+// Whether C lacks arithmetic on the type, so that the program stores the bits of its values.
 bool held_as_bits(sg_dtype type) { return std::strncmp(c_type(type), "unsigned", 8) == 0; }
 
 std::string value_text(sg_dtype type, long double value) {

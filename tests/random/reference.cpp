@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "../reference/functions.hpp"
+
 namespace sg_test::random_tests {
 
 namespace {
@@ -41,22 +43,6 @@ long double error_of_product(const gemm_case &p) {
   return 0;
 }
 
-long double activated(sg_activation activation, long double x) {
-  if (std::isnan(x) || activation == SG_ACTIVATION_NONE) return x;
-  if (activation == SG_ACTIVATION_RELU) return x < 0 ? 0 : x;
-  const long double root_2_over_pi = 0.797884560802865355879892119868763737L;
-  return std::isinf(x) && x < 0 ? 0 : x / (1 + std::exp(-2 * root_2_over_pi * (x + 0.044715L * x * x * x)));
-}
-
-// A component in a real type.
-long double rounded(sg_dtype type, long double value) {
-  alignas(16) std::uint8_t bytes[16];
-  if (type == SG_DTYPE_C64) type = SG_DTYPE_F32;
-  if (type == SG_DTYPE_C128) type = SG_DTYPE_F64;
-  store(type, bytes, number(value, 0));
-  return load(type, bytes).real();
-}
-
 class judge {
  public:
   judge(const gemm_case &p, int parts) : p_(p), precision_(precision_of(p)) {
@@ -74,7 +60,7 @@ class judge {
   // element of A or B; scales the loss where a scaled operand falls below the normal range.
   bool accepts(long double seen, long double sum, long double g, long double products, long double largest,
                long double &bound) const {
-    const long double exact = activated(p_.activation, sum);
+    const long double exact = sg_reference::activated(p_.activation, sum);
     bound = 0;
     if (std::isnan(exact)) return std::isnan(seen) || p_.a_from >= 0;
     if (!(g < precision_.largest / 4)) {  // a sum of its parts may overflow
@@ -197,7 +183,7 @@ class checker {
     return old(images_.bias, item, p_.bias_shape == SG_BIAS_PER_ROW ? i : j, 0);
   }
 
-  // Is the element right? `found` receives it, the expected value and the bound.
+  // Whether the element is right. `found` receives the element, the expected value and the bound.
   bool accepts(std::int64_t item, std::int64_t i, std::int64_t j, fault &found) {
     const auto at = static_cast<std::size_t>(j);
     const number seen = old(images_.c, item, i, j);
@@ -228,7 +214,7 @@ class checker {
     };
     if (!p_.beta_zero()) add(beta, old(images_.c_before, item, i, j));
     if (p_.has_bias) add(1, bias(item, i, j));
-    found.wanted = number(activated(p_.activation, sum.real()), sum.imag());
+    found.wanted = number(sg_reference::activated(p_.activation, sum.real()), sum.imag());
     const bool any_nan = p_.complex() && (std::isnan(sum.real()) || std::isnan(sum.imag()));
     // An infinite C times a scalar whose imaginary part is 0: some BLAS multiply by the real part alone.
     const bool from_infinity = std::isinf(g);

@@ -28,7 +28,7 @@ class matrix_memory {
   const std::byte *item(std::int64_t i) const { return bytes_.data() + starts_[std::size_t(shared_ ? 0 : i)]; }
   value at(std::int64_t i, std::int64_t row, std::int64_t col) const;
   void set(std::int64_t i, std::int64_t row, std::int64_t col, value v);
-  // Are all bytes outside the elements unchanged?
+  // Whether all bytes outside the elements are unchanged.
   bool gaps_untouched() const;
   bool operator==(const matrix_memory &other) const { return bytes_ == other.bytes_; }
 

@@ -7,6 +7,7 @@
 #include "../support/sweep.hpp"
 #include "base/error.hpp"
 #include "execute.hpp"
+#include "plan/form/command_form.hpp"
 #include "plan/schedule/simulate.hpp"
 
 namespace sg::test {
@@ -137,6 +138,33 @@ TEST(planner, cores_share_what_memory_bounds) {
   EXPECT_EQ(plan(make(f), cores(6)).lanes[int(lane_kind::compute)], 3);
   f.n = 6000;
   EXPECT_EQ(plan(make(f), cores(6)).lanes[int(lane_kind::compute)], 1);
+}
+
+// Of a conversion to a quarter of the bytes the operand is what costs.
+TEST(planner, cores_share_a_command_by_its_largest_operand) {
+  const std::int64_t rows = 256, cols = 256;
+  command_form f;
+  f.what = ops::convert{}, f.strategy = "convert";
+  const auto set = [&](std::size_t view, sg_dtype type, share needed) {
+    command_form::parameter &made = f.parameters[view];
+    made.given = true, made.needed = needed;
+    made.stored.rows = made.stored.ld = rows, made.stored.cols = cols, made.stored.type = type;
+    made.bytes = rows * cols * size_of(type);
+  };
+  set(ops::convert::c, SG_DTYPE_BF16, share::same);
+  const device_model four = cores(4);
+  const plan_request none;
+  const plan_terms terms{four, none, 4, four.memory_bytes};
+  for (const auto &[type, parts] : {std::pair{SG_DTYPE_F64, 2}, {SG_DTYPE_F32, 1}}) {
+    set(ops::convert::a, type, share::same);
+    const schedule s = plan_of(f, terms);
+    EXPECT_EQ(s.commands.size(), std::size_t(parts)) << s.strategy;
+    EXPECT_DOUBLE_EQ(s.bound_seconds, double(rows * cols * (2 + size_of(type))) / four.memory_rate);
+  }
+  f.parameters[ops::convert::a].stored.cols = 2 * cols;
+  EXPECT_EQ(description_of(f), "convert of 256 x 512, bf16");
+  set(ops::convert::a, SG_DTYPE_F64, share::whole);
+  EXPECT_EQ(plan_of(f, terms).commands.size(), 1u);
 }
 
 TEST(planner, streaming_beats_the_forced_alternatives) {

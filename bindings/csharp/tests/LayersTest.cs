@@ -90,6 +90,15 @@ static class LayersTest {
     Expect.Throws<ArgumentException>(() => { context.ClampAsync(x, y, new ClampOptions { High = double.NaN }); }, "options.High is NaN");
   }
 
+  public static async Task RowDots() {
+    Matrix a = Place(new double[,] { { 1, 2, 3 }, { 4, 5, 6 } }), b = Place(new double[,] { { 1, 0, -1 }, { 2, 2, 2 } }), y = OnDevice.Poisoned(2, 1);
+    await context.RowDotAsync(a, b, y);
+    Holds(new double[,] { { -2 }, { 30 } }, y, "row dot");
+    context.RowDot(a, a, y);
+    Holds(new double[,] { { 14 }, { 77 } }, y, "squares");
+    Expect.Throws<ArgumentException>(() => { context.RowDotAsync(a, b, b); }, "y is 2 x 3; with a of 2 x 3 it must be 2 x 1");
+  }
+
   public static async Task Conversions() {
     Matrix a = Place(new double[,] { { 1, 2, 3 }, { 4, 5, 6 } }), c = context.AllocateDevice(24).Matrix(3, 2, DType.F32);
     await context.ConvertAsync(a, Op.T, c);
@@ -143,6 +152,13 @@ static class LayersTest {
     add("multiply", y => context.Elementwise(Function.Multiply, x, w, y), y => graph.RecordElementwise(Function.Multiply, x, w, y));
     add("clamp", y => context.Clamp(x, y), y => graph.RecordClamp(x, y));
     add("clamp backward", y => context.ClampBackward(w, x, y), y => graph.RecordClampBackward(w, x, y));
+    add("row dots", y => {
+      context.RowDot(x, w, y.Block(0, 0, 2, 1));
+      context.RowDot(x, x, y.Block(0, 1, 2, 1));
+    }, y => {
+      graph.RecordRowDot(x, w, y.Block(0, 0, 2, 1));
+      graph.RecordRowDot(x, x, y.Block(0, 1, 2, 1));
+    });
     add("scale-and-add", y => context.Axpby(x, y, new AxpbyOptions { Alpha = 3, Beta = 0 }), y => graph.RecordAxpby(x, y, new AxpbyOptions { Alpha = 3, Beta = 0 }));
     add("softmax", y => context.Softmax(x, y), y => graph.RecordSoftmax(x, y));
     add("layer norm", y => context.LayerNorm(x, none, none, y), y => graph.RecordLayerNorm(x, none, none, y));
@@ -170,7 +186,7 @@ static class LayersTest {
       graph.RecordRecurrentBackward(StepsOf(x), wIh, wHh, StepsOf(between), new RecurrentGradients { Dy = StepsOf(w), Dx = StepsOf(y) }, gru);
     });
     Memory.Collect();
-    Expect.Equal(names.Count + 1, graph.Count, "submissions");
+    Expect.Equal(names.Count + 2, graph.Count, "submissions");
     await graph.RunAsync();
     for (int i = 0; i < names.Count; ++i) Holds(expected[i], later[i], names[i]);
     using (GemmGraph other = context.CreateGraph()) {

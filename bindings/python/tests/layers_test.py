@@ -109,6 +109,20 @@ class Layers(unittest.TestCase):
             wanted = np.where((x >= low) & (x <= high), dy, x.dtype.type(0))
             np.testing.assert_array_equal(self.fetch(self.context.clamp_backward(placed, at, float(low), float(high), placed), x), wanted)
 
+    def test_row_dot(self):
+        for x in self.arrays():
+            b = x[..., ::-1].copy()
+            wide = x.astype(np.float64)
+            column = np.zeros((*x.shape[:-1], 1), x.dtype)
+            at, other, out = self.place(x), self.place(b), self.place(column)
+            self.assertIs(out, self.context.row_dot(at, other, out))
+            found = self.fetch(out, column).astype(np.float64)
+            error = np.abs(found - (wide * b).sum(-1, keepdims=True))
+            self.assertLess((error / np.abs(wide * b).sum(-1, keepdims=True)).max(), TOLERANCES[x.dtype.type])
+        if DEVICE == "cpu":
+            made = self.context.row_dot(np.ones((2, 3, 4)), np.full((2, 3, 4), 2.0))
+            np.testing.assert_array_equal(np.full((2, 3, 1), 8.0), made)
+
     def test_gradients(self):
         for name, reference in FUNCTIONS.items():
             x = self.random.standard_normal((5, 40)) * 3
@@ -192,6 +206,8 @@ class Layers(unittest.TestCase):
             (lambda: self.context.elementwise("relu", x, x, x), "this function has one operand only"),
             (lambda: self.context.clamp(x, float("nan"), 1, x), "low is NaN"),
             (lambda: self.context.clamp(x, 0, 1, short), r"out has shape \(2,\); it must be \(2, 3\)"),
+            (lambda: self.context.row_dot(x, x, x), r"out has shape \(2, 3\); it must be \(2, 1\)"),
+            (lambda: self.context.row_dot(x, short), r"b has shape \(2,\); it must be \(2, 3\)"),
             (lambda: self.context.softmax(x, short), r"out has shape \(2,\); it must be \(2, 3\)"),
             (lambda: self.context.softmax(x, x, mask="upper"), "mask is 'upper'"),
             (lambda: self.context.softmax(x, x, mask_offset=1), "mask_offset is 1"),

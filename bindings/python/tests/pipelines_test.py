@@ -132,6 +132,7 @@ class Pipelines(DeviceTest):
             "attention_backward": ((q, q, q, q), {"mask": "causal"}),
             "clamp": ((x, -0.5, 0.5), {}),
             "clamp_backward": ((x, x, -0.5, 0.5), {}),
+            "row_dot": ((x, x), {}),
             "convert": ((w,), {"dtype": "f64", "op_a": "T"}),
             "gather": ((table, np.array([4, -1, 0])), {"from_end": True}),
             "linear": ((x, w), {"activation": "relu"}),

@@ -49,7 +49,7 @@ sg_matrix view_of_bias(const sg_gemm_desc &d) {
   return {const_cast<void *>(d.bias), per_row ? d.c.rows : 1, per_row ? 1 : d.c.cols, 0, d.c.dtype, d.c.layout};
 }
 
-// Does every operand that a run reads or writes have an address?
+// Whether every operand that a run reads or writes has an address.
 bool gives_all_pointers(const sg_gemm_desc &d, bool reads_a_and_b) {
   const auto given = [](const sg_matrix &x, void *const *array) { return x.data || array; };
   return given(d.c, d.c_array) && (!reads_a_and_b || (given(d.a, d.a_array) && given(d.b, d.b_array)));

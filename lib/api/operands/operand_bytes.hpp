@@ -16,7 +16,7 @@ namespace sg {
 
 // Bytes from an item's first element to its end; 0 if empty. Throws on overflow.
 std::int64_t span_bytes(const operand &o, const char *what);
-// Likewise for all items, or for one with a pointer array.
+// The same bytes for all items, or for one with a pointer array. Throws on overflow.
 std::int64_t total_bytes(const operand &o, std::int64_t batch, const char *what);
 
 // All items, without a pointer array.

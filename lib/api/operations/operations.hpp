@@ -31,6 +31,7 @@ namespace sg {
   X(recurrent, RECURRENT, "a recurrent layer")                                    \
   X(recurrent_backward, RECURRENT_BACKWARD, "the gradients of a recurrent layer") \
   X(rotary, ROTARY, "a rotary embedding")                                         \
+  X(row_dot, ROW_DOT, "dot products of rows")                                     \
   X(softmax, SOFTMAX, "a softmax")
 
 // Checks and submits, or records, the operation of a descriptor. `name`: the descriptor's name in messages. Each is

@@ -50,7 +50,7 @@ class address_space {
   // allocation; `what` names the operand.
   std::byte *device_bytes(const void *memory, std::uint64_t bytes, const char *what) const;
 
-  // Likewise for host memory: throws if the range overlaps the addresses of this device.
+  // The bytes of host memory: throws if the range overlaps the addresses of this device.
   std::byte *host_bytes(const void *memory, std::uint64_t bytes, const char *what) const;
 
  private:

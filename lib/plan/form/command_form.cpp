@@ -6,15 +6,37 @@
 #include <cstring>
 #include <variant>
 
-#include "ops/memory_bound.hpp"
 #include "ops/operation.hpp"
 
 namespace sg {
 
 namespace {
 
-// On cores, work on fewer bytes of the result is not split: waking another worker costs about as much.
+// On cores, work on fewer bytes of an operand is not split: waking another worker costs about as much.
 constexpr std::int64_t least_bytes_of_share = 256 << 10;
+
+double elements_of(const operand &x) noexcept { return double(x.rows) * double(x.cols); }
+
+// The bytes that the command accesses. Of an operand that every part needs whole: at most an element for each element
+// of the result.
+double accessed_bytes(const command_form &f) {
+  double bytes = 0;
+  for (const command_form::parameter &each : f.parameters) {
+    if (!each.given) continue;
+    const double elements = elements_of(each.stored);
+    bytes += (each.needed == share::whole ? std::min(elements, elements_of(f.result())) : elements) *
+             double(size_of(each.stored.type));
+  }
+  return bytes;
+}
+
+// The result, or an operand that is split with the result and larger.
+const operand &largest(const command_form &f, double (*size)(const operand &)) {
+  const operand *found = &f.result();
+  for (const command_form::parameter &each : f.parameters)
+    if (each.given && each.needed != share::whole && size(each.stored) > size(*found)) found = &each.stored;
+  return *found;
+}
 
 // Part `index` of `count` of the command, between columns or rows of the result as stored.
 command part_of(const command &whole, const command_form &f, bool by_columns, std::int64_t index, std::int64_t count) {
@@ -42,9 +64,8 @@ std::int64_t parts_of(const command_form &f, const plan_terms &terms, bool &by_c
   by_columns = f.splits == command_form::split::either ? c.cols >= c.rows || c.cols >= terms.model.compute_lanes
                                                        : f.splits == command_form::split::columns;
   if (!terms.model.lanes_are_cores || f.splits == command_form::split::none) return 1;
-  const std::int64_t bytes = c.rows * c.cols * size_of(c.type);
-  return std::max<std::int64_t>(
-      1, std::min({std::int64_t{terms.lanes}, by_columns ? c.cols : c.rows, bytes / least_bytes_of_share}));
+  const auto most = std::int64_t(bytes_of(largest(f, bytes_of)) / double(least_bytes_of_share));
+  return std::max<std::int64_t>(1, std::min({std::int64_t{terms.lanes}, by_columns ? c.cols : c.rows, most}));
 }
 
 }  // namespace
@@ -84,7 +105,7 @@ schedule plan_of(const command_form &f, const plan_terms &terms) {
   }
   if (parts > 1) made.strategy += " x" + std::to_string(parts);
   made.flops = double(f.result().rows) * double(f.result().cols) * f.flops_per_element;
-  made.bound_seconds = bytes_moved(made.buffers, whole) / terms.model.memory_rate;
+  made.bound_seconds = accessed_bytes(f) / terms.model.memory_rate;
   made.lanes[int(lane_kind::compute)] = static_cast<std::uint16_t>(parts);
   return made;
 }
@@ -98,8 +119,9 @@ std::uint64_t hash_of(const command_form &f) noexcept {
 }
 
 std::string description_of(const command_form &f) {
-  return std::string(f.strategy) + " of " + std::to_string(f.result().rows) + " x " + std::to_string(f.result().cols) +
-         ", " + name_of(f.result().type);
+  const operand &shown = largest(f, elements_of);
+  return std::string(f.strategy) + " of " + std::to_string(shown.rows) + " x " + std::to_string(shown.cols) + ", " +
+         name_of(f.result().type);
 }
 
 }  // namespace sg

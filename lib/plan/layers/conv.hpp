@@ -20,7 +20,7 @@ struct conv_scratch {
   std::int64_t filters = 0, row = 0;
 };
 conv_scratch conv_scratch_of(const conv_form &f);
-// Has it X and Y without gaps, as that command takes them?
+// Whether X and Y have no gaps, as the device's convolution requires.
 bool has_dense_images(const conv_form &f);
 
 // The gradients with elements. Sums over the windows are kept in the accumulator's type.

@@ -81,7 +81,7 @@ class conv_build {
   std::int64_t matrix_elements(std::int64_t most_windows, std::int64_t columns) const;
   view whole_matrix(std::int32_t buffer, const conv_block &b, std::int64_t columns) const;
   view matrix_items(std::int32_t buffer, sg_dtype type, const conv_block &b, std::int64_t columns, bool by_images);
-  // Likewise the pixels of a block, where each window has one; the buffer's items are groups or images.
+  // The pixels of a block, where each window has one; the buffer's items are groups or images.
   view pixels(const placed_images &x, sg_dtype type, std::int64_t channels, const conv_block &b, bool by_images) const;
   view whole_images(const placed_images &x, sg_dtype type, std::int64_t elements, const conv_block &b) const;
   // Elements from item to item of pixels().

@@ -16,7 +16,7 @@ struct linear_blocks {
 
 schedule build_linear_stream(const linear_problems &p, const linear_blocks &blocks, const device_model &model,
                              int lanes);
-// Does `packs` make a difference?
+// Whether `packs` makes a difference.
 bool has_short_runs(const linear_problems &p, const linear_blocks &blocks);
 
 }  // namespace sg

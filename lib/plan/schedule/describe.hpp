@@ -12,7 +12,7 @@ namespace sg {
 
 // Strategy, lanes, commands, memory, predicted time, bound and their ratio, a line each.
 std::string describe_text(const schedule &s, const device_model &model);
-// Likewise as one JSON object: strategy, device, tiles, lanes, commands (number of each kind), device_bytes,
+// A schedule as one JSON object: strategy, device, tiles, lanes, commands (number of each kind), device_bytes,
 // staging_bytes, flops, bytes_in, bytes_out, predicted_seconds, bound_seconds, ratio, overlap_efficiency; and timeline:
 // each command's lane, action, start_seconds, end_seconds, and the indices of its dependencies.
 std::string describe_json(const schedule &s, const device_model &model);

@@ -47,7 +47,7 @@ class order {
     }
   }
 
-  // a < b. Has a completed when b starts?
+  // Of a < b: whether a has completed when b starts.
   bool before(std::uint32_t a, std::uint32_t b) const {
     if (position_[a] != out_of_order) return clocks_[b * lanes_ + lane_[a]] >= position_[a];
     const auto after = after_.of(a);
@@ -114,7 +114,7 @@ bool rectangles_meet(const region &a, std::int64_t a_begin, const region &b, std
   if (end(a, a_begin) <= b_begin || end(b, b_begin) <= a_begin) return false;
   const std::int64_t pitch = a.height == 1 ? b.pitch : a.pitch;
   if ((b.height > 1 && b.pitch != pitch) || pitch <= 0) return true;
-  // Column i + k of b begins `distance` + k * `pitch` bytes after column i of a: is there a k for which they meet?
+  // Column i + k of b begins `distance` + k * `pitch` bytes after column i of a. The columns meet for a k in a range.
   const std::int64_t distance = b_begin - a_begin;
   const std::int64_t least = -floor_div(b.width - 1 + distance, pitch), most = floor_div(a.width - 1 - distance, pitch);
   return std::max(least, 1 - a.height) <= std::min(most, b.height - 1);
@@ -148,7 +148,7 @@ bool overlap(const region &a, const region &b) {
   return items_meet(a, b);
 }
 
-// Is `inner` a subset of `outer`? Conservative: may return false.
+// Whether `inner` is a subset of `outer`. Conservative: may return false.
 bool covers(const schedule &s, const region &outer, const region &inner) {
   const bool contiguous = outer.items == 1 && (outer.pitch == outer.width || outer.height == 1);
   if (contiguous && !s.buffers[outer.buffer].pointer_array && !s.buffers[inner.buffer].pointer_array)

@@ -8,9 +8,9 @@
 
 namespace sg {
 
-// By command: is it the copy of a packed chunk without dependents on the device? Such a copy is ordered by its own
-// waits only, and precedes the next ordered copy of its lane. So a delayed host worker delays the panel of its chunk,
-// but not the link.
+// For each command: whether it is the copy of a packed chunk without dependents on the device. Such a copy is ordered
+// by its own waits only, and precedes the next ordered copy of its lane. So a delayed host worker delays the panel of
+// its chunk, but not the link.
 std::vector<bool> out_of_order_copies(const schedule &s);
 
 }  // namespace sg

@@ -23,8 +23,8 @@ std::int64_t rectangles_of(const operand &x, const panel &what, std::int64_t ld)
 // Approximate upper bound of the chunks of a rectangle of pageable memory.
 std::int64_t chunks_of(const view &rectangle, std::int64_t element_bytes);
 
-// Is the padding between a pinned operand's columns small enough to be copied too? No inaccessible page fits into it,
-// and a panel of full columns becomes one run. The gap between items of a batch is never copied.
+// Whether the padding between a pinned operand's columns is small enough to be copied, too: no inaccessible page fits
+// into the padding, and a panel of full columns becomes one run. The gap between items of a batch is never copied.
 bool copies_padding(const operand &x);
 
 // The location of a panel on the device. `buffer` has the operand's type there, which may be a narrower one; its items

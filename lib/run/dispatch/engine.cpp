@@ -82,7 +82,7 @@ void engine::help(const job &awaited) noexcept {
   }
 }
 
-// Should the job of a running command stop early?
+// Whether the job of a running command is to stop early.
 int32_t engine::is_cancelled(const sg_backend_done *done) {
   if (done->fn == launcher::completed)
     return static_cast<const inflight_command *>(done->user)->owner->cancel_requested();
@@ -91,7 +91,7 @@ int32_t engine::is_cancelled(const sg_backend_done *done) {
   return owner && owner->cancel_requested();
 }
 
-// Is a command in flight one of the job, or of a batch with the job?
+// Whether a command in flight is one of the job, or of a batch with the job.
 int32_t engine::is_of(const sg_backend_done *done, void *awaited) {
   const job *const wanted = static_cast<const job *>(awaited);
   const auto is_wanted = [wanted](const job *one) { return one == wanted || one->parent == wanted; };

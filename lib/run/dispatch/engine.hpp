@@ -109,7 +109,7 @@ class engine {
   bool issue_out_of_order(job &running, const program_run::lane_progress &lane) noexcept;  // false: there is none
   void enqueue_staging(job &running) noexcept;
   bool issue(job &running, std::uint32_t command) noexcept;  // a device command; false: no lane is free
-  // Likewise, batched with other commands of the run; false: it must be issued unbatched.
+  // Issues a device command batched with others of the run; false: the command must be issued unbatched.
   bool issue_batch(job &running, std::uint32_t command, lane_slot &slot) noexcept;
   void gather_commands(job &running, std::uint32_t command, batch &into);
   static void run_batch_completed(batch &b, const sg_backend_result &result) noexcept;

@@ -38,7 +38,7 @@ class job_sink : public job_home {
   // on the device, once the job has completed.
   virtual void submit(ref<job> work, const submission_order &order, const access *accesses,
                       std::size_t access_count) = 0;
-  // Likewise for a run: the children in recording order, and `parent`, which completes after them.
+  // Submits a run: the children in recording order, and `parent`, which completes after them.
   virtual void submit_children(const ref<job> &parent, const submission_order &order,
                                const submission_list &recorded) = 0;
   virtual arena_pool &device_memory(device_index of) noexcept = 0;  // for workspaces

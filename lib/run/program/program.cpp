@@ -21,7 +21,7 @@ constexpr double long_command_seconds = 100e-6;
 constexpr double small_gemm_seconds = 50e-6;
 // A GEMM of this length may run on the waiting thread.
 constexpr double short_gemm_seconds = 1e-3;
-// Likewise on all cores.
+// A GEMM of this length may run on all cores.
 constexpr double short_parts_seconds = 10e-3;
 // Limit of prepared calls of a plan, of some 300 bytes each.
 constexpr std::size_t most_prepared = 4096;

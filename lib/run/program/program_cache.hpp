@@ -29,7 +29,7 @@ class program_cache {
   // Throws what make_plan throws, and SG_STATUS_INTERNAL when `check` is set and the schedule has a hazard.
   std::shared_ptr<const sg::program> get(const form &what, const plan_request &request, const device_model &model,
                                          bool check);
-  // Likewise, in the shared map only: no thread-local storage, whose first use may allocate.
+  // Looks in the shared map only: no thread-local storage, whose first use may allocate.
   std::shared_ptr<const sg::program> look_up(const form &what, const plan_request &request, const device_model &model,
                                              bool check);
 

@@ -7,6 +7,7 @@
 #include <stdexcept>
 #include <vector>
 
+#include "../../reference/functions.hpp"
 #include "support/guarded.hpp"
 #include "support/harness.hpp"
 
@@ -134,25 +135,12 @@ std::int32_t wrapped(long double value) {
   return static_cast<std::int32_t>(static_cast<std::uint32_t>(static_cast<std::int64_t>(value)));
 }
 
-// One component as the type stores it.
-long double rounded(sg_dtype type, long double value) {
-  alignas(16) std::uint8_t bytes[16];
-  store(type, bytes, number(value, 0));
-  return load(type, bytes).real();
-}
-
-long double activated(sg_activation activation, long double x) {
-  if (activation == SG_ACTIVATION_RELU) return x < 0 ? 0 : x;
-  if (activation == SG_ACTIVATION_NONE) return x;
-  const long double root_2_over_pi = 0.797884560802865355879892119868763737L;
-  return std::isinf(x) && x < 0 ? 0 : x / (1 + std::exp(-2 * root_2_over_pi * (x + 0.044715L * x * x * x)));
-}
-
 // Checks one component of one element: R is the exact sum, g the sum of absolute values.
 bool close_enough(const gemm_case &what, long double seen, long double sum, long double g) {
   if (what.out == SG_DTYPE_I32)
-    return static_cast<long double>(static_cast<std::int32_t>(seen)) == activated(what.activation, wrapped(sum));
-  const long double exact = activated(what.activation, sum);
+    return static_cast<long double>(static_cast<std::int32_t>(seen)) ==
+           sg_reference::activated(what.activation, wrapped(sum));
+  const long double exact = sg_reference::activated(what.activation, sum);
   if (what.integers) return seen == rounded(what.out, exact);
   const precision p = precision_of(what);
   const long double parts = what.options.parts > 0 ? what.options.parts : 64;

@@ -12,6 +12,7 @@
 
 #include "backends/cuda/kernels/clamp.hpp"
 #include "backends/cuda/kernels/layers.hpp"
+#include "backends/cuda/kernels/row_dot.hpp"
 #include "backends/sim/arithmetic.hpp"
 #include "backends/sim/attention.hpp"
 #include "backends/sim/axpby.hpp"
@@ -22,6 +23,7 @@
 #include "backends/sim/gather.hpp"
 #include "backends/sim/layers.hpp"
 #include "backends/sim/rotary.hpp"
+#include "backends/sim/row_dot.hpp"
 #include "backends/sim/windows.hpp"
 #include "gpu.hpp"
 
@@ -113,6 +115,14 @@ cudaError_t launch_clamp(const sg_backend_clamp &what, cudaStream_t in) noexcept
                 {in_packs(x.x, x.type, pack, x.n, x.ldx), in_packs(x.dy, x.type, pack, x.n, x.lddy),
                  in_packs(x.y, x.type, pack, x.n, x.ldy)},
                 [what] { sim::run_clamp(what, at(what.x), at(what.dy), at(what.y)); });
+}
+
+cudaError_t launch_row_dot(const sg_backend_row_dot &what, cudaStream_t in) noexcept {
+  const std::int64_t pack = pack_of(what);
+  return launch(in,
+                {in_packs(what.a, what.type, pack, what.rows, what.a_row),
+                 in_packs(what.b, what.type, pack, what.rows, what.b_row), by_component(what.y, what.type)},
+                [what] { sim::run_row_dot(what, at(what.a), at(what.b), at(what.y)); });
 }
 
 cudaError_t launch_softmax(const sg_backend_softmax &what, cudaStream_t in) noexcept {

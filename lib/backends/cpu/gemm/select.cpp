@@ -75,9 +75,8 @@ sg_status run_dot(const gemm_args &p) noexcept {
   pairwise_sums sums(levels, SG_DTYPE_F32, 1);
   for (std::int64_t l = 0; l < p.k; l += at_once) {
     const std::int64_t count = std::min(at_once, p.k - l);
-    *static_cast<float *>(sums.next()) =
-        simd().layers->dot(contiguous(a + l * a_step, a_step, count, gathered[0]),
-                           contiguous(b + l * b_step, b_step, count, gathered[1]), count);
+    simd().layers->dot(SG_DTYPE_F32, sums.next(), contiguous(a + l * a_step, a_step, count, gathered[0]),
+                       contiguous(b + l * b_step, b_step, count, gathered[1]), count);
     sums.push();
   }
   const float sum = *static_cast<const float *>(sums.total());

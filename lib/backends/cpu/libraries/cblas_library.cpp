@@ -30,7 +30,7 @@ bool memory_is_limited = false;  // set before `loaded`
 // page).
 constexpr std::size_t buffer_bytes = (std::size_t{32} << 22) + 4096;
 
-// Can `count` more such buffers be mapped, and as many stacks of new threads?
+// Whether `count` more buffers of that size can be mapped, and as many stacks of new threads.
 bool can_map(int count, std::size_t bytes) noexcept {
   struct mapping {
     mapping *next;
@@ -49,7 +49,7 @@ bool can_map(int count, std::size_t bytes) noexcept {
   return all;
 }
 
-// Can `count` more threads be started, with stacks of the default size?
+// Whether `count` more threads can be started, with stacks of the default size.
 bool can_start_threads(int count) noexcept {
   static std::atomic<std::uint32_t> closing;
   closing.store(0);

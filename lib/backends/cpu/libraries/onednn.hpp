@@ -42,7 +42,7 @@ inline bool limit_openmp(workspace &space) noexcept {
   return true;
 }
 
-// Likewise on a thread of the application, whose own limit it restores.
+// Sets that limit on a thread of the application, and restores the thread's own limit.
 class openmp_limit {
  public:
   explicit openmp_limit(workspace &space) noexcept
@@ -92,7 +92,7 @@ inline const dnnl::engine &engine() {
   return shared;
 }
 
-// Does the processor have these instructions, and may oneDNN use them (ONEDNN_MAX_CPU_ISA)? The values are bit sets.
+// Whether the processor has these instructions and oneDNN may use them (ONEDNN_MAX_CPU_ISA). The values are bit sets.
 inline bool has_isa(dnnl_cpu_isa_t wanted) noexcept { return (dnnl_get_effective_cpu_isa() & wanted) == wanted; }
 
 }  // namespace sg::cpu

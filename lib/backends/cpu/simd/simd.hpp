@@ -22,7 +22,7 @@ struct simd_layer_ops {
   // gamma, beta: of the same type; NULL: ones, zeros.
   void (*norm)(sg_dtype type, sg_norm_kind kind, void *y, const void *x, const void *gamma, const void *beta,
                double epsilon, std::int64_t n);
-  float (*dot)(const float *x, const float *y, std::int64_t n);
+  void (*dot)(sg_dtype type, void *sum, const void *x, const void *y, std::int64_t n);
   float (*sum)(const float *x, std::int64_t n);
   void (*divide)(float *x, float divisor, std::int64_t n);
   void (*f32_from_f64)(float *dst, const double *src, std::int64_t n);

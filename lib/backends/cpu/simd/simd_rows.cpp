@@ -156,7 +156,11 @@ void norm(sg_dtype type, sg_norm_kind kind, void *y, const void *x, const void *
   });
 }
 
-float dot(const float *x, const float *y, std::int64_t n) { return inner_product(x, y, n); }
+void dot(sg_dtype type, void *sum, const void *x, const void *y, std::int64_t n) {
+  with_real(type, [=]<class R>(R) {
+    *static_cast<R *>(sum) = inner_product(static_cast<const R *>(x), static_cast<const R *>(y), n);
+  });
+}
 
 float sum(const float *x, std::int64_t n) {
   return reduced(

@@ -52,7 +52,7 @@ class command_queue {
   // Number of commands ever queued.
   std::uint64_t committed() const noexcept { return committed_.load(std::memory_order_relaxed); }
 
-  // Is the queue empty? Any thread; exact for the consumer.
+  // Whether the queue is empty. Any thread; exact for the consumer.
   bool empty() const noexcept {
     return committed_.load(std::memory_order_seq_cst) == taken_.load(std::memory_order_relaxed);
   }

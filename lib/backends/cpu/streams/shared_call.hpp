@@ -33,12 +33,12 @@ class shared_calls {
   // times of all commands.
   sg_status finish(call &own, workspace &space, std::int64_t *out_busy_ns) noexcept;
 
-  // Is there an unclaimed command? Sequentially consistent: a worker that is about to sleep sees the command, or the
-  // caller sees the worker asleep.
+  // Whether there is an unclaimed command. Sequentially consistent: a worker that is about to sleep sees the command,
+  // or the caller sees the worker asleep.
   bool any() const noexcept { return open_.load(std::memory_order_seq_cst) != 0; }
   // Runs one command of some call; false: none was left.
   bool run_one(workspace &space) noexcept;
-  // Do calls follow each other so closely that polling for the next one pays?
+  // Whether calls follow each other so closely that polling for the next one pays.
   bool in_a_row() const noexcept { return in_a_row_.load(std::memory_order_relaxed); }
 
  private:

@@ -15,8 +15,8 @@ std::mutex &fork_lock() noexcept;
 // Sets a function that a fork calls with the lock held once no calls run. Call with the lock held.
 void call_before_each_fork(void (*what)() noexcept) noexcept;
 
-// Likewise for frequent calls of many threads: while one of these exists, a fork waits, for at most a second. (A GEMM
-// can stall for as long as its memory is unavailable.) Must not be constructed with the lock held.
+// For frequent calls of many threads: while one of these exists, a fork waits, for at most a second. (A GEMM can stall
+// for as long as its memory is unavailable.) Must not be constructed with the lock held.
 class fork_waits {
  public:
   fork_waits() noexcept;

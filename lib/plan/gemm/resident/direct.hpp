@@ -6,10 +6,10 @@
 
 namespace sg {
 
-// Are an operand's items contiguous?
+// Whether an operand's items are contiguous.
 inline bool is_one_run(const operand &x) noexcept { return !x.pointer_array && x.item_stride == x.ld * x.cols; }
 
-// Can all items be scaled as one matrix? All its columns then have the same bias, whatever their item.
+// Whether all items can be scaled as one matrix. All columns then have the same bias, whatever their item.
 inline bool scales_at_once(const problem &p) noexcept {
   return p.batch == 1 ||
          (is_one_run(p.c) && (!p.has_bias() || (p.bias.cols == 1 && p.bias.rows == p.m && is_shared(p.bias))));

@@ -9,10 +9,10 @@
 
 namespace sg {
 
-// Does the problem read or write any host memory?
+// Whether the problem reads or writes any host memory.
 bool touches_host(const problem &p) noexcept;
 
-// The stored block of A with op(A)'s rows `m` and columns `k`; likewise of B; and of C.
+// The stored blocks of A with op(A)'s rows `m` and columns `k`, of B with op(B)'s rows `k` and columns `n`, and of C.
 block block_of_a(const problem &p, range m, range k);
 block block_of_b(const problem &p, range k, range n);
 inline block block_of_c(range m, range n) { return {m.first, n.first, m.size, n.size}; }

@@ -15,7 +15,7 @@ constexpr limits flops_limits(std::int64_t size) noexcept {
   if (size < 4) return {16e6, 8e6};
   return size < 8 ? limits{4e6, 2e6} : limits{1.6e6, 2e6};
 }
-// Likewise where memory is the bound.
+// The limits where memory is the bound.
 constexpr limits bytes_limits{1.6e6, 4e6};
 // From here on a split into as many parts as cores is as good, with larger blocks.
 constexpr double most_flops = 2e9;

@@ -162,7 +162,7 @@ class panel_item {
     return staying;
   }
 
-  // Likewise, but each piece completes a part of the first panel.
+  // The first panel, of which each piece completes a part.
   panel_range add_first_panel_in_parts(panel_range passing) {
     panel_range staying{0, 0};
     for (std::size_t i = 0; i < first_parts_.size(); ++i) {

@@ -108,6 +108,18 @@ public class LayersTest extends DeviceTest {
   }
 
   @Test
+  public void rowDots() {
+    Matrix a = place(2, 3, 1, 2, 3, 4, 5, 6);
+    Matrix b = place(2, 3, 1, 0, -1, 2, 2, 2);
+    Matrix y = poisoned(2, 1);
+    context.layers().rowDotAsync(a, b, y, DEFAULTS).join();
+    assertArrayEquals(new double[] {-2, 30}, fetch(y), 0);
+    assertSame(y, context.layers().rowDot(a, a, y));
+    assertArrayEquals(new double[] {14, 77}, fetch(y), 0);
+    refused("y is 2 x 3; with a of 2 x 3 it must be 2 x 1", () -> context.layers().rowDotAsync(a, b, b, DEFAULTS));
+  }
+
+  @Test
   public void conversions() {
     Matrix a = place(2, 3, 1, 2, 3, 4, 5, 6);
     Matrix c = context.deviceMatrix(DType.F32, 3, 2);
@@ -173,6 +185,7 @@ public class LayersTest extends DeviceTest {
         (l, y) -> l.elementwise(Function.MULTIPLY, x, w, y),
         (l, y) -> l.clamp(x, y, new Clamp().low(1).high(2)),
         (l, y) -> l.clampBackward(w, x, y, new Clamp().low(1).high(2)),
+        (l, y) -> l.rowDot(x, w, y.block(0, 0, 2, 1)),
         (l, y) -> l.axpby(x, y, new Axpby().with(3, 0)),
         (l, y) -> l.softmax(x, y, Mask.CAUSAL, 0, 0),
         (l, y) -> l.layerNorm(x, null, null, y, 1e-5),

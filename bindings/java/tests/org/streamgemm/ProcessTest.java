@@ -61,7 +61,7 @@ public class ProcessTest {
 
   @Test
   public void exitWithWorkInFlight() throws Exception {
-    new Gate(1).close(); // is there one?
+    new Gate(1).close(); // skips the test where there is none
     for (String device : List.of("cpu", "sim:h200"))
       for (String way : List.of("return", "close", "exit", "halt", "hook", "wait"))
         assertEquals("leaving", Support.inOtherVm(Leave.class, List.of(), way, device).trim());

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// A matrix of any type and layout in device memory, and the copy of it that a test reads and writes.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "support/harness.hpp"
+#include "support/numbers.hpp"
+
+namespace sg_test {
+
+// A matrix in device memory, some elements behind its start, with gaps behind its rows or columns.
+class strided_matrix {
+ public:
+  static constexpr long double unwritten = 77;  // in the gaps, and before a value is set
+  struct form {
+    sg_layout layout = SG_LAYOUT_ROW_MAJOR;
+    std::int64_t gap = 0, offset = 0;
+  };
+  strided_matrix(sg_context *on, sg_dtype type, std::int64_t rows, std::int64_t cols, const form &how) : on_(on) {
+    const bool by_rows = how.layout == SG_LAYOUT_ROW_MAJOR;
+    view = {nullptr, rows, cols, std::max<std::int64_t>(1, (by_rows ? cols : rows) + how.gap), type, how.layout};
+    const std::int64_t elements = how.offset + view.ld * (by_rows ? rows : cols) + 1, size = sg_dtype_size(type);
+    bytes_.resize(std::size_t(elements * size));
+    for (std::int64_t i = 0; i < elements; ++i) store(type, &bytes_[std::size_t(i * size)], unwritten);
+    offset_ = std::size_t(how.offset * size);
+    EXPECT_OK(sg_buffer_create(on, bytes_.size(), memory_.out()));
+    EXPECT_OK(sg_buffer_data(memory_, &start_));
+    view.data = static_cast<std::uint8_t *>(start_) + offset_;
+  }
+  long double get(std::int64_t i, std::int64_t j) { return load(view.dtype, at(i, j)).real(); }
+  void set(std::int64_t i, std::int64_t j, long double value) { store(view.dtype, at(i, j), value); }
+  void send() { EXPECT_OK(sg_copy(on_, start_, bytes_.data(), bytes_.size(), nullptr)); }
+  void fetch() { EXPECT_OK(sg_copy(on_, bytes_.data(), start_, bytes_.size(), nullptr)); }
+  // Bytes beside the elements, whose own are replaced.
+  std::vector<std::uint8_t> gaps() {
+    std::vector<std::uint8_t> kept = bytes_;
+    bytes_.swap(kept);
+    for (std::int64_t i = 0; i < view.rows; ++i)
+      for (std::int64_t j = 0; j < view.cols; ++j) set(i, j, unwritten);
+    bytes_.swap(kept);
+    return kept;
+  }
+  sg_matrix view;
+
+ private:
+  std::uint8_t *at(std::int64_t i, std::int64_t j) {
+    const std::int64_t index = view.layout == SG_LAYOUT_ROW_MAJOR ? i * view.ld + j : i + j * view.ld;
+    return &bytes_[offset_ + std::size_t(index * std::int64_t(sg_dtype_size(view.dtype)))];
+  }
+  sg_context *on_;
+  std::vector<std::uint8_t> bytes_;
+  std::size_t offset_ = 0;
+  void *start_ = nullptr;
+  buffer memory_;
+};
+
+}  // namespace sg_test
