@@ -19,6 +19,7 @@ def camel(name):
 def prose(text, constants, left_out="null", names=pascal):
     """A comment in a language's words: `constants` are its names of enumerators, `left_out` its NULL for an operand."""
     text = re.sub(r"\s*\bSince \d+\.\d+\.", "", text)
+    text = re.sub(r":\s*\|.*\|(?=\s)", ".", text, flags=re.S)  # a table, which the page of types.h has
     text = re.sub(r"@\w+(\[[\w,]+\])?\s*", "", text)
     text = re.sub(r"(?:The struct's )?SG_\w+_INIT sets (?=[\w.+-])", "Default: ", text)
     text = re.sub(r"SG_\w+_INIT: ", "Default: ", text)

@@ -78,7 +78,8 @@ def reference_of_c(folder, headers):
     names = []
     for header in headers:
         names.append(header.stem)
-        (folder / f"{header.stem}.md").write_text(f"({header.stem}_8h)=\n# {header.name}\n\n```{{doxygenfile}} {header.name}\n:project: c\n```\n")
+        label = header.stem.replace("_", "__") + "_8h"  # as Doxygen names the file
+        (folder / f"{header.stem}.md").write_text(f"({label})=\n# {header.name}\n\n```{{doxygenfile}} {header.name}\n:project: c\n```\n")
     rows = "\n".join(f"| [{x.name}]({x.stem}.md) | {brief(x)} |" for x in headers)
     listed = "\n".join(names)
     (folder / "index.md").write_text("# C\n\n`#include <streamgemm/streamgemm.h>` includes all but `backend.h`, which is for backends outside this "
