@@ -5,10 +5,12 @@
 On the device every variant repeats the layer, recorded as a graph where it says so; from the host, operands start and results end
 in pinned memory. Before it is timed, each result is compared with PyTorch's in f32.
 
-usage: layers.py [--json FILE] [--commit COMMIT] [--rounds N] [--cases linear,attention,...]
+usage: layers.py [--json FILE] [--commit COMMIT] [--rounds N] [--seed N] [--cases linear,attention,...]
 """
 
 import math
+import random
+import statistics
 
 import record as records
 import streamgemm as sg
@@ -297,6 +299,40 @@ def lstm(context, record, options, link, rate):
     near(result, net(x)[0], "LSTM, pinned")
 
 
+def memory_bound(context, record, options, link, rate):
+    """Operations that the memory's rate limits, at drawn shapes; the bound is a copy of as many bytes on the device."""
+    seed = options.seed if options.seed is not None else random.SystemRandom().randrange(1 << 32)
+    print(f"seed {seed}")
+    record.note(seed=seed)
+    draw, functions = random.Random(seed), torch.nn.functional
+    widths = (512, 768, 1024, 1280, 2048, 3072, 4096, 5120, 8192, 11008, 14336, 32000, 50257)
+    for name in ("GELU", "SiLU", "multiply", "layer norm", "RMS norm", "softmax") * 4:
+        dtype = draw.choice((torch.bfloat16, torch.float16, torch.float32))
+        cols = draw.choice(widths[:-2] if "norm" in name else widths)
+        rows = min(2 ** draw.randrange(6, 15) + draw.choice((0, 0, 5)), (1 << 27) // cols)
+        x, y, gamma = values(rows, cols, dtype=dtype), values(rows, cols, dtype=dtype), values(cols, dtype=dtype)
+        out = torch.empty_like(x)
+        ours, theirs = {
+            "GELU": (lambda to: to.elementwise("gelu", x, out=out), lambda: functions.gelu(x, approximate="tanh")),
+            "SiLU": (lambda to: to.elementwise("silu", x, out=out), lambda: functions.silu(x)),
+            "multiply": (lambda to: to.elementwise("multiply", x, y, out=out), lambda: torch.mul(x, y)),
+            "layer norm": (lambda to: to.layer_norm(x, gamma, gamma, out), lambda: functions.layer_norm(x, (cols,), gamma, gamma)),
+            "RMS norm": (lambda to: to.rms_norm(x, gamma, out), lambda: functions.rms_norm(x, (cols,), gamma, 1e-5)),
+            "softmax": (lambda to: to.softmax(x, out), lambda: functions.softmax(x, -1)),
+        }[name]
+        ours(context)
+        near(out, theirs(), name)
+        moved = x.nbytes * (3 if name == "multiply" else 2)
+        source, target = (torch.empty(moved // 2, dtype=torch.uint8, device="cuda") for _ in range(2))
+        copy = cuda_graph(lambda: target.copy_(source), REPEATS)
+        bound = statistics.median(records.timed(copy) for _ in range(9)) / REPEATS
+        record.measure(f"{name} {rows}x{cols} {str(dtype)[6:]}", {
+            "streamgemm": recorded(context, lambda g, s: ours(g)),
+            "PyTorch": repeated(theirs),
+            "PyTorch, CUDA graph": cuda_graph(theirs, REPEATS),
+        }, options.rounds, REPEATS, bound_seconds=bound)  # fmt: skip
+
+
 def short_calls(context, record, options, link, rate):
     """Calls of operations that take the device a few microseconds: many in a row, and each waited for."""
     x = values(64, 1024, dtype=torch.float32)
@@ -327,12 +363,13 @@ def short_calls(context, record, options, link, rate):
 
 
 CASES = {"linear": linear_forward, "linear_backward": linear_backward, "attention": attention, "conv": convolution, "lstm": lstm,
-         "calls": short_calls}  # fmt: skip
+         "calls": short_calls, "memory": memory_bound}  # fmt: skip
 
 
 def main():
     parser = records.arguments(__doc__.splitlines()[0])
     parser.add_argument("--cases", default=",".join(CASES))
+    parser.add_argument("--seed", type=int, help="of the drawn shapes of the case memory; by default another each time")
     options = parser.parse_args()
     torch.manual_seed(1)
     with torch.no_grad(), sg.Context("cuda:0") as context:

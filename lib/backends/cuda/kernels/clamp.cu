@@ -5,63 +5,35 @@
 #include "arithmetic.cuh"
 #include "clamp.hpp"
 #include "layers.hpp"
-#include "pack.cuh"
+#include "map.cuh"
 
 namespace sg::cuda {
 namespace {
 
-constexpr int threads = 256;
+// B is dY, or X. A NaN is in no order, so it stays, and its gradient is 0.
+template <class Limit>
+struct clamped {
+  bool is_gradient;
+  Limit low, high;
 
-// `dy` is not read without a gradient. A NaN is in no order, so it stays, and its gradient is 0.
-template <class Real>
-__device__ Real clamped(Real x, Real dy, bool is_gradient, Real low, Real high) {
-  if (is_gradient) return low <= x && x <= high ? dy : Real(0);
-  const Real raised = x < low ? low : x;
-  return raised > high ? high : raised;
-}
-
-// A thread computes `count` neighbours of a column at a time; fewer at its end.
-template <class T, int count>
-__global__ void clamp_kernel(sg_backend_clamp what) {
-  using ops = arithmetic<T>;
-  using real = typename ops::sum;
-  const bool is_gradient = what.dy != nullptr;
-  const real low = real(what.low), high = real(what.high);
-  for (std::int64_t j = blockIdx.y; j < what.n; j += gridDim.y) {
-    const T *x = static_cast<const T *>(what.x) + j * what.ldx;
-    const T *dy = is_gradient ? static_cast<const T *>(what.dy) + j * what.lddy : x;
-    T *y = static_cast<T *>(what.y) + j * what.ldy;
-    const auto value = [&](T of, T gradient) {
-      return ops::rounded(clamped(ops::widened(of), ops::widened(gradient), is_gradient, low, high));
-    };
-    for (std::int64_t i = (std::int64_t(blockIdx.x) * threads + threadIdx.x) * count; i < what.m;
-         i += std::int64_t(gridDim.x) * threads * count) {
-      if (i + count <= what.m) {
-        const pack<T, count> of = load_pack<count>(x + i), gradient = is_gradient ? load_pack<count>(dy + i) : of;
-        pack<T, count> out;
+  template <class Real, int count>
+  __device__ void operator()(Real (&c)[count], const Real (&a)[count], const Real (&b)[count]) const {
 #pragma unroll
-        for (int v = 0; v < count; ++v) out.at[v] = value(of.at[v], gradient.at[v]);
-        store_pack(y + i, out);
-      } else {
-        for (std::int64_t at = i; at < what.m; ++at) y[at] = value(x[at], dy[at]);
-      }
+    for (int v = 0; v < count; ++v) {
+      const Real raised = a[v] < low ? low : a[v];
+      c[v] = is_gradient ? (low <= a[v] && a[v] <= high ? b[v] : Real(0)) : raised > high ? high : raised;
     }
   }
-}
-
-template <class T, int count>
-cudaError_t launch_packs(const sg_backend_clamp &what, cudaStream_t in) {
-  const auto blocks = [](std::int64_t wanted, std::int64_t most) { return unsigned(wanted < most ? wanted : most); };
-  const std::int64_t run = std::int64_t(threads) * count;
-  const dim3 grid(blocks((what.m + run - 1) / run, 1 << 16), blocks(what.n, 4096));
-  clamp_kernel<T, count><<<grid, threads, 0, in>>>(what);
-  return cudaGetLastError();
-}
+};
 
 template <class T>
 cudaError_t launch_typed(const sg_backend_clamp &given, cudaStream_t in) {
+  using real = typename arithmetic<T>::sum;
   const sg_backend_clamp what = as_one_column(given);
-  return pack_of(what) == whole_pack<T> ? launch_packs<T, whole_pack<T>>(what, in) : launch_packs<T, 1>(what, in);
+  const map_operands p{what.m, what.n, what.x, what.ldx, what.dy, what.lddy, what.y, what.ldy};
+  const clamped<real> f{what.dy != nullptr, real(what.low), real(what.high)};
+  constexpr int count = whole_pack<T>;
+  return pack_of(what) == count ? launch_map<T, count>(p, f, in) : launch_map<T, 1>(p, f, in);
 }
 
 }  // namespace

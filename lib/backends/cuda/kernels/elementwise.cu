@@ -5,111 +5,142 @@
 
 #include "arithmetic.cuh"
 #include "layers.hpp"
-#include "pack.cuh"
+#include "map.cuh"
 
 namespace sg::cuda {
 namespace {
-
-constexpr int threads = 256;
 
 inline __device__ float complementary(float x) { return erfcf(x); }
 inline __device__ double complementary(double x) { return erfc(x); }
 inline __device__ float hyperbolic(float x) { return tanhf(x); }
 inline __device__ double hyperbolic(double x) { return tanh(x); }
 
+// Exponentials and quotients of f32, for results of 16 bits within some units of f32; of b from 1 to 2.
+template <bool fast, class Real>
+__device__ Real exponential_of(Real x) {
+  if constexpr (fast) return __expf(x);
+  return exponential(x);
+}
+template <bool fast, class Real>
+__device__ Real quotient(Real a, Real b) {
+  if constexpr (fast) return __fdividef(a, b);
+  return a / b;
+}
+
 // A times the sigmoid of x, without overflow; 0 for A at minus infinity.
-template <class Real>
+template <bool fast, class Real>
 __device__ Real times_sigmoid(Real a, Real x) {
-  const Real e = exponential(x < 0 ? x : -x);
-  const Real product = a * ((x < 0 ? e : Real(1)) / (1 + e));
+  const Real e = exponential_of<fast>(x < 0 ? x : -x);
+  const Real product = a * quotient<fast>(x < 0 ? e : Real(1), 1 + e);
   return a == -Real(INFINITY) ? Real(0) : product;
 }
 
 // Of x times the sigmoid of t.
-template <class Real>
+template <bool fast, class Real>
 __device__ Real derivative_of_product(Real x, Real t, Real t_derivative) {
-  const Real e = exponential(t < 0 ? t : -t), sum = 1 + e;
-  return (t < 0 ? e : Real(1)) / sum + x * t_derivative * e / (sum * sum);
+  const Real e = exponential_of<fast>(t < 0 ? t : -t), share = quotient<fast>(Real(1), 1 + e);
+  return (t < 0 ? e : Real(1)) * share + x * t_derivative * e * share * share;
 }
 
 // Of a function. Far from 0 it is the limit.
-template <class Real>
-__device__ Real derivative_of(sg_function function, Real given) {
+template <sg_function function, bool fast, class Real>
+__device__ Real derivative_of(Real given) {
   const Real x = given < -1000 ? Real(-1000) : given > 1000 ? Real(1000) : given;
   const Real gelu_1 = Real(1.5957691216057308), gelu_3 = Real(0.071354816272600249);
-  if (function == SG_FUNCTION_GELU)
-    return derivative_of_product(x, x * (gelu_1 + gelu_3 * x * x), gelu_1 + 3 * gelu_3 * x * x);
-  if (function == SG_FUNCTION_SILU) return derivative_of_product(x, x, Real(1));
-  if (function == SG_FUNCTION_GELU_ERF)
+  if constexpr (function == SG_FUNCTION_GELU)
+    return derivative_of_product<fast>(x, x * (gelu_1 + gelu_3 * x * x), gelu_1 + 3 * gelu_3 * x * x);
+  if constexpr (function == SG_FUNCTION_SILU) return derivative_of_product<fast>(x, x, Real(1));
+  if constexpr (function == SG_FUNCTION_GELU_ERF)
     return Real(0.5) * complementary(x * Real(-0.70710678118654752)) +
            x * Real(0.39894228040143268) * exponential(Real(-0.5) * x * x);
   const Real distance = x < 0 ? -x : x;
-  const Real e = exponential(function == SG_FUNCTION_TANH ? -2 * distance : -distance), sum = 1 + e;
-  return (function == SG_FUNCTION_TANH ? 4 * e : e) / (sum * sum);
+  const Real e = exponential_of<fast>(function == SG_FUNCTION_TANH ? -2 * distance : -distance);
+  const Real share = quotient<fast>(Real(1), 1 + e);
+  return (function == SG_FUNCTION_TANH ? 4 * e : e) * share * share;
 }
 
-template <class Real>
-__device__ Real value_of(sg_function function, Real a, Real b) {
+// Calls each(f) once with f(a, b) of the function.
+template <bool fast, class Real, class Each>
+__device__ void with_function(sg_function function, Each each) {
   switch (function) {
-    case SG_FUNCTION_RELU: return a < 0 ? Real(0) : a;
-    case SG_FUNCTION_GELU: return times_sigmoid(a, a * (Real(1.5957691216057308) + Real(0.071354816272600249) * a * a));
+    case SG_FUNCTION_RELU: return each([](Real a, Real) { return a < 0 ? Real(0) : a; });
+    case SG_FUNCTION_GELU:
+      return each([](Real a, Real) {
+        return times_sigmoid<fast>(a, a * (Real(1.5957691216057308) + Real(0.071354816272600249) * a * a));
+      });
     case SG_FUNCTION_GELU_ERF:
-      return a == -Real(INFINITY) ? Real(0) : Real(0.5) * a * complementary(a * Real(-0.70710678118654752));
-    case SG_FUNCTION_SILU: return times_sigmoid(a, a);
-    case SG_FUNCTION_SIGMOID: return times_sigmoid(Real(1), a);
-    case SG_FUNCTION_TANH: return hyperbolic(a);
-    case SG_FUNCTION_ADD: return a + b;
-    case SG_FUNCTION_MULTIPLY: return a * b;
-    case SG_FUNCTION_RELU_GRADIENT: return a * (b > 0 ? Real(1) : b <= 0 ? Real(0) : b);
-    case SG_FUNCTION_GELU_GRADIENT: return a * derivative_of(SG_FUNCTION_GELU, b);
-    case SG_FUNCTION_GELU_ERF_GRADIENT: return a * derivative_of(SG_FUNCTION_GELU_ERF, b);
-    case SG_FUNCTION_SILU_GRADIENT: return a * derivative_of(SG_FUNCTION_SILU, b);
-    case SG_FUNCTION_SIGMOID_GRADIENT: return a * derivative_of(SG_FUNCTION_SIGMOID, b);
-    case SG_FUNCTION_TANH_GRADIENT: return a * derivative_of(SG_FUNCTION_TANH, b);
+      return each([](Real a, Real) {
+        return a == -Real(INFINITY) ? Real(0) : Real(0.5) * a * complementary(a * Real(-0.70710678118654752));
+      });
+    case SG_FUNCTION_SILU: return each([](Real a, Real) { return times_sigmoid<fast>(a, a); });
+    case SG_FUNCTION_SIGMOID: return each([](Real a, Real) { return times_sigmoid<fast>(Real(1), a); });
+    case SG_FUNCTION_TANH: return each([](Real a, Real) { return hyperbolic(a); });
+    case SG_FUNCTION_ADD: return each([](Real a, Real b) { return a + b; });
+    case SG_FUNCTION_MULTIPLY: return each([](Real a, Real b) { return a * b; });
+    case SG_FUNCTION_RELU_GRADIENT:
+      return each([](Real a, Real b) { return a * (b > 0 ? Real(1) : b <= 0 ? Real(0) : b); });
+    case SG_FUNCTION_GELU_GRADIENT:
+      return each([](Real a, Real b) { return a * derivative_of<SG_FUNCTION_GELU, fast>(b); });
+    case SG_FUNCTION_GELU_ERF_GRADIENT:
+      return each([](Real a, Real b) { return a * derivative_of<SG_FUNCTION_GELU_ERF, fast>(b); });
+    case SG_FUNCTION_SILU_GRADIENT:
+      return each([](Real a, Real b) { return a * derivative_of<SG_FUNCTION_SILU, fast>(b); });
+    case SG_FUNCTION_SIGMOID_GRADIENT:
+      return each([](Real a, Real b) { return a * derivative_of<SG_FUNCTION_SIGMOID, fast>(b); });
+    case SG_FUNCTION_TANH_GRADIENT:
+      return each([](Real a, Real b) { return a * derivative_of<SG_FUNCTION_TANH, fast>(b); });
   }
-  return a;
 }
 
-// A thread computes `count` neighbours of a column at a time; fewer at its end.
-template <class T, int count>
-__global__ void elementwise_kernel(sg_backend_elementwise what) {
-  using ops = arithmetic<T>;
-  using real = typename ops::sum;
-  for (std::int64_t j = blockIdx.y; j < what.n; j += gridDim.y) {
-    const T *a = static_cast<const T *>(what.a) + j * what.lda;
-    const T *b = what.b == nullptr ? nullptr : static_cast<const T *>(what.b) + j * what.ldb;
-    T *c = static_cast<T *>(what.c) + j * what.ldc;
-    const auto value = [&](T x, T y) {
-      return ops::rounded(value_of<real>(what.function, ops::widened(x), ops::widened(y)));
-    };
-    for (std::int64_t i = (std::int64_t(blockIdx.x) * threads + threadIdx.x) * count; i < what.m;
-         i += std::int64_t(gridDim.x) * threads * count) {
-      if (i + count <= what.m) {
-        const pack<T, count> x = load_pack<count>(a + i), y = b == nullptr ? x : load_pack<count>(b + i);
-        pack<T, count> out;
+template <bool fast>
+struct function_of_elements {
+  sg_function function;
+
+  template <class Real, int count>
+  __device__ void operator()(Real (&c)[count], const Real (&a)[count], const Real (&b)[count]) const {
+    with_function<fast, Real>(function, [&](auto f) {
 #pragma unroll
-        for (int v = 0; v < count; ++v) out.at[v] = value(x.at[v], y.at[v]);
-        store_pack(c + i, out);
-      } else {
-        for (std::int64_t at = i; at < what.m; ++at) c[at] = value(a[at], b == nullptr ? a[at] : b[at]);
-      }
-    }
+      for (int v = 0; v < count; ++v) c[v] = f(a[v], b[v]);
+    });
   }
-}
+};
 
-template <class T, int count>
-cudaError_t launch_packs(const sg_backend_elementwise &what, cudaStream_t in) {
-  const auto blocks = [](std::int64_t wanted, std::int64_t most) { return unsigned(wanted < most ? wanted : most); };
-  const std::int64_t run = std::int64_t(threads) * count;
-  const dim3 grid(blocks((what.m + run - 1) / run, 1 << 16), blocks(what.n, 4096));
-  elementwise_kernel<T, count><<<grid, threads, 0, in>>>(what);
-  return cudaGetLastError();
-}
+// A kernel of its own for each function: the code of all of them takes a short launch about as long to load as to run.
+template <sg_function function, bool fast>
+struct one_function {
+  template <class Real, int count>
+  __device__ void operator()(Real (&c)[count], const Real (&a)[count], const Real (&b)[count]) const {
+    function_of_elements<fast>{function}(c, a, b);
+  }
+};
 
 template <class T>
 cudaError_t launch_typed(const sg_backend_elementwise &given, cudaStream_t in) {
+  constexpr bool fast = sizeof(T) == 2;
+  constexpr int count = whole_pack<T>;
   const sg_backend_elementwise what = as_one_column(given);
-  return pack_of(what) == whole_pack<T> ? launch_packs<T, whole_pack<T>>(what, in) : launch_packs<T, 1>(what, in);
+  const map_operands p{what.m, what.n, what.a, what.lda, what.b, what.ldb, what.c, what.ldc};
+  if (pack_of(what) != count) return launch_map<T, 1>(p, function_of_elements<fast>{what.function}, in);
+  switch (what.function) {
+#define SG_CASE(FUNCTION) \
+  case FUNCTION: return launch_map<T, count>(p, one_function<FUNCTION, fast>(), in);
+    SG_CASE(SG_FUNCTION_RELU)
+    SG_CASE(SG_FUNCTION_GELU)
+    SG_CASE(SG_FUNCTION_GELU_ERF)
+    SG_CASE(SG_FUNCTION_SILU)
+    SG_CASE(SG_FUNCTION_SIGMOID)
+    SG_CASE(SG_FUNCTION_TANH)
+    SG_CASE(SG_FUNCTION_ADD)
+    SG_CASE(SG_FUNCTION_MULTIPLY)
+    SG_CASE(SG_FUNCTION_RELU_GRADIENT)
+    SG_CASE(SG_FUNCTION_GELU_GRADIENT)
+    SG_CASE(SG_FUNCTION_GELU_ERF_GRADIENT)
+    SG_CASE(SG_FUNCTION_SILU_GRADIENT)
+    SG_CASE(SG_FUNCTION_SIGMOID_GRADIENT)
+    SG_CASE(SG_FUNCTION_TANH_GRADIENT)
+#undef SG_CASE
+  }
+  return cudaErrorNotSupported;
 }
 
 }  // namespace

@@ -28,12 +28,14 @@ __device__ Real combined_over(Real value, Plus plus) {
   value = combined_in_warp(value, plus);
   if (threads == 32) return value;
   __shared__ Real of_warps[32];
-  const int warps = threads / 32;
+  constexpr int warps = threads / 32;
   __syncthreads();  // the results of the previous call have been read
   if (threadIdx.x % 32 == 0) of_warps[threadIdx.x / 32] = value;
   __syncthreads();
-  Real total = of_warps[0];
-  for (int i = 1; i < warps; ++i) total = plus(total, of_warps[i]);
+  Real total = of_warps[threadIdx.x % warps];
+#pragma unroll
+  for (int distance = warps / 2; distance > 0; distance /= 2)
+    total = plus(total, __shfl_xor_sync(0xffffffffu, total, distance));
   return total;
 }
 
@@ -52,23 +54,31 @@ struct held_row {
   int thread;
   real values[held];
 
-  __device__ std::int64_t column(int chunk) const { return (std::int64_t(chunk) * threads + thread) * count; }
+  __device__ int column(int chunk) const { return (chunk * threads + thread) * count; }
   __device__ void load() {
 #pragma unroll
     for (int chunk = 0; chunk < held / count; ++chunk)
-      if (column(chunk) < limit) {
+      if (column(chunk) < int(limit)) {
         const pack<T, count> from = load_pack<count>(x + column(chunk));
 #pragma unroll
         for (int v = 0; v < count; ++v) values[chunk * count + v] = ops::widened(from.at[v]);
       }
   }
+  // Whole packs are not checked element by element.
   template <class F>
   __device__ void each(F f) {
 #pragma unroll
-    for (int chunk = 0; chunk < held / count; ++chunk)
+    for (int chunk = 0; chunk < held / count; ++chunk) {
+      const int left = int(limit) - column(chunk);
+      if (left >= count) {
 #pragma unroll
-      for (int v = 0; v < count; ++v)
-        if (column(chunk) + v < limit) f(values[chunk * count + v]);
+        for (int v = 0; v < count; ++v) f(values[chunk * count + v]);
+      } else if (count > 1) {
+#pragma unroll
+        for (int v = 0; v < count; ++v)
+          if (v < left) f(values[chunk * count + v]);
+      }
+    }
   }
   template <class Plus>
   __device__ real combined(real value, Plus plus) const {
@@ -78,12 +88,13 @@ struct held_row {
   __device__ void write(F f) const {
 #pragma unroll
     for (int chunk = 0; chunk < held / count; ++chunk)
-      if (column(chunk) < cols) {
+      if (column(chunk) < int(cols)) {
+        const int left = int(limit) - column(chunk);
         pack<Out, count> out;
         f.template load<count>(column(chunk));
 #pragma unroll
         for (int v = 0; v < count; ++v)
-          out.at[v] = arithmetic<Out>::rounded(column(chunk) + v < limit ? f(v, values[chunk * count + v]) : real(0));
+          out.at[v] = arithmetic<Out>::rounded(v < left ? f(v, values[chunk * count + v]) : real(0));
         store_pack(y + column(chunk), out);
       }
   }
@@ -175,10 +186,10 @@ struct apart_row {
 
 constexpr int block_threads = 256;
 
-// Rows in turn for each group of `threads` threads.
-template <class Row, int threads, class Algorithm>
-__global__ void __launch_bounds__(block_threads) rows_kernel(row_operands p, Algorithm algorithm) {
-  const int rows_of_block = block_threads / threads;
+// Rows in turn for each group of `threads` threads, of `block` in a block.
+template <class Row, int threads, int block, class Algorithm>
+__global__ void __launch_bounds__(block) rows_kernel(row_operands p, Algorithm algorithm) {
+  const int rows_of_block = block / threads;
   const int group = int(threadIdx.x) / threads;
   for (std::int64_t i = std::int64_t(blockIdx.x) * rows_of_block + group; i < p.rows;
        i += std::int64_t(gridDim.x) * rows_of_block) {
@@ -213,21 +224,35 @@ __global__ void __launch_bounds__(block_threads) apart_rows_kernel(row_operands 
 
 inline unsigned blocks_for(std::int64_t wanted) { return unsigned(wanted < (1 << 20) ? wanted : 1 << 20); }
 
+template <class Row, int threads, int block, class Algorithm>
+cudaError_t launch_rows_of(const row_operands &p, const Algorithm &algorithm, cudaStream_t in) {
+  constexpr int rows_of_block = block / threads;
+  rows_kernel<Row, threads, block>
+      <<<blocks_for((p.rows + rows_of_block - 1) / rows_of_block), block, 0, in>>>(p, algorithm);
+  return cudaGetLastError();
+}
+
+// Many rows have a warp each, and need no barriers; few have a block each, so that more multiprocessors take part.
 template <class T, class Out, int count, class Algorithm>
 cudaError_t launch_contiguous(const row_operands &p, const Algorithm &algorithm, cudaStream_t in) {
-  constexpr int warps = block_threads / 32;
-  const unsigned by_warps = blocks_for((p.rows + warps - 1) / warps), by_blocks = blocks_for(p.rows);
-  if (p.cols <= 32 * 8)
-    rows_kernel<held_row<T, Out, count, 32, 8>, 32><<<by_warps, block_threads, 0, in>>>(p, algorithm);
-  else if (p.cols <= 32 * 32)
-    rows_kernel<held_row<T, Out, count, 32, 32>, 32><<<by_warps, block_threads, 0, in>>>(p, algorithm);
-  else if (p.cols <= block_threads * 32)
-    rows_kernel<held_row<T, Out, count, block_threads, 32>, block_threads>
-        <<<by_blocks, block_threads, 0, in>>>(p, algorithm);
-  else
-    rows_kernel<streamed_row<T, Out, count, block_threads>, block_threads>
-        <<<by_blocks, block_threads, 0, in>>>(p, algorithm);
-  return cudaGetLastError();
+  constexpr int block = block_threads, warp = 32, most = 1024;
+  constexpr std::int64_t many_rows = 512;
+  const auto in_warps = [&](auto held) {
+    return launch_rows_of<held_row<T, Out, count, warp, held>, warp, block>(p, algorithm, in);
+  };
+  const auto in_blocks = [&](auto held) {
+    return launch_rows_of<held_row<T, Out, count, block, held>, block, block>(p, algorithm, in);
+  };
+  if (p.cols <= warp * 8) return in_warps(constant<8>());
+  if (p.cols <= warp * 16 && p.rows > many_rows) return in_warps(constant<16>());
+  if (p.cols <= warp * 32 && p.rows > many_rows) return in_warps(constant<32>());
+  if constexpr (sizeof(T) == 2 && count > 1)
+    if (p.cols <= warp * 64 && p.rows > 2 * many_rows) return in_warps(constant<64>());
+  if (p.cols <= block * 8) return in_blocks(constant<8>());
+  if (p.cols <= block * 16) return in_blocks(constant<16>());
+  if (p.cols <= block * 32) return in_blocks(constant<32>());
+  if (p.rows > many_rows) return launch_rows_of<streamed_row<T, Out, count, block>, block, block>(p, algorithm, in);
+  return launch_rows_of<streamed_row<T, Out, count, most>, most, most>(p, algorithm, in);
 }
 
 // `vectors`: those that the algorithm reads by packs. Rows of Out, if that differs from T, are contiguous.

@@ -33,6 +33,8 @@ struct softmax_rows {
   template <class Row>
   __device__ void run(Row &row, std::int64_t i) const {
     using real = typename Row::real;
+    if constexpr (!Row::keeps && sizeof(typename Row::element) == sizeof(typename Row::out_element))
+      return run_once(row);
     real most = -real(INFINITY), sum = 0;
     row.each([&](real &value) { most = value > most ? value : most; });
     most = row.combined(most, [](real a, real b) { return b > a ? b : a; });
@@ -45,6 +47,27 @@ struct softmax_rows {
     });
     sum = row.combined(sum, [](real a, real b) { return a + b; });
     row.write(softmax_values<real, Row::keeps>{most, sum == 0 ? real(0) : 1 / sum});
+  }
+
+  // With one pass for the maximum and the sum, which is scaled whenever the maximum grows.
+  template <class Row>
+  __device__ void run_once(Row &row) const {
+    using real = typename Row::real;
+    real most = -real(INFINITY), sum = 0;
+    row.each([&](real &value) {
+      if (value == -real(INFINITY)) return;
+      if (value > most) {
+        sum *= exponential(most - value);
+        most = value;
+      }
+      sum += exponential(value - most);
+    });
+    const real own = most;
+    most = row.combined(most, [](real a, real b) { return b > a ? b : a; });
+    if (most == -real(INFINITY)) most = 0;
+    if (own != most) sum *= exponential(own - most);
+    sum = row.combined(sum, [](real a, real b) { return a + b; });
+    row.write(softmax_values<real, false>{most, sum == 0 ? real(0) : 1 / sum});
   }
 
   template <class Row>
