@@ -186,7 +186,7 @@ std::shared_ptr<const batch_program> batch_maker::program(const pipeline_memory 
 
 batch_addresses batch_maker::addresses(const pipeline_memory &memory, const batch_ends &ends,
                                        std::int64_t number) const {
-  const auto at = [number](const auto &list, std::int64_t index) {
+  const auto at = [](const auto &list, std::int64_t index) {
     return list[static_cast<std::size_t>(index % static_cast<std::int64_t>(list.size()))];
   };
   const batch_buffers own = at(memory.batches, number);

@@ -38,7 +38,6 @@ class submit_suite {
   }
 
   void run() {
-    sg_context *const on = context_.get();
     sg_gemm_desc gemm = SG_GEMM_DESC_INIT;
     gemm.a = matrix(rows, cols), gemm.b = matrix(cols, cols), gemm.c = matrix(rows, cols);
     add("gemm", sg_gemm_async, gemm);
