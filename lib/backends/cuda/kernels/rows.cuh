@@ -232,7 +232,8 @@ cudaError_t launch_rows_of(const row_operands &p, const Algorithm &algorithm, cu
   return cudaGetLastError();
 }
 
-// Many rows have a warp each, and need no barriers; few have a block each, so that more multiprocessors take part.
+// Many rows have a warp each, and need no barriers; few have a block each, so that more multiprocessors take part. Rows
+// that cannot be read in packs have fewer kernels.
 template <class T, class Out, int count, class Algorithm>
 cudaError_t launch_contiguous(const row_operands &p, const Algorithm &algorithm, cudaStream_t in) {
   constexpr int block = block_threads, warp = 32, most = 1024;
@@ -244,15 +245,19 @@ cudaError_t launch_contiguous(const row_operands &p, const Algorithm &algorithm,
     return launch_rows_of<held_row<T, Out, count, block, held>, block, block>(p, algorithm, in);
   };
   if (p.cols <= warp * 8) return in_warps(constant<8>());
-  if (p.cols <= warp * 16 && p.rows > many_rows) return in_warps(constant<16>());
-  if (p.cols <= warp * 32 && p.rows > many_rows) return in_warps(constant<32>());
-  if constexpr (sizeof(T) == 2 && count > 1)
-    if (p.cols <= warp * 64 && p.rows > 2 * many_rows) return in_warps(constant<64>());
-  if (p.cols <= block * 8) return in_blocks(constant<8>());
-  if (p.cols <= block * 16) return in_blocks(constant<16>());
+  if constexpr (count > 1) {
+    if (p.cols <= warp * 16 && p.rows > many_rows) return in_warps(constant<16>());
+    if (p.cols <= warp * 32 && p.rows > many_rows) return in_warps(constant<32>());
+    if constexpr (sizeof(T) == 2)
+      if (p.cols <= warp * 64 && p.rows > 2 * many_rows) return in_warps(constant<64>());
+    if (p.cols <= block * 8) return in_blocks(constant<8>());
+    if (p.cols <= block * 16) return in_blocks(constant<16>());
+    if (p.cols > block * 32 && p.rows <= many_rows)
+      return launch_rows_of<streamed_row<T, Out, count, most>, most, most>(p, algorithm, in);
+  }
+  if (p.cols <= warp * 32) return in_warps(constant<32>());
   if (p.cols <= block * 32) return in_blocks(constant<32>());
-  if (p.rows > many_rows) return launch_rows_of<streamed_row<T, Out, count, block>, block, block>(p, algorithm, in);
-  return launch_rows_of<streamed_row<T, Out, count, most>, most, most>(p, algorithm, in);
+  return launch_rows_of<streamed_row<T, Out, count, block>, block, block>(p, algorithm, in);
 }
 
 // `vectors`: those that the algorithm reads by packs. Rows of Out, if that differs from T, are contiguous.
