@@ -83,7 +83,7 @@ extern PyTypeObject *job_type;
 typedef struct hooks {
   PyObject *error;          /* (status, message) -> an exception */
   PyObject *as_matrix;      /* (object) -> Matrix, for objects without a buffer of a known format */
-  PyObject *make_result;    /* (a, shape, dtype name) -> a new array like a */
+  PyObject *make_result;    /* (a, shape, dtype name, its argument's name) -> a new array like a */
   PyObject *is_masked;      /* (type) -> bool: whether its arrays have masks */
   PyObject *make_condition; /* () -> threading.Condition */
   PyObject *no_condition;   /* the condition of complete jobs: it never blocks */

@@ -120,7 +120,7 @@ static PyObject *make_result(operation *o, int at) {
     return NULL;
   }
   shape_of_sizes(o, at, sizes, rule->kind == OF_HEADS ? operand_form(o, at) : -1, &shape);
-  return new_result(o->like, o->of->products ? product_dtype(type) : type, &shape, false);
+  return new_result(o->like, o->of->products ? product_dtype(type) : type, &shape, false, rule->name);
 }
 
 /* Whether an operand that this result needs is left out, so that it is not computed. */

@@ -35,19 +35,19 @@ sg_dtype product_dtype(sg_dtype of_operands) {
   }
 }
 
-static PyObject *one(PyObject *like, PyObject *extents, sg_dtype dtype) {
+static PyObject *one(PyObject *like, PyObject *extents, sg_dtype dtype, const char *name) {
   if (Py_IS_TYPE(like, numpy.array) && (unsigned)dtype < DTYPES && numpy.dtypes[dtype]) {
     PyObject *const args[] = {extents, numpy.dtypes[dtype]};
     return PyObject_Vectorcall(numpy.empty, args, 2, NULL);
   }
-  return PyObject_CallFunction(hook.make_result, "OOs", like, extents, sg_dtype_name(dtype));
+  return PyObject_CallFunction(hook.make_result, "OOss", like, extents, sg_dtype_name(dtype), name);
 }
 
-PyObject *new_result(PyObject *like, sg_dtype dtype, const gemm_shape *shape, bool listed) {
+PyObject *new_result(PyObject *like, sg_dtype dtype, const gemm_shape *shape, bool listed, const char *name) {
   PyObject *extents = shape_tuple(shape, listed);
-  PyObject *made = !extents ? NULL : listed ? PyList_New(shape->count) : one(like, extents, dtype);
+  PyObject *made = !extents ? NULL : listed ? PyList_New(shape->count) : one(like, extents, dtype, name);
   for (Py_ssize_t i = 0; made && listed && i < shape->count; ++i) {
-    PyObject *item = one(like, extents, dtype);
+    PyObject *item = one(like, extents, dtype, name);
     if (item)
       PyList_SET_ITEM(made, i, item);
     else

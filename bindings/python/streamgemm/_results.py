@@ -54,7 +54,7 @@ def empty(shape, dtype, like=None):
         return plain(shape, dtype)
 
 
-def make_result(like, shape, dtype):
+def make_result(like, shape, dtype, name):
     """A new array of `like`'s library, in the memory space of `like`."""
     library = sys.modules.get(library_of(like))
     family = getattr(library, "__name__", "")
@@ -69,5 +69,5 @@ def make_result(like, shape, dtype):
         if like._memory != MemoryKind.AUTO and not like.address:
             return Matrix.placeholder(shape, dtype, place=like._memory)
         if like._place[0] != ON_HOST:
-            raise InvalidArgument("a is in device memory: c must be given")
+            raise InvalidArgument(f"{name} is None, and the operands are in device memory: {name} must be given")
     return empty(shape, dtype, like)

@@ -72,6 +72,8 @@ class Buffers(DeviceTest):
             other.gemm(matrix, matrix, np.empty((4, 4), np.float32))
         with self.assertRaisesRegex(sg.InvalidArgument, "c must be given"):
             self.context.gemm(matrix, matrix)
+        with self.assertRaisesRegex(sg.InvalidArgument, "out must be given"):
+            self.context.row_dot(matrix, matrix)
         with self.assertRaises((BufferError, RuntimeError)):
             np.from_dlpack(matrix)
         with self.assertRaisesRegex(sg.InvalidArgument, "no array of the host"):
