@@ -56,6 +56,35 @@ TEST_P(copies, from_host_to_host) {
   EXPECT_EQ(source, target);
 }
 
+// A copy is planned as every operation is. On one memory no byte crosses a link.
+TEST_P(copies, statistics) {
+  const auto source = counted(100003);
+  std::vector<std::uint8_t> back(source.size());
+  const buffer device = device_memory(source.size());
+  const auto of = [&](void *to, const void *from) {
+    job handle;
+    sg_job_statistics stats = SG_JOB_STATISTICS_INIT;
+    EXPECT_OK(sg_copy_async(context_, to, from, source.size(), nullptr, handle.out()));
+    EXPECT_OK(sg_job_wait(handle, SG_FOREVER));
+    EXPECT_OK(sg_job_get_statistics(handle, &stats));
+    EXPECT_STREQ("copy", stats.strategy);
+    EXPECT_EQ(1, stats.commands);
+    EXPECT_GT(stats.bound_seconds, 0);
+    EXPECT_GE(stats.predicted_seconds, stats.bound_seconds);
+    EXPECT_LT(stats.predicted_seconds, 1);
+    return stats;
+  };
+  sg_memory_kind kind = SG_MEMORY_AUTO;
+  ASSERT_OK(sg_context_memory_kind(context_, source.data(), source.size(), &kind));
+  const std::uint64_t crossing = kind == SG_MEMORY_DEVICE ? 0 : source.size();
+  const sg_job_statistics in = of(address(device), source.data()), out = of(back.data(), address(device));
+  EXPECT_EQ(crossing, in.bytes_in);
+  EXPECT_EQ(0u, in.bytes_out);
+  EXPECT_EQ(crossing, out.bytes_out);
+  EXPECT_EQ(0u, out.bytes_in);
+  EXPECT_EQ(source, back);
+}
+
 TEST_P(copies, pinned_memory) {
   constexpr std::size_t bytes = 3000000;
   void *pinned = nullptr;

@@ -49,8 +49,8 @@ struct recorded_graph {
   std::int32_t commands = 0;
   double flops = 0;
   std::uint64_t bytes_in = 0, bytes_out = 0;  // over the link
-  // Only these two. A completed job keeps them instead of the graph, whose submissions may refer to the stream whose
-  // latest job it is: a stream refers to its latest job.
+  // The figures above alone. A completed job keeps them instead of the graph, whose submissions may refer to the stream
+  // whose latest job it is: a stream refers to its latest job.
   std::shared_ptr<const recorded_graph> totals;
   std::unique_ptr<const device_graph> device;  // nullptr: the commands are replayed one by one
 };

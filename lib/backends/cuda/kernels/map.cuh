@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// C = f(A) or f(A, B), element by element. `f(c, a, b)` computes several elements, widened to the type of sums, so that
-// what it decides for all of them, as which function it is, is decided once.
+// C = f(A) or f(A, B), element by element. `f(c, a, b)` computes arrays of elements, which are widened to the type of
+// sums: what f decides for all elements, it decides once an array.
 #pragma once
 
 #include <cstdint>
