@@ -12,6 +12,7 @@
 #include <type_traits>
 
 #include "base/error.hpp"
+#include "base/futex.hpp"
 #include "base/handle.hpp"
 #include "run/job/job_home.hpp"
 #include "trace/recorder.hpp"
@@ -29,6 +30,7 @@ struct registry_of_homes {
   job_home *first = nullptr;
   // Backends in use: their libraries registered their exit handlers before our handler.
   std::array<const sg_backend_ops *, 8> known{};
+  std::atomic<std::uint32_t> destructions{0};  // under way; a futex
 };
 
 // Constructed at load time, so that no fork finds it half constructed, and never destroyed: exit handlers and threads
@@ -38,8 +40,12 @@ constinit registry_of_homes g_homes;
 
 void bring_to_rest() noexcept {
   if (g_process_exits.exchange(true)) return;
-  const std::lock_guard lock(g_homes.lock);
-  for (job_home *c = g_homes.first; c; c = c->next_registered) c->on().drain();
+  {
+    const std::lock_guard lock(g_homes.lock);
+    for (job_home *c = g_homes.first; c; c = c->next_registered) c->on().drain();
+  }
+  while (const std::uint32_t under_way = g_homes.destructions.load(std::memory_order_acquire))
+    futex_wait(g_homes.destructions, under_way, deadline(-1));
   trace::write_by_variable();
 }
 
@@ -102,6 +108,18 @@ std::vector<context_counters> counters_of_homes() {
   }
   std::reverse(all.begin(), all.end());
   return all;
+}
+
+bool begin_destruction() noexcept {
+  const std::lock_guard lock(g_homes.lock);  // exit() sets its flag before it takes the lock, and counts after it
+  if (process_exits()) return false;
+  g_homes.destructions.fetch_add(1, std::memory_order_relaxed);
+  return true;
+}
+
+void end_destruction() noexcept {
+  g_homes.destructions.fetch_sub(1, std::memory_order_release);
+  futex_wake_all(g_homes.destructions);
 }
 
 void unregister_home(job_home &retired) noexcept {

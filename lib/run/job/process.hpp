@@ -20,6 +20,12 @@ inline bool process_exits() noexcept { return g_process_exits.load(std::memory_o
 void register_home(job_home &created);
 void unregister_home(job_home &retired) noexcept;
 
+// Around the destruction of a context on its own thread, which nobody joins: exit() waits until it has ended, since the
+// destructors of the device's libraries and of the program run next. False: exit() has begun, and the context, at rest,
+// is left to the end of the process.
+bool begin_destruction() noexcept;
+void end_destruction() noexcept;
+
 // What contexts do when a recording begins: their names in the trace, and their devices' times; and when it has ended.
 void record_names_of_homes() noexcept;
 void end_recording_of_homes() noexcept;

@@ -94,8 +94,10 @@ void service::run() noexcept {
     if (seen & retired_bit) break;
     futex_wait(changes_, seen, sweep_due());
   }
+  if (!begin_destruction()) return;
   delete &owner_;
   delete this;
+  end_destruction();
 }
 
 }  // namespace sg
