@@ -204,7 +204,7 @@ TEST_P(graph_updates, a_scale_and_add) {
   refused(0, of(wrong), "operation->desc differs from submission 0 of the graph in its sizes");
   wrong = second;
   wrong.activation = SG_ACTIVATION_RELU;
-  refused(0, of(wrong), "in its sizes, types, strides or options");
+  refused(0, of(wrong), "in its sizes, types, strides, memory or options");
   wrong = second;
   wrong.a.data = wrong.c.data;
   refused(0, of(wrong), "operation->desc->a");

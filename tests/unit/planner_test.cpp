@@ -149,7 +149,6 @@ TEST(planner, cores_share_a_command_by_its_largest_operand) {
     command_form::parameter &made = f.parameters[view];
     made.given = true, made.needed = needed;
     made.stored.rows = made.stored.ld = rows, made.stored.cols = cols, made.stored.type = type;
-    made.bytes = rows * cols * size_of(type);
   };
   set(ops::convert::c, SG_DTYPE_BF16, share::same);
   const device_model four = cores(4);

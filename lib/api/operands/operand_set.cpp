@@ -8,22 +8,11 @@
 
 namespace sg {
 
-namespace {
-
-void require_device_memory(const context &on, const given_operand &x, memory_space space) {
-  if (space != SG_MEMORY_DEVICE)
-    throw error(SG_STATUS_UNSUPPORTED, "%s->%s is in %s memory; device %.64s needs it in device memory", x.desc, x.name,
-                space == SG_MEMORY_PEER ? "peer" : "host", on.on().name().c_str());
-}
-
-}  // namespace
-
 void operand_set::add(std::size_t parameter, const given_operand &x, operand &stored, const rules &how) {
   parameter_address &at = where_.set_parameter(parameter);
   std::vector<std::vector<char *>> no_arrays;
   bind_operand(x, stored, 1, true, at, no_arrays);
   stored.space = space_of(on_.memory(), x, stored, 1, at, SG_MEMORY_AUTO, true);
-  if (how.only_on_device) require_device_memory(on_, x, stored.space);
   bound one;
   one.desc = x.desc, one.name = x.name;
   one.parameter = parameter;

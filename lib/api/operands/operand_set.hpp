@@ -39,7 +39,6 @@ class operand_set {
   // What the job does with an operand, and what is allowed.
   struct rules {
     access_mode mode = access_mode::read;
-    bool only_on_device = false;
     std::size_t may_become = none;  // the parameter of a result that it may be itself
     strided_bytes set{};            // its bytes, if they are not those of the stored matrix
     std::int64_t alignment = 0;     // of the address, if it is more than that of a component

@@ -132,8 +132,8 @@ bool has_kernel(const context &on, const attention_form &f) {
   return on.on().supports(wanted.header);
 }
 
-// Adds an operand in device memory; nothing if it has no elements.
-void add_heads(operand_set &to, const given_heads &x, const attention_form &f, const char *desc, access_mode mode) {
+// Adds an operand; nothing if it has no elements.
+void add_heads(operand_set &to, const given_heads &x, attention_form &f, const char *desc, access_mode mode) {
   const std::int64_t size = size_of(f.type);
   operand span;  // one column
   span.rows = head_bytes(f, x.strides(), x.heads, x.tokens, x.width) / size;
@@ -144,13 +144,13 @@ void add_heads(operand_set &to, const given_heads &x, const attention_form &f, c
   const sg_matrix view{x.of.data, span.rows, 1, 0, f.type, SG_LAYOUT_COLUMN_MAJOR};
   operand_set::rules rules;
   rules.mode = mode;
-  rules.only_on_device = true;
   rules.set = {x.of.data,
                x.width * size,
                {{{f.batch, x.of.batch_stride * size},
                  {x.heads, x.of.head_stride * size},
                  {x.tokens, x.of.token_stride * size}}}};
   to.add(static_cast<std::size_t>(x.which), {desc, x.name, view, nullptr, 0, ".data", &x.of.data}, span, rules);
+  f.spaces[static_cast<std::size_t>(x.which)] = span.space;
 }
 
 }  // namespace

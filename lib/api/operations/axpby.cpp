@@ -47,8 +47,8 @@ command_form command_form_of(const operand &a, const operand &c, sg_activation a
   what.beta = reads_c ? scalar_role::job : scalar_role::zero;
   what.activation = activation;
   f.what = what, f.strategy = "scale-and-add", f.splits = command_form::split::none;
-  f.parameters[what.c] = {true, share::same, c, total_bytes(c, 1, "the size of C")};
-  if (reads_a) f.parameters[what.a] = {true, share::same, a, total_bytes(a, 1, "the size of A")};
+  f.parameters[what.c] = {true, share::same, c};
+  if (reads_a) f.parameters[what.a] = {true, share::same, a};
   return f;
 }
 
@@ -63,8 +63,7 @@ void submit(context &on, const sg_axpby_desc &d, const char *name, checked_submi
   scalars.beta = checked_scalar(name, "beta", d.beta, d.c.dtype);
   const bool reads_a = !is_zero(scalars.alpha), reads_c = !is_zero(scalars.beta);
   operand stored_a = stored(a, 1), stored_c = stored(c, 1);
-  const form_of<command_form> what(command_form_of(stored_a, stored_c, d.activation, reads_a, reads_c)),
-      fixed(command_form_of(stored_a, stored_c, d.activation, true, true));  // alpha and beta may change
+  total_bytes(stored_a, 1, "the size of A"), total_bytes(stored_c, 1, "the size of C");
   if (exists(stored_c)) {
     auto wanted = backend_command<sg_backend_axpby>();
     wanted.m = stored_c.rows, wanted.n = stored_c.cols, wanted.type = d.c.dtype, wanted.activation = d.activation;
@@ -75,11 +74,12 @@ void submit(context &on, const sg_axpby_desc &d, const char *name, checked_submi
       throw error(SG_STATUS_UNSUPPORTED, "device %.64s has no scale-and-add of %s", on.on().name().c_str(),
                   name_of(d.c.dtype));
     operand_set::rules rules;
-    rules.only_on_device = true;
     if (reads_a) operands.add(ops::axpby::a, a, stored_a, rules);
     rules.mode = reads_c ? access_mode::read_write : access_mode::write;
     operands.add(ops::axpby::c, c, stored_c, rules);
   }
+  const form_of<command_form> what(command_form_of(stored_a, stored_c, d.activation, reads_a, reads_c)),
+      fixed(command_form_of(stored_a, stored_c, d.activation, true, true));  // alpha and beta may change
   submit_operands(on, operands, d, name, {SG_OPERATION_AXPBY, what, !exists(stored_c), &fixed}, usual_request(order),
                   order, out_job);
 }

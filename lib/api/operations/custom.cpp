@@ -49,9 +49,6 @@ void add(operand_set &to, command_form &form, const sg_custom_operand &given, co
   if (given.reserved != 0)
     throw error(SG_STATUS_INVALID_ARGUMENT, "%s.reserved is %u; it must be 0", name.c_str(), given.reserved);
   const memory_space space = on.memory().usable(given.data, given.bytes, (name + ".data").c_str());
-  if (space != SG_MEMORY_DEVICE && space != SG_MEMORY_PINNED)
-    throw error(SG_STATUS_UNSUPPORTED, "%s.data (%p) is in %s memory; device %.64s needs it in device or pinned memory",
-                name.c_str(), given.data, space == SG_MEMORY_PEER ? "peer" : "pageable", on.on().name().c_str());
   const auto bytes = static_cast<std::int64_t>(given.bytes);
   const std::size_t index = to.operands().size();
   for (std::size_t i = 0; i < index; ++i)
@@ -68,7 +65,7 @@ void add(operand_set &to, command_form &form, const sg_custom_operand &given, co
   operand stored;
   stored.rows = stored.ld = bytes, stored.cols = 1;
   stored.type = SG_DTYPE_I8, stored.space = space;
-  form.parameters[index] = {true, share::whole, stored, bytes};
+  form.parameters[index] = {true, share::whole, stored};
 }
 
 }  // namespace

@@ -83,13 +83,12 @@ class recurrent_operand_list {
     operand span = stored(given, 1);
     operand_set::rules rules;
     rules.mode = mode;
-    rules.only_on_device = true;
     rules.set = bytes_in(x, data, bytes);
     // The state after the steps may replace that before them.
     if (x == which::h0) rules.may_become = static_cast<std::size_t>(which::hn);
     if (x == which::c0) rules.may_become = static_cast<std::size_t>(which::cn);
     operands_.add(static_cast<std::size_t>(x), given, span, rules);
-    form.give(x);
+    form.give(x, span.space);
   }
   template <class Pointer>
   void add_if(which x, const char *name, const Pointer &data, access_mode mode) {

@@ -47,7 +47,7 @@ void add_operand(layer &to, const given_operand &given, std::size_t view, share 
   made.given = true;
   made.needed = needed;
   made.stored = stored(given, 1);
-  made.bytes = total_bytes(made.stored, 1, "the size of an operand");
+  total_bytes(made.stored, 1, "the size of an operand");
 }
 
 void bind_layer(layer &x, const sg_backend_command &wanted, const char *operation) {
@@ -62,7 +62,6 @@ void bind_layer(layer &x, const sg_backend_command &wanted, const char *operatio
     const layer::entry &each = x.operands[i];
     if (!each.given) return;
     operand_set::rules rules;
-    rules.only_on_device = true;
     rules.set = each.set;
     rules.alignment = each.alignment;
     if (i == 0)

@@ -59,6 +59,17 @@ command part_of(const command &whole, const command_form &f, bool by_columns, st
   return part;
 }
 
+command command_of(const command_form &f) {
+  command whole;
+  whole.what = f.what;
+  for (std::size_t i = 0; i < f.parameters.size(); ++i) {
+    const operand &x = f.parameters[i].stored;
+    if (f.parameters[i].given) whole.views[i] = view{static_cast<std::int32_t>(i), 0, 1, 0, x.ld, x.rows, x.cols};
+  }
+  set_access_modes(whole);
+  return whole;
+}
+
 std::int64_t parts_of(const command_form &f, const plan_terms &terms, bool &by_columns) {
   const operand &c = f.result();
   by_columns = f.splits == command_form::split::either ? c.cols >= c.rows || c.cols >= terms.model.compute_lanes
@@ -81,21 +92,28 @@ bool command_form::operator==(const command_form &other) const noexcept {
          std::visit(same, what);
 }
 
+void move_operands(command_form &f, host_operands &moved) {
+  const command whole = command_of(f);
+  const bool takes_pinned = whole.is<ops::custom>();
+  for (std::size_t i = 0; i < f.parameters.size(); ++i) {
+    operand &x = f.parameters[i].stored;
+    const bool as_it_is = !f.parameters[i].given || (takes_pinned && x.space == SG_MEMORY_PINNED);
+    if (!as_it_is)
+      moved.move({static_cast<std::int32_t>(i), x.type, whole.views[i].mode, x.rows, {{{x.cols, x.ld, &x.ld}, {}, {}}}},
+                 x.space);
+  }
+}
+
 schedule plan_of(const command_form &f, const plan_terms &terms) {
   schedule made;
   made.strategy = f.strategy;
-  command whole;
-  whole.what = f.what;
   for (std::size_t i = 0; i < f.parameters.size(); ++i) {
-    const command_form::parameter &each = f.parameters[i];
-    buffer parameter{buffer_kind::parameter,      each.stored.type, false, SG_MEMORY_DEVICE, 0, 0, each.bytes,
-                     static_cast<std::int32_t>(i)};
-    if (each.given) parameter.space = each.stored.space;
+    const operand &x = f.parameters[i].stored;
+    buffer parameter{buffer_kind::parameter, x.type, false, SG_MEMORY_DEVICE, 0, 0, 0, static_cast<std::int32_t>(i)};
+    if (f.parameters[i].given) parameter.space = x.space, parameter.bytes = reach_of(x);
     made.buffers.push_back(parameter);
-    if (each.given)
-      whole.views[i] = view{static_cast<std::int32_t>(i), 0, 1, 0, each.stored.ld, each.stored.rows, each.stored.cols};
   }
-  set_access_modes(whole);
+  const command whole = command_of(f);
   bool by_columns = true;
   const std::int64_t parts = parts_of(f, terms, by_columns);
   for (std::int64_t i = 0; i < parts; ++i) {

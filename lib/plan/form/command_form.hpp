@@ -22,7 +22,6 @@ struct command_form {
     bool given = false;
     share needed = share::same;
     operand stored;
-    std::int64_t bytes = 0;  // from the first element to the end of the last
     bool operator==(const parameter &) const = default;
   };
   enum class split : std::uint8_t { none, rows, columns, either };
@@ -37,6 +36,7 @@ struct command_form {
   bool operator==(const command_form &other) const noexcept;
 };
 schedule plan_of(const command_form &f, const plan_terms &terms);
+void move_operands(command_form &f, host_operands &moved);
 std::uint64_t hash_of(const command_form &f) noexcept;
 std::string description_of(const command_form &f);
 

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "plan/form/host_operands.hpp"
 #include "plan/form/plan_request.hpp"
 #include "plan/schedule/schedule.hpp"
 
@@ -58,6 +59,7 @@ class form {
 };
 
 // The form of a value with == and, found by its type, hash_of(value), description_of(value) and plan_of(value, terms).
+// If there is move_operands(value, host_operands), its plan needs no operand outside the device's memory.
 template <class Value>
 class form_of final : public form {
  public:
@@ -65,7 +67,15 @@ class form_of final : public form {
 
   std::uint64_t hash() const noexcept override { return hash_of(value_); }
   std::string describe(const plan_request &) const override { return description_of(value_); }
-  schedule plan(const plan_terms &terms) const override { return plan_of(value_, terms); }
+  schedule plan(const plan_terms &terms) const override {
+    if constexpr (requires(Value & resident, host_operands & moved) { move_operands(resident, moved); }) {
+      Value resident = value_;
+      host_operands moved;
+      move_operands(resident, moved);
+      if (!moved.empty()) return moved.around(plan_of(resident, moved.beside(terms)), terms);
+    }
+    return plan_of(value_, terms);
+  }
   std::shared_ptr<const form> share() const override { return std::make_shared<const form_of>(value_); }
   std::vector<alternative> alternatives(const device_model &model, const plan_request &request) const override {
     if constexpr (requires { alternatives_to(value_, model, request); })

@@ -3,6 +3,7 @@
 // Scores are in the arena, for a block of queries of some heads at a time.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -16,6 +17,7 @@ namespace sg {
 
 // The parameters; o: of the gradients, dO.
 enum class attention_parameter : std::uint8_t { q, k, v, o, dq, dk, dv };
+inline constexpr std::size_t attention_parameters = 7;
 
 struct attention_form {
   std::int64_t batch = 1, heads = 1, kv_heads = 1;  // heads is a multiple of kv_heads
@@ -30,6 +32,7 @@ struct attention_form {
   // Of the gradients, which have no O.
   head_strides d_o, dq, dk, dv;
   bool computes_dq = false, computes_dk = false, computes_dv = false;
+  std::array<memory_space, attention_parameters> spaces{};  // by parameter
   bool operator==(const attention_form &) const = default;
 };
 // The gradients.
@@ -62,6 +65,8 @@ schedule build_attention_backward(const attention_form &f, const device_model &m
 // that is faster.
 schedule plan_of(const attention_form &f, const plan_terms &terms);
 schedule plan_of(const attention_backward_form &f, const plan_terms &terms);
+void move_operands(attention_form &f, host_operands &moved);
+void move_operands(attention_backward_form &f, host_operands &moved);
 std::uint64_t hash_of(const attention_form &f) noexcept;
 std::string description_of(const attention_form &f);
 std::string description_of(const attention_backward_form &f);

@@ -3,6 +3,7 @@
 // at once; those of the states follow each other. On cores each lane has some sequences of the batch.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -56,11 +57,15 @@ struct recurrent_form {
   sg_dtype type = SG_DTYPE_F32, gradient_type = SG_DTYPE_F32;
   sg_compute compute = SG_COMPUTE_EXACT;
   bool reverse = false, accumulate = false;
-  std::uint32_t given = 0;     // a bit for each operand
+  std::uint32_t given = 0;                                // a bit for each operand
+  std::array<memory_space, recurrent_operands> spaces{};  // of those
   std::int64_t workspace = 0;  // limit of the rows of steps in the arena, in bytes; 0: by the model
 
   bool has(recurrent_operand x) const noexcept { return given >> int(x) & 1; }
-  void give(recurrent_operand x) noexcept { given |= 1u << int(x); }
+  void give(recurrent_operand x, memory_space space = SG_MEMORY_DEVICE) noexcept {
+    given |= 1u << int(x);
+    spaces[std::size_t(x)] = space;
+  }
   bool is_lstm() const noexcept { return cell == SG_CELL_LSTM; }
   std::int64_t gates() const noexcept { return is_lstm() ? 4 : 3; }  // blocks of the weights
   bool operator==(const recurrent_form &) const = default;
@@ -87,6 +92,8 @@ std::int64_t usual_recurrent_workspace(const device_model &model);
 // one size.
 schedule plan_of(const recurrent_form &f, const plan_terms &terms);
 schedule plan_of(const recurrent_backward_form &f, const plan_terms &terms);
+void move_operands(recurrent_form &f, host_operands &moved);
+void move_operands(recurrent_backward_form &f, host_operands &moved);
 std::uint64_t hash_of(const recurrent_form &f) noexcept;
 std::string description_of(const recurrent_form &f);
 std::string description_of(const recurrent_backward_form &f);

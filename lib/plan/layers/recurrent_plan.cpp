@@ -6,6 +6,60 @@
 
 namespace sg {
 
+namespace {
+
+template <class ModeOf>
+void move_given(recurrent_form &f, host_operands &moved, const ModeOf &mode_of) {
+  using enum recurrent_operand;
+  for (int i = 0; i < recurrent_operands; ++i) {
+    const auto which = static_cast<recurrent_operand>(i);
+    if (!f.has(which)) continue;
+    stored_array array{i, type_of(f, which), mode_of(which), 0, {}};
+    const auto of_sequence = [&](sequence_strides &strides, std::int64_t width) {
+      array.run = width;
+      array.dimensions = {{{f.steps, strides.step, &strides.step}, {f.batch, strides.batch, &strides.batch}, {}}};
+    };
+    switch (which) {
+      case x: of_sequence(f.x, f.in); break;
+      case y: of_sequence(f.y, f.hidden); break;
+      case dx: of_sequence(f.dx, f.in); break;
+      case dy: of_sequence(f.dy, f.hidden); break;
+      case h0:
+      case c0:
+      case hn:
+      case cn:
+      case dhn:
+      case dcn:
+      case dh0:
+      case dc0:  // one stride for all
+        array.run = f.hidden;
+        array.dimensions = {{{f.batch, f.state_stride, nullptr}, {}, {}}};
+        break;
+      default: array.run = bytes_of(f, which) / size_of(array.type);
+    }
+    moved.move(array, f.spaces[static_cast<std::size_t>(i)]);
+  }
+}
+
+}  // namespace
+
+void move_operands(recurrent_form &f, host_operands &moved) {
+  using enum recurrent_operand;
+  move_given(f, moved, [](recurrent_operand of) {
+    const bool is_result = of == y || of == reserve || of == hn || of == cn;
+    return is_result ? access_mode::write : access_mode::read;
+  });
+}
+
+void move_operands(recurrent_backward_form &f, host_operands &moved) {
+  using enum recurrent_operand;
+  move_given(f, moved, [&f](recurrent_operand of) {
+    const bool is_sum = of == dw_ih || of == dw_hh || of == dbias_ih || of == dbias_hh;
+    const bool is_result = is_sum || of == dx || of == dh0 || of == dc0;
+    return !is_result ? access_mode::read : is_sum && f.accumulate ? access_mode::read_write : access_mode::write;
+  });
+}
+
 schedule plan_of(const recurrent_form &f, const plan_terms &terms) {
   return schedule_within(terms.memory_limit, usual_recurrent_workspace(terms.model), false, "a recurrent layer",
                          [&](std::int64_t workspace) {

@@ -26,6 +26,10 @@ struct operand {
 inline bool exists(const operand &x) noexcept { return x.rows > 0 && x.cols > 0; }
 // Of one item, without gaps.
 inline double bytes_of(const operand &x) noexcept { return double(x.rows) * double(x.cols) * double(size_of(x.type)); }
+// From the first element of one item to the end of its last; the operand has been checked: no overflow.
+inline std::int64_t reach_of(const operand &x) noexcept {
+  return exists(x) ? ((x.cols - 1) * x.ld + x.rows) * size_of(x.type) : 0;
+}
 
 inline hasher &operator<<(hasher &to, const operand &x) noexcept {
   return to << x.rows << x.cols << x.ld << x.item_stride

@@ -57,9 +57,13 @@ std::int32_t schedule_builder::add_staging_buffer(sg_dtype type, std::int64_t by
 }
 
 std::int32_t schedule_builder::add_placed_buffer(const buffer &placed) {
+  s_.buffers.push_back(placed);
+  if (placed.kind == buffer_kind::parameter) {
+    parameters_.emplace_back();
+    return std::int32_t(s_.buffers.size() - 1);
+  }
   std::int64_t &arena = placed.kind == buffer_kind::device ? s_.device_bytes : s_.staging_bytes;
   arena = std::max(arena, checked_add(placed.offset, round_up(placed.bytes, 256), "arena"));
-  s_.buffers.push_back(placed);
   return std::int32_t(s_.buffers.size() - 1);
 }
 

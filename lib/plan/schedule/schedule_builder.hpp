@@ -64,7 +64,7 @@ class schedule_builder {
   // Allocates in an arena, aligned to 256 bytes; returns the buffer's index.
   std::int32_t add_device_buffer(sg_dtype type, std::int64_t bytes, std::int64_t item_stride = 0);
   std::int32_t add_staging_buffer(sg_dtype type, std::int64_t bytes);
-  // A buffer with a given offset; the arena grows to hold it.
+  // A buffer with a given offset, which its arena grows to hold, or a parameter of another schedule.
   std::int32_t add_placed_buffer(const buffer &placed);
   // The same bytes with another type or item stride.
   std::int32_t add_alias(std::int32_t buffer, sg_dtype type, std::int64_t item_stride = 0);

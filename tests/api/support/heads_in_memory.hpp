@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// An operand of an attention in device memory.
+// An operand of an attention.
 #pragma once
 
 #include <algorithm>
 #include <array>
 #include <vector>
 
-#include "support/harness.hpp"
 #include "support/numbers.hpp"
+#include "support/operand_memory.hpp"
 
 namespace sg_test {
 
-// Batches, heads and tokens in any order in device memory, with gaps; elements are read and written in a copy.
+// Batches, heads and tokens in any order, with gaps; elements are read and written in a copy.
 class heads_in_memory {
  public:
   heads_in_memory(sg_context *on, random_source &random, sg_dtype type, std::int64_t batch, std::int64_t heads,
@@ -31,8 +31,8 @@ class heads_in_memory {
       for (std::int64_t h = 0; h < heads; ++h)
         for (std::int64_t t = 0; t < tokens; ++t)
           for (std::int64_t d = 0; d < width; ++d) store(type_, address(b, h, t, d), random.real());
-    EXPECT_OK(sg_buffer_create(on, image_.size(), memory_.out()));
-    EXPECT_OK(sg_buffer_data(memory_, &view_.data));
+    memory_ = operand_memory(on, image_.size());
+    view_.data = memory_.data();
     write();
   }
   const sg_heads &view() const { return view_; }
@@ -59,7 +59,7 @@ class heads_in_memory {
   sg_context *on_;
   sg_dtype type_;
   sg_heads view_ = {};
-  buffer memory_;
+  operand_memory memory_;
   std::vector<unsigned char> image_;
 };
 

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operands of recurrent layers in device memory.
+// Operands of recurrent layers.
 #pragma once
 
 #include <vector>
 
 #include "../../reference/differences.hpp"
 #include "../../reference/recurrent.hpp"
-#include "support/harness.hpp"
 #include "support/numbers.hpp"
+#include "support/operand_memory.hpp"
 
 namespace sg_test {
 
-// Values of count x rows x width elements with any strides in device memory, read and written in a copy.
+// Values of count x rows x width elements with any strides, read and written in a copy.
 class strided_values {
  public:
   strided_values(sg_context *on, sg_dtype type, std::int64_t count, std::int64_t stride, std::int64_t rows,
@@ -20,11 +20,10 @@ class strided_values {
     const std::int64_t last =
         std::max<std::int64_t>(0, count - 1) * stride + std::max<std::int64_t>(0, rows - 1) * row_stride;
     image_.assign(std::size_t((last + std::max<std::int64_t>(1, width)) * size()), 0x5a);
-    EXPECT_OK(sg_buffer_create(on, image_.size(), memory_.out()));
-    EXPECT_OK(sg_buffer_data(memory_, &data_));
+    memory_ = operand_memory(on, image_.size());
     write();
   }
-  void *data() const { return data_; }
+  void *data() const { return memory_.data(); }
   std::int64_t elements() const { return counts_[0] * counts_[1] * counts_[2]; }
   std::vector<long double> get() {
     std::vector<long double> values;
@@ -44,7 +43,7 @@ class strided_values {
   // Reads what the device has now; fails if a gap has changed.
   void fetch() {
     std::vector<unsigned char> before = image_;
-    EXPECT_OK(sg_copy(on_, image_.data(), data_, image_.size(), nullptr));
+    EXPECT_OK(sg_copy(on_, image_.data(), memory_.data(), image_.size(), nullptr));
     std::vector<unsigned char> now = image_;
     each([&](unsigned char *at) {
       const std::ptrdiff_t offset = at - image_.data();
@@ -55,7 +54,7 @@ class strided_values {
 
  private:
   std::int64_t size() const { return static_cast<std::int64_t>(sg_dtype_size(type_)); }
-  void write() { EXPECT_OK(sg_copy(on_, data_, image_.data(), image_.size(), nullptr)); }
+  void write() { EXPECT_OK(sg_copy(on_, memory_.data(), image_.data(), image_.size(), nullptr)); }
   template <class Body>
   void each(Body &&body) {
     for (std::int64_t i = 0; i < counts_[0]; ++i)
@@ -67,8 +66,7 @@ class strided_values {
   sg_context *on_;
   sg_dtype type_;
   std::int64_t counts_[3], strides_[3];
-  buffer memory_;
-  void *data_ = nullptr;
+  operand_memory memory_;
   std::vector<unsigned char> image_;
 };
 

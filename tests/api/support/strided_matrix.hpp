@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// A matrix of any type and layout in device memory, and the copy of it that a test reads and writes.
+// A matrix of any type and layout in memory for operands, and the copy of it that a test reads and writes.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
 #include <vector>
 
-#include "support/harness.hpp"
 #include "support/numbers.hpp"
+#include "support/operand_memory.hpp"
 
 namespace sg_test {
 
-// A matrix in device memory, some elements behind its start, with gaps behind its rows or columns.
+// A matrix some elements behind its start, with gaps behind its rows or columns.
 class strided_matrix {
  public:
   static constexpr long double unwritten = 77;  // in the gaps, and before a value is set
@@ -26,14 +26,13 @@ class strided_matrix {
     bytes_.resize(std::size_t(elements * size));
     for (std::int64_t i = 0; i < elements; ++i) store(type, &bytes_[std::size_t(i * size)], unwritten);
     offset_ = std::size_t(how.offset * size);
-    EXPECT_OK(sg_buffer_create(on, bytes_.size(), memory_.out()));
-    EXPECT_OK(sg_buffer_data(memory_, &start_));
-    view.data = static_cast<std::uint8_t *>(start_) + offset_;
+    memory_ = operand_memory(on, bytes_.size());
+    view.data = static_cast<std::uint8_t *>(memory_.data()) + offset_;
   }
   long double get(std::int64_t i, std::int64_t j) { return load(view.dtype, at(i, j)).real(); }
   void set(std::int64_t i, std::int64_t j, long double value) { store(view.dtype, at(i, j), value); }
-  void send() { EXPECT_OK(sg_copy(on_, start_, bytes_.data(), bytes_.size(), nullptr)); }
-  void fetch() { EXPECT_OK(sg_copy(on_, bytes_.data(), start_, bytes_.size(), nullptr)); }
+  void send() { EXPECT_OK(sg_copy(on_, memory_.data(), bytes_.data(), bytes_.size(), nullptr)); }
+  void fetch() { EXPECT_OK(sg_copy(on_, bytes_.data(), memory_.data(), bytes_.size(), nullptr)); }
   // Bytes beside the elements, whose own are replaced.
   std::vector<std::uint8_t> gaps() {
     std::vector<std::uint8_t> kept = bytes_;
@@ -53,8 +52,7 @@ class strided_matrix {
   sg_context *on_;
   std::vector<std::uint8_t> bytes_;
   std::size_t offset_ = 0;
-  void *start_ = nullptr;
-  buffer memory_;
+  operand_memory memory_;
 };
 
 }  // namespace sg_test
