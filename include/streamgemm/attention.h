@@ -15,7 +15,7 @@
  * With a causal mask query i has the keys j <= i + mask_offset. A query without keys gets zeros. Keys behind the mask, NaN
  * too, have no effect, but values must be finite: 0 times NaN or infinity is NaN.
  *
- * Memory: all operands are in the device's own memory; with unified memory (cpu) anywhere. The scores of as many queries as
+ * Memory: operands are in any memory (memory.h). The scores of as many queries as
  * the workspace has room for exist at a time, in memory of the context, so that it is bounded for any number of tokens.
  */
 #ifndef STREAMGEMM_ATTENTION_H
@@ -72,8 +72,7 @@ typedef struct sg_attention_desc {
  * @param desc The operands; read during the call only. The caller owns the memory; job.h states its lifetime.
  * @param submit Order, priority, completion queue; NULL for the defaults. Its plan is ignored.
  * @param[out] out_job One reference to the job, to be released by sg_job_release; NULL on failure. May be NULL.
- * @return SG_STATUS_OK: submitted; SG_STATUS_INVALID_ARGUMENT, SG_STATUS_INVALID_HANDLE, SG_STATUS_UNSUPPORTED (host memory
- * on a device with memory of its own, types), SG_STATUS_OUT_OF_MEMORY (also if the workspace is too small for one query),
+ * @return SG_STATUS_OK: submitted; SG_STATUS_INVALID_ARGUMENT, SG_STATUS_INVALID_HANDLE, SG_STATUS_UNSUPPORTED (types), SG_STATUS_OUT_OF_MEMORY (also if the workspace is too small for one query),
  * SG_STATUS_BUSY (the context's job limit), SG_STATUS_SHUTDOWN: not submitted, nothing is accessed. An empty O succeeds.
  * The job fails with SG_STATUS_OUT_OF_MEMORY if the device has no memory left for the scores.
  * Never blocks on work in flight, unless the context has a job limit. Any thread. Since 0.2.

@@ -8,7 +8,8 @@
  * not accessed, so alpha 0 and beta 1 apply the activation to C in place. beta == 0: C is not read. alpha, beta and the
  * activation follow the rules of gemm.h. Gaps between columns or rows are never accessed.
  *
- * Both matrices are in the device's own memory; with unified memory (cpu) anywhere. A and C may not overlap. Order,
+ * The matrices are in any memory (memory.h), each in its own layout; of c64, c128 and i32 in the same one. A and C may not overlap.
+ * Order,
  * tracking, priorities, cancellation and deadlines are those of sg_gemm_async. A stream's limit of compute units confines a
  * scale-and-add only if it is a partition.
  */
@@ -45,8 +46,7 @@ typedef struct sg_axpby_desc {
  * lifetime.
  * @param submit Order, priority, completion queue; NULL for the defaults. Its plan is ignored.
  * @param[out] out_job One reference to the job, to be released by sg_job_release; NULL on failure. May be NULL.
- * @return SG_STATUS_OK: submitted; SG_STATUS_INVALID_ARGUMENT, SG_STATUS_INVALID_HANDLE, SG_STATUS_UNSUPPORTED (host memory
- * on a device with memory of its own, types, unequal layouts, an activation that the type does not have),
+ * @return SG_STATUS_OK: submitted; SG_STATUS_INVALID_ARGUMENT, SG_STATUS_INVALID_HANDLE, SG_STATUS_UNSUPPORTED (types, unequal layouts of some, an activation that the type does not have),
  * SG_STATUS_OUT_OF_MEMORY, SG_STATUS_BUSY (the context's job limit),
  * SG_STATUS_SHUTDOWN: not submitted, nothing is accessed. An empty C succeeds.
  * Never blocks on work in flight, unless the context has a job limit. Any thread. Since 0.2.

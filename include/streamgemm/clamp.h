@@ -55,8 +55,7 @@ typedef struct sg_clamp_backward_desc {
  * @param desc The matrices and the limits; read during the call only.
  * @param submit Order, priority, completion queue; NULL for the defaults. Its plan is ignored.
  * @param[out] out_job One reference to the job, to be released by sg_job_release; NULL on failure. May be NULL.
- * @return SG_STATUS_OK: submitted; SG_STATUS_INVALID_ARGUMENT, SG_STATUS_INVALID_HANDLE, SG_STATUS_UNSUPPORTED (host memory
- * on a device with memory of its own, types, unequal layouts), SG_STATUS_OUT_OF_MEMORY, SG_STATUS_BUSY (the context's job
+ * @return SG_STATUS_OK: submitted; SG_STATUS_INVALID_ARGUMENT, SG_STATUS_INVALID_HANDLE, SG_STATUS_UNSUPPORTED (types), SG_STATUS_OUT_OF_MEMORY, SG_STATUS_BUSY (the context's job
  * limit), SG_STATUS_SHUTDOWN: not submitted, nothing is accessed.
  * Never blocks on work in flight, unless the context has a job limit. Any thread. Since 0.2.
  */

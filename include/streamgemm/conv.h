@@ -244,8 +244,7 @@ SG_API sg_status sg_conv2d_backward(sg_context *context, const sg_conv2d_backwar
  * @param desc The operands; read during the call only. The caller owns the memory; job.h states its lifetime.
  * @param submit Order, priority, completion queue; NULL for the defaults. Its plan is ignored.
  * @param[out] out_job One reference to the job, to be released by sg_job_release; NULL on failure. May be NULL.
- * @return SG_STATUS_OK: submitted; SG_STATUS_INVALID_ARGUMENT, SG_STATUS_INVALID_HANDLE, SG_STATUS_UNSUPPORTED (host memory
- * on a device with memory of its own, types), SG_STATUS_OUT_OF_MEMORY, SG_STATUS_BUSY (the context's job limit),
+ * @return SG_STATUS_OK: submitted; SG_STATUS_INVALID_ARGUMENT, SG_STATUS_INVALID_HANDLE, SG_STATUS_UNSUPPORTED (types), SG_STATUS_OUT_OF_MEMORY, SG_STATUS_BUSY (the context's job limit),
  * SG_STATUS_SHUTDOWN: not submitted, nothing is accessed.
  * Never blocks on work in flight, unless the context has a job limit. Any thread. Since 0.2.
  */

@@ -20,7 +20,8 @@ SG_BEGIN_DECLS
  * Descriptor of a dequantization: y[i][j] = (x[i][j] - zero_points[i][b]) * scales[i][b], where b = j / block_size, rounded down.
  *
  * A block is block_size consecutive values of a row; it has one scale. Differences are exact; the product is computed in f32
- * and rounded to Y's type. All matrices are row major. Y may not overlap the other operands.
+ * and rounded to Y's type. Matrices of i8 are row-major, others of any
+ * layout. Y may not overlap the other operands.
  *
  * X is a matrix of bytes (SG_DTYPE_I8) as they are stored: of rows x cols values for SG_QUANTIZATION_I8, and of rows x cols/2
  * pairs of values for SG_QUANTIZATION_I4, where column 2j is in the low four bits of byte j and column 2j + 1 in the high
@@ -80,8 +81,7 @@ typedef struct sg_convert_desc {
  * @param desc The matrices and the block size; read during the call only.
  * @param submit Order, priority, completion queue; NULL for the defaults. Its plan is ignored.
  * @param[out] out_job One reference to the job, to be released by sg_job_release; NULL on failure. May be NULL.
- * @return SG_STATUS_OK: submitted; SG_STATUS_INVALID_ARGUMENT, SG_STATUS_INVALID_HANDLE, SG_STATUS_UNSUPPORTED (host memory
- * on a device with memory of its own, types, column-major matrices), SG_STATUS_OUT_OF_MEMORY, SG_STATUS_BUSY (the context's
+ * @return SG_STATUS_OK: submitted; SG_STATUS_INVALID_ARGUMENT, SG_STATUS_INVALID_HANDLE, SG_STATUS_UNSUPPORTED (types, column-major matrices), SG_STATUS_OUT_OF_MEMORY, SG_STATUS_BUSY (the context's
  * job limit), SG_STATUS_SHUTDOWN: not submitted, nothing is accessed.
  * Never blocks on work in flight, unless the context has a job limit. Any thread. Since 0.2.
  */

@@ -31,7 +31,7 @@ typedef enum sg_access {
 
 /** Memory that a custom operation accesses. Since 0.2. */
 typedef struct sg_custom_operand {
-  void *data;     /**< The first byte: of the device's memory, or of pinned memory; with unified memory (cpu) of any. */
+  void *data;     /**< The first byte. The function gets device and pinned memory as it is, and pageable memory copied (memory.h). */
   uint64_t bytes; /**< > 0. */
   sg_access access;  /**< What the function does with it. */
   uint32_t reserved; /**< 0. */
@@ -98,8 +98,7 @@ typedef struct sg_custom_desc {
  * @param submit Order, priority, completion queue, graph; NULL for the defaults. Its plan is ignored. A graph with custom
  * operations is replayed one by one, not as a CUDA graph.
  * @param[out] out_job One reference to the job, to be released by sg_job_release; NULL on failure. May be NULL.
- * @return SG_STATUS_OK: submitted; SG_STATUS_INVALID_ARGUMENT, SG_STATUS_INVALID_HANDLE, SG_STATUS_UNSUPPORTED (ordinary host
- * memory on a device with memory of its own), SG_STATUS_OUT_OF_MEMORY, SG_STATUS_BUSY (the context's job limit),
+ * @return SG_STATUS_OK: submitted; SG_STATUS_INVALID_ARGUMENT, SG_STATUS_INVALID_HANDLE, SG_STATUS_OUT_OF_MEMORY, SG_STATUS_BUSY (the context's job limit),
  * SG_STATUS_SHUTDOWN: not submitted, nothing is accessed.
  * Never blocks on work in flight, unless the context has a job limit. Any thread. Since 0.2.
  */

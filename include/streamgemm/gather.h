@@ -26,7 +26,7 @@ typedef enum sg_gather_flags {
  *
  * Indices are read when the job runs. An index is in range from 0 to rows - 1, or with SG_GATHER_FROM_END from -rows. The row
  * of any other index becomes 0, or with SG_GATHER_NAN NaN: nothing outside the table is accessed, and the job succeeds.
- * The matrices are row major; Y may overlap neither the table nor the indices. Since 0.2.
+ * The matrices are row-major; of f64, f32, f16 and bf16 each has its own layout. Y may overlap neither the table nor the indices. Since 0.2.
  */
 typedef struct sg_gather_desc {
   size_t struct_size;       /**< sizeof(sg_gather_desc), set by SG_GATHER_DESC_INIT. */
@@ -50,8 +50,8 @@ typedef struct sg_gather_desc {
  * @param desc The table, the indices and the result; read during the call only.
  * @param submit Order, priority, completion queue; NULL for the defaults. Its plan is ignored.
  * @param[out] out_job One reference to the job, to be released by sg_job_release; NULL on failure. May be NULL.
- * @return SG_STATUS_OK: submitted; SG_STATUS_INVALID_ARGUMENT, SG_STATUS_INVALID_HANDLE, SG_STATUS_UNSUPPORTED (host memory
- * on a device with memory of its own, column-major matrices), SG_STATUS_OUT_OF_MEMORY, SG_STATUS_BUSY (the context's job
+ * @return SG_STATUS_OK: submitted; SG_STATUS_INVALID_ARGUMENT, SG_STATUS_INVALID_HANDLE, SG_STATUS_UNSUPPORTED
+ * (column-major matrices of some types), SG_STATUS_OUT_OF_MEMORY, SG_STATUS_BUSY (the context's job
  * limit), SG_STATUS_SHUTDOWN: not submitted, nothing is accessed.
  * Never blocks on work in flight, unless the context has a job limit. Any thread. Since 0.2.
  */

@@ -4,14 +4,14 @@
  * @brief Operations of deep networks beside GEMMs: functions of elements, softmax, layer norm, RMS norm, rotary embedding.
  *
  * The type is f64, f32, f16 or bf16, the same for all operands. Arithmetic is in f64 for f64 and in f32 for the other types;
- * each element of the result is rounded once, to nearest. An exponential that would be subnormal may be 0. All matrices of a call, except for tables, have the same shape and layout; each has its
- * own leading dimension. Gaps between columns or rows are never accessed.
+ * each element of the result is rounded once, to nearest. An exponential that would be subnormal may be 0. All matrices of a call,
+ * except for tables, have the same shape; each has its own layout and leading dimension. Where layouts differ, the job first
+ * transposes an operand into memory of the context: equal layouts are faster. Gaps between columns or rows are never accessed.
  *
  * In place: the result may be an operand itself, that is the same address and leading dimension. Operands that overlap the
  * result in another way are refused.
  *
- * All operands are in the device's own memory; with unified memory (cpu) anywhere. Host memory on another device is refused
- * with SG_STATUS_UNSUPPORTED: sg_copy_async brings it there. Order, tracking, priorities, cancellation and deadlines are those
+ * Operands are in any memory (memory.h). Order, tracking, priorities, cancellation and deadlines are those
  * of sg_gemm_async, so that a GEMM, its softmax and the next GEMM need no waits between them. The caller owns the operands;
  * job.h states their lifetime. A stream's limit of compute units confines them only on the cpu, or if it is a partition.
  *
@@ -104,7 +104,7 @@ typedef struct sg_norm_desc {
  * the angle p * theta^(-2j/d), computed in f64. ONNX's RotaryEmbedding is this with tables of X's type. The inverse rotates
  * back: it is the gradient, from dY to dX.
  *
- * All matrices are row major; one row or column without gaps has both layouts. Since 0.2.
+ * Since 0.2.
  */
 typedef struct sg_rotary_desc {
   size_t struct_size;      /**< sizeof(sg_rotary_desc), set by SG_ROTARY_DESC_INIT. */
@@ -136,8 +136,7 @@ typedef struct sg_rotary_desc {
  * @param desc The matrices and the function; read during the call only.
  * @param submit Order, priority, completion queue; NULL for the defaults. Its plan is ignored.
  * @param[out] out_job One reference to the job, to be released by sg_job_release; NULL on failure. May be NULL.
- * @return SG_STATUS_OK: submitted; SG_STATUS_INVALID_ARGUMENT, SG_STATUS_INVALID_HANDLE, SG_STATUS_UNSUPPORTED (host memory
- * on a device with memory of its own, types, unequal layouts), SG_STATUS_OUT_OF_MEMORY, SG_STATUS_BUSY (the context's job
+ * @return SG_STATUS_OK: submitted; SG_STATUS_INVALID_ARGUMENT, SG_STATUS_INVALID_HANDLE, SG_STATUS_UNSUPPORTED (types), SG_STATUS_OUT_OF_MEMORY, SG_STATUS_BUSY (the context's job
  * limit), SG_STATUS_SHUTDOWN: not submitted, nothing is accessed.
  * Never blocks on work in flight, unless the context has a job limit. Any thread. Since 0.2.
  */

@@ -2,6 +2,12 @@
 /**
  * @file memory.h
  * @brief Pinned host memory, device memory, and asynchronous copies.
+ *
+ * Each operand of an operation may be in pageable, pinned or device memory, in any combination; the library determines which.
+ * On a device with memory of its own the job copies operands from host memory to device memory and results back, without the
+ * gaps between their rows: so a program for the cpu runs on a GPU, too. GEMMs, linear layers, convolutions and their gradients
+ * copy part by part while they compute. The other operations copy an operand whole before they read it, and need device memory for
+ * it (SG_STATUS_OUT_OF_MEMORY if there is too little), so operands that several jobs use are better kept in device memory.
  */
 #ifndef STREAMGEMM_MEMORY_H
 #define STREAMGEMM_MEMORY_H

@@ -25,7 +25,7 @@
  * Sums of the gradients of a weight are in f64 for f64 and in f32 for the others. dX of a GRU is the sum of two
  * products, each of which is rounded to its type; so is the gradient of each gate before it is multiplied.
  *
- * Memory: all operands are in the device's own memory; with unified memory (cpu) anywhere.
+ * Memory: operands are in any memory (memory.h).
  */
 #ifndef STREAMGEMM_RECURRENT_H
 #define STREAMGEMM_RECURRENT_H
@@ -140,8 +140,7 @@ SG_API sg_status sg_recurrent_reserve_size(const sg_recurrent_desc *desc, uint64
  * @param desc The operands; read during the call only. The caller owns the memory; job.h states its lifetime.
  * @param submit Order, priority, completion queue; NULL for the defaults. Its plan is ignored.
  * @param[out] out_job One reference to the job, to be released by sg_job_release; NULL on failure. May be NULL.
- * @return SG_STATUS_OK: submitted; SG_STATUS_INVALID_ARGUMENT, SG_STATUS_INVALID_HANDLE, SG_STATUS_UNSUPPORTED (host
- * memory on a device with memory of its own, types), SG_STATUS_OUT_OF_MEMORY (also if there are too many steps),
+ * @return SG_STATUS_OK: submitted; SG_STATUS_INVALID_ARGUMENT, SG_STATUS_INVALID_HANDLE, SG_STATUS_UNSUPPORTED (types), SG_STATUS_OUT_OF_MEMORY (also if there are too many steps),
  * SG_STATUS_BUSY (the context's job limit), SG_STATUS_SHUTDOWN: not submitted, nothing is accessed. Empty results
  * succeed. The job fails with SG_STATUS_OUT_OF_MEMORY if the device has no memory left for the gates. Never blocks on
  * work in flight, unless the context has a job limit. Any thread. Since 0.2.

@@ -111,7 +111,8 @@ TEST_P(axpby, wrong_calls_name_the_field) {
   };
   refused(SG_STATUS_INVALID_ARGUMENT, "desc->a is 3 x 2", [](sg_axpby_desc &d) { d.a.rows = 3; });
   refused(SG_STATUS_INVALID_ARGUMENT, "desc->a.dtype", [](sg_axpby_desc &d) { d.a.dtype = SG_DTYPE_F32; });
-  refused(SG_STATUS_UNSUPPORTED, "desc->a.layout", [](sg_axpby_desc &d) { d.a.layout = SG_LAYOUT_COLUMN_MAJOR; });
+  refused(SG_STATUS_UNSUPPORTED, "desc->a.layout is 1 and desc->c.layout is 0; of i32",
+          [](sg_axpby_desc &d) { d.a.layout = SG_LAYOUT_COLUMN_MAJOR, d.a.dtype = d.c.dtype = SG_DTYPE_I32; });
   refused(SG_STATUS_UNSUPPORTED, "desc->c.dtype is i8", [](sg_axpby_desc &d) { d.a.dtype = d.c.dtype = SG_DTYPE_I8; });
   refused(SG_STATUS_INVALID_ARGUMENT, "desc->c", [](sg_axpby_desc &d) { d.c.data = nullptr; });
   refused(SG_STATUS_INVALID_ARGUMENT, "desc->a", [](sg_axpby_desc &d) { d.a.data = nullptr; });

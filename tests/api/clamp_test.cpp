@@ -177,8 +177,6 @@ TEST_P(clamp, wrong_calls_name_the_field) {
           [&](sg_clamp_desc &d) { d.y.data = static_cast<float *>(d.x.data) + 1, d.y.rows = d.x.rows = 1; });
   refused(SG_STATUS_UNSUPPORTED, "desc->y.dtype is c64",
           [](sg_clamp_desc &d) { d.x.dtype = d.y.dtype = SG_DTYPE_C64; });
-  refused(SG_STATUS_UNSUPPORTED, "desc->x.layout",
-          [](sg_clamp_desc &d) { d.x.layout = SG_LAYOUT_COLUMN_MAJOR, d.x.ld = 2; });
   sg_clamp_backward_desc backward = gradient_of(y.view, x.view, y.view, 0, 1);
   backward.dy.dtype = SG_DTYPE_F64;
   EXPECT_STATUS(invalid, sg_clamp_backward(context_, &backward, nullptr));

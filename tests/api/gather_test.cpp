@@ -161,9 +161,8 @@ TEST_P(gather, wrong_calls_name_the_field) {
   bad(invalid, "desc->table is 4 x 1; with desc->y of 2 x 2 it must be 4 x 2", [](d &o) { o.table.cols = 1; });
   bad(invalid, "desc->table is 0 x 2; with desc->y of 2 x 2 it must be 1 x 2", [](d &o) { o.table.rows = 0; });
   bad(invalid, "desc->table.dtype is f64", [](d &o) { o.table.dtype = SG_DTYPE_F64; });
-  bad(unsupported, "desc->table.layout is 1; it must be row major",
-      [](d &o) { o.table.layout = SG_LAYOUT_COLUMN_MAJOR; });
-  bad(unsupported, "desc->y.layout", [](d &o) { o.y.layout = SG_LAYOUT_COLUMN_MAJOR; });
+  bad(unsupported, "desc->table.layout is 1; of i32 it must be row-major",
+      [](d &o) { o.table.layout = SG_LAYOUT_COLUMN_MAJOR, o.table.dtype = o.y.dtype = SG_DTYPE_I32; });
   bad(invalid, "desc->table (", [&](d &o) { o.y.data = table.data + 6, o.y.rows = 1; });
   bad(invalid, "desc->indices (", [&](d &o) { o.indices = reinterpret_cast<std::int64_t *>(y.data + 2); });
   EXPECT_EQ(before, fetch(y, 8));

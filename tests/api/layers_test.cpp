@@ -376,7 +376,6 @@ TEST_P(layers, wrong_calls_name_the_field) {
   bad_function(SG_STATUS_INVALID_ARGUMENT, "desc->b.dtype is f32", [](f &d) { d.b.dtype = SG_DTYPE_F32; });
   bad_function(SG_STATUS_UNSUPPORTED, "desc->c.dtype is c64",
                [](f &d) { d.a.dtype = d.b.dtype = d.c.dtype = SG_DTYPE_C64; });
-  bad_function(SG_STATUS_UNSUPPORTED, "desc->a.layout", [](f &d) { d.a.layout = SG_LAYOUT_COLUMN_MAJOR; });
   bad_function(SG_STATUS_INVALID_ARGUMENT, "desc->a.data is NULL", [](f &d) { d.a.data = nullptr; });
   bad_function(SG_STATUS_INVALID_ARGUMENT, "desc->reserved is 1", [](f &d) { d.reserved = 1; });
   bad_function(SG_STATUS_INVALID_ARGUMENT, "desc->struct_size", [](f &d) { d.struct_size = 8; });
@@ -436,10 +435,6 @@ TEST_P(layers, wrong_calls_name_the_field) {
   bad_rotary(invalid, "desc->x is 1 x 2", [](r &d) { d.x.cols = 2; });
   bad_rotary(SG_STATUS_UNSUPPORTED, "desc->cos.dtype is f32; with desc->x of f64 it must be that",
              [](r &d) { d.cos.dtype = SG_DTYPE_F32; });
-  bad_rotary(SG_STATUS_UNSUPPORTED, "layout is 1; it must be row major", [&](r &d) {
-    d.x = view(a, 2, 2), d.y = view(c, 2, 2);
-    d.x.layout = d.y.layout = SG_LAYOUT_COLUMN_MAJOR;
-  });
   bad_rotary(invalid, "desc->x (", [&](r &d) { d.x.data = c.data + 1; });
   bad_rotary(invalid, "desc->cos (", [&](r &d) { d.cos.data = c.data + 2; });
   bad_rotary(invalid, "desc->sin (", [&](r &d) { d.sin.data = c.data; });

@@ -205,7 +205,6 @@ TEST_P(row_dot, wrong_calls_name_the_field) {
   refused(invalid, "overlap", [](sg_row_dot_desc &d) { d.y.data = static_cast<float *>(d.b.data) + 2; });
   refused(unsupported, "desc->a.dtype is c64",
           [](sg_row_dot_desc &d) { d.a.dtype = d.b.dtype = d.y.dtype = SG_DTYPE_C64; });
-  refused(unsupported, "desc->b.layout", [](sg_row_dot_desc &d) { d.b.layout = SG_LAYOUT_COLUMN_MAJOR, d.b.ld = 2; });
 }
 
 ON_EACH_DEVICE(row_dot);

@@ -5,7 +5,7 @@
 #include "api/operands/given_operand.hpp"
 #include "api/operands/operand_bytes.hpp"
 #include "api/operations/operations.hpp"
-#include "api/submission/submit_operands.hpp"
+#include "api/submission/layer.hpp"
 #include "ops/backend_commands.hpp"
 #include "plan/form/command_form.hpp"
 
@@ -35,12 +35,13 @@ void check_axpby(const given_operand &a, const given_operand &c, const sg_axpby_
   if (d.a.dtype != type)
     throw error(SG_STATUS_INVALID_ARGUMENT, "%s->a.dtype is %s and %s->c.dtype is %s; they must be equal", name,
                 name_of(d.a.dtype), name, name_of(type));
-  if (a.view.layout != c.view.layout)
-    throw error(SG_STATUS_UNSUPPORTED, "%s->a.layout is %d and %s->c.layout is %d; they must be equal", name,
-                int{a.view.layout}, name, int{c.view.layout});
+  if (a.view.layout != c.view.layout && !is_layer_dtype(type))
+    throw error(SG_STATUS_UNSUPPORTED, "%s->a.layout is %d and %s->c.layout is %d; of %s they must be equal", name,
+                int{a.view.layout}, name, int{c.view.layout}, name_of(type));
 }
 
-command_form command_form_of(const operand &a, const operand &c, sg_activation activation, bool reads_a, bool reads_c) {
+command_form command_form_of(const operand &a, const operand &c, sg_activation activation, bool transposes_a,
+                             bool reads_a, bool reads_c) {
   command_form f;
   ops::axpby what;
   what.alpha = reads_a ? scalar_role::job : scalar_role::zero;
@@ -48,7 +49,7 @@ command_form command_form_of(const operand &a, const operand &c, sg_activation a
   what.activation = activation;
   f.what = what, f.strategy = "scale-and-add", f.splits = command_form::split::none;
   f.parameters[what.c] = {true, share::same, c};
-  if (reads_a) f.parameters[what.a] = {true, share::same, a};
+  if (reads_a) f.parameters[what.a] = {true, share::same, a, transposes_a};
   return f;
 }
 
@@ -62,6 +63,7 @@ void submit(context &on, const sg_axpby_desc &d, const char *name, checked_submi
   scalars.alpha = checked_scalar(name, "alpha", d.alpha, d.c.dtype);
   scalars.beta = checked_scalar(name, "beta", d.beta, d.c.dtype);
   const bool reads_a = !is_zero(scalars.alpha), reads_c = !is_zero(scalars.beta);
+  const bool transposes_a = a.view.layout != c.view.layout;
   operand stored_a = stored(a, 1), stored_c = stored(c, 1);
   total_bytes(stored_a, 1, "the size of A"), total_bytes(stored_c, 1, "the size of C");
   if (exists(stored_c)) {
@@ -69,7 +71,7 @@ void submit(context &on, const sg_axpby_desc &d, const char *name, checked_submi
     wanted.m = stored_c.rows, wanted.n = stored_c.cols, wanted.type = d.c.dtype, wanted.activation = d.activation;
     wanted.alpha = scalars.alpha, wanted.beta = scalars.beta;
     wanted.a = reads_a ? &wanted : nullptr, wanted.c = &wanted;
-    wanted.lda = stored_a.ld, wanted.ldc = stored_c.ld;
+    wanted.lda = transposes_a ? stored_a.cols : stored_a.ld, wanted.ldc = stored_c.ld;
     if (!on.on().supports(wanted.header))
       throw error(SG_STATUS_UNSUPPORTED, "device %.64s has no scale-and-add of %s", on.on().name().c_str(),
                   name_of(d.c.dtype));
@@ -78,8 +80,8 @@ void submit(context &on, const sg_axpby_desc &d, const char *name, checked_submi
     rules.mode = reads_c ? access_mode::read_write : access_mode::write;
     operands.add(ops::axpby::c, c, stored_c, rules);
   }
-  const form_of<command_form> what(command_form_of(stored_a, stored_c, d.activation, reads_a, reads_c)),
-      fixed(command_form_of(stored_a, stored_c, d.activation, true, true));  // alpha and beta may change
+  const form_of<command_form> what(command_form_of(stored_a, stored_c, d.activation, transposes_a, reads_a, reads_c)),
+      fixed(command_form_of(stored_a, stored_c, d.activation, transposes_a, true, true));  // alpha and beta may change
   submit_operands(on, operands, d, name, {SG_OPERATION_AXPBY, what, !exists(stored_c), &fixed}, usual_request(order),
                   order, out_job);
 }

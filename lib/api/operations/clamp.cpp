@@ -28,10 +28,11 @@ void submit_clamp(context &on, const Desc &d, const given_operand &x, const give
   require_same_form(x, result);
   if (dy) require_same_form(*dy, result);
   layer made(on);
+  made.by_rows = result.view.layout == SG_LAYOUT_ROW_MAJOR;
   made.set_operation(ops::clamp{d.low, d.high}, dy ? "clamp gradient" : "clamp", 1, command_form::split::either);
-  add_operand(made, x, ops::clamp::x);
-  if (dy) add_operand(made, *dy, ops::clamp::dy);
-  add_operand(made, result, ops::clamp::y);
+  add_matrix(made, x, ops::clamp::x);
+  if (dy) add_matrix(made, *dy, ops::clamp::dy);
+  add_matrix(made, result, ops::clamp::y);
   auto wanted = backend_command<sg_backend_clamp>();
   wanted.type = result.view.dtype;
   bind_layer(made, wanted.header, made.form.strategy);

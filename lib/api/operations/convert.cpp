@@ -43,7 +43,6 @@ void submit(context &on, const sg_dequantize_desc &d, const char *name, checked_
   for (const given_operand *each : {&out, &in, &scales, &zero_points}) {
     if (each == &zero_points && !has_zero_points) continue;
     check_view(*each);
-    require_row_major(*each);
   }
   require_short_real(out);
   require_short_real(scales);
@@ -63,10 +62,10 @@ void submit(context &on, const sg_dequantize_desc &d, const char *name, checked_
   x.set_operation(what, d.quantization == SG_QUANTIZATION_I4 ? "dequantize i4" : "dequantize i8", 2,
                   command_form::split::columns);
   x.allows_in_place = false;
-  add_operand(x, in, ops::dequantize::x);
-  add_operand(x, scales, ops::dequantize::scales);
-  add_operand(x, out, ops::dequantize::y);
-  if (has_zero_points) add_operand(x, zero_points, ops::dequantize::zero_points);
+  add_matrix(x, in, ops::dequantize::x);
+  add_matrix(x, scales, ops::dequantize::scales);
+  add_matrix(x, out, ops::dequantize::y);
+  if (has_zero_points) add_matrix(x, zero_points, ops::dequantize::zero_points);
   auto wanted = backend_command<sg_backend_dequantize>();
   wanted.quantization = d.quantization;
   wanted.scale_type = d.scales.dtype;

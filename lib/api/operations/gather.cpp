@@ -33,10 +33,8 @@ void submit(context &on, const sg_gather_desc &d, const char *name, checked_subm
   const std::int64_t words = d.index_type == SG_INDEX_I64 ? 2 : 1;
   const given_operand table = given_by_rows(name, "table", d.table), out = given_by_rows(name, "y", d.y);
   const given_operand indices = given_values(name, "indices", d.indices, words, d.y.rows, SG_DTYPE_I32);
-  for (const given_operand *each : {&out, &table}) {
-    check_view(*each);
-    require_row_major(*each);
-  }
+  check_view(out);
+  check_view(table);
   require_extent(table, std::max<std::int64_t>(d.table.rows, 1), d.y.cols, out);
   if (d.table.dtype != d.y.dtype)
     throw error(SG_STATUS_INVALID_ARGUMENT, "%s->table.dtype is %s and %s->y.dtype is %s; they must be equal", name,
@@ -51,10 +49,10 @@ void submit(context &on, const sg_gather_desc &d, const char *name, checked_subm
   layer x(on);
   x.set_operation(what, "gather", 0, command_form::split::columns);
   x.allows_in_place = false;
-  add_operand(x, table, ops::gather::table, share::whole);
+  add_matrix(x, table, ops::gather::table, share::whole);
   add_operand(x, indices, ops::gather::indices);
   x.operands[ops::gather::indices].alignment = 4 * words;
-  add_operand(x, out, ops::gather::y);
+  add_matrix(x, out, ops::gather::y);
   bind_layer(x, backend_command<sg_backend_gather>().header, "gather");
   submit_layer(on, x, SG_OPERATION_GATHER, d, name, order, out_job);
 }

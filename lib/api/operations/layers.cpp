@@ -31,10 +31,11 @@ void submit(context &on, const sg_elementwise_desc &d, const char *name, checked
   require_same_form(a, c);
   if (two) require_same_form(b, c);
   layer x(on);
+  x.by_rows = is_row_major(c.view);
   x.set_operation(ops::elementwise{d.function}, ops::name_of(d.function), 1, command_form::split::either);
-  add_operand(x, a, ops::elementwise::a);
-  if (two) add_operand(x, b, ops::elementwise::b);
-  add_operand(x, c, ops::elementwise::c);
+  add_matrix(x, a, ops::elementwise::a);
+  if (two) add_matrix(x, b, ops::elementwise::b);
+  add_matrix(x, c, ops::elementwise::c);
   auto wanted = backend_command<sg_backend_elementwise>();
   wanted.type = d.c.dtype;
   wanted.function = d.function;
@@ -64,13 +65,13 @@ void submit(context &on, const sg_softmax_desc &d, const char *name, checked_sub
                 static_cast<long long>(d.mask_rows), name, static_cast<long long>(d.x.rows));
   layer x(on);
   ops::softmax what;
-  what.by_rows = is_row_major(out.view);
+  what.by_rows = x.by_rows = is_row_major(out.view);
   what.mask = d.mask;
   what.mask_offset = d.mask_offset;
   what.mask_rows = d.mask_rows;
   x.set_operation(what, d.mask == SG_MASK_CAUSAL ? "softmax causal" : "softmax", 5, between_rows(what.by_rows));
-  add_operand(x, in, ops::softmax::x);
-  add_operand(x, out, ops::softmax::y);
+  add_matrix(x, in, ops::softmax::x);
+  add_matrix(x, out, ops::softmax::y);
   auto wanted = backend_command<sg_backend_softmax>();
   wanted.type = d.y.dtype;
   wanted.mask = d.mask;
@@ -95,13 +96,13 @@ void submit(context &on, const sg_norm_desc &d, const char *name, checked_submit
   require_same_form(in, out);
   layer x(on);
   ops::norm what;
-  what.by_rows = is_row_major(out.view);
+  what.by_rows = x.by_rows = is_row_major(out.view);
   what.kind = d.kind;
   what.epsilon = d.epsilon;
   const bool is_rms = d.kind == SG_NORM_RMS;
   x.set_operation(what, is_rms ? "rms norm" : "layer norm", is_rms ? 4 : 8, between_rows(what.by_rows));
-  add_operand(x, in, ops::norm::x);
-  add_operand(x, out, ops::norm::y);
+  add_matrix(x, in, ops::norm::x);
+  add_matrix(x, out, ops::norm::y);
   if (d.gamma) add_operand(x, gamma, ops::norm::gamma, share::whole);
   if (d.beta) add_operand(x, beta, ops::norm::beta, share::whole);
   auto wanted = backend_command<sg_backend_norm>();
@@ -148,7 +149,6 @@ ops::rotary rotary_of(const sg_rotary_desc &d, const char *name) {
 void require_table(const given_operand &table, const given_operand &x, const ops::rotary &what) {
   using long_long = long long;
   check_view(table);
-  require_row_major(table);
   const sg_dtype type = table.view.dtype, of_x = x.view.dtype;
   if (type != of_x && (type != SG_DTYPE_F32 || of_x == SG_DTYPE_F64))
     throw error(SG_STATUS_UNSUPPORTED, "%s->%s.dtype is %s; with %s->x of %s it must be that%s", table.desc, table.name,
@@ -169,7 +169,6 @@ void submit(context &on, const sg_rotary_desc &d, const char *name, checked_subm
   check_view(in);
   require_layer_type(out);
   require_same_form(in, out);
-  require_row_major(out);
   const bool has_tables = d.cos.data != nullptr;
   if (has_tables != (d.sin.data != nullptr))
     throw error(SG_STATUS_INVALID_ARGUMENT, "%s->cos.data is %p and %s->sin.data is %p; give both or neither", name,
@@ -182,10 +181,10 @@ void submit(context &on, const sg_rotary_desc &d, const char *name, checked_subm
                 name_of(d.cos.dtype), name, name_of(d.sin.dtype));
   layer x(on);
   x.set_operation(what, d.inverse ? "rotary inverse" : "rotary", 3, command_form::split::columns);
-  add_operand(x, in, ops::rotary::x);
-  add_operand(x, out, ops::rotary::y);
-  if (has_tables) add_operand(x, cosines, ops::rotary::cos, share::whole);
-  if (has_tables) add_operand(x, sines, ops::rotary::sin, share::whole);
+  add_matrix(x, in, ops::rotary::x);
+  add_matrix(x, out, ops::rotary::y);
+  if (has_tables) add_matrix(x, cosines, ops::rotary::cos, share::whole);
+  if (has_tables) add_matrix(x, sines, ops::rotary::sin, share::whole);
   auto wanted = backend_command<sg_backend_rotary>();
   wanted.type = d.y.dtype;
   wanted.table_type = has_tables ? d.cos.dtype : d.y.dtype;

@@ -20,12 +20,12 @@ void submit(context &on, const sg_row_dot_desc &d, const char *name, checked_sub
                 name_of(y.view.dtype), name, name_of(a.view.dtype));
   layer x(on);
   x.allows_in_place = false;
-  const bool by_rows = a.view.layout == SG_LAYOUT_ROW_MAJOR;
+  const bool by_rows = x.by_rows = a.view.layout == SG_LAYOUT_ROW_MAJOR;
   x.set_operation(ops::row_dot{by_rows}, "row dot", 2 * double(a.view.cols), command_form::split::columns);
   const share of_rows = by_rows ? share::same : share::transposed;  // a row of Y is a column as stored
   if (a.view.cols > 0) {
-    add_operand(x, a, ops::row_dot::a, of_rows);
-    add_operand(x, b, ops::row_dot::b, of_rows);
+    add_matrix(x, a, ops::row_dot::a, of_rows);
+    add_matrix(x, b, ops::row_dot::b, of_rows);
   }
   add_operand(x, y, ops::row_dot::y);
   auto wanted = backend_command<sg_backend_row_dot>();

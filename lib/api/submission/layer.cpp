@@ -13,11 +13,6 @@ void require_layer_type(const given_operand &result) {
                 name_of(type));
 }
 
-void require_row_major(const given_operand &x) {
-  if (x.view.layout != SG_LAYOUT_ROW_MAJOR)
-    throw error(SG_STATUS_UNSUPPORTED, "%s->%s.layout is %d; it must be row major", x.desc, x.name, int{x.view.layout});
-}
-
 void require_extent(const given_operand &x, std::int64_t rows, std::int64_t cols, const given_operand &result) {
   using long_long = long long;
   if (x.view.rows == rows && x.view.cols == cols) return;
@@ -32,9 +27,6 @@ void require_same_form(const given_operand &x, const given_operand &result) {
   if (a.dtype != c.dtype)
     throw error(SG_STATUS_INVALID_ARGUMENT, "%s->%s.dtype is %s and %s->%s.dtype is %s; they must be equal", x.desc,
                 x.name, name_of(a.dtype), x.desc, result.name, name_of(c.dtype));
-  if (a.layout != c.layout)
-    throw error(SG_STATUS_UNSUPPORTED, "%s->%s.layout is %d and %s->%s.layout is %d; they must be equal", x.desc,
-                x.name, int{a.layout}, x.desc, result.name, int{c.layout});
 }
 
 void require_reserved_zero(std::uint32_t reserved, const char *desc) {
@@ -48,6 +40,18 @@ void add_operand(layer &to, const given_operand &given, std::size_t view, share 
   made.needed = needed;
   made.stored = stored(given, 1);
   total_bytes(made.stored, 1, "the size of an operand");
+}
+
+void add_matrix(layer &to, const given_operand &given, std::size_t view, share needed) {
+  add_operand(to, given, view, needed);
+  const sg_layout taken = to.by_rows ? SG_LAYOUT_ROW_MAJOR : SG_LAYOUT_COLUMN_MAJOR;
+  if (given.view.layout == taken) return;
+  auto wanted = backend_command<sg_backend_convert>();
+  wanted.in_type = wanted.out_type = given.view.dtype;
+  if (!is_layer_dtype(given.view.dtype) || !to.bound.on().on().supports(wanted.header))
+    throw error(SG_STATUS_UNSUPPORTED, "%s->%s.layout is %d; of %s it must be %s", given.desc, given.name,
+                int{given.view.layout}, name_of(given.view.dtype), name_of(taken));
+  to.form.parameters[view].transposed = true;
 }
 
 void bind_layer(layer &x, const sg_backend_command &wanted, const char *operation) {

@@ -24,6 +24,7 @@ struct layer {
   command_form form;
   bool allows_in_place = true;  // the result may be a matrix that is read
   bool accumulates = false;     // the result is read
+  bool by_rows = true;          // the command takes row-major matrices
   struct entry {
     const given_operand *given = nullptr;  // NULL: there is none
     strided_bytes set;                     // its bytes, if they are not those of the stored matrix
@@ -49,12 +50,12 @@ inline bool is_layer_dtype(sg_dtype type) noexcept {
 
 // These throw sg::error naming the field. The given operands must outlive the layer.
 void require_layer_type(const given_operand &result);
-void require_row_major(const given_operand &x);
 void require_extent(const given_operand &x, std::int64_t rows, std::int64_t cols, const given_operand &result);
 void require_same_form(const given_operand &x, const given_operand &result);
 void require_reserved_zero(std::uint32_t reserved, const char *desc);
-// Adds an operand that has passed check_view.
+// Adds an operand that has passed check_view. A matrix of the layout that the command does not take is transposed.
 void add_operand(layer &to, const given_operand &given, std::size_t view, share needed = share::same);
+void add_matrix(layer &to, const given_operand &given, std::size_t view, share needed = share::same);
 
 // Binds the operands, checks their memory and that none overlaps the result, except for a matrix that is the result
 // itself. `operation`: its name in messages; `wanted`: what the device must support.

@@ -6,7 +6,9 @@
 #include <cstring>
 #include <variant>
 
+#include "base/error.hpp"
 #include "ops/operation.hpp"
+#include "plan/schedule/schedule_builder.hpp"
 
 namespace sg {
 
@@ -79,6 +81,91 @@ std::int64_t parts_of(const command_form &f, const plan_terms &terms, bool &by_c
   return std::max<std::int64_t>(1, std::min({std::int64_t{terms.lanes}, by_columns ? c.cols : c.rows, most}));
 }
 
+// The command of a form whose buffers have these indices.
+command command_of(const command_form &f, const std::array<std::int32_t, command::most_views> &buffers) {
+  command whole;
+  whole.what = f.what;
+  for (std::size_t i = 0; i < f.parameters.size(); ++i) {
+    const operand &x = f.parameters[i].stored;
+    if (f.parameters[i].given) whole.views[i] = view{buffers[i], 0, 1, 0, x.ld, x.rows, x.cols};
+  }
+  set_access_modes(whole);
+  return whole;
+}
+
+command_form transposition(const operand &from, const operand &to) {
+  command_form f;
+  f.what = ops::convert{SG_OP_T};
+  f.splits = command_form::split::either;
+  f.parameters[ops::convert::c] = {true, share::same, to};
+  f.parameters[ops::convert::a] = {true, share::transposed, from};
+  return f;
+}
+
+// The schedule of a form: transpositions of what the command reads, the command, transpositions of what it writes.
+class command_plan {
+ public:
+  command_plan(const command_form &f, const plan_terms &terms) : terms_(terms), direct_(f) {
+    std::array<std::int32_t, command::most_views> stored{};
+    for (std::size_t i = 0; i < f.parameters.size(); ++i) {
+      const operand &x = f.parameters[i].stored;
+      buffer made{buffer_kind::parameter, x.type, false, SG_MEMORY_DEVICE, 0, 0, 0, static_cast<std::int32_t>(i)};
+      if (f.parameters[i].given) made.space = x.space, made.bytes = reach_of(x);
+      stored[i] = builder_.add_placed_buffer(made);
+    }
+    auto taken = stored;
+    for (std::size_t i = 0; i < f.parameters.size(); ++i) {
+      if (!f.parameters[i].transposed) continue;
+      operand &x = direct_.parameters[i].stored;
+      std::swap(x.rows, x.cols);
+      x.ld = x.rows;
+      taken[i] = builder_.add_device_buffer(x.type, reach_of(x));
+    }
+    const command whole = command_of(direct_, taken);
+    std::vector<std::uint32_t> before, after;
+    for (std::size_t i = 0; i < f.parameters.size(); ++i)
+      if (f.parameters[i].transposed && reads(whole.views[i].mode))
+        add(transposition(f.parameters[i].stored, direct_.parameters[i].stored), {taken[i], stored[i]}, {}, before);
+    parts_ = add(direct_, taken, before, after);
+    std::vector<std::uint32_t> last;
+    for (std::size_t i = 0; i < f.parameters.size(); ++i)
+      if (f.parameters[i].transposed && writes(whole.views[i].mode))
+        add(transposition(direct_.parameters[i].stored, f.parameters[i].stored), {stored[i], taken[i]}, after, last);
+  }
+
+  schedule finish() {
+    schedule made = builder_.finish(direct_.strategy);
+    if (made.device_bytes > terms_.memory_limit)
+      throw error(SG_STATUS_OUT_OF_MEMORY,
+                  "the transposed operands need %lld bytes of device memory; the limit is %lld",
+                  static_cast<long long>(made.device_bytes), static_cast<long long>(terms_.memory_limit));
+    if (parts_ > 1) made.strategy += " x" + std::to_string(parts_);
+    if (made.device_bytes > 0) return made;  // several steps, which are simulated
+    for (const command &c : made.commands) {
+      const command_cost cost = operation_of(c).cost(terms_.model, made.buffers, c);
+      made.predicted_seconds = std::max(made.predicted_seconds, cost.delay_idle + cost.amount);
+    }
+    return made;
+  }
+
+ private:
+  // Adds a form's command, or its parts; returns their number.
+  std::int64_t add(const command_form &f, const std::array<std::int32_t, command::most_views> &buffers,
+                   const std::vector<std::uint32_t> &waits, std::vector<std::uint32_t> &added) {
+    const command whole = command_of(f, buffers);
+    bool by_columns = true;
+    const std::int64_t parts = parts_of(f, terms_, by_columns);
+    for (std::int64_t i = 0; i < parts; ++i)
+      added.push_back(builder_.add(parts == 1 ? whole : part_of(whole, f, by_columns, i, parts), waits));
+    return parts;
+  }
+
+  const plan_terms &terms_;
+  command_form direct_;  // with the operands that the command takes
+  schedule_builder builder_;
+  std::int64_t parts_ = 1;
+};
+
 }  // namespace
 
 bool command_form::operator==(const command_form &other) const noexcept {
@@ -93,7 +180,7 @@ bool command_form::operator==(const command_form &other) const noexcept {
 }
 
 void move_operands(command_form &f, host_operands &moved) {
-  const command whole = command_of(f);
+  const command whole = command_of(f, {});
   const bool takes_pinned = whole.is<ops::custom>();
   for (std::size_t i = 0; i < f.parameters.size(); ++i) {
     operand &x = f.parameters[i].stored;
@@ -105,26 +192,9 @@ void move_operands(command_form &f, host_operands &moved) {
 }
 
 schedule plan_of(const command_form &f, const plan_terms &terms) {
-  schedule made;
-  made.strategy = f.strategy;
-  for (std::size_t i = 0; i < f.parameters.size(); ++i) {
-    const operand &x = f.parameters[i].stored;
-    buffer parameter{buffer_kind::parameter, x.type, false, SG_MEMORY_DEVICE, 0, 0, 0, static_cast<std::int32_t>(i)};
-    if (f.parameters[i].given) parameter.space = x.space, parameter.bytes = reach_of(x);
-    made.buffers.push_back(parameter);
-  }
-  const command whole = command_of(f);
-  bool by_columns = true;
-  const std::int64_t parts = parts_of(f, terms, by_columns);
-  for (std::int64_t i = 0; i < parts; ++i) {
-    made.commands.push_back(parts == 1 ? whole : part_of(whole, f, by_columns, i, parts));
-    const command_cost cost = operation_of(whole).cost(terms.model, made.buffers, made.commands.back());
-    made.predicted_seconds = std::max(made.predicted_seconds, cost.delay_idle + cost.amount);
-  }
-  if (parts > 1) made.strategy += " x" + std::to_string(parts);
+  schedule made = command_plan(f, terms).finish();
   made.flops = double(f.result().rows) * double(f.result().cols) * f.flops_per_element;
   made.bound_seconds = accessed_bytes(f) / terms.model.memory_rate;
-  made.lanes[int(lane_kind::compute)] = static_cast<std::uint16_t>(parts);
   return made;
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The form of an operation that is one command, or, on cores, the same command for parts of its result.
+// The form of an operation that is one command or, on cores, the same command for parts of its result. Operands of the
+// other layout are transposed before it, or behind it, in the arena.
 #pragma once
 
 #include <array>
@@ -22,6 +23,7 @@ struct command_form {
     bool given = false;
     share needed = share::same;
     operand stored;
+    bool transposed = false;  // the command takes the transpose of what is stored
     bool operator==(const parameter &) const = default;
   };
   enum class split : std::uint8_t { none, rows, columns, either };
