@@ -287,8 +287,8 @@ class Java(JavaValues):
 /**
  * The layers of deep networks and the operations between their GEMMs, as jobs of a context ({{@link Context#layers}}) or recorded
  * in a graph ({{@link Graph#layers()}}). The methods without {{@code Async}} block in a context, and record in a graph, where they
- * return at once. Types are F64, F32, F16 and BF16, the same for all operands if not said otherwise. On a device with memory of
- * its own, operands are in device memory if not said otherwise. The result of an operation of elements or rows may be the operand
+ * return at once. Types are F64, F32, F16 and BF16, the same for all operands if not said otherwise. Operands are in any memory; on a
+ * device with memory of its own a job copies those of the host. The result of an operation of elements or rows may be the operand
  * itself, by the same {{@link Matrix}}.
  */
 public final class Layers extends LayerMethods {{

@@ -67,8 +67,8 @@ class Context:
         function: "relu", "gelu" (by tanh), "gelu_erf", "silu", "sigmoid", "tanh", or of two operands "add", "multiply".
             The gradient of the first six has "_gradient" behind the name: x is the gradient of the function's result, and b
             is its operand.
-        x, b: arrays of f64, f32, f16 or bf16, of one shape, or Jobs. In device memory, unless the device is the cpu.
-        out: the array that is written, which may be x or b; None makes a new one, row major as x must be then.
+        x, b: arrays of f64, f32, f16 or bf16, of one shape, or Jobs, in any memory.
+        out: the array that is written, which may be x or b; None makes a new one of the layout of x.
         """
         return elementwise(a=x, c=out)
 
@@ -89,7 +89,7 @@ class Context:
     def row_dot(a, b, out=None) -> "out":
         """the dot product of each row of a with that of b: the sum of a * b over the last dimension, which becomes 1.
 
-        a, b: arrays of f64, f32, f16 or bf16, of one shape, or Jobs. In device memory, unless the device is the cpu.
+        a, b: arrays of f64, f32, f16 or bf16, of one shape, or Jobs, in any memory.
         out: the array that is written, of a's shape but for the last dimension, which is 1; None makes a new one.
         """
         return row_dot(a=a, b=b, y=out)
@@ -97,7 +97,7 @@ class Context:
     def axpby(a, c, *, alpha=1.0, beta=1.0, activation=None) -> "c":
         """c = activation(alpha * a + beta * c), a scale-and-add.
 
-        a, c: arrays of one shape and type, or Jobs; c is written. In device memory, unless the device is the cpu.
+        a, c: arrays of one shape and type, or Jobs; c is written.
         alpha, beta: numbers; 0 does not read the array. activation: None, "relu" or "gelu".
         """
         return axpby()
@@ -157,7 +157,7 @@ class Context:
     def convert(a, out=None, *, dtype=None, op_a='N') -> "out":
         """out = op(a), cast to the type of out with one rounding.
 
-        a: an array of f64, f32, f16 or bf16, or a Job. In device memory, unless the device is the cpu.
+        a: an array of f64, f32, f16 or bf16, or a Job.
         out: the array that is written, of one of these types; None makes a new one.
         dtype: of a new array: "f32", ...; None: that of a.
         op_a: "N", or "T": the transpose of a matrix.
@@ -167,9 +167,9 @@ class Context:
     def gather(table, indices, out=None, *, index_type=None, from_end=False, nan=False) -> "out":
         """out[i] = table[indices[i]], row by row.
 
-        table: a matrix of any element type, or a Job. In device memory, unless the device is the cpu; so is all else.
-        indices: a vector of i32 or i64 (numpy.int32, numpy.int64).
-        out: the matrix that is written, with a row for each index; None makes a new one.
+        table: a matrix of any element type, or a Job.
+        indices: an array of any shape of i32 or i64 (numpy.int32, numpy.int64).
+        out: the array that is written, of the shape of indices and one more dimension, a row; None makes a new one.
         index_type: "i32", or "i64" of a vector in device memory, given as i32 with two elements for each index; None: as
         the array says, and i32 in device memory.
         from_end: indices below 0 count from the table's end, as in NumPy.
@@ -212,7 +212,7 @@ class Context:
 
         q, k, v: arrays of (batch, heads, tokens, width), or of the last three or two of these, or Jobs: f64, f32, f16 or
             bf16, with any strides except for the last dimension. k and v may have fewer heads, of which each serves as many
-            of q. In device memory, unless the device is the cpu.
+            of q.
         out: the array that is written; None makes a new one.
         mask: None or "causal": query i has the keys j <= i + mask_offset.
         mask_offset: of a causal mask: the number of keys before the first query's own.
@@ -241,7 +241,7 @@ class Context:
         """an LSTM over all steps of x.
 
         x: (steps, batch, inputs), (batch, steps, inputs) with batch_first, or (steps, inputs); an array or a Job: f64, f32, f16 or
-            bf16, like all others. In device memory, unless the device is the cpu.
+            bf16, like all others.
         w_ih, w_hh: (4 * hidden, inputs) and (4 * hidden, hidden). bias_ih, bias_hh: 4 * hidden values each; None: zeros.
         h0, c0: the first states, (batch, hidden), or (hidden,) without a batch; None: zeros.
         out: h after each step, with the dimensions of x. hn, cn: the last states. An array that is written; None makes a new one;
@@ -340,7 +340,7 @@ class Context:
         """the matrix of the windows of images.
 
         x: images, an array of four dimensions of any element type in the order of layout, or a Job. The elements of an image are
-            contiguous. In device memory, unless the device is the cpu.
+            contiguous.
         kernel: rows and columns of a window, or one number for both.
         out: the matrix that is written, with a row for each window of each image and a column for each pixel of a window in each
             channel; None makes a new one.
@@ -362,7 +362,7 @@ class Context:
         """the sums of windows: the gradient of im2col.
 
         Each element of the images becomes the sum of those that im2col takes from it.
-        matrix: as im2col makes it, or a Job: f64, f32, f16 or bf16. In device memory, unless the device is the cpu.
+        matrix: as im2col makes it, or a Job: f64, f32, f16 or bf16.
         kernel, stride, padding, dilation, layout, filter_layout: as given to im2col_async.
         out: the images that are written; None makes new ones.
         shape: of new images, four numbers in the order of layout.
@@ -384,7 +384,7 @@ class Context:
         not wait. On other devices the stream is 0, the operands are NumPy arrays, and the work is done when it returns. It runs
         on a thread of the library and calls nothing of this package that submits or waits. An exception fails the job.
         reads: arrays that it only reads, or Jobs; read-only in the function on other devices. writes: arrays that it writes, whatever they contain. updates: arrays that it
-        reads and writes. Four at most in all; in device or pinned memory, unless the device is the cpu.
+        reads and writes. Four at most in all. The function gets copies of those in pageable memory, unless the device is the cpu.
         seconds: expected time, for predictions and simulated devices; 0: by the bytes of the operands.
         compute_units: multiprocessors that it occupies, for predictions; 0: all; -1: none, as of a transfer between devices.
         """

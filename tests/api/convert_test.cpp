@@ -342,7 +342,8 @@ TEST_P(convert, wrong_dequantizations_name_the_field) {
   bad(unsupported, "desc->zero_points.dtype is f32", [](d &o) { o.zero_points.dtype = SG_DTYPE_F32; });
   bad(unsupported, "desc->scales.dtype is f64", [](d &o) { o.scales.dtype = SG_DTYPE_F64; });
   bad(unsupported, "desc->y.dtype is f64", [](d &o) { o.y.dtype = SG_DTYPE_F64; });
-  bad(unsupported, "desc->x.layout is 1; of i8 it must be row-major", [](d &o) { o.x.layout = SG_LAYOUT_COLUMN_MAJOR; });
+  bad(unsupported, "desc->x.layout is 1; of i8 it must be row-major",
+      [](d &o) { o.x.layout = SG_LAYOUT_COLUMN_MAJOR; });
   bad(invalid, "desc->reserved is 1", [](d &o) { o.reserved = 1; });
   bad(invalid, "desc->struct_size", [](d &o) { o.struct_size = 8; });
   bad(invalid, "desc->x (", [&](d &o) { o.x.data = y.data; });

@@ -47,7 +47,7 @@ static PyObject *result_of(call *in, const gemm_request *p, const gemm_arguments
   like = settled(in, like, p->a.name);
   if (like && !p->a.list && (PyList_CheckExact(like) || PyTuple_CheckExact(like))) like = NULL;
   return like ? new_result(like, product_dtype(p->a.seen.dtype), &p->shape,
-                           (p->a.list || p->b.list) && p->shape.batch_ndim == 1, p->c.name)
+                           (p->a.list || p->b.list) && p->shape.batch_ndim == 1, false, p->c.name)
               : NULL;
 }
 

@@ -91,12 +91,13 @@ bool sizes_of(const operation *o, int at, int64_t *sizes, int *count) {
       break;
     case OF_INDICES: {
       const Py_ssize_t words = FIELD(o, rule->type_offset, sg_index_type) == SG_INDEX_I64 ? 2 : 1;
-      if (v->ndim != 1) return raise_argument("%s has %d dimensions; it has one", rule->name, v->ndim);
       if (v->dtype != SG_DTYPE_I32)
         return raise_argument("%s has elements of %s; they must be i32 or i64", rule->name, sg_dtype_name(v->dtype));
-      if (v->shape[0] % words != 0)
-        return raise_argument("%s has %zd words of i32; an index of i64 has two", rule->name, v->shape[0]);
-      sizes[0] = v->shape[0] / words;
+      sizes[0] = 1;
+      for (int i = 0; i < v->ndim; ++i) sizes[0] *= v->shape[i];
+      if (words == 2 && (v->ndim == 0 || v->shape[v->ndim - 1] % words != 0))
+        return raise_argument("%s has %zd words of i32; an index of i64 has two", rule->name, sizes[0]);
+      sizes[0] /= words;
     }
   }
   if (is_transposed(o, at)) {
@@ -149,6 +150,8 @@ static bool strides_in_elements(const view *v, const char *name, int64_t *stride
 
 static bool follow_each_other(const view *v, const char *name, int first) {
   int64_t expected = (int64_t)sg_dtype_size(v->dtype);
+  for (int i = 0; i < v->ndim; ++i)
+    if (v->shape[i] == 0) return true;
   for (int i = v->ndim - 1; i >= first; --i) {
     if (v->shape[i] > 1 && v->strides[i] != expected)
       return raise_argument("the elements of %s%s do not follow each other in memory", first > 0 ? "an image of " : "",

@@ -26,9 +26,11 @@ static bool bind_operand(operation *o, int at) {
   int count;
   if (rule->kind == OF_SEQUENCE && v->ndim == 2) o->unbatched = true;
   if (!sizes_of(o, at, sizes, &count)) return false;
-  if (has_leads(o, rule) && *symbol_of(o, "rows") < 0) {
-    o->lead.ndim = v->ndim - 1;
-    for (int i = 0; i < v->ndim - 1; ++i) o->lead.extent[i] = v->shape[i];
+  if ((has_leads(o, rule) || rule->kind == OF_INDICES) && *symbol_of(o, "rows") < 0) {
+    const bool in_words = rule->kind == OF_INDICES && FIELD(o, rule->type_offset, sg_index_type) == SG_INDEX_I64;
+    o->lead.ndim = rule->kind == OF_INDICES && !(in_words && v->ndim > 1) ? v->ndim : v->ndim - 1;
+    for (int i = 0; i < o->lead.ndim; ++i) o->lead.extent[i] = v->shape[i];
+    if (in_words && v->ndim == 1) o->lead.extent[0] /= 2;
   }
   for (int i = 0; i < count; ++i) bind_size(o, rule->dims[i], sizes[i]);
   if (o->type == 0) o->type = v->dtype;
@@ -77,10 +79,10 @@ static bool check_operand(operation *o, int at) {
   int unknown;
   gemm_shape shape;
   if (!wanted_sizes(o, at, sizes, &unknown)) return false;
-  const bool is_table = rule->kind == OF_ROWS && !has_leads(o, rule); /* of any dimensions before the last */
+  const bool is_table = rule->kind == OF_INDICES ||
+                        (rule->kind == OF_ROWS && !has_leads(o, rule)); /* of any dimensions before the last */
   if (rule->dims[0] && unknown < 0 && !(is_table && has_sizes(o, at, sizes))) {
     shape_of_sizes(o, at, sizes, rule->kind == OF_HEADS ? at : -1, &shape);
-    if (rule->kind == OF_INDICES) shape.extent[0] = v->shape[0];
     if (!has_extents(v, rule->name, &shape)) return false;
   }
   const sg_dtype type = wanted_type(o, rule);
@@ -93,18 +95,32 @@ static bool check_operand(operation *o, int at) {
   return store_operand(o, at);
 }
 
+static bool have_same_dims(const operand_rule *x, const operand_rule *y) {
+  bool same = x->kind == y->kind;
+  for (int d = 0; same && d < 4 && x->dims[d]; ++d) same = y->dims[d] && strcmp(x->dims[d], y->dims[d]) == 0;
+  return same;
+}
+
 /* An operand of the same dimensions, or the first of its kind, whose number of dimensions a new result has. */
 static int operand_form(const operation *o, int at) {
   const operand_rule *const rules = o->of->operands;
   int first = -1;
   for (int i = 0; i < o->of->operand_count; ++i) {
     if (rules[i].written || rules[i].kind != rules[at].kind || !o->given[i]) continue;
-    bool same = true;
-    for (int d = 0; d < 4 && rules[at].dims[d]; ++d) same = same && strcmp(rules[i].dims[d], rules[at].dims[d]) == 0;
-    if (same) return i;
+    if (have_same_dims(&rules[at], &rules[i])) return i;
     if (first < 0) first = i;
   }
   return first;
+}
+
+/* A new result of the first operand's shape has its layout. */
+static bool is_by_columns(const operation *o, int at) {
+  const view *const v = &o->seen[o->first];
+  const Py_ssize_t size = (Py_ssize_t)sg_dtype_size(v->dtype);
+  const uint16_t op = o->of->operands[o->first].op_offset;
+  return (op == 0 || FIELD(o, op, sg_op) == SG_OP_N) &&
+         have_same_dims(&o->of->operands[at], &o->of->operands[o->first]) && v->ndim == 2 && v->shape[0] > 1 &&
+         v->shape[1] > 1 && v->strides[0] == size && v->strides[1] >= v->shape[0] * size;
 }
 
 static PyObject *make_result(operation *o, int at) {
@@ -120,7 +136,8 @@ static PyObject *make_result(operation *o, int at) {
     return NULL;
   }
   shape_of_sizes(o, at, sizes, rule->kind == OF_HEADS ? operand_form(o, at) : -1, &shape);
-  return new_result(o->like, o->of->products ? product_dtype(type) : type, &shape, false, rule->name);
+  return new_result(o->like, o->of->products ? product_dtype(type) : type, &shape, false, is_by_columns(o, at),
+                    rule->name);
 }
 
 /* Whether an operand that this result needs is left out, so that it is not computed. */

@@ -45,7 +45,7 @@ PyObject *push_batch(PyObject *self, PyObject *args) {
   if (ready && out_given == Py_None) {
     gemm_shape shape = {.ndim = wanted_out.ndim};
     memcpy(shape.extent, wanted_out.shape, (size_t)wanted_out.ndim * sizeof *wanted_out.shape);
-    result = new_result(array, wanted_out.dtype, &shape, false, "out");
+    result = new_result(array, wanted_out.dtype, &shape, false, false, "out");
   } else if (ready) {
     result = settled(&in, out_given, "out");
     Py_XINCREF(result);

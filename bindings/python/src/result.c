@@ -5,9 +5,9 @@
 enum { DTYPES = 16 };
 
 static struct {
-  PyTypeObject *array; /* numpy.ndarray; NULL until one was seen */
-  PyObject *empty;
-  PyObject *dtypes[DTYPES]; /* by sg_dtype; NULL: NumPy has none by itself */
+  PyTypeObject *array;          /* numpy.ndarray; NULL until one was seen */
+  PyObject *empty, *by_columns; /* numpy.empty; "F" */
+  PyObject *dtypes[DTYPES];     /* by sg_dtype; NULL: NumPy has none by itself */
 } numpy;
 
 /* _remember_numpy(ndarray, empty, {sg_dtype: numpy.dtype}). */
@@ -22,6 +22,7 @@ PyObject *remember_numpy(PyObject *self, PyObject *args) {
     Py_XSETREF(numpy.dtypes[d], Py_NewRef(value));
   }
   Py_XSETREF(numpy.empty, Py_NewRef(empty));
+  if (!numpy.by_columns && !(numpy.by_columns = PyUnicode_InternFromString("F"))) return NULL;
   Py_XSETREF(numpy.array, (PyTypeObject *)Py_NewRef(array));
   Py_RETURN_NONE;
 }
@@ -35,19 +36,27 @@ sg_dtype product_dtype(sg_dtype of_operands) {
   }
 }
 
-static PyObject *one(PyObject *like, PyObject *extents, sg_dtype dtype, const char *name) {
-  if (Py_IS_TYPE(like, numpy.array) && (unsigned)dtype < DTYPES && numpy.dtypes[dtype]) {
-    PyObject *const args[] = {extents, numpy.dtypes[dtype]};
-    return PyObject_Vectorcall(numpy.empty, args, 2, NULL);
+static PyObject *one(PyObject *like, PyObject *extents, sg_dtype dtype, bool by_columns, const char *name) {
+  PyObject *made = NULL;
+  for (int turn = 0; turn < 2; ++turn) {
+    if (Py_IS_TYPE(like, numpy.array) && (unsigned)dtype < DTYPES && numpy.dtypes[dtype]) {
+      PyObject *const args[] = {extents, numpy.dtypes[dtype], by_columns ? numpy.by_columns : NULL};
+      Py_XSETREF(made, PyObject_Vectorcall(numpy.empty, args, by_columns ? 3 : 2, NULL));
+      return made;
+    }
+    if (made) break;
+    made = PyObject_CallFunction(hook.make_result, "OOss", like, extents, sg_dtype_name(dtype), name);
+    if (!made || !by_columns) break; /* otherwise NumPy's arrays may be known now */
   }
-  return PyObject_CallFunction(hook.make_result, "OOss", like, extents, sg_dtype_name(dtype), name);
+  return made;
 }
 
-PyObject *new_result(PyObject *like, sg_dtype dtype, const gemm_shape *shape, bool listed, const char *name) {
+PyObject *new_result(PyObject *like, sg_dtype dtype, const gemm_shape *shape, bool listed, bool by_columns,
+                     const char *name) {
   PyObject *extents = shape_tuple(shape, listed);
-  PyObject *made = !extents ? NULL : listed ? PyList_New(shape->count) : one(like, extents, dtype, name);
+  PyObject *made = !extents ? NULL : listed ? PyList_New(shape->count) : one(like, extents, dtype, by_columns, name);
   for (Py_ssize_t i = 0; made && listed && i < shape->count; ++i) {
-    PyObject *item = one(like, extents, dtype, name);
+    PyObject *item = one(like, extents, dtype, by_columns, name);
     if (item)
       PyList_SET_ITEM(made, i, item);
     else

@@ -89,7 +89,8 @@ bool scalar_of(PyObject *value, const char *name, sg_scalar *out);
 bool see_bias(call *in, gemm_request *p, PyObject *given);
 
 /* result.c: a new array, or a list of arrays, for a result without an array of the caller */
-PyObject *new_result(PyObject *like, sg_dtype dtype, const gemm_shape *shape, bool listed, const char *name);
+PyObject *new_result(PyObject *like, sg_dtype dtype, const gemm_shape *shape, bool listed, bool by_columns,
+                     const char *name);
 sg_dtype product_dtype(sg_dtype of_operands); /* of a sum of products: i32 of i8, f32 of f8 */
 
 /* gemm.c */

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the operations' native calls take, from the arguments of Python."""
 
+from ctypes import c_int32
 from typing import NamedTuple
 
 from . import _raw
@@ -68,15 +69,25 @@ def sizes_of(shape, layout):
 
 
 def words_of(indices, index_type):
-    """Indices as words of i32, and their type."""
+    """Indices as words of i32, and their type; of i64 there is one more dimension, of two words."""
     if index_type is not None:
         return indices, index_type
     try:
-        with memoryview(indices) as seen:
-            wide = seen.itemsize == 8 and seen.format in ("q", "l") and seen.ndim == 1 and seen.c_contiguous
-    except (TypeError, ValueError):  # no buffer: it is in device memory
-        wide = False
-    return (memoryview(indices).cast("B").cast("i"), IndexType.I64) if wide else (indices, IndexType.I32)
+        seen = memoryview(indices)
+    except TypeError:  # no buffer: it is in device memory
+        return indices, IndexType.I32
+    if seen.itemsize != 8 or seen.format not in ("q", "l"):
+        return indices, IndexType.I32
+    if seen.nbytes == 0:  # which memoryview does not cast
+        kind = c_int32
+        for extent in reversed(seen.shape):
+            kind *= extent
+        return kind(), IndexType.I32
+    if not seen.c_contiguous:
+        raise InvalidArgument(f"indices has shape {seen.shape} and strides {seen.strides} in bytes; they must be contiguous")
+    if seen.ndim == 0:
+        return c_int32(integer(seen[()], "indices", -(1 << 31), (1 << 31) - 1)), IndexType.I32
+    return seen.cast("B").cast("i", (*seen.shape, 2)), IndexType.I64
 
 
 def _as_array(matrix):

@@ -151,7 +151,6 @@ class Conv(DeviceTest):
         np.testing.assert_array_equal(part[:, 1:3], x[:, 1:3])
         self.assertTrue((part[:, [0, 3]] == 9).all())
 
-    @unittest.skipIf(DEVICE != "cpu", "new arrays are in host memory")
     def test_new_matrices_of_windows(self):
         x, ints = self.array(2, 4, 7, 6), np.arange(336, dtype=np.int32).reshape(2, 4, 7, 6)
         np.testing.assert_array_equal(self.context.im2col(ints, 1), ints.transpose(0, 2, 3, 1).reshape(-1, 4))

@@ -90,7 +90,6 @@ class Recurrent(unittest.TestCase):
                     for one, other in zip(found, wanted):
                         np.testing.assert_allclose(self.fetch(one, other.astype(dtype)), other, rtol=tolerance, atol=tolerance)
 
-    @unittest.skipIf(DEVICE != "cpu", "new arrays are in host memory")
     def test_layouts_and_new_results(self):
         operands, c0 = self.layer(4), self.array(self.batch, self.hidden)
         x, *others = operands
@@ -111,7 +110,6 @@ class Recurrent(unittest.TestCase):
         y, *_ = self.context.lstm(x, *swapped, others[4], c0, gate_order="onnx")
         np.testing.assert_allclose(y, wanted[0], rtol=1e-12)
 
-    @unittest.skipIf(DEVICE != "cpu", "new arrays are in host memory")
     def test_gradients(self):
         for cell, gates in [("lstm", 4), ("gru", 3)]:
             operands = self.layer(gates)
@@ -146,7 +144,6 @@ class Recurrent(unittest.TestCase):
             self.assertIsNone(results[0])
             np.testing.assert_allclose(dw, 1 + found[2], rtol=1e-12)
 
-    @unittest.skipIf(DEVICE != "cpu", "new arrays are in host memory")
     def test_graphs_record_it(self):
         operands = self.layer(3)
         reserve, graph = np.empty((self.steps, self.batch, 5 * self.hidden)), self.context.graph()
@@ -181,9 +178,6 @@ class Recurrent(unittest.TestCase):
         for call, message in cases:
             with self.subTest(message=message), self.assertRaisesRegex(sg.InvalidArgument, message):
                 call()
-        if DEVICE != "cpu":
-            with self.assertRaisesRegex(sg.Unsupported, "host memory"):
-                on.lstm(x, w_ih, w_hh)
 
 
 if __name__ == "__main__":

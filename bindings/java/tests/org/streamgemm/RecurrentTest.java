@@ -246,15 +246,9 @@ public class RecurrentTest extends DeviceTest {
         .biases(Matrix.of(biasIh, 1, 3 * HIDDEN), Matrix.of(biasHh, 1, 3 * HIDDEN)).start(Matrix.of(h0, BATCH, HIDDEN), null);
     Sequence from = Sequence.byStep(Matrix.of(x, STEPS * BATCH, IN), BATCH);
     Sequence to = Sequence.byStep(Matrix.of(states, STEPS * BATCH, HIDDEN), BATCH);
-    if (device.equals("cpu")) {
-      context.layers().recurrentAsync(from, to, layer, DEFAULTS).join();
-      compute(Cell.GRU, false);
-      assertArrayEquals(y, states, 1e-12);
-    } else {
-      StreamGemmException.Unsupported refused =
-          assertThrows(StreamGemmException.Unsupported.class, () -> context.layers().recurrent(from, to, layer));
-      assertTrue(refused.getMessage(), refused.getMessage().contains("is in host memory"));
-    }
+    context.layers().recurrentAsync(from, to, layer, DEFAULTS).join();
+    compute(Cell.GRU, false);
+    assertArrayEquals(y, states, 1e-12);
   }
 
   @Test
