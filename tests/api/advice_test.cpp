@@ -127,6 +127,25 @@ TEST_F(advice_of_traces, memory_of_its_own_for_each_stream) {
       [&] { gemms_side_by_side(); });
 }
 
+// Every operation is planned again, not only GEMMs.
+TEST_F(advice_of_traces, device_memory_for_operands_of_layers) {
+  owned<sg_buffer, sg_buffer_release> buffer;
+  ASSERT_OK(sg_buffer_create(context_, bytes, buffer.out()));
+  void *on_device = nullptr;
+  ASSERT_OK(sg_buffer_data(buffer, &on_device));
+  const auto run = [&](void *data) {
+    for (std::size_t i = 0; i < gemms; ++i) {
+      sg_softmax_desc desc = SG_SOFTMAX_DESC_INIT;
+      desc.x = desc.y = {data, n, n, n, SG_DTYPE_F32, SG_LAYOUT_ROW_MAJOR};
+      const sg_submit submit = submit_on(nullptr);
+      kept_.emplace_back();
+      ASSERT_OK(sg_softmax_async(context_, &desc, &submit, kept_.back().out()));
+    }
+  };
+  check(
+      "keep the operands in device memory", [&] { run(host_[0]); }, [&] { run(on_device); });
+}
+
 TEST_F(advice_of_traces, larger_copies) {
   owned<sg_buffer, sg_buffer_release> buffer;
   ASSERT_OK(sg_buffer_create(context_, bytes, buffer.out()));

@@ -61,17 +61,6 @@ command part_of(const command &whole, const command_form &f, bool by_columns, st
   return part;
 }
 
-command command_of(const command_form &f) {
-  command whole;
-  whole.what = f.what;
-  for (std::size_t i = 0; i < f.parameters.size(); ++i) {
-    const operand &x = f.parameters[i].stored;
-    if (f.parameters[i].given) whole.views[i] = view{static_cast<std::int32_t>(i), 0, 1, 0, x.ld, x.rows, x.cols};
-  }
-  set_access_modes(whole);
-  return whole;
-}
-
 std::int64_t parts_of(const command_form &f, const plan_terms &terms, bool &by_columns) {
   const operand &c = f.result();
   by_columns = f.splits == command_form::split::either ? c.cols >= c.rows || c.cols >= terms.model.compute_lanes
@@ -179,15 +168,15 @@ bool command_form::operator==(const command_form &other) const noexcept {
          std::visit(same, what);
 }
 
-void move_operands(command_form &f, host_operands &moved) {
+void visit_operands(command_form &f, const operand_visitor &visit) {
   const command whole = command_of(f, {});
   const bool takes_pinned = whole.is<ops::custom>();
   for (std::size_t i = 0; i < f.parameters.size(); ++i) {
     operand &x = f.parameters[i].stored;
     const bool as_it_is = !f.parameters[i].given || (takes_pinned && x.space == SG_MEMORY_PINNED);
     if (!as_it_is)
-      moved.move({static_cast<std::int32_t>(i), x.type, whole.views[i].mode, x.rows, {{{x.cols, x.ld, &x.ld}, {}, {}}}},
-                 x.space);
+      visit({static_cast<std::int32_t>(i), x.type, whole.views[i].mode, x.rows, {{{x.cols, x.ld, &x.ld}, {}, {}}}},
+            x.space);
   }
 }
 

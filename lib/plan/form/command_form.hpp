@@ -38,7 +38,7 @@ struct command_form {
   bool operator==(const command_form &other) const noexcept;
 };
 schedule plan_of(const command_form &f, const plan_terms &terms);
-void move_operands(command_form &f, host_operands &moved);
+void visit_operands(command_form &f, const operand_visitor &visit);
 std::uint64_t hash_of(const command_form &f) noexcept;
 std::string description_of(const command_form &f);
 

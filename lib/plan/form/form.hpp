@@ -26,6 +26,9 @@ struct alternative {
   plan_request request;
 };
 
+inline constexpr const char *to_pin = "pin the operands (sg_host_alloc, sg_host_register)";
+inline constexpr const char *to_keep_on_device = "keep the operands in device memory between jobs (sg_buffer_create)";
+
 // The independent GEMMs of a form; zeros: it is something else.
 struct gemm_summary {
   std::int64_t m = 0, n = 0, k = 0;  // of the first
@@ -59,7 +62,8 @@ class form {
 };
 
 // The form of a value with == and, found by its type, hash_of(value), description_of(value) and plan_of(value, terms).
-// If there is move_operands(value, host_operands), its plan needs no operand outside the device's memory.
+// If there is visit_operands(value, visitor), the operands may lie in any memory, and plan_of sees them in the
+// device's.
 template <class Value>
 class form_of final : public form {
  public:
@@ -68,10 +72,10 @@ class form_of final : public form {
   std::uint64_t hash() const noexcept override { return hash_of(value_); }
   std::string describe(const plan_request &) const override { return description_of(value_); }
   schedule plan(const plan_terms &terms) const override {
-    if constexpr (requires(Value & resident, host_operands & moved) { move_operands(resident, moved); }) {
+    if constexpr (has_operands) {
       Value resident = value_;
       host_operands moved;
-      move_operands(resident, moved);
+      visit_operands(resident, [&](const stored_array &x, memory_space &space) { moved.move(x, space); });
       if (!moved.empty()) return moved.around(plan_of(resident, moved.beside(terms)), terms);
     }
     return plan_of(value_, terms);
@@ -80,11 +84,34 @@ class form_of final : public form {
   std::vector<alternative> alternatives(const device_model &model, const plan_request &request) const override {
     if constexpr (requires { alternatives_to(value_, model, request); })
       return alternatives_to(value_, model, request);
+    else if constexpr (has_operands)
+      return alternatives_of_memory(value_, request);
     else
       return {};
   }
 
  private:
+  static constexpr bool has_operands = requires(Value & value, const operand_visitor &visit) {
+    visit_operands(value, visit);
+  };
+
+  static std::vector<alternative> alternatives_of_memory(const Value &value, const plan_request &request) {
+    std::vector<alternative> all;
+    for (const bool pins : {true, false}) {
+      Value changed = value;
+      bool concerns = false;
+      visit_operands(changed, [&](const stored_array &, memory_space &space) {
+        if (pins ? space != SG_MEMORY_PAGEABLE : space == SG_MEMORY_DEVICE) return;
+        space = pins ? SG_MEMORY_PINNED : SG_MEMORY_DEVICE;
+        concerns = true;
+      });
+      if (concerns)
+        all.push_back(
+            {pins ? to_pin : to_keep_on_device, std::make_shared<const form_of>(std::move(changed)), request});
+    }
+    return all;
+  }
+
   bool equals(const form &other) const noexcept override {
     return static_cast<const form_of &>(other).value_ == value_;
   }

@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "ops/view.hpp"
@@ -27,6 +28,9 @@ struct stored_array {
   std::int64_t run = 0;
   std::array<dimension, 3> dimensions{};
 };
+
+// Is called with each operand of a form and its memory space, which may be set.
+using operand_visitor = std::function<void(const stored_array &, memory_space &)>;
 
 class host_operands {
  public:

@@ -39,8 +39,7 @@ std::vector<alternative> alternatives_of_operands(const std::vector<operand> &op
     free.tile_m = free.tile_n = free.tile_k = 0;
     all.push_back({"leave the split and the tiles to the planner", rebuild(operands, std::nullopt), free});
   }
-  offer("pin the operands (sg_host_alloc, sg_host_register)", is_pageable,
-        [](operand &x) { x.space = SG_MEMORY_PINNED; });
+  offer(to_pin, is_pageable, [](operand &x) { x.space = SG_MEMORY_PINNED; });
   offer("store the operands without gaps between their rows, or columns", has_gaps, [](operand &x) { x.ld = x.rows; });
   if (exact_f32) {
     all.push_back(
@@ -48,8 +47,7 @@ std::vector<alternative> alternatives_of_operands(const std::vector<operand> &op
     all.push_back(
         {"allow 3xtf32, with the accuracy of f32 (SG_COMPUTE_3XTF32)", rebuild(operands, SG_COMPUTE_3XTF32), request});
   }
-  offer("keep the operands in device memory between jobs (sg_buffer_create)", is_on_host,
-        [](operand &x) { x.space = SG_MEMORY_DEVICE; });
+  offer(to_keep_on_device, is_on_host, [](operand &x) { x.space = SG_MEMORY_DEVICE; });
   return all;
 }
 

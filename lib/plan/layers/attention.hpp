@@ -65,8 +65,8 @@ schedule build_attention_backward(const attention_form &f, const device_model &m
 // that is faster.
 schedule plan_of(const attention_form &f, const plan_terms &terms);
 schedule plan_of(const attention_backward_form &f, const plan_terms &terms);
-void move_operands(attention_form &f, host_operands &moved);
-void move_operands(attention_backward_form &f, host_operands &moved);
+void visit_operands(attention_form &f, const operand_visitor &visit);
+void visit_operands(attention_backward_form &f, const operand_visitor &visit);
 std::uint64_t hash_of(const attention_form &f) noexcept;
 std::string description_of(const attention_form &f);
 std::string description_of(const attention_backward_form &f);

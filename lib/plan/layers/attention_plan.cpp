@@ -23,33 +23,35 @@ schedule plan_blocks(const attention_form &f, const plan_terms &terms, attention
                          });
 }
 
-// Moves the operands that both forms have, and the result of the first; `of_o`: the strides of O or of dO.
-void move_heads(attention_form &f, head_strides &of_o, access_mode mode_of_o, host_operands &moved) {
-  const auto move = [&](attention_parameter which, head_strides &x, bool of_query, std::int64_t width,
-                        access_mode mode) {
-    moved.move({static_cast<std::int32_t>(which),
-                f.type,
-                mode,
-                width,
-                {{{of_query ? f.queries : f.keys, x.token, &x.token},
-                  {of_query ? f.heads : f.kv_heads, x.head, &x.head},
-                  {f.batch, x.batch, &x.batch}}}},
-               f.spaces[static_cast<std::size_t>(which)]);
+// The operands that both forms have, and the result of the first; `of_o`: the strides of O or of dO.
+void visit_heads(attention_form &f, head_strides &of_o, access_mode mode_of_o, const operand_visitor &visit) {
+  const auto add = [&](attention_parameter which, head_strides &x, bool of_query, std::int64_t width,
+                       access_mode mode) {
+    visit({static_cast<std::int32_t>(which),
+           f.type,
+           mode,
+           width,
+           {{{of_query ? f.queries : f.keys, x.token, &x.token},
+             {of_query ? f.heads : f.kv_heads, x.head, &x.head},
+             {f.batch, x.batch, &x.batch}}}},
+          f.spaces[static_cast<std::size_t>(which)]);
   };
   using enum attention_parameter;
-  move(q, f.q, true, f.width, access_mode::read);
-  move(k, f.k, false, f.width, access_mode::read);
-  move(v, f.v, false, f.value_width, access_mode::read);
-  move(o, of_o, true, f.value_width, mode_of_o);
-  if (f.computes_dq) move(dq, f.dq, true, f.width, access_mode::write);
-  if (f.computes_dk) move(dk, f.dk, false, f.width, access_mode::write);
-  if (f.computes_dv) move(dv, f.dv, false, f.value_width, access_mode::write);
+  add(q, f.q, true, f.width, access_mode::read);
+  add(k, f.k, false, f.width, access_mode::read);
+  add(v, f.v, false, f.value_width, access_mode::read);
+  add(o, of_o, true, f.value_width, mode_of_o);
+  if (f.computes_dq) add(dq, f.dq, true, f.width, access_mode::write);
+  if (f.computes_dk) add(dk, f.dk, false, f.width, access_mode::write);
+  if (f.computes_dv) add(dv, f.dv, false, f.value_width, access_mode::write);
 }
 
 }  // namespace
 
-void move_operands(attention_form &f, host_operands &moved) { move_heads(f, f.o, access_mode::write, moved); }
-void move_operands(attention_backward_form &f, host_operands &moved) { move_heads(f, f.d_o, access_mode::read, moved); }
+void visit_operands(attention_form &f, const operand_visitor &visit) { visit_heads(f, f.o, access_mode::write, visit); }
+void visit_operands(attention_backward_form &f, const operand_visitor &visit) {
+  visit_heads(f, f.d_o, access_mode::read, visit);
+}
 
 schedule plan_of(const attention_form &f, const plan_terms &terms) {
   if (f.by_device && f.keys > 0 && suits_fused(f, terms.model)) return build_fused_attention(f, terms.model);

@@ -92,8 +92,8 @@ std::int64_t usual_recurrent_workspace(const device_model &model);
 // one size.
 schedule plan_of(const recurrent_form &f, const plan_terms &terms);
 schedule plan_of(const recurrent_backward_form &f, const plan_terms &terms);
-void move_operands(recurrent_form &f, host_operands &moved);
-void move_operands(recurrent_backward_form &f, host_operands &moved);
+void visit_operands(recurrent_form &f, const operand_visitor &visit);
+void visit_operands(recurrent_backward_form &f, const operand_visitor &visit);
 std::uint64_t hash_of(const recurrent_form &f) noexcept;
 std::string description_of(const recurrent_form &f);
 std::string description_of(const recurrent_backward_form &f);

@@ -9,7 +9,7 @@ namespace sg {
 namespace {
 
 template <class ModeOf>
-void move_given(recurrent_form &f, host_operands &moved, const ModeOf &mode_of) {
+void visit_given(recurrent_form &f, const operand_visitor &visit, const ModeOf &mode_of) {
   using enum recurrent_operand;
   for (int i = 0; i < recurrent_operands; ++i) {
     const auto which = static_cast<recurrent_operand>(i);
@@ -37,23 +37,23 @@ void move_given(recurrent_form &f, host_operands &moved, const ModeOf &mode_of) 
         break;
       default: array.run = bytes_of(f, which) / size_of(array.type);
     }
-    moved.move(array, f.spaces[static_cast<std::size_t>(i)]);
+    visit(array, f.spaces[static_cast<std::size_t>(i)]);
   }
 }
 
 }  // namespace
 
-void move_operands(recurrent_form &f, host_operands &moved) {
+void visit_operands(recurrent_form &f, const operand_visitor &visit) {
   using enum recurrent_operand;
-  move_given(f, moved, [](recurrent_operand of) {
+  visit_given(f, visit, [](recurrent_operand of) {
     const bool is_result = of == y || of == reserve || of == hn || of == cn;
     return is_result ? access_mode::write : access_mode::read;
   });
 }
 
-void move_operands(recurrent_backward_form &f, host_operands &moved) {
+void visit_operands(recurrent_backward_form &f, const operand_visitor &visit) {
   using enum recurrent_operand;
-  move_given(f, moved, [&f](recurrent_operand of) {
+  visit_given(f, visit, [&f](recurrent_operand of) {
     const bool is_sum = of == dw_ih || of == dw_hh || of == dbias_ih || of == dbias_hh;
     const bool is_result = is_sum || of == dx || of == dh0 || of == dc0;
     return !is_result ? access_mode::read : is_sum && f.accumulate ? access_mode::read_write : access_mode::write;
