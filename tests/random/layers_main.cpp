@@ -7,12 +7,14 @@
 #include <streamgemm/streamgemm.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <list>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -80,14 +82,9 @@ bool share(const part &x, const part &y) {
 
 class chain {
  public:
-  chain(sg_context *context, const std::vector<sg_stream *> &streams, const memory &on_device, bool fails,
+  chain(sg_context *context, const std::vector<sg_stream *> &streams, const memory &given, bool fails,
         std::uint64_t seed)
-      : context_(context),
-        streams_(streams),
-        on_device_(on_device),
-        data_(on_device.of_f64),
-        random_(seed),
-        fails_(fails) {}
+      : context_(context), streams_(streams), memory_(given), data_(given.of_f64), random_(seed), fails_(fails) {}
 
   void run() {
     if (drawn.note("gradients of a recurrent layer", random_.below(8) == 0)) recurrent_gradients();
@@ -98,8 +95,8 @@ class chain {
       require_ok(sg_copy(context_, data_[m], whole.data(), elements * sizeof(double), nullptr), "sg_copy");
     }
     for (float &each : floats_) each = static_cast<float>(random_.real());
-    require_ok(sg_copy(context_, on_device_.of_f32, floats_.data(), elements * sizeof(float), nullptr), "sg_copy");
-    require_ok(sg_copy(context_, on_device_.codes, codes_.data(), elements, nullptr), "sg_copy");
+    require_ok(sg_copy(context_, memory_.of_f32, floats_.data(), elements * sizeof(float), nullptr), "sg_copy");
+    require_ok(sg_copy(context_, memory_.codes, codes_.data(), elements, nullptr), "sg_copy");
     const bool records = drawn.note("graphs", random_.below(4) == 0);
     const bool untracked = records && random_.below(3) == 0;
     if (records) drawn.note("untracked runs of graphs", untracked);
@@ -130,8 +127,8 @@ class chain {
     }
     std::vector<float> floats(elements);
     std::vector<std::int8_t> codes(elements);
-    require_ok(sg_copy(context_, floats.data(), on_device_.of_f32, elements * sizeof(float), nullptr), "sg_copy");
-    require_ok(sg_copy(context_, codes.data(), on_device_.codes, elements, nullptr), "sg_copy");
+    require_ok(sg_copy(context_, floats.data(), memory_.of_f32, elements * sizeof(float), nullptr), "sg_copy");
+    require_ok(sg_copy(context_, codes.data(), memory_.codes, elements, nullptr), "sg_copy");
     if (codes != codes_) stop(log_ + "quantized values differ");
     for (std::size_t i = 0; i < floats.size(); ++i)
       if (floats[i] != floats_[i])
@@ -174,7 +171,7 @@ class chain {
 
   // A job that fails, to be named by later ones; unobserved until the end.
   void submit_failure() {
-    sg_custom_operand operand = {on_device_.written_by_failure, 8, SG_ACCESS_WRITE, 0};
+    sg_custom_operand operand = {memory_.written_by_failure, 8, SG_ACCESS_WRITE, 0};
     sg_custom_desc desc = SG_CUSTOM_DESC_INIT;
     desc.function = fail, desc.operands = &operand, desc.operand_count = 1;
     require_ok(sg_custom_async(context_, &desc, nullptr, failure_.out()), "sg_custom_async");
@@ -482,7 +479,7 @@ class chain {
       return;
     sg_convert_desc desc = SG_CONVERT_DESC_INIT;
     desc.a = view(a), desc.c = view(c), desc.op_a = op;
-    if (from_f32) desc.a.data = on_device_.of_f32 + a.start, desc.a.dtype = SG_DTYPE_F32;
+    if (from_f32) desc.a.data = memory_.of_f32 + a.start, desc.a.dtype = SG_DTYPE_F32;
     note(transposes ? "transpose" : "convert", c);
     bool stays = a.matrix == c.matrix;
     for (std::int64_t i = 0; i < c.rows; ++i)
@@ -502,7 +499,7 @@ class chain {
       send_codes();
     }
     sg_gather_desc desc = SG_GATHER_DESC_INIT;
-    desc.table = view(table), desc.y = view(y), desc.indices = on_device_.codes + start;
+    desc.table = view(table), desc.y = view(y), desc.indices = memory_.codes + start;
     desc.flags = random_.below(2) ? SG_GATHER_FROM_END : 0;
     note("gather", y);
     if (!accepted(sg_gather_async(context_, &desc, &submit_, nullptr), share(table, y))) return;
@@ -524,7 +521,7 @@ class chain {
   void send_codes() {
     sent_.push_back(codes_);
     log_ += "new quantized values\n";
-    require_ok(sg_copy_async(context_, on_device_.codes, sent_.back().data(), elements, &submit_, nullptr),
+    require_ok(sg_copy_async(context_, memory_.codes, sent_.back().data(), elements, &submit_, nullptr),
                "sg_copy_async");
   }
 
@@ -541,10 +538,10 @@ class chain {
     const part x = of_one(four_bits ? blocks * block / 2 : blocks * block), zeros = of_one(blocks);
     const part scales = of_one(blocks), y = of_one(blocks * block);
     const auto bytes = [&](const part &p) {
-      return sg_matrix{on_device_.codes + p.start, p.rows, p.cols, side, SG_DTYPE_I8, p.layout};
+      return sg_matrix{memory_.codes + p.start, p.rows, p.cols, side, SG_DTYPE_I8, p.layout};
     };
     const auto floats = [&](const part &p) {
-      return sg_matrix{on_device_.of_f32 + p.start, p.rows, p.cols, side, SG_DTYPE_F32, p.layout};
+      return sg_matrix{memory_.of_f32 + p.start, p.rows, p.cols, side, SG_DTYPE_F32, p.layout};
     };
     sg_dequantize_desc desc = SG_DEQUANTIZE_DESC_INIT;
     desc.quantization = four_bits ? SG_QUANTIZATION_I4 : SG_QUANTIZATION_I8, desc.block_size = block;
@@ -743,7 +740,7 @@ class chain {
     const bool lstm = random_.below(2);
     const std::int64_t gates = (lstm ? 4 : 3) * hidden, size = sg_dtype_size(type);
     drawn.note("recurrent layers without state values", hidden == 0);
-    char *free = static_cast<char *>(on_device_.scratch);
+    char *free = static_cast<char *>(memory_.scratch);
     const auto place = [&](std::int64_t bytes) { return std::exchange(free, free + (bytes + 7) / 8 * 8); };
     // The values of an operand, and where they are.
     struct operand {
@@ -768,7 +765,7 @@ class chain {
       return made;
     };
     const std::vector<std::uint8_t> nan(scratch_bytes, 0xff);
-    require_ok(sg_copy(context_, on_device_.scratch, nan.data(), nan.size(), nullptr), "sg_copy");
+    require_ok(sg_copy(context_, memory_.scratch, nan.data(), nan.size(), nullptr), "sg_copy");
     const std::int64_t tokens = steps * batch;
     operand x = some(tokens * in), w_ih = some(gates * in), w_hh = some(gates * hidden), dy = some(tokens * hidden);
     operand *const variables[] = {&x, &w_ih, &w_hh};
@@ -936,7 +933,7 @@ class chain {
 
   sg_context *context_;
   const std::vector<sg_stream *> &streams_;
-  const memory &on_device_;
+  const memory &memory_;
   double *const *data_;
   random_source random_;
   std::vector<std::vector<double>> host_;
@@ -964,27 +961,44 @@ int run_all(const char *device, random_rounds &rounds) {
   for (std::size_t i = 1; i < streams.size(); ++i)
     require_ok(sg_stream_create(context, 0, &streams[i]), "sg_stream_create");
   std::vector<sg_buffer *> buffers;
+  std::vector<void *> pinned;
+  std::vector<std::unique_ptr<char[]>> pageable;
+  // On the device, pinned, pageable.
   const auto allocate = [&](std::size_t bytes) {
-    void *at = nullptr;
+    std::array<void *, 3> all{};
     buffers.push_back(nullptr);
     require_ok(sg_buffer_create(context, bytes, &buffers.back()), "sg_buffer_create");
-    require_ok(sg_buffer_data(buffers.back(), &at), "sg_buffer_data");
-    return at;
+    require_ok(sg_buffer_data(buffers.back(), &all[0]), "sg_buffer_data");
+    require_ok(sg_host_alloc(context, bytes, &all[1]), "sg_host_alloc");
+    pinned.push_back(all[1]);
+    pageable.push_back(std::make_unique<char[]>(bytes));
+    all[2] = pageable.back().get();
+    return all;
   };
-  memory on_device;
-  for (double *&each : on_device.of_f64) each = static_cast<double *>(allocate(elements * sizeof(double)));
-  on_device.of_f32 = static_cast<float *>(allocate(elements * sizeof(float)));
-  on_device.codes = static_cast<std::int8_t *>(allocate(elements));
-  on_device.written_by_failure = allocate(8);
-  on_device.scratch = allocate(scratch_bytes);
+  std::array<std::array<void *, 3>, matrices> of_f64;
+  for (auto &each : of_f64) each = allocate(elements * sizeof(double));
+  const auto of_f32 = allocate(elements * sizeof(float)), codes = allocate(elements), written = allocate(8),
+             scratch = allocate(scratch_bytes);
   const bool calls_functions = std::strncmp(device, "cuda", 4) != 0;  // on the host: not on a GPU
   while (const auto seed = rounds.next()) {
     current_seed = *seed;
-    chain(context, streams, on_device, calls_functions, *seed).run();
+    random_source places(*seed);
+    const bool all_on_device = places.below(2) == 0;
+    const auto drawn_of = [&](const std::array<void *, 3> &all) {
+      return all[all_on_device ? 0 : static_cast<std::size_t>(places.below(3))];
+    };
+    memory chosen;
+    for (std::size_t i = 0; i < of_f64.size(); ++i) chosen.of_f64[i] = static_cast<double *>(drawn_of(of_f64[i]));
+    chosen.of_f32 = static_cast<float *>(drawn_of(of_f32));
+    chosen.codes = static_cast<std::int8_t *>(drawn_of(codes));
+    chosen.written_by_failure = drawn_of(written);
+    chosen.scratch = drawn_of(scratch);
+    chain(context, streams, chosen, calls_functions, *seed).run();
   }
   std::printf("%ld chains\n", rounds.count());
   drawn.print();
   for (sg_buffer *each : buffers) sg_buffer_release(each);
+  for (void *each : pinned) sg_host_free(context, each);
   for (sg_stream *each : streams) sg_stream_release(each);
   sg_context_release(context);
   return 0;
