@@ -32,6 +32,7 @@ _raw.require_main_interpreter()
 from . import _arrays, _completer, _enums, _errors, _job, _records, _results  # noqa: E402
 from ._context import Context  # noqa: E402
 from ._default import default_context, set_default_context  # noqa: E402
+from ._device_array import DeviceArray  # noqa: E402
 from ._errors import Error, error_of  # noqa: E402
 from ._functions import matmul, matmul_async  # noqa: E402
 from ._graph import Graph  # noqa: E402

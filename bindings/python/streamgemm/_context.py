@@ -3,7 +3,7 @@
 
 import itertools
 
-from . import _raw
+from . import _device_array, _raw
 from ._enums import MemoryKind, WhenFull, integer, set_field, value_of
 from ._graph import Graph
 from ._handles import Handle
@@ -118,6 +118,22 @@ class Context(Handle, ContextMethods):
     def buffer(self, nbytes):
         """Allocates `nbytes` of device memory, uninitialised: a Buffer."""
         return Buffer(self, nbytes)
+
+    def empty(self, shape, dtype="f32", *, order="C"):
+        """A new DeviceArray, uninitialised.
+
+        shape: its extents. dtype: "f32", "f64", "bf16", ... order: "C", or "F" for matrices that are column-major.
+        """
+        return _device_array.empty(self, shape, dtype, order)
+
+    def zeros(self, shape, dtype="f32"):
+        """A new DeviceArray of zeros. shape, dtype: as for empty."""
+        return _device_array.zeros(self, shape, dtype)
+
+    def array(self, array, dtype=None):
+        """A new DeviceArray with the elements of `array`, an operand of any memory. dtype: of the new array, to which f64, f32, f16 and
+        bf16 are rounded; None: that of `array`."""
+        return _device_array.array(self, array, dtype)
 
     def pinned_empty(self, shape, dtype="f32", *, order="C"):
         """A new host array that the device copies from and to at full speed.

@@ -8,7 +8,7 @@ import time
 from concurrent.futures._base import CANCELLED_AND_NOTIFIED, FINISHED, PENDING, InvalidStateError
 
 from . import _completer, _raw
-from ._errors import error_of
+from ._errors import InvalidArgument, error_of
 from ._handles import Uncopied
 from ._records import Statistics
 
@@ -179,6 +179,10 @@ class Job(Uncopied, _raw.JobBase, concurrent.futures.Future):
             removed = len(self._done_callbacks) - len(kept)
             self._done_callbacks[:] = kept
         return removed
+
+    def __array__(self, *how, **options):
+        """NumPy would make an array of one object of it."""
+        raise InvalidArgument(f"{self!r} is no array: result() waits for the one that it makes")
 
     def __await__(self):
         if self._status == _raw.SG_STATUS_NOT_READY:  # not done(): callbacks are not to run on the loop's thread

@@ -6,6 +6,7 @@ import sys
 
 from . import _raw
 from ._arrays import NAMED, library_of, long_name
+from ._device_array import DeviceArray
 from ._enums import MemoryKind
 from ._errors import InvalidArgument
 from ._matrix import ON_HOST, Matrix, _dtype_size, dtypes
@@ -65,9 +66,11 @@ def make_result(like, shape, dtype, name):
             return library.empty(shape, dtype=long_name(dtype))
     if family == "numpy" and type(like) is library.ndarray:
         _remember(library)
+    if isinstance(like, DeviceArray):
+        return like.context.empty(shape, dtype)
     if isinstance(like, Matrix):
         if like._memory != MemoryKind.AUTO and not like.address:
             return Matrix.placeholder(shape, dtype, place=like._memory)
         if like._place[0] != ON_HOST:
-            raise InvalidArgument(f"{name} is None, and the operands are in device memory: {name} must be given")
+            raise InvalidArgument(f"{name} is None, and the operands are in device memory: {name} must be given, or the operands be of Context.array")
     return empty(shape, dtype, like)

@@ -2,6 +2,8 @@
 #include "run/memory/arena_pool.hpp"
 
 #include <algorithm>
+#include <bit>
+#include <new>
 
 #include "base/checked.hpp"
 #include "base/log.hpp"
@@ -9,8 +11,58 @@
 
 namespace sg {
 
+namespace {
+
+// A buffer is freed at its release if it is larger, or if so many bytes are kept.
+constexpr std::uint64_t largest_kept_buffer = 16 << 20, most_kept_buffers = 128 << 20;
+
+// Sizes that differ by an eighth or less are one.
+std::uint64_t size_of_buffer(std::uint64_t bytes) noexcept {
+  if (bytes > largest_kept_buffer) return bytes;
+  const std::uint64_t step = std::bit_floor(std::max<std::uint64_t>(bytes, 4096)) / 8;
+  return (bytes + step - 1) / step * step;
+}
+
+}  // namespace
+
 arena_pool::~arena_pool() {
   for (const block &b : blocks_) free_block(b.start);
+  free_kept_buffers();
+}
+
+void arena_pool::free_kept_buffers() noexcept {
+  for (const auto &[bytes, all] : kept_buffers_)
+    for (char *each : all) free_block(each);
+  kept_buffers_.clear();
+  kept_buffer_bytes_ = 0;
+}
+
+char *arena_pool::acquire_buffer(std::uint64_t bytes) {
+  const std::uint64_t size = device_.unified() ? bytes : size_of_buffer(bytes);
+  {
+    const std::lock_guard lock(lock_);
+    if (const auto kept = kept_buffers_.find(size); kept != kept_buffers_.end() && !kept->second.empty()) {
+      char *const start = kept->second.back();
+      kept->second.pop_back();
+      kept_buffer_bytes_ -= size;
+      return start;
+    }
+  }
+  return static_cast<char *>(device_.mem_alloc(size));
+}
+
+void arena_pool::release_buffer(char *start, std::uint64_t bytes) noexcept {
+  const std::uint64_t size = size_of_buffer(bytes);
+  if (!device_.unified() && size <= largest_kept_buffer) {
+    const std::lock_guard lock(lock_);
+    if (kept_buffer_bytes_ + size <= most_kept_buffers) try {
+        kept_buffers_[size].push_back(start);
+        kept_buffer_bytes_ += size;
+        return;
+      } catch (const std::bad_alloc &) {
+      }
+  }
+  free_block(start);
 }
 
 void arena_pool::free_block(char *start) const noexcept {
@@ -27,6 +79,7 @@ void arena_pool::free_kept() noexcept {
     held_ -= b.bytes;
     return true;
   });
+  free_kept_buffers();
   record_size();
 }
 
@@ -72,12 +125,12 @@ char *arena_pool::acquire(std::int64_t bytes) {
     try {
       start = allocate();
     } catch (const error &) {
-      if (held_ == in_use_) throw;
+      if (held_ == in_use_ && kept_buffer_bytes_ == 0) throw;
       if (logs(log_level::info, log_area::memory))
         log_message(log_level::info, log_area::memory,
                     "%s has no %lld bytes of %s memory: %lld that were kept are freed first", device_.name().c_str(),
                     static_cast<long long>(bytes), kind_ == memory::device ? "device" : "pinned",
-                    static_cast<long long>(held() - in_use_));
+                    static_cast<long long>(held() - in_use_) + static_cast<long long>(kept_buffer_bytes_));
       free_kept();
       start = allocate();
     }

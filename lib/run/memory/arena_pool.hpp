@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <map>
 #include <mutex>
 #include <utility>
 #include <vector>
@@ -33,9 +34,14 @@ class arena_pool {
   // nor the device provides one within the limit.
   char *acquire(std::int64_t bytes);
   void release(char *block) noexcept;
+  // Memory of a caller's buffer, beyond the limit. Small ones are kept after their release for buffers of the same
+  // size, unless the device has the host's memory. Throws sg::error.
+  char *acquire_buffer(std::uint64_t bytes);
+  void release_buffer(char *start, std::uint64_t bytes) noexcept;
+
   bool keeps(std::int64_t bytes) noexcept;  // acquire(bytes) would not allocate
   bool idle() noexcept;                     // no block is in use
-  void trim() noexcept;                     // frees the kept blocks
+  void trim() noexcept;                     // frees the kept blocks and buffers
   std::int64_t held() const noexcept { return held_.load(std::memory_order_relaxed); }  // bytes, of all blocks
 
  private:
@@ -46,6 +52,7 @@ class arena_pool {
   };
   block *best_kept(std::int64_t bytes) noexcept;
   void free_kept() noexcept;
+  void free_kept_buffers() noexcept;
   void record_size() const noexcept;  // in the trace
   void free_block(char *start) const noexcept;
 
@@ -57,6 +64,8 @@ class arena_pool {
   std::atomic<std::int64_t> held_{0};  // bytes, of all blocks; written under the lock
   std::int64_t in_use_ = 0;            // of those in use
   std::vector<block> blocks_;
+  std::map<std::uint64_t, std::vector<char *>> kept_buffers_;  // by size
+  std::uint64_t kept_buffer_bytes_ = 0;
   std::mutex lock_;
 };
 

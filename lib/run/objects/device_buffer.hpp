@@ -20,7 +20,7 @@ class device_buffer final : public object {
 
   void *data() const noexcept { return data_; }
   std::uint64_t size() const noexcept { return bytes_; }
-  device_index index() const noexcept { return index_; }  // of its device in the machine
+  device_index index() const noexcept { return from_.index(); }  // of its device in the machine
   job_sink &owner() const noexcept { return *owner_; }
 
   // Used by the context once the last reference is released.
@@ -33,10 +33,9 @@ class device_buffer final : public object {
 
   const ref<job_sink> owner_;
   memory_map &known_;
-  const device &device_;
-  const device_index index_;
+  arena_pool &from_;
   const std::uint64_t bytes_;
-  void *data_ = nullptr;
+  char *data_ = nullptr;
 };
 
 }  // namespace sg
