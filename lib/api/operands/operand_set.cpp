@@ -12,8 +12,8 @@ namespace {
 
 void require_device_memory(const context &on, const given_operand &x, memory_space space) {
   if (space != SG_MEMORY_DEVICE)
-    throw error(SG_STATUS_UNSUPPORTED, "%s->%s is in %s memory; device %.64s needs it in device memory", x.desc, x.name,
-                space == SG_MEMORY_PEER ? "peer" : "host", on.on().name().c_str());
+    throw error(SG_STATUS_UNSUPPORTED, "@%s->%s is in %s memory; device %.64s needs it in device memory", x.desc,
+                x.name, space == SG_MEMORY_PEER ? "peer" : "host", on.on().name().c_str());
 }
 
 }  // namespace
@@ -63,7 +63,7 @@ void operand_set::add_bytes(const bound &given, const strided_bytes &set, access
     if (!meets(other)) continue;
     const bool may = other.may_become == one.parameter;
     if (!may || !is_same(one, other))
-      throw error(SG_STATUS_INVALID_ARGUMENT, "%s->%s (%p) and %s->%s (%p) overlap%s", other.desc, other.name,
+      throw error(SG_STATUS_INVALID_ARGUMENT, "@%s->%s (%p) and @%s->%s (%p) overlap%s", other.desc, other.name,
                   other.given, one.desc, one.name, one.given, may ? "; they must be separate, or the same matrix" : "");
     one.is = i;
   }
