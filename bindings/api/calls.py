@@ -108,8 +108,8 @@ class Call:
 def follows(desc, field):
     """Whether a field follows from operands or windows."""
     markers = [f.marker for f in desc.own if f.marker]
-    named = {s for m in markers for s in m.shape} | {m.dtype for m in markers} | {m.stride for m in markers}
-    return (field.name in named or field.type == "sg_dtype" or field.type in FOLLOWS_WINDOWS + FOLLOWS_IMAGES
+    sizes = {s for m in markers for s in m.shape} if field.type == "int64_t" else set()
+    return (field.name in sizes | {m.dtype for m in markers} | {m.stride for m in markers} or field.type == "sg_dtype" or field.type in FOLLOWS_WINDOWS + FOLLOWS_IMAGES
             or field.name in ("first_channel", "used_channels"))
 
 

@@ -230,7 +230,7 @@ class Windows(sg_windows):
         -> the height of the result of a convolution
         """
         check()
-        return _count(height, pad_top + pad_bottom, kernel_h, stride_h, dilation_h)
+        return _count("kernelH", height, pad_top + pad_bottom, kernel_h, stride_h, dilation_h)
 
     def out_width(width: long) -> long:
         """The number of windows beside each other.
@@ -239,13 +239,15 @@ class Windows(sg_windows):
         -> the width of the result of a convolution
         """
         check()
-        return _count(width, pad_left + pad_right, kernel_w, stride_w, dilation_w)
+        return _count("kernelW", width, pad_left + pad_right, kernel_w, stride_w, dilation_w)
 
     @static
-    def _count(size: long, pads: long, kernel: long, stride: long, dilation: long) -> long:
+    def _count(name: Text, size: long, pads: long, kernel: long, stride: long, dilation: long) -> long:
         """The number of windows in a row."""
-        room = size + pads - dilation * (kernel - 1) - 1
-        return 0 if size == 0 or room < 0 else room // stride + 1
+        span = dilation * (kernel - 1) + 1
+        if size > 0 and span > size + pads:
+            refuse(name, f"{name} is {kernel}, which spans {span} pixels; the padded image has {size + pads}")
+        return 0 if size == 0 else (size + pads - span) // stride + 1
 
     @static
     def _require_range(name: Text, value: long, least: long):

@@ -43,7 +43,8 @@ class CSharp(CSharpValues):
         if is_switch(field):
             return "bool", "", "{} ? 1 : 0"
         kind = pascal(field.type) if field.type in self.model.enums else NUMBERS[field.type]
-        return kind, "" if self.is_zero(field) else f" = {self.constants.get(field.init, field.init)};", "{}"
+        form = f'(long)Native.Size({{}}, "options.{self.option_name(field)}")' if field.type == "uint64_t" and not field.name.endswith("_id") else "{}"
+        return kind, "" if self.is_zero(field) else f" = {self.constants.get(field.init, field.init)};", form
 
     def gemm_options(self):
         """GemmOptions, and what stores them in a descriptor."""
@@ -128,7 +129,7 @@ class CSharp(CSharpValues):
         yield "      {"
         yield f"        var submit = new sg_submit {{ struct_size = {self.model.structs['sg_submit'].size}, queue = submission.Queue, tag = submission.Tag, graph = submission.Graph,"
         yield f"          {', '.join(sets)} }};"
-        yield "        int status = RawPINVOKE.sg_call(call, on, (long)desc, (long)&submit, (long)submission.Job);"
+        yield "        int status = Errors.Noted(call, RawPINVOKE.sg_call(call, on, (long)desc, (long)&submit, (long)submission.Job));"
         yield "        System.GC.KeepAlive(this);"
         yield "        return status;"
         yield "      }"
@@ -157,6 +158,12 @@ class CSharp(CSharpValues):
 
     def dimension_of(self, view, kind, at):
         return f"{view}.{DIMENSIONS[kind][at]}"
+
+    def dimension_name(self, operand, kind, at):
+        return f"{operand}.{DIMENSIONS[kind][at]}"
+
+    def component_name(self, operand, component):
+        return f"{operand}.{pascal(component)}"
 
     def refuse_missing(self, name):
         return f'if ({name} == null) throw new System.ArgumentNullException("{name.replace("how", "options")}");'
@@ -271,14 +278,17 @@ class CSharp(CSharpValues):
         yield ""
 
     def names(self):
-        """The fields whose names in messages are those of parameters, or of gradients."""
-        inside = {f.name for c in self.calls for f in c.gradients if f.marker} - {f.name for c in self.calls for f in c.arguments if f != "gradients"}
-        beside = {f.name for c in self.calls for f in c.options} | {f.name for f in self.model.structs["sg_gemm_desc"].own if f.type != "sg_matrix"}
-        parameters = {f.name for c in self.calls for f in c.arguments if f != "gradients"} - beside
+        """The names of fields of descriptors in messages, by the number of a call."""
+        names = self.message_names()
+        yield "  internal sealed class Table : System.Collections.Generic.Dictionary<string, string> { }"
+        yield ""
         yield "  internal static partial class Names {"
-        for name, fields in (("Parameters", parameters), ("Gradients", inside)):
-            listed = ", ".join(f'"{f}"' for f in sorted(fields))
-            yield f"    static readonly System.Collections.Generic.HashSet<string> {name} = new System.Collections.Generic.HashSet<string> {{ {listed} }};"
+        yield "    static readonly Table[] tables = {"
+        yield f"      {', '.join(['null'] * len(calls.SPECIAL))},  // GEMMs, and calls without a descriptor"
+        for operation in self.model.operations:
+            pairs = ", ".join(f'{{ "{field}", "{name}" }}' for field, name in names.get(operation.name, {}).items())
+            yield f"      {f'new Table {{ {pairs} }}' if pairs else 'null'},  // {operation.name}"
+        yield "    };"
         yield "  }"
 
     def file(self):

@@ -54,7 +54,7 @@ class CSharpMembers(Members):
         return f"{text}.Handle.Token" if kind in self.handles else f"(int){text}" if kind not in self.types and kind else text
 
     def sized(self, text, declared):
-        return f"(ulong)({text})" if declared.startswith(("uint64_t", "size_t")) else text.replace("this.Handle", "Handle")
+        return f'Native.Size({text}, "{camel(declared.split()[-1])}")' if declared.startswith(("uint64_t", "size_t")) else text.replace("this.Handle", "Handle")
 
     def type_of(self, name):
         return self.types.get(name) or (f"Gemm{name}" if name in self.handles else name)

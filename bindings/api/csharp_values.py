@@ -20,6 +20,7 @@ EXCEPTIONS = {
     "Unsupported": ("UnsupportedException", "System.NotSupportedException"),
     "Cancelled": ("JobCancelledException", "System.OperationCanceledException"),
     "DeadlineExceeded": ("DeadlineExceededException", "System.TimeoutException"),
+    "IoFailure": ("IoFailureException", "System.IO.IOException"),
     "Internal": ("InternalErrorException", "StreamGemmException"),
 }
 
@@ -78,7 +79,7 @@ class CSharpValues(Managed):
             return "bool", f"{native} != 0", f"{native} = value ? 1 : 0"
         if field.type in UNSIGNED:
             public, proxy = UNSIGNED[field.type]  # identifiers use all bits; sizes do not
-            return public, f"unchecked(({public}){native})", f"{native} = checked(({proxy})value)"
+            return public, f"unchecked(({public}){native})", f'{native} = ({proxy})Native.Size(value, "{pascal(field.name)}")'
         return (NUMBERS[field.type], native, f"{native} = value") if field.type in NUMBERS else None
 
     def properties(self, struct):

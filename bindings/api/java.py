@@ -138,6 +138,7 @@ class Java(JavaValues):
                 yield "    this.mask = Mask.CAUSAL;"
             for kind, n, f in named:
                 value = f'java.util.Objects.requireNonNull({n}, "{n}")' if f.type in self.model.enums and not f.marker else n
+                value = f'Names.requireSize("{n}", {n})' if f.type == "uint64_t" else value
                 yield f"    {of}.{n} = {value};"
         yield f"    return {of};\n  }}"
 
@@ -159,6 +160,12 @@ class Java(JavaValues):
 
     def dimension_of(self, view, kind, at):
         return f"{view}.{DIMENSIONS[kind][at]}"
+
+    def dimension_name(self, operand, kind, at):
+        return f"{operand}.{DIMENSIONS[kind][at].removeprefix('memory.')}()"
+
+    def component_name(self, operand, component):
+        return f"{operand}.{plain(component)}()"
 
     def refuse_missing(self, name):
         return f'java.util.Objects.requireNonNull({name}, "{name}");'
@@ -282,6 +289,16 @@ class Java(JavaValues):
         yield from (f"          {line}" for line in [*initial, *stores])
         yield "        });\n  }\n"
 
+    def argument_names(self):
+        yield "\nimport java.util.Map;\n\n/** The names of fields of descriptors in messages, by the number of a call. */\nfinal class ArgumentNames {"
+        yield "  private ArgumentNames() {}\n\n  static Map<String, String> of(int call) {\n    switch (call) {"
+        names = self.message_names()
+        for number, operation in enumerate(self.model.operations, len(calls.SPECIAL)):
+            pairs = ", ".join(f'Map.entry("{field}", "{name}")' for field, name in names.get(operation.name, {}).items())
+            if pairs:
+                yield f"      case {number}: // {operation.name}\n        return Map.ofEntries({pairs});"
+        yield "      default: // a GEMM\n        return Map.of();\n    }\n  }\n}"
+
     def layers(self):
         return f"""
 /**
@@ -317,6 +334,7 @@ public final class Layers extends LayerMethods {{
         yield "Submit", self.submit()
         yield "Layers", self.layers()
         yield "Structs", "\n".join(self.layouts()) + "\n"
+        yield "ArgumentNames", "\n".join(self.argument_names()) + "\n"
 
 
 def main():

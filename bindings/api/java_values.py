@@ -46,26 +46,37 @@ public class StreamGemmException extends RuntimeException implements StreamGemmF
     return whole == null ? super.getMessage() : whole;
   }
 
-  /** Replaces a message that was cut; `text` has C argument names. */
+  /** Replaces a message that was cut. */
   final void complete(String text) {
-    whole = Names.inJava(text);
+    whole = text;
   }
 
   /**
    * The exception of a status.
    *
    * @param status a failure
-   * @param text its message, with C argument names
+   * @param message its message
    * @return a {@link CancellationException} for {@link Status#CANCELLED}, an {@link InvalidArgument} for {@link
    *     Status#INVALID_ARGUMENT}, else an exception of this class
    */
-  public static RuntimeException of(Status status, String text) {
-    String message = Names.inJava(text);
+  public static RuntimeException of(Status status, String message) {
     switch (status) {
 CASES
       default:
         return new StreamGemmException(status, message);
     }
+  }
+
+  /**
+   * The exception of a failed call.
+   *
+   * @param status a failure
+   * @param text its message, with the names of C marked
+   * @param call the number of the call, whose arguments are named; negative: of no operation
+   * @return the same as of a status and a message
+   */
+  public static RuntimeException of(Status status, String text, int call) {
+    return of(status, Names.inJava(text, call));
   }
 
   /** An argument is wrong; the message names it. */
@@ -252,7 +263,7 @@ public final class {name} {{
             taken = f"{class_name(flags)}... {own}" if flags else f"{java} {own}"
             is_enum = f.type in self.model.enums
             holders.append(f"  private {java} {own}{f' = {java}.of(0)' if is_enum else ''};")
-            stored = f"java.util.Objects.requireNonNull({own}, \"{own}\")" if is_enum else own
+            stored = f"java.util.Objects.requireNonNull({own}, \"{own}\")" if is_enum else f'Names.requireSize("{own}", {own})' if f.type == "uint64_t" else own
             stores = (f"    this.{own} = 0;\n    for ({class_name(flags)} each : {own}) this.{own} |= each.value;" if flags else f"    this.{own} = {stored};")
             doc = self.text(f.doc)
             methods.append(f"{javadoc('  ', doc, [f'@param {own} the value', '@return these options'])}\n  public {name} {own}({taken}) {{\n{stores}\n    return this;\n  }}\n")

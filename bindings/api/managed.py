@@ -11,7 +11,7 @@ VIEWS = {"matrix": "Matrix", "flat": "Matrix", "heads": "Heads", "images": "Imag
 
 
 class Managed:
-    """An emitter. A language defines: constants, is_given, type_of_operand, dimension_of, call_of, missing, option_form, and the
+    """An emitter. A language defines: constants, is_given, type_of_operand, dimension_of, dimension_name, component_name, call_of, missing, option_form, and the
     statements that store into a descriptor."""
 
     any_type = "0"
@@ -192,6 +192,38 @@ class Managed:
         statement = f"{field.marker.stride} = Shapes.{self.method('require_rows')}({at}, {size}, {field.marker.stride});"
         condition = self.guard(call, field)
         yield f"if ({condition}) {statement}" if condition else statement
+
+    def message_names(self):
+        """For each operation, what a descriptor's fields are called in messages: as its method's caller gives them, or what they follow from."""
+        found = {}
+        for call in self.calls:
+            names = found.setdefault(call.operation.name, {})
+            for field in call.desc.own:
+                name = self.message_name(call, field)
+                if name:
+                    names.setdefault(field.name, name)
+        return found
+
+    def message_name(self, call, field):
+        images = [f for f in call.operands if kind_of(f) == "images"]
+        strided = [f for f in call.operands if f.marker.stride == field.name]
+        typed = [f for f in call.operands if f.marker.dtype == field.name]
+        if call.place(field):
+            return self.place(call, field)[1]
+        if field.name in call.sizes:
+            of, at = call.sizes[field.name][0]
+            return self.dimension_name(self.place(call, of)[1], kind_of(of), at)
+        if field.name in ("dtype", "gradient_dtype") or typed:
+            of = typed or [f for f in call.operands if not f.marker.optional]
+            return self.component_name(self.place(call, of[0])[1], "dtype")
+        if strided:
+            return self.component_name(self.place(call, strided[0])[1], "ld")
+        if field.type in calls.FOLLOWS_IMAGES or field.name in ("first_channel", "used_channels"):
+            return self.component_name(self.place(call, images[0])[1], "layout" if field.type in calls.FOLLOWS_IMAGES else field.name)
+        if field.type in calls.FOLLOWS_WINDOWS:
+            windows = next(f for f in call.desc.own if f.type == "sg_windows")
+            return self.component_name(self.place(call, windows)[1], "layout")
+        return None
 
     def stores(self, call):
         """The statements that fill in the descriptor."""

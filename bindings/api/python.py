@@ -33,7 +33,7 @@ OPTIONS = {
 # Python's own exceptions from which those of a status derive.
 BASES = {"InvalidArgument": ["ValueError"], "InvalidHandle": ["ValueError"], "OutOfMemory": ["MemoryError"], "NoDevice": ["LookupError"],
          "Unsupported": ["NotImplementedError"], "Cancelled": ["CancelledError"], "Deadlock": ["RuntimeError"], "BackendFailure": ["RuntimeError"],
-         "DeadlineExceeded": ["TimeoutError"], "Shutdown": ["RuntimeError"], "Internal": ["RuntimeError"]}
+         "DeadlineExceeded": ["TimeoutError"], "IoFailure": ["OSError"], "Shutdown": ["RuntimeError"], "Internal": ["RuntimeError"]}
 VERBS = {"custom": "Runs", "run": "Runs", "push": "Pushes", "copy": "Makes"}
 NOT_RECORDED = ("after", "timeout")
 PLUMBING = ("queue", "tag", "graph", "after_count")
@@ -132,8 +132,8 @@ class Python:
         shown = stub or (lambda name, default, _: name if default is None else f"{name}={default}")
         options = [(o.name, o.default, o.type) for o in self.taken(definition, recorded)]
         options = [f"{n}: {t} = ..." if stub else f"{n}={d}" for n, d, t in options]
-        named = [shown(*p) for p in definition.keywords] + options
-        return ", ".join((["self"] if is_method else []) + [shown(*p) for p in definition.positional] + (["*"] + named if named else []))
+        named = [shown(*p) for p in definition.keywords] + options + ([] if stub else ["**unknown"])
+        return ", ".join((["self"] if is_method else []) + [shown(*p) for p in definition.positional] + (["*"] + named if definition.keywords or options else named))
 
     def names(self, definition, recorded):
         return ", ".join([n for n, *_ in definition.parameters] + [o.name for o in self.taken(definition, recorded)])
@@ -141,11 +141,14 @@ class Python:
     def method(self, definition, name, doc, how, recorded=False, waits=False, is_method=True):
         body = [Submission(how, self.order(definition, recorded), waits).visit(copy.deepcopy(s)) for s in definition.body]
         text = "\n".join(ast.unparse(ast.fix_missing_locations(s)) for s in body)
-        return self.function(name, self.signature(definition, recorded, is_method), doc, text)
+        return self.function(definition, recorded, is_method, name, doc, text)
 
-    def function(self, name, signature, doc, body):
+    def function(self, definition, recorded, is_method, name, doc, body):
         doc = doc.replace("\\", "\\\\")
-        return f"def {name}({signature}):\n" + textwrap.indent(f'"""{doc}"""\n{body}\n', "    ")
+        owner = "Graph" if recorded else definition.owner if is_method else "streamgemm"
+        refuse = f"if unknown:\n    refuse_unknown('{owner}.{name}', unknown, {self.names(definition, recorded)!r}.split(', '))"
+        signature = self.signature(definition, recorded, is_method)
+        return f"def {name}({signature}):\n" + textwrap.indent(f'"""{doc}"""\n{refuse}\n{body}\n', "    ")
 
     def described(self, definition, other):
         """The parameters' documentation, with that of the options."""
@@ -170,7 +173,7 @@ class Python:
         else:
             given = [n for n, *_ in definition.positional] + [f"{n}={n}" for n, *_ in definition.keywords]
             given += [f"{o.name}={o.name}" for o in self.taken(definition, False)]
-            yield self.function(name, self.signature(definition, False, is_method), doc, f"return finished({own}{name}_async({', '.join(given)}))")
+            yield self.function(definition, False, is_method, name, doc, f"return finished({own}{name}_async({', '.join(given)}))")
 
     def as_for(self, definition, recorded, other):
         return textwrap.fill(f"{self.names(definition, recorded)}: as for {other}.", 120) + "\n"
@@ -188,7 +191,7 @@ class Python:
 
     def operations(self):
         target = "self._target or self._open_target()"
-        yield HEAD + "from . import _raw\nfrom ._arguments import *\nfrom ._job import Job, finished\nfrom ._matrix import Matrix\n\n"
+        yield HEAD + "from . import _raw\nfrom ._arguments import *\nfrom ._job import Job, finished\nfrom ._matrix import Matrix\nfrom ._messages import named, refuse_unknown, signed\n\n"
         context = self.classes["Context"]
         yield self.class_of("ContextMethods", "The operations of a Context, which has _target.", [m for d in context for m in self.of_context(d, target)])
         records = [self.recorded(d) for d in context if not d.unrecorded]
@@ -196,11 +199,13 @@ class Python:
         for name in ("Plan", "Graph", "Pipeline"):
             methods = [m for d in self.classes[name] for m in ([self.recorded(d)] if d.recording else self.of_context(d, "self._target"))]
             yield self.class_of(f"{name}Methods", f"The submissions of a {name}.", methods)
+        yield "\n".join(f"named({n!r}, {n}Methods)" for n in ("Context", "Plan", "Graph", "Pipeline")) + "\nnamed('Graph', RecordedMethods)\n"
 
     def functions(self):
-        yield HEAD + "from . import _raw\nfrom ._default import target_of_default\nfrom ._job import Job\n\n"
+        yield HEAD + "from . import _raw\nfrom ._default import target_of_default\nfrom ._job import Job\nfrom ._messages import refuse_unknown, signed\n\n"
         matmul = next(d for d in self.classes["Context"] if d.name == "matmul")
         yield from self.of_context(matmul, "target_of_default()", False)
+        yield "signed(matmul_async)\nsigned(matmul)\n"
 
     def order_header(self):
         yield "/* Written from the public headers by bindings/api/python.py: the options of every submission, as methods pass them. */"
@@ -302,7 +307,10 @@ class Python:
         errors = {name: (int(value.value), BASES.get(name, []), prose(value.doc, {})) for name, value in self.errors()}
         structs = dict(line.removeprefix("# record: ").split(" = ") for line in template.splitlines() if line.startswith("# record: "))
         records = {name: (struct, prose(self.model.structs[struct].doc, {})) for name, struct in structs.items()}
-        return f"ENUMS = {enums!r}\nERRORS = {errors!r}\nRECORDS = {records!r}\n"
+        gemm = {f"stride_{x}": f"the stride from item to item of {x}" for x in ("a", "b", "c", "bias")} | {"bias_shape": "bias"}
+        names = {"gemm": gemm, "gemm_grouped": gemm, "run": gemm, **{r.definition.name: r.names() for r in self.rules}}
+        names["matmul"] = {**gemm, "c": "out", "stride_c": gemm["stride_c"].replace("of c", "of out")}
+        return f"ENUMS = {enums!r}\nERRORS = {errors!r}\nRECORDS = {records!r}\nNAMES = {names!r}\n"
 
     def record_class(self, name, struct):
         yield f"class {name}(_Record):"

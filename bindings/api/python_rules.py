@@ -56,6 +56,46 @@ class Rule:
         value = self.given.get(field.name)
         return value.id if isinstance(value, ast.Name) else field.name
 
+    def names(self):
+        """What the fields of the descriptor are called in messages, where that is another name: the parameters', or what they follow from."""
+        named = {f.name: self.name_of(f) for f in self.desc.own}
+        if self.has("windows"):
+            kernel = "kernel" if "kernel" in self.parameters else f"{self.shown(self.by_kind('OF_FILTERS'))}.shape"
+            sides = {"kernel": kernel, "stride": "stride", "dilation": "dilation", "pad": "padding"}
+            windows = self.model.structs["sg_windows"].fields
+            named |= {f"windows.{f.name}": sides[f.name.split("_")[0]] for f in windows}
+        return {field: name for field, name in named.items() if name != field}
+
+    @property
+    def parameters(self):
+        return [name for name, *_ in self.definition.parameters]
+
+    def by_kind(self, kind):
+        return next(f for f in self.operands if self.kind(f) == kind)
+
+    def name_of(self, field):
+        if self.shown(field) in self.parameters:
+            return self.shown(field)
+        value = self.given.get(field.name)
+        if value is not None:  # of a statement before, which computes it from parameters
+            read = {n.id for n in ast.walk(value) if isinstance(n, ast.Name)}
+            for statement in self.definition.body[:-1]:
+                names = [n.id for n in ast.walk(statement) if isinstance(n, ast.Name)]
+                if read & set(names):
+                    return next((n for n in names if n in self.parameters), field.name)
+        for operand in (f for f in self.operands if field.name in f.marker.shape):
+            at = operand.marker.shape.index(field.name)
+            if self.kind(operand) == "OF_HEADS":
+                return f"{self.shown(operand)}.shape[{at - 4}]"
+            if self.kind(operand) == "OF_SEQUENCE" and at == 2:
+                return f"{self.shown(operand)}.shape[-1]"
+            return f"the {field.name.removeprefix('out_')} of {self.shown(operand)}"
+        typed = [f for f in self.operands if f.marker.dtype == field.name] or self.operands
+        if field.name in ("dtype", "gradient_dtype") or typed is not self.operands:
+            return f"{self.shown(typed[0])}.dtype"
+        strided = [f for f in self.operands if f.marker.stride == field.name]
+        return f"{self.shown(strided[0])}.strides" if strided else field.name
+
     def kind(self, field):
         if field.marker.dtype == "index_type":
             return "OF_INDICES"
@@ -107,7 +147,7 @@ class Rule:
         fields = {"type_offset": "dtype", "gradient_offset": "gradient_dtype", "accumulate_offset": "accumulate", "windows_offset": "windows",
                   "image_layout": "image_layout", "filter_layout": "columns" if self.has("columns") else "filter_layout", "cell": "cell"}
         words = {
-            "run": f"sg_call_{name}", "run_to_its_end": f"run_{name}_to_its_end" if self.definition.waits else None, "size": f"sizeof({desc})",
+            "name": f'"{self.definition.name}"', "run": f"sg_call_{name}", "run_to_its_end": f"run_{name}_to_its_end" if self.definition.waits else None, "size": f"sizeof({desc})",
             "initial": f"&(const {desc}){desc.upper()}_INIT",
             "operands": "{" + ", ".join(self.operand(f, results) for f in self.operands) + "}",
             "operand_count": len(self.operands), "result_count": len(results), "symbol_count": len(self.symbols),

@@ -52,7 +52,17 @@
 %typemap(check) const char * {
   if ($1 && strstr($1, "\xC0\x80")) {
     (*jenv)->ReleaseStringUTFChars(jenv, $input, $1);
-    sg_java_throw(jenv, SG_STATUS_INVALID_ARGUMENT, "$1_name holds a NUL");
+    sg_java_throw(jenv, SG_STATUS_INVALID_ARGUMENT, "\1$1_name holds a NUL", -1);
+    return $null;
+  }
+}
+
+/* A size is not negative; only outputs of the library use all bits. */
+%typemap(check) uint64_t, size_t {
+  if ((int64_t)$1 < 0) {
+    char sg_text[96];
+    snprintf(sg_text, sizeof sg_text, "\1$1_name is %lld; it must not be negative", (long long)$1);
+    sg_java_throw(jenv, SG_STATUS_INVALID_ARGUMENT, sg_text, -1);
     return $null;
   }
 }
@@ -80,10 +90,15 @@ SG_OUT_NUMBER(double, sg_java_bits)
 %typemap(javaout) sg_status { return $jnicall; }
 %typemap(out) sg_status {
   $result = (jlong)$1;
-  if ($1 < 0) sg_java_throw(jenv, $1, sg_last_error_message());
+  if ($1 < 0) sg_java_throw(jenv, $1, sg_last_error_marked(), -1);
+}
+%typemap(out) sg_status sg_call {
+  $result = (jlong)$1;
+  if ($1 < 0) sg_java_throw(jenv, $1, sg_last_error_marked(), arg1);
 }
 
 %{
+#include <stdio.h>
 #include <string.h>
 
 typedef char sg_java_needs_64_bits[sizeof(void *) == sizeof(jlong) ? 1 : -1];
@@ -101,16 +116,17 @@ static jbyteArray sg_java_bytes(JNIEnv *jenv, const char *text) {
   return bytes;
 }
 
-/* Throws the exception made by org.streamgemm.internal.Failures. A failure on the way is a Java exception already. */
-static void sg_java_throw(JNIEnv *jenv, sg_status status, const char *message) {
+/* Throws the exception made by org.streamgemm.internal.Failures; `call`: the number of an operation, whose arguments the
+ * message names, or -1. A failure on the way is a Java exception already. */
+static void sg_java_throw(JNIEnv *jenv, sg_status status, const char *message, jint call) {
   jbyteArray bytes;
   jmethodID method;
   jclass failures;
   if ((*jenv)->ExceptionCheck(jenv)) return;
   bytes = sg_java_bytes(jenv, message);
   failures = bytes ? (*jenv)->FindClass(jenv, "org/streamgemm/internal/Failures") : NULL;
-  method = failures ? (*jenv)->GetStaticMethodID(jenv, failures, "raise", "(I[B)V") : NULL;
-  if (method) (*jenv)->CallStaticVoidMethod(jenv, failures, method, (jint)status, bytes);
+  method = failures ? (*jenv)->GetStaticMethodID(jenv, failures, "raise", "(I[BI)V") : NULL;
+  if (method) (*jenv)->CallStaticVoidMethod(jenv, failures, method, (jint)status, bytes, call);
 }
 
 JNIEXPORT jlong JNICALL Java_org_streamgemm_internal_Native_address(JNIEnv *jenv, jclass self, jobject buffer) {

@@ -28,7 +28,7 @@ class Context:
         activation: "relu" or "gelu".
         copy: copies operands whose strides a GEMM cannot take (host memory only; Jobs must have completed).
         """
-        return submit_gemm(WAITS, a, b, c, alpha, beta, op_a, op_b, compute, bias, activation, copy)
+        return submit_gemm(WAITS, 'gemm', a, b, c, alpha, beta, op_a, op_b, compute, bias, activation, copy)
 
     @planned
     @unrecorded
@@ -40,7 +40,7 @@ class Context:
         out: the array that the result is written to; None makes a new one. a, b, alpha, beta, op_a, op_b, compute, bias,
         activation, copy: as for gemm_async.
         """
-        return submit_gemm(WAITS, a, b, out, alpha, beta, op_a, op_b, compute, bias, activation, copy)
+        return submit_gemm(WAITS, 'matmul', a, b, out, alpha, beta, op_a, op_b, compute, bias, activation, copy)
 
     @planned
     @unrecorded
@@ -401,7 +401,7 @@ class Plan:
         self._open()
         planned_alpha, planned_beta, op_a, op_b, compute, activation = self._gemm
         return submit_gemm(
-            PLANNED, a, b, c, planned_alpha if alpha is None else alpha, planned_beta if beta is None else beta, op_a, op_b, compute,
+            PLANNED, 'run', a, b, c, planned_alpha if alpha is None else alpha, planned_beta if beta is None else beta, op_a, op_b, compute,
             bias, activation, False
         )
 
@@ -416,7 +416,7 @@ class Graph:
         """
         with self._lock:
             keeper, result = _raw.submit_gemm(
-                self._open(), self._target, False, a, b, c, alpha, beta, op_a, op_b, compute, bias, activation, False, *ORDER
+                self._open(), self._target, False, 'gemm', a, b, c, alpha, beta, op_a, op_b, compute, bias, activation, False, *ORDER
             )
             self._kept.append((keeper, result, Form(op_a, op_b, compute, activation)))
         return result

@@ -35,7 +35,7 @@
  * replaces NULL with every SWIG, and None only with those before 4.3. */
 %typemap(out) sg_status {
   if ((int)$1 < 0) {
-    raise_status($1, sg_last_error_message());
+    raise_call($1, NULL);
     SWIG_fail;
   }
   $result = (int)$1 > 0 ? PyLong_FromLong((long)$1) : NULL;
@@ -65,7 +65,7 @@
       if (!larger) return free(data), PyErr_NoMemory();                                                \
       data = larger;                                                                                   \
     }                                                                                                  \
-    PyObject *const made = status == SG_STATUS_OK ? MAKE : raise_status(status, sg_last_error_message()); \
+    PyObject *const made = status == SG_STATUS_OK ? MAKE : raise_call(status, NULL); \
     free(data);                                                                                        \
     return made;                                                                                       \
   }
@@ -78,7 +78,7 @@ SG_CONTENT(metrics_text(void), PyUnicode_FromString(data), sg_metrics_text(data,
 static PyObject *job_label(sg_job *job) {
   char text[SG_LABEL_SIZE];
   const sg_status status = sg_job_label(job, text, sizeof text);
-  if (status != SG_STATUS_OK) return raise_status(status, sg_last_error_message());
+  if (status != SG_STATUS_OK) return raise_call(status, NULL);
   return PyUnicode_DecodeUTF8(text, (Py_ssize_t)strlen(text), "replace");
 }
 %}

@@ -32,7 +32,8 @@ typedef enum sg_status {
   SG_STATUS_DEPENDENCY_FAILED = -10,/**< A predecessor failed: the job did not run, or its output is invalid. */
   SG_STATUS_SHUTDOWN = -11,         /**< The process is exiting; new work is refused. */
   SG_STATUS_INTERNAL = -12,         /**< A defect of the library. Please report it with its message. */
-  SG_STATUS_DEADLINE_EXCEEDED = -13 /**< The job's deadline passed before it had completed. Since 0.2. */
+  SG_STATUS_DEADLINE_EXCEEDED = -13,/**< The job's deadline passed before it had completed. Since 0.2. */
+  SG_STATUS_IO_FAILURE = -14        /**< Writing a file failed, as on a full disk; the message has the system's reason. Since 0.2. */
 } sg_status;
 
 /**
@@ -49,6 +50,15 @@ SG_API const char *sg_status_name(sg_status status);
  * Never blocks. Any thread. Since 0.1.
  */
 SG_API const char *sg_last_error_message(void);
+
+/**
+ * The same message for wrappers in languages that call arguments by other names: the byte 1 stands before each name of
+ * an argument, and nowhere else, as in "\001desc->b.rows is 4". A name is a parameter with the path to a field:
+ * letters, digits, `_`, `[i]`, `->` and `.` before a letter; or NULL. Values, such as a path or a label, have no marks.
+ * @return A string of the library, valid until the next call of this function by this thread.
+ * Never blocks. Any thread. Since 0.2.
+ */
+SG_API const char *sg_last_error_marked(void);
 
 SG_END_DECLS
 

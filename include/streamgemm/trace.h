@@ -130,9 +130,17 @@ SG_API sg_status sg_trace_release(sg_trace *trace);
  * Writes a trace to a file, which is replaced. One that is still recording is stopped first.
  * @param path The file. If writing fails, it may be incomplete.
  * @return SG_STATUS_OK; SG_STATUS_INVALID_ARGUMENT: `format` is invalid, no format follows from the name, or the file cannot be
- * written; SG_STATUS_OUT_OF_MEMORY; SG_STATUS_INVALID_HANDLE. Blocks. Any thread. Since 0.2.
+ * opened; SG_STATUS_IO_FAILURE: writing failed, as on a full disk; SG_STATUS_OUT_OF_MEMORY; SG_STATUS_INVALID_HANDLE. Blocks. Any thread. Since 0.2.
  */
 SG_API sg_status sg_trace_write(sg_trace *trace, const char *path, sg_trace_format format);
+
+/**
+ * Checks a path and a format that sg_trace_write will be given, as before a long recording. The file is left as it is.
+ * @param path The file.
+ * @return SG_STATUS_OK; SG_STATUS_INVALID_ARGUMENT: `format` is invalid, no format follows from the name, or the file cannot be
+ * opened for writing. Blocks. Any thread. Since 0.2.
+ */
+SG_API sg_status sg_trace_check_path(const char *path, sg_trace_format format);
 
 /**
  * A trace as text in memory, in any format but SG_TRACE_AUTO. One that is still recording is stopped first.

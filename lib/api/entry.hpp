@@ -9,7 +9,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <string>
 
+#include "base/dtype.hpp"
 #include "base/error.hpp"
 #include "base/handle.hpp"
 
@@ -17,23 +19,28 @@ namespace sg {
 
 // Stores the message for the calling thread.
 inline sg_status failed(const error &e) noexcept {
-  set_last_error(e.what());
+  set_last_error(e);
   return e.status();
+}
+
+// A type in a message, whatever a program gave.
+inline std::string type_text(sg_dtype type) {
+  return is_dtype(type) ? name_of(type) : std::to_string(int{type}) + ", which is no type";
 }
 
 // Throws if a pointer argument is NULL.
 inline void require(const void *pointer, const char *name) {
-  if (!pointer) throw error(SG_STATUS_INVALID_ARGUMENT, "%s is NULL", name);
+  if (!pointer) throw error(SG_STATUS_INVALID_ARGUMENT, "@%s is @NULL", name);
 }
 
 inline void require_reserved(std::uint32_t reserved, const char *name) {
-  if (reserved != 0) throw error(SG_STATUS_INVALID_ARGUMENT, "%s is %u; it must be 0", name, reserved);
+  if (reserved != 0) throw error(SG_STATUS_INVALID_ARGUMENT, "@%s is %u; it must be 0", name, reserved);
 }
 
 // Throws unless lowest <= value <= highest.
 inline void require_range(std::int64_t value, std::int64_t lowest, std::int64_t highest, const char *name) {
   if (value < lowest || value > highest)
-    throw error(SG_STATUS_INVALID_ARGUMENT, "%s is %lld; it must be from %lld to %lld", name,
+    throw error(SG_STATUS_INVALID_ARGUMENT, "@%s is %lld; it must be from %lld to %lld", name,
                 static_cast<long long>(value), static_cast<long long>(lowest), static_cast<long long>(highest));
 }
 
@@ -47,18 +54,18 @@ Handle *handle_of(handle_bits bits) noexcept {
   return reinterpret_cast<Handle *>(static_cast<std::uintptr_t>(bits));
 }
 
-[[noreturn]] inline void throw_invalid_handle(const void *handle, const char *name) {
+[[noreturn]] inline void throw_invalid_handle(const void *handle, object_type type, const char *name) {
+  if (!handle) throw error(SG_STATUS_INVALID_HANDLE, "@%s is @NULL; it must be the handle of %s", name, name_of(type));
   throw error(SG_STATUS_INVALID_HANDLE,
-              "%s is %p, which is not such a handle (released, of another type, or from before "
-              "a fork)",
-              name, handle);
+              "@%s is %p, which is no handle of %s (it was released, is of another type, or from before a fork)", name,
+              handle, name_of(type));
 }
 
 // The object of a handle. Throws SG_STATUS_INVALID_HANDLE naming the argument.
 template <class Object, class Handle>
 ref<Object> object_of(const Handle *handle, object_type type, const char *name) {
   ref<object> found = find_object(bits_of(handle), type);
-  if (!found) throw_invalid_handle(handle, name);
+  if (!found) throw_invalid_handle(handle, type, name);
   return ref<Object>::adopt(static_cast<Object *>(found.release()));
 }
 
@@ -69,7 +76,7 @@ class borrowed {
   template <class Handle>
   borrowed(const Handle *handle, object_type type, const char *name)
       : handle_(bits_of(handle)), object_(static_cast<Object *>(pin_handle(handle_, type))) {
-    if (!object_) throw_invalid_handle(handle, name);
+    if (!object_) throw_invalid_handle(handle, type, name);
   }
   ~borrowed() { unpin_handle(handle_); }
   borrowed(const borrowed &) = delete;
@@ -87,14 +94,14 @@ class borrowed {
 template <class Handle>
 sg_status retain(const Handle *handle, object_type type, const char *name) noexcept {
   return guarded([&] {
-    if (handle && !retain_handle(bits_of(handle), type)) throw_invalid_handle(handle, name);
+    if (handle && !retain_handle(bits_of(handle), type)) throw_invalid_handle(handle, type, name);
   });
 }
 
 template <class Handle>
 sg_status release(const Handle *handle, object_type type, const char *name) noexcept {
   return guarded([&] {
-    if (handle && !release_handle(bits_of(handle), type)) throw_invalid_handle(handle, name);
+    if (handle && !release_handle(bits_of(handle), type)) throw_invalid_handle(handle, type, name);
   });
 }
 
@@ -117,7 +124,7 @@ template <class Struct>
 void require_size(std::size_t size, const char *name) {
   if (size < first_size<Struct> || size > 65536)
     throw error(SG_STATUS_INVALID_ARGUMENT,
-                "%s->struct_size is %zu, less than %zu: initialise the struct with its INIT macro", name, size,
+                "@%s->struct_size is %zu, less than %zu: initialise the struct with its INIT macro", name, size,
                 first_size<Struct>);
 }
 

@@ -26,7 +26,7 @@ plan_request check_plan_options(const sg_plan_options *given, const char *name, 
   require_range(o.tile_n, 0, INT64_MAX, in("tile_n"));
   require_range(o.tile_k, 0, INT64_MAX, in("tile_k"));
   if (o.memory_limit >= INT64_MAX)
-    throw error(SG_STATUS_INVALID_ARGUMENT, "%s is %llu; it must be less than %llu", in("memory_limit"),
+    throw error(SG_STATUS_INVALID_ARGUMENT, "@%s is %llu; it must be less than %llu", in("memory_limit"),
                 static_cast<unsigned long long>(o.memory_limit), static_cast<unsigned long long>(INT64_MAX));
   require_range(o.place_a, SG_MEMORY_AUTO, SG_MEMORY_PEER, in("place_a"));
   require_range(o.place_b, SG_MEMORY_AUTO, SG_MEMORY_PEER, in("place_b"));

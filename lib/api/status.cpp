@@ -13,6 +13,8 @@ const char *sg_status_name(sg_status status) { return sg::name_of(status); }
 
 const char *sg_last_error_message(void) { return sg::last_error(); }
 
+const char *sg_last_error_marked(void) { return sg::last_error_marked(); }
+
 int32_t sg_version(void) { return SG_VERSION; }
 
 const char *sg_version_string(void) {

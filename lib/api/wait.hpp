@@ -41,7 +41,7 @@ inline bool wait_for(job &target, const deadline &until) {
 inline void request_callback(const ref<job> &target, handle_bits handle, object_type type,
                              void (*run)(handle_bits, sg_status, void *, void *), void *fn, void *user) {
   auto request = std::make_unique<callback_request>();
-  if (!retain_handle(handle, type)) throw_invalid_handle(handle_of<void>(handle), "the handle");
+  if (!retain_handle(handle, type)) throw_invalid_handle(handle_of<void>(handle), type, "handle");
   request->run = run;
   request->fn = fn;
   request->user = user;

@@ -26,32 +26,77 @@ const char *name_of(sg_status status) noexcept {
     case SG_STATUS_SHUTDOWN: return "SG_STATUS_SHUTDOWN";
     case SG_STATUS_INTERNAL: return "SG_STATUS_INTERNAL";
     case SG_STATUS_DEADLINE_EXCEEDED: return "SG_STATUS_DEADLINE_EXCEEDED";
+    case SG_STATUS_IO_FAILURE: return "SG_STATUS_IO_FAILURE";
   }
   return "SG_STATUS_UNKNOWN";
 }
 
 namespace {
 thread_local char t_last_error[2048];  // a job's message with those of the functions that it names
-}
+thread_local name_positions t_last_names;
 
+constexpr char name_mark = '\1';
+}  // namespace
+
+// The text before a name is the format before its '@', with the same values: its length is the name's position,
+// whatever the values contain.
 error::error(sg_status status, const char *format, ...) noexcept : status_(status) {
+  char unmarked[512];
+  std::size_t length = 0;
   va_list args;
   va_start(args, format);
-  std::vsnprintf(text_, sizeof text_, format, args);
+  for (const char *c = format; *c != '\0' && length + 1 < sizeof unmarked; ++c) {
+    if (*c != '@') {
+      unmarked[length++] = *c;
+    } else if (names_.count < 6) {
+      va_list before;
+      va_copy(before, args);
+      unmarked[length] = '\0';
+      const int position = std::vsnprintf(text_, sizeof text_, unmarked, before);
+      va_end(before);
+      if (position >= 0 && position < static_cast<int>(sizeof text_))
+        names_.at[names_.count++] = static_cast<std::uint16_t>(position);
+    }
+  }
+  unmarked[length] = '\0';
+  std::vsnprintf(text_, sizeof text_, unmarked, args);
   va_end(args);
 }
 
 void copy_text(char *out, std::size_t size, const char *text) noexcept { std::snprintf(out, size, "%s", text); }
 
-void set_last_error(const char *text) noexcept { copy_text(t_last_error, sizeof t_last_error, text); }
+void set_last_error(const char *text) noexcept {
+  copy_text(t_last_error, sizeof t_last_error, text);
+  t_last_names.count = 0;
+}
+
+void set_last_error(const error &failure) noexcept {
+  set_last_error(failure.what());
+  t_last_names = failure.names();
+}
 
 const char *last_error() noexcept { return t_last_error; }
+
+const char *last_error_marked() noexcept {
+  thread_local char marked[sizeof t_last_error + sizeof t_last_names.at];
+  std::size_t used = 0;
+  int next = 0;
+  for (std::size_t i = 0; t_last_error[i] != '\0'; ++i) {
+    if (next < t_last_names.count && t_last_names.at[next] == i) {
+      marked[used++] = name_mark;
+      ++next;
+    }
+    marked[used++] = t_last_error[i] == name_mark ? '?' : t_last_error[i];
+  }
+  marked[used] = '\0';
+  return marked;
+}
 
 sg_status status_of_current_exception() noexcept {
   try {
     throw;
   } catch (const error &e) {
-    set_last_error(e.what());
+    set_last_error(e);
     return e.status();
   } catch (const std::bad_alloc &) {
     set_last_error("out of host memory");

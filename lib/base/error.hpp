@@ -5,6 +5,7 @@
 #include <cxxabi.h>
 #include <streamgemm/status.h>
 
+#include <cstdint>
 #include <exception>
 #include <string>
 
@@ -12,22 +13,34 @@ namespace sg {
 
 const char *name_of(sg_status status) noexcept;  // "SG_STATUS_OK"
 
-// Carries its text in a fixed buffer, so that reporting "out of memory" needs no memory.
+// Where the names of arguments begin in a message, for languages that call arguments by other names.
+struct name_positions {
+  std::uint16_t at[6];
+  int count = 0;
+};
+
+// Carries its text in a fixed buffer, so that reporting "out of memory" needs no memory. '@' in the format precedes the
+// name of an argument, as in "@%s->batch is %lld"; it is not part of the text.
 class error : public std::exception {
  public:
   error(sg_status status, const char *format, ...) noexcept __attribute__((format(printf, 3, 4)));
 
   sg_status status() const noexcept { return status_; }
   const char *what() const noexcept override { return text_; }
+  const name_positions &names() const noexcept { return names_; }
 
  private:
   sg_status status_;
+  name_positions names_;
   char text_[1024];
 };
 
 // Sets the calling thread's message for sg_last_error_message.
 void set_last_error(const char *text) noexcept;
+void set_last_error(const error &failure) noexcept;
 const char *last_error() noexcept;
+// The message with the byte 1 before each name of an argument, and nowhere else.
+const char *last_error_marked() noexcept;
 
 // Copies with truncation; always terminates. size > 0.
 void copy_text(char *out, std::size_t size, const char *text) noexcept;

@@ -11,6 +11,13 @@ namespace sg {
 
 enum class object_type : std::uint8_t { context = 1, stream, event, buffer, job, queue, plan, graph, trace, pipeline };
 
+// With its article, as in "a context".
+constexpr const char *name_of(object_type type) noexcept {
+  constexpr const char *names[] = {"a context", "a stream", "an event", "a buffer", "a job",
+                                   "a queue",   "a plan",   "a graph",  "a trace",  "a pipeline"};
+  return names[static_cast<int>(type) - 1];
+}
+
 // Base of all objects that handles refer to. Constructed with one reference.
 class object {
  public:

@@ -63,13 +63,22 @@ int open_file(const std::string &path, const char *&reason) {
     reason = sticky && errno == ELOOP ? "it is a link in a folder that others can write to" : std::strerror(errno);
   } else if (fstat(file, &facts) != 0 || !S_ISREG(facts.st_mode)) {
     reason = "it is not a regular file";
-  } else if (ftruncate(file, 0) != 0) {
-    reason = std::strerror(errno);
   } else {
     return file;
   }
   if (file >= 0) close(file);
   return -1;
+}
+
+[[noreturn]] void refuse(const std::string &path, const char *reason) {
+  throw error(SG_STATUS_INVALID_ARGUMENT, "@path is \"%s\", which cannot be written: %s", path.c_str(), reason);
+}
+
+int opened(const std::string &path) {
+  const char *reason = nullptr;
+  const int file = open_file(path, reason);
+  if (file < 0) refuse(path, reason);
+  return file;
 }
 
 }  // namespace
@@ -87,7 +96,7 @@ file_format format_of_name(const std::string &path) {
   for (const auto &each : known)
     if (path.size() > each.end.size() && std::string_view(path).ends_with(each.end)) return each.format;
   throw error(SG_STATUS_INVALID_ARGUMENT,
-              "path is \"%s\", whose format is unknown: .json, .pftrace, .perfetto-trace, .html, .svg or .txt",
+              "@path is \"%s\", whose format is unknown: .json, .pftrace, .perfetto-trace, .html, .svg or .txt",
               path.c_str());
 }
 
@@ -106,17 +115,24 @@ std::string in_format(const recording &what, file_format format) {
   return html(measured, &predicted);
 }
 
+void check_file(const std::string &path) {
+  struct stat facts;
+  const bool is_new = stat(path.c_str(), &facts) != 0 && errno == ENOENT;
+  close(opened(path));
+  if (is_new) unlink(path.c_str());
+}
+
 void write_file(const std::string &path, const std::string &content) {
-  const auto refuse = [&](const char *reason) {
-    throw error(SG_STATUS_INVALID_ARGUMENT, "path is \"%s\", which cannot be written: %s", path.c_str(), reason);
+  const int number = opened(path);
+  const auto fail = [&] {
+    throw error(SG_STATUS_IO_FAILURE, "@path is \"%s\", which could not be written: %s", path.c_str(),
+                std::strerror(errno));
   };
-  const char *reason_against = nullptr;
-  const int opened = open_file(path, reason_against);
-  if (opened < 0) refuse(reason_against);
-  std::FILE *const file = fdopen(opened, "wb");
-  const auto fail = [&] { refuse(std::strerror(errno)); };
+  std::FILE *const file = ftruncate(number, 0) == 0 ? fdopen(number, "wb") : nullptr;
   if (!file) {
-    close(opened);
+    const int reason = errno;
+    close(number);
+    errno = reason;
     fail();
   }
   const bool written = std::fwrite(content.data(), 1, content.size(), file) == content.size();
@@ -134,6 +150,7 @@ void start_by_variable() noexcept {
   if (!value) return;
   try {
     format_of_name(value);
+    check_file(path_of(value));
     const char *const times = secure_getenv("SG_TRACE_DEVICE_TIMES");
     start_recording(default_events, times && std::strcmp(times, "1") == 0);
     g_by_variable.store(2);

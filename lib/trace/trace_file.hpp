@@ -16,6 +16,9 @@ file_format format_of_name(const std::string &path);
 // `format`: not by_name.
 std::string in_format(const recording &what, file_format format);
 
+// Throws sg::error if the file cannot be opened for writing. It is left as it is.
+void check_file(const std::string &path);
+
 // Replaces the file. Throws sg::error.
 void write_file(const std::string &path, const std::string &content);
 

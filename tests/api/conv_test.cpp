@@ -284,6 +284,12 @@ class conv : public on_each_device {
       case 4: s.width = 1; break;
       default: break;
     }
+    // A padded image is as large as a window.
+    const auto fit = [](std::int64_t &size, std::int64_t kernel, std::int64_t dilation, std::int64_t pads) {
+      if (size > 0) size = std::max(size, dilation * (kernel - 1) + 1 - pads);
+    };
+    fit(s.height, w.kernel_h, w.dilation_h, w.pad_top + w.pad_bottom);
+    fit(s.width, w.kernel_w, w.dilation_w, w.pad_left + w.pad_right);
     return s;
   }
 
@@ -559,6 +565,8 @@ TEST_P(small_conv, wrong_calls_name_the_field) {
   both(invalid, "desc->compute is 1", [](auto &d) { d.compute = sg_compute(1); });
   both(invalid, "desc->workspace is", [](auto &d) { d.workspace = UINT64_MAX; });
   both(unsupported, "desc->dtype is c64", [](auto &d) { d.dtype = SG_DTYPE_C64; });
+  both(invalid, "desc->windows.kernel_w is 30, which spans 30 columns; the padded image has",
+       [](auto &d) { d.windows.kernel_w = 30; });
   both(invalid, "desc->w is NULL", [](auto &d) { d.w = nullptr; });
   bad(invalid, "desc->x.data is NULL", [](auto &d) { d.x.data = nullptr; });
   bad(invalid, "desc->y.data is NULL", [](auto &d) { d.y.data = nullptr; });

@@ -215,37 +215,33 @@ TEST_P(empty, windows) {
     });
 }
 
-// The kernel is larger than an image without padding: there is no window.
 TEST_P(empty, convolutions) {
   for (const sg_image_layout layout : {SG_IMAGE_NCHW, SG_IMAGE_NHWC})
-    for (const bool has_windows : {true, false})
-      sweep({2, 3, 2, 2, 4}, reals, [=](call &c) {
-        const std::int64_t images = c.e[0], channels = c.e[1], height = c.e[2], width = c.e[3], outs = c.e[4];
-        const std::int64_t in = channels * height * width, out = has_windows ? outs * height * width : 0;
-        sg_conv2d_desc desc = SG_CONV2D_DESC_INIT;
-        desc.windows = three_by_three, desc.image_layout = layout, desc.dtype = c.type;
-        if (!has_windows)
-          desc.windows.pad_top = desc.windows.pad_left = desc.windows.pad_bottom = desc.windows.pad_right = 0;
-        desc.images = images, desc.channels = channels, desc.height = height, desc.width = width;
-        desc.out_channels = outs;
-        desc.x = {c.operand(images * in), in}, desc.w = c.operand(outs * channels * 9);
-        desc.bias = c.operand(outs, addend);
-        desc.y = {c.result("y", images * out, if_empty(channels == 0, addend)), out};
-        c.finish(sg_conv2d(c.on, &desc, nullptr));
-        for (const bool accumulates : {false, true}) {
-          const double before = accumulates ? unwritten : 0;
-          const bool no_rows = images * height * width == 0 || !has_windows;
-          sg_conv2d_backward_desc back = SG_CONV2D_BACKWARD_DESC_INIT;
-          back.windows = desc.windows, back.image_layout = layout, back.dtype = c.type;
-          back.images = images, back.channels = channels, back.height = height, back.width = width;
-          back.out_channels = outs, back.accumulate = accumulates;
-          back.x = desc.x, back.w = desc.w, back.dy = {c.operand(images * out), out};
-          back.dx = {c.result("dx", images * in, if_empty(outs == 0 || !has_windows, 0)), in};
-          back.dw = c.result("dw", outs * channels * 9, if_empty(no_rows, before));
-          back.dbias = c.result("dbias", outs, if_empty(no_rows, before));
-          c.finish(sg_conv2d_backward(c.on, &back, nullptr));
-        }
-      });
+    sweep({2, 3, 2, 2, 4}, reals, [=](call &c) {
+      const std::int64_t images = c.e[0], channels = c.e[1], height = c.e[2], width = c.e[3], outs = c.e[4];
+      const std::int64_t in = channels * height * width, out = outs * height * width;
+      sg_conv2d_desc desc = SG_CONV2D_DESC_INIT;
+      desc.windows = three_by_three, desc.image_layout = layout, desc.dtype = c.type;
+      desc.images = images, desc.channels = channels, desc.height = height, desc.width = width;
+      desc.out_channels = outs;
+      desc.x = {c.operand(images * in), in}, desc.w = c.operand(outs * channels * 9);
+      desc.bias = c.operand(outs, addend);
+      desc.y = {c.result("y", images * out, if_empty(channels == 0, addend)), out};
+      c.finish(sg_conv2d(c.on, &desc, nullptr));
+      for (const bool accumulates : {false, true}) {
+        const double before = accumulates ? unwritten : 0;
+        const bool no_rows = images * height * width == 0;
+        sg_conv2d_backward_desc back = SG_CONV2D_BACKWARD_DESC_INIT;
+        back.windows = desc.windows, back.image_layout = layout, back.dtype = c.type;
+        back.images = images, back.channels = channels, back.height = height, back.width = width;
+        back.out_channels = outs, back.accumulate = accumulates;
+        back.x = desc.x, back.w = desc.w, back.dy = {c.operand(images * out), out};
+        back.dx = {c.result("dx", images * in, if_empty(outs == 0, 0)), in};
+        back.dw = c.result("dw", outs * channels * 9, if_empty(no_rows, before));
+        back.dbias = c.result("dbias", outs, if_empty(no_rows, before));
+        c.finish(sg_conv2d_backward(c.on, &back, nullptr));
+      }
+    });
 }
 
 TEST_P(empty, attention) {

@@ -423,10 +423,10 @@ TEST_P(small_linear, wrong_calls_name_the_field) {
   constexpr sg_status invalid = SG_STATUS_INVALID_ARGUMENT;
   bad(invalid, "desc->struct_size", [](d &x) { x.struct_size = 8; });
   bad(invalid, "desc->dx is 3 x 2; with this dy it must be 2 x 2", [](d &x) { x.dx.rows = 3; });
-  bad(invalid, "desc->w is 2 x 1; with this dy, dx and op_w it must be 2 x 2", [](d &x) { x.w.cols = 1; });
+  bad(invalid, "desc->w is 2 x 1; with this dy, dx and op of w it must be 2 x 2", [](d &x) { x.w.cols = 1; });
   bad(invalid, "desc->x is 1 x 2; with this dy it must be 2 x 2", [](d &x) { x.x.rows = 1; });
-  bad(invalid, "desc->dw is 2 x 1; with this x, dy and op_w it must be 2 x 2", [](d &x) { x.dw.cols = 1; });
-  bad(invalid, "desc->w is 2 x 3; with this dy, dx and op_w it must be 3 x 2",
+  bad(invalid, "desc->dw is 2 x 1; with this x, dy and op of w it must be 2 x 2", [](d &x) { x.dw.cols = 1; });
+  bad(invalid, "desc->w is 2 x 3; with this dy, dx and op of w it must be 3 x 2",
       [](d &x) { x.op_w = SG_OP_N, x.w.cols = x.dx.cols = 3; });
   bad(invalid, "desc->x.dtype is f32 and desc->dy.dtype is f64", [](d &x) { x.x.dtype = SG_DTYPE_F32; });
   bad(invalid, "desc->dw.dtype is f32, which is no result type of f64", [](d &x) { x.dw.dtype = SG_DTYPE_F32; });

@@ -70,6 +70,9 @@ class Installation(unittest.TestCase):
 
     def test_program(self):
         self.assertRegex(run(self.prefix / "bin/streamgemm", "--version", env=self.env), r"^\d+\.\d+\.\d+\n$")
+        for text in ("man/man1/streamgemm.1", "man/man1/streamgemm-gemm.1", "bash-completion/completions/streamgemm", "zsh/site-functions/_streamgemm",
+                     "fish/vendor_completions.d/streamgemm.fish"):
+            self.assertIn("streamgemm", (self.prefix / "share" / text).read_text())
 
     def test_pkg_config(self):
         env = dict(self.env, PKG_CONFIG_SYSROOT_DIR=str(self.root), PKG_CONFIG_PATH=str(self.library.parent / "pkgconfig"))

@@ -264,6 +264,7 @@ void add_calibrate(CLI::App &app) {
   verb->add_option("--device", given->device, "What to measure (default auto)");
   verb->add_option("-o,--output", given->output, "Write the model here (default: the user's cache)");
   verb->add_flag("--json", given->json, "Print JSON");
+  verb->footer("Example: streamgemm calibrate --device cuda:0 && SG_CALIBRATION=1 streamgemm plan 4096x4096x4096");
   verb->callback([given] {
     if (given->device.empty()) given->device = "auto";
     run(*given);

@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "usage.hpp"
+
 namespace sg::cli {
 
 template <class Enum>
@@ -44,19 +46,15 @@ std::string name_of(const choices<Enum> &names, Enum value) {
 template <class Enum>
 CLI::Option *add_choice(CLI::App &app, const std::string &option, Enum &target, const choices<Enum> &names,
                         const std::string &help) {
-  std::string list;
   std::vector<std::string> allowed;
-  for (const auto &[name, value] : names) {
-    list += (list.empty() ? "" : "|") + name;
-    allowed.push_back(name);
-  }
+  for (const auto &[name, value] : names) allowed.push_back(name);
   const auto store = [&target, &names](const std::string &text) {
     for (const auto &[name, value] : names)
       if (name == text) target = value;
   };
   return app.add_option_function<std::string>(option, store, help)
-      ->transform(CLI::IsMember(allowed, CLI::ignore_case))
-      ->type_name(list);
+      ->transform(one_of(allowed))
+      ->type_name(joined(allowed, "|"));
 }
 
 // The default type of a GEMM.

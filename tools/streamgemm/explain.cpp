@@ -61,6 +61,7 @@ void add_explain(CLI::App &app) {
   CLI::App *verb = app.add_subcommand("explain", "Say what a trace shows and what to change");
   verb->add_option("TRACE", given->trace, "A trace in JSON, by --trace or SG_TRACE")->required();
   verb->add_flag("--json", given->json, "Print JSON");
+  verb->footer("Example: streamgemm gemm a.npy b.npy --trace run.json && streamgemm explain run.json");
   verb->callback([given] { run(*given); });
 }
 

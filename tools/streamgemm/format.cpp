@@ -28,6 +28,12 @@ std::string format_rate(double per_second, const char *unit) {
   return scaled(per_second, 1000, units, unit);
 }
 
+std::string format_wait(double seconds) {
+  const auto minutes = static_cast<long long>(seconds / 60 + 0.5);
+  if (seconds < 90) return std::to_string(static_cast<long long>(seconds + 0.5)) + " s";
+  return minutes < 90 ? std::to_string(minutes) + " minutes" : std::to_string((minutes + 30) / 60) + " hours";
+}
+
 std::string format_fixed(double value, int digits) {
   char text[64];
   std::snprintf(text, sizeof text, "%.*f", digits, value);

@@ -217,15 +217,16 @@ void add_gemm(CLI::App &app) {
   verb->add_option("--bias", given->bias, "Add this, .npy: a value for each column, or in a column one for each row");
   add_choice(*verb, "--activation", given->activation, activations, "Apply this to each element last (default none)");
   add_choice(*verb, "--split", given->options.split, splits, "How to split the GEMM (default auto)");
-  verb->add_option("--streams", given->options.streams, "Compute streams")->check(CLI::NonNegativeNumber);
+  verb->add_option("--streams", given->options.streams, "Compute streams")->check(whole_number(0));
   verb->add_option("--memory-limit", given->where.memory_limit, "Device memory to use, e.g. 4GiB")
-      ->transform(CLI::AsSizeValue(true));
+      ->transform(size_in_bytes());
   verb->add_flag("--pinned", given->pinned, "Pin the matrices' memory first: no threads stage them then");
   verb->add_flag_callback(
       "--tune", [given] { given->where.flags |= SG_CONTEXT_TUNE; },
       "Multiply once to time the device's kernels, and then with the fastest");
   verb->add_flag("--verify", given->verify, "Check every element against a reference of this program's own");
   verb->add_flag("--json", given->json, "Print JSON");
+  verb->footer("Example: streamgemm gemm a.npy b.npy -o c.npy --device cuda:0 --verify");
   verb->callback([given] {
     given->where.compute_lanes = given->options.streams;
     run(*given);

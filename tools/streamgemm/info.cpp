@@ -154,6 +154,7 @@ void add_info(CLI::App &app) {
   verb->add_option("--device", given->device, "Only this device, e.g. cpu, cuda:0, sim:h200, sim:/path/model.json");
   verb->add_flag("--json", given->json, "Print JSON");
   verb->add_flag("--model", given->model, "Only the model that a context on the device plans with, as JSON");
+  verb->footer("Example: streamgemm info --device sim:h200");
   verb->callback([given] {
     if (given->model) {
       print_json(json::parse(model_of(open_context({.device = given->device.empty() ? "auto" : given->device}).get())));

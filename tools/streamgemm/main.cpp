@@ -8,6 +8,8 @@
 
 #include "library.hpp"
 #include "outcome.hpp"
+#include "style.hpp"
+#include "usage.hpp"
 #include "verbs.hpp"
 
 namespace sg::cli {
@@ -48,9 +50,8 @@ static exit_code run(int argc, char **argv) {
   app.add_option("--trace", trace_file,
                  "Record what runs, and write it here: .json, .pftrace, .html, .svg or .txt (docs/tracing.md)")
       ->check([](const std::string &name) {
-        for (const char *end : {".json", ".pftrace", ".html", ".svg", ".txt"})
-          if (std::filesystem::path(name).extension() == end) return std::string();
-        return name + ": its format is unknown: .json, .pftrace, .html, .svg or .txt";
+        const bool is_fit = sg_trace_check_path(name.c_str(), SG_TRACE_AUTO) == SG_STATUS_OK;
+        return is_fit ? std::string() : std::string(sg_last_error_message());
       })
       ->each([&](const std::string &) { trace = start_trace(); });
   app.footer(
@@ -63,14 +64,19 @@ static exit_code run(int argc, char **argv) {
   add_report(app);
   add_explain(app);
   add_calibrate(app);
+  add_demo(app);
+  add_manual(app);
   try {
     app.parse(argc, argv);
-  } catch (const CLI::ParseError &stop) {  // --help and --version are not errors
-    if (app.exit(stop) != 0) return exit_code::usage;
+  } catch (const CLI::ParseError &stop) {
+    if (stop.get_exit_code() != 0) throw failure(exit_code::usage, complaint_of(app, stop));
+    app.exit(stop);  // prints what --help and --version ask for
   }
   if (trace) check(sg_trace_write(trace.get(), trace_file.c_str(), SG_TRACE_AUTO), "writing the trace");
   return exit_code::ok;
 }
+
+static void complain(const char *what) { std::fprintf(stderr, "%s %s\n", alarm("streamgemm:").c_str(), what); }
 
 // All output, by C's or C++'s streams, has been written: checked last before exiting with success.
 static void require_written() {
@@ -88,12 +94,12 @@ int main(int argc, char **argv) {
     if (code == exit_code::ok) require_written();
     return static_cast<int>(code);
   } catch (const failure &stop) {
-    std::fprintf(stderr, "streamgemm: %s\n", stop.what());
+    complain(stop.what());
     return static_cast<int>(stop.code());
   } catch (const std::bad_alloc &) {
-    std::fprintf(stderr, "streamgemm: out of memory\n");
+    complain("out of memory");
   } catch (const std::exception &stop) {
-    std::fprintf(stderr, "streamgemm: %s\n", stop.what());
+    complain(stop.what());
   }
   return static_cast<int>(exit_code::failed);
 }

@@ -33,6 +33,19 @@ struct plan_arguments {
   bool json = false, schedule = false, run = false;
 };
 
+// Whether the text is a shape, m x n x k.
+bool set_shape(plan_arguments &to, const std::string &text) {
+  const std::vector<std::string> sizes = CLI::detail::split(text, 'x');
+  if (sizes.size() != 3) return false;
+  std::int64_t *const fields[] = {&to.m, &to.n, &to.k};
+  for (int i = 0; i < 3; ++i) {
+    std::string size = sizes[i];
+    if (!whole_number(1)(size).empty()) return false;
+    *fields[i] = std::stoll(size);
+  }
+  return true;
+}
+
 sg_matrix matrix_of(std::int64_t rows, std::int64_t cols, sg_dtype dtype, sg_layout layout) {
   return {nullptr, rows, cols, 0, dtype, layout};
 }
@@ -163,10 +176,17 @@ void run(const plan_arguments &given) {
 void add_plan(CLI::App &app) {
   auto given = std::make_shared<plan_arguments>();
   CLI::App *verb = app.add_subcommand("plan", "Predict a GEMM on a device without running it");
-  verb->add_option("--m", given->m, "Rows of C")->required()->check(CLI::PositiveNumber);
-  verb->add_option("--n", given->n, "Columns of C")->required()->check(CLI::PositiveNumber);
-  verb->add_option("--k", given->k, "Summed dimension")->required()->check(CLI::PositiveNumber);
-  verb->add_option("--batch", given->batch, "Items, one behind the other")->check(CLI::PositiveNumber);
+  verb->add_option_function<std::string>(
+          "SHAPE", [given](const std::string &text) { set_shape(*given, text); },
+          "m x n x k, such as 8192x8192x8192, in place of --m, --n and --k")
+      ->check([](const std::string &text) {
+        plan_arguments tried;
+        return set_shape(tried, text) ? "" : text + " is no shape; shapes are such as 8192x8192x8192";
+      });
+  verb->add_option("--m", given->m, "Rows of C")->check(whole_number(1));
+  verb->add_option("--n", given->n, "Columns of C")->check(whole_number(1));
+  verb->add_option("--k", given->k, "Summed dimension")->check(whole_number(1));
+  verb->add_option("--batch", given->batch, "Items, one behind the other")->check(whole_number(1));
   add_choice(*verb, "--dtype", given->dtype, input_types, "Type of A and B (default f32)");
   add_choice(*verb, "--out-dtype", given->output, output_types, "Type of C (default: that of A and B; i32 for i8)");
   add_choice(*verb, "--compute", given->compute, computes, "Least accurate arithmetic allowed (default exact)");
@@ -177,19 +197,21 @@ void add_plan(CLI::App &app) {
   add_choice(*verb, "--from", given->from, places, "Memory space of the operands (default pinned)");
   verb->add_option("--device", given->where.device, "Device or device model (default auto)");
   verb->add_option("--memory-limit", given->where.memory_limit, "Device memory to use, e.g. 4GiB")
-      ->transform(CLI::AsSizeValue(true));
+      ->transform(size_in_bytes());
   add_choice(*verb, "--split", given->options.split, splits, "How to split the GEMM (default auto)");
-  verb->add_option("--parts", given->options.parts, "Parts of the split")->check(CLI::NonNegativeNumber);
-  verb->add_option("--streams", given->options.streams, "Compute streams to use at most")
-      ->check(CLI::NonNegativeNumber);
-  verb->add_option("--tile-m", given->options.tile_m, "Rows of a tile of C")->check(CLI::NonNegativeNumber);
-  verb->add_option("--tile-n", given->options.tile_n, "Columns of a tile of C")->check(CLI::NonNegativeNumber);
-  verb->add_option("--tile-k", given->options.tile_k, "Depth of a panel")->check(CLI::NonNegativeNumber);
+  verb->add_option("--parts", given->options.parts, "Parts of the split")->check(whole_number(0));
+  verb->add_option("--streams", given->options.streams, "Compute streams to use at most")->check(whole_number(0));
+  verb->add_option("--tile-m", given->options.tile_m, "Rows of a tile of C")->check(whole_number(0));
+  verb->add_option("--tile-n", given->options.tile_n, "Columns of a tile of C")->check(whole_number(0));
+  verb->add_option("--tile-k", given->options.tile_k, "Depth of a panel")->check(whole_number(0));
   verb->add_flag("--schedule", given->schedule, "Add the library's own JSON of the schedule");
   verb->add_option("--html", given->html, "Write the simulated timeline here, as a page");
   verb->add_flag("--run", given->run, "Run it too, on operands of this program's own, and compare");
   verb->add_flag("--json", given->json, "Print JSON");
+  verb->footer("Example: streamgemm plan 8192x8192x8192 --from pageable --device sim:h200");
   verb->callback([given] {
+    if (given->m == 0 || given->n == 0 || given->k == 0)
+      throw CLI::RequiredError("a shape, such as 8192x8192x8192 (or --m, --n and --k),");
     given->options.place_a = given->options.place_b = given->options.place_c = given->from;
     given->where.compute_lanes = given->options.streams;
     run(*given);

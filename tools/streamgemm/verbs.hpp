@@ -17,6 +17,8 @@ void add_bench(CLI::App &app, const std::string &command);  // the whole command
 void add_calibrate(CLI::App &app);
 void add_report(CLI::App &app);
 void add_explain(CLI::App &app);
+void add_demo(CLI::App &app);
+void add_manual(CLI::App &app);
 
 // Prints one JSON value on stdout; text that is no UTF-8 is repaired.
 void print_json(const json &value);

@@ -35,15 +35,25 @@ namespace StreamGemm {
       throw error;
     }
 
+    /// <summary>The number of the operation of this thread's latest submission that failed, until its exception is made.</summary>
+    [ThreadStatic] static int failed;
+
+    /// <summary>Takes the status of a submission by number (calls.h).</summary>
+    internal static int Noted(int call, int status) {
+      if (status < 0) failed = call;
+      return status;
+    }
+
     /// <summary>The exception for a failure of this thread's latest call.</summary>
     internal static Exception Latest(int status) {
-      return Of((Status)status, Internal.Raw.sg_last_error_message());
+      int call = failed;
+      failed = 0;  // a GEMM
+      return Of((Status)status, Names.InCSharp(Internal.Raw.sg_last_error_marked(), call));
     }
 
     /// <summary>The exception for a status; an unknown status has the general one.</summary>
     internal static Exception Of(Status status, string message) {
-      message = string.IsNullOrEmpty(message) ? Internal.Raw.sg_status_name((int)status) : Names.InCSharp(message);
-      return Made(status, message);
+      return Made(status, string.IsNullOrEmpty(message) ? Internal.Raw.sg_status_name((int)status) : message);
     }
 
     /// <summary>Faults of usage are thrown by the call itself, all others through the task, as .NET requires.</summary>

@@ -41,7 +41,7 @@ namespace StreamGemm {
       if (destination.ReadOnly) throw new ArgumentException("destination is read-only memory", "destination");
       if (source.Rows != destination.Rows || source.Cols != destination.Cols || source.DType != destination.DType ||
           source.Layout != destination.Layout)
-        throw new ArgumentException("destination is " + destination + ", but source is " + source, "destination");
+        throw new ArgumentException("destination is " + destination + ", but source is " + source + "; they must be equal", "destination");
     }
 
     // A copy of zero bytes: it completes after everything before it on its stream.

@@ -82,6 +82,7 @@ namespace StreamGemm {
                         long ldc, GemmOptions options = null) where T : struct {
       GemmOptions o = options ?? GemmOptions.Default;
       DType dtype = Element<T>.Check(0);
+      CheckSizes(m, n, k);
       fixed (byte* pa = &First(a), pb = &First(b), pc = &First<T>(c)) {
         Gemm(View("a", layout, o.OpA, m, k, lda, (long)pa, a.Length, dtype), View("b", layout, o.OpB, k, n, ldb, (long)pb, b.Length, dtype),
              View("c", layout, Op.N, m, n, ldc, (long)pc, c.Length, dtype), o);
@@ -95,6 +96,10 @@ namespace StreamGemm {
                              CancellationToken cancellationToken = default(CancellationToken)) where T : struct {
       GemmOptions o = options ?? GemmOptions.Default;
       bool plainA = o.OpA == Op.N, plainB = o.OpB == Op.N;
+      CheckSizes(m, n, k);
+      CheckLd("a", layout, o.OpA, m, k, lda, a.Length);
+      CheckLd("b", layout, o.OpB, k, n, ldb, b.Length);
+      CheckLd("c", layout, Op.N, m, n, ldc, c.Length);
       return GemmAsync(Matrix.Of(a, plainA ? m : k, plainA ? k : m, lda, layout), Matrix.Of(b, plainB ? k : n, plainB ? n : k, ldb, layout),
                        Matrix.Of(c, m, n, ldc, layout), o, cancellationToken);
     }
@@ -204,11 +209,24 @@ namespace StreamGemm {
     }
 
     static Matrix View(string name, Layout layout, Op op, long rows, long cols, long ld, long address, long length, DType dtype) {
-      try {
-        return new Matrix(null, address, 0, length, false, op == Op.N ? rows : cols, op == Op.N ? cols : rows, ld, dtype, layout);
-      } catch (ArgumentException error) {
-        throw new ArgumentException(name + ": " + error.Message, name);
-      }
+      CheckLd(name, layout, op, rows, cols, ld, length);
+      return new Matrix(null, address, 0, length, false, op == Op.N ? rows : cols, op == Op.N ? cols : rows, ld, dtype, layout);
+    }
+
+    // The checks of a matrix in a BLAS form, whose arguments have names of their own.
+    static void CheckSizes(long m, long n, long k) {
+      Native.Size(m, "m");
+      Native.Size(n, "n");
+      Native.Size(k, "k");
+    }
+
+    static void CheckLd(string name, Layout layout, Op op, long rows, long cols, long ld, long length) {
+      bool byRows = (layout == Layout.RowMajor) == (op == Op.N);
+      long inner = byRows ? cols : rows, outer = byRows ? rows : cols, needed = Matrix.Footprint(inner, outer, ld == 0 ? inner : ld);
+      if (ld != 0 && ld < inner)
+        throw new ArgumentOutOfRangeException("ld" + name, ld, "ld" + name + " is " + ld + "; it must be at least " + inner + ", or 0");
+      if (needed > length)
+        throw new ArgumentException(name + " has " + length + " elements; " + outer + " x " + inner + " with ld" + name + " " + ld + " needs " + needed, name);
     }
 
     static ref byte First<T>(ReadOnlySpan<T> span) where T : struct => ref MemoryMarshal.GetReference(MemoryMarshal.AsBytes(span));

@@ -43,8 +43,8 @@ namespace StreamGemm {
             fixed (sg_weight* first = given) {
               sg_stage_desc d = sg_stage_desc.Initial;
               d.name = text.Address.ToInt64();
-              d.output_bytes = output;
-              d.workspace_bytes = workspace;
+              d.output_bytes = (long)Native.Size(output, "output");
+              d.workspace_bytes = (long)Native.Size(workspace, "workspace");
               d.weights = (long)first;
               d.weight_count = weights.Length;
               d.place = place;

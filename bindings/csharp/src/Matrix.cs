@@ -189,7 +189,7 @@ namespace StreamGemm {
     }
 
     // Elements from the first to the last; long.MaxValue on overflow.
-    static long Footprint(long inner, long outer, long ld) {
+    internal static long Footprint(long inner, long outer, long ld) {
       return inner == 0 || outer == 0 ? 0 : Sum(Product(outer - 1, ld), inner);
     }
 

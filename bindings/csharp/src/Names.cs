@@ -1,40 +1,62 @@
 // SPDX-License-Identifier: Apache-2.0
+using System;
 using System.Text;
 using System.Text.RegularExpressions;
 
 namespace StreamGemm {
-  /// <summary>Translates argument names in the library's messages from C to C#.</summary>
+  /// <summary>Translates the names of arguments, which the library marks in its messages, from C to C#.</summary>
   internal static partial class Names {
-    // A struct, perhaps one of an array, and the path to a field: descs[2]->b.rows, submit->plan->parts.
-    static readonly Regex field =
-      new Regex(@"\b(?:descs\[(\d+)\]|(desc|submit|options))((?:->[a-z_0-9]+(?:\[\d+\])?)+)(?:\.([a-z_]+))?", RegexOptions.CultureInvariant);
-    static readonly Regex word = new Regex(@"\b(?:descs|desc|dst_pitch|src_pitch|dst|src|op_w)\b", RegexOptions.CultureInvariant);
-    static readonly Regex operand = new Regex(@"^[abc]\[\d+\]$|^operands\[\d+\]$", RegexOptions.CultureInvariant);
-    // Fields of an sg_plan_options, which is SubmitOptions.Plan wherever a call takes one.
-    static readonly Regex plan = new Regex("^(Split|Parts|Streams|Tile[MNK]|Place[ABC])$", RegexOptions.CultureInvariant);
+    // A marked name: a parameter, or a struct, perhaps one of an array, and the path to a field: descs[2]->b.rows.
+    static readonly Regex marked =
+      new Regex("\u0001(\\w+)(?:\\[(\\d+)\\])?((?:->\\w+(?:\\[\\d+\\])?)*)((?:\\.[a-z_]\\w*)?)", RegexOptions.CultureInvariant);
+    static readonly Regex operand = new Regex(@"^[abc]$|^operands$", RegexOptions.CultureInvariant);
+    static readonly Table parameters = new Table {
+      { "NULL", "null" }, { "desc", "the GEMM" }, { "descs", "items" }, { "dst", "destination" }, { "src", "source" },
+      { "dst_pitch", "destination.Ld" }, { "src_pitch", "source.Ld" },
+    };
 
-    /// <summary>The message with C# names.</summary>
-    internal static string InCSharp(string message) {
-      return message == null ? null : word.Replace(field.Replace(message, Field), Word);
+    /// <summary>The message of a call with C# names; a negative call: of no operation.</summary>
+    internal static string InCSharp(string message, int call) {
+      return message == null ? null : marked.Replace(message, found => Name(found, call));
     }
 
-    static string Field(Match found) {
-      bool grouped = found.Groups[1].Success;
-      string path = found.Groups[3].Value.Substring(2).Replace("->", ".").Replace("_array", "");
-      string item = grouped ? "items[" + found.Groups[1].Value + "]." : "";
-      bool gemm = grouped || found.Groups[2].Value == "desc";
-      string name;
-      if (gemm && (Parameters.Contains(path) || operand.IsMatch(path))) {
-        name = grouped ? item + Pascal(path) : char.ToLowerInvariant(path[0]) + Pascal(path).Substring(1);
-      } else {
-        name = Pascal(path == "bias_shape" ? "bias" : path == "flags" && gemm ? "gather_flags" : path);
-        name = (grouped ? item + "Options." : Gradients.Contains(path) ? "gradients." : plan.IsMatch(name) ? "options.Plan." : "options.") + name;
+    static string Name(Match found, int call) {
+      string root = found.Groups[1].Value, index = found.Groups[2].Value, path = found.Groups[3].Value, component = found.Groups[4].Value;
+      path = path == "" ? "" : path.Substring(2).Replace("->", ".");
+      if (path == "") {
+        string name;
+        if (!parameters.TryGetValue(root, out name)) name = char.ToLowerInvariant(root[0]) + Pascal(root).Substring(1);
+        return index == "" ? name : name + "[" + index + "]";
       }
-      string component = found.Groups[4].Value;
-      if (component == "" || component == "data") return name;
-      if (component == "re") return name + ".Real";
-      if (component == "im") return name + ".Imaginary";
-      return name + "." + (component == "dtype" ? "DType" : Pascal(component));
+      if (root == "desc") return Component(Field(path, call, false), component);
+      if (root == "descs") return "items[" + index + "]." + Component(Field(path, call, true), component);
+      if (path == "deadline_ns") path = "deadline";
+      return (plan.IsMatch(path) ? "options.Plan." : "options.") + Pascal(path) + component;
+    }
+
+    // Fields of an sg_plan_options, which is SubmitOptions.Plan wherever a call takes one.
+    static readonly Regex plan = new Regex("^(split|parts|streams|tile_[mnk]|place_[abc])$", RegexOptions.CultureInvariant);
+
+    // A field of a descriptor, perhaps an entry of it; those of a GEMM are operands and options.
+    static string Field(string path, int call, bool grouped) {
+      int end = path.IndexOf('[') < 0 ? path.Length : path.IndexOf('[');
+      string field = path.Substring(0, end), name;
+      Table table = call < 0 ? null : tables[call];
+      if (table != null && table.TryGetValue(field, out name)) return name + path.Substring(end);
+      field = field.EndsWith("_array", StringComparison.Ordinal) ? field.Substring(0, field.Length - 6) : field;
+      if (operand.IsMatch(field)) return (grouped ? Pascal(field) : field) + path.Substring(end);
+      return (grouped ? "Options." : "options.") + Pascal(field == "bias_shape" ? "bias" : field) + path.Substring(end);
+    }
+
+    static string Component(string name, string component) {
+      switch (component) {
+        case "":
+        case ".data": return name;
+        case ".re": return name + ".Real";
+        case ".im": return name + ".Imaginary";
+        case ".dtype": return name + ".DType";
+        default: return name + "." + Pascal(component.Substring(1));
+      }
     }
 
     static string Pascal(string name) {
@@ -45,18 +67,6 @@ namespace StreamGemm {
         upper = c == '_' || c == '.';
       }
       return made.ToString();
-    }
-
-    static string Word(Match found) {
-      switch (found.Value) {
-        case "descs": return "items";
-        case "desc": return "the GEMM";
-        case "dst": return "destination";
-        case "src": return "source";
-        case "op_w": return "options.OpW";
-        case "dst_pitch": return "destination.Ld";
-        default: return "source.Ld";
-      }
     }
   }
 }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+using System;
 using System.Numerics;
 using StreamGemm.Internal;
 
@@ -21,6 +22,12 @@ namespace StreamGemm {
     /// <summary>Addresses of a GEMM's operands, or of arrays of `Items` addresses, one for each item of a batch.</summary>
     internal struct Addresses {
       internal long A, B, C, ArrayA, ArrayB, ArrayC, Items, Bias;
+    }
+
+    /// <summary>A size that a caller gives.</summary>
+    internal static ulong Size(long value, string name) {
+      if (value < 0) throw new ArgumentOutOfRangeException(name, value, name + " is " + value + "; it must not be negative");
+      return (ulong)value;
     }
 
     /// <summary>Whether a bias, which is a row or a column, has a value for each column of C.</summary>

@@ -7,7 +7,8 @@ namespace StreamGemm {
   /// <summary>
   /// Finds the native library before the first call: the file that the variable STREAMGEMM_CSHARP names; else the copy of an
   /// unpacked package (runtimes/linux-x64/native); else the result of the runtime's own search (beside the assembly, the
-  /// assets of a NuGet reference, the system's folders).
+  /// assets of a NuGet reference, the system's folders). A copy that cannot be loaded, as without libstreamgemm.so, is an error
+  /// with the system's text.
   /// </summary>
   internal static class NativeLoader {
     const string Name = "libstreamgemm_csharp.so";
@@ -31,10 +32,16 @@ namespace StreamGemm {
       }
       string folder = Path.GetDirectoryName(typeof(NativeLoader).Assembly.Location);
       if (string.IsNullOrEmpty(folder)) return;
-      foreach (string root in new[] { folder, Path.Combine(folder, "..", "..") }) {
-        string path = Path.GetFullPath(Path.Combine(root, "runtimes", "linux-x64", "native", Name));
-        if (File.Exists(path) && Open(path, Now) != IntPtr.Zero) return;
+      string[] beside = { Path.Combine("runtimes", "linux-x64", "native", Name), Path.Combine("..", "..", "runtimes", "linux-x64", "native", Name), Name };
+      foreach (string each in beside) {
+        string path = Path.GetFullPath(Path.Combine(folder, each));
+        if (!File.Exists(path)) continue;
+        if (Open(path, Now) == IntPtr.Zero) throw new DllNotFoundException(path + " cannot be loaded: " + Text.Of(Error()));
+        return;
       }
+      if (Open(Name, Now) != IntPtr.Zero) return;
+      string reason = Text.Of(Error());
+      if (!reason.StartsWith(Name + ":", StringComparison.Ordinal)) throw new DllNotFoundException(Name + " cannot be loaded: " + reason);
     }
   }
 }

@@ -54,7 +54,7 @@ static class ErrorsTest {
     Expect.Throws<ArgumentException>(() => {
       context.GemmAsync(Matrix.Of(new float[31], 4, 4), square, result, new GemmOptions { Batch = 2, StrideA = 16 });
     }, "a", "need 32", "has 31");
-    Expect.Throws<ArgumentException>(() => context.Gemm<float>(new float[16], new float[16], new float[15], 4, 4, 4), "c: ", "has 15");
+    Expect.Throws<ArgumentException>(() => context.Gemm<float>(new float[16], new float[16], new float[15], 4, 4, 4), "c has 15", "needs 16");
     Expect.Throws<ArgumentException>(() => context.Gemm<float>(new float[16], new float[16], new float[16], 4, 4, -4), "negative");
   }
 
@@ -90,21 +90,23 @@ static class ErrorsTest {
                                      "options.Plan.Parts is -1");
     Expect.Throws<ArgumentException>(() => new GemmContext(new ContextOptions { Device = "cpu", ComputeLanes = -1 }), "options.ComputeLanes is -1");
     MethodInfo inCSharp = typeof(GemmContext).Assembly.GetType("StreamGemm.Names").GetMethod("InCSharp", BindingFlags.NonPublic | BindingFlags.Static);
-    string[,] forms = {
-      { "desc->c_array[3] is NULL", "c[3] is NULL" },
-      { "items of desc->c_array overlap", "items of c overlap" },
-      { "descs[12]->stride_c is 1", "items[12].Options.StrideC is 1" },
-      { "descs[2]->a.data is 0x1", "items[2].A is 0x1" },
-      { "desc->alpha.re is 0.5", "options.Alpha.Real is 0.5" },
-      { "desc->bias overlaps", "options.Bias overlaps" },
-      { "submit->after[2] is 0x7", "options.After[2] is 0x7" },
-      { "submit->plan->memory_limit", "options.Plan.MemoryLimit" },
-      { "dst (0x1) and src (0x2) overlap", "destination (0x1) and source (0x2) overlap" },
-      { "an operand that one of descs writes", "an operand that one of items writes" },
-      { "nothing of C's: description, source", "nothing of C's: description, source" },
+    int gemm = -1, attention = 6;
+    object[,] forms = {
+      { gemm, "\u0001desc->c_array[3] is \u0001NULL", "c[3] is null" },
+      { gemm, "items of \u0001desc->c_array overlap", "items of c overlap" },
+      { gemm, "\u0001descs[12]->stride_c is 1", "items[12].Options.StrideC is 1" },
+      { gemm, "\u0001descs[2]->a.data is 0x1", "items[2].A is 0x1" },
+      { gemm, "\u0001desc->alpha.re is 0.5", "options.Alpha.Real is 0.5" },
+      { gemm, "\u0001desc->bias overlaps", "options.Bias overlaps" },
+      { attention, "\u0001desc->kv_heads is 3; \u0001desc->k.token_stride is 2", "k.Count is 3; k.TokenStride is 2" },
+      { gemm, "\u0001submit->after[2] is 0x7", "options.After[2] is 0x7" },
+      { gemm, "\u0001submit->plan->memory_limit", "options.Plan.MemoryLimit" },
+      { gemm, "\u0001submit->deadline_ns", "options.Deadline" },
+      { gemm, "\u0001dst (0x1) and \u0001src (0x2) overlap", "destination (0x1) and source (0x2) overlap" },
+      { gemm, "\u0001path is \"/data/src/dst/desc->a_array\"", "path is \"/data/src/dst/desc->a_array\"" },
     };
     for (int i = 0; i < forms.GetLength(0); ++i)
-      Expect.Equal(forms[i, 1], (string)inCSharp.Invoke(null, new object[] { forms[i, 0] }), forms[i, 0]);
+      Expect.Equal((string)forms[i, 2], (string)inCSharp.Invoke(null, new[] { forms[i, 1], forms[i, 0] }), (string)forms[i, 1]);
   }
 
   public static void AbsentDevices() {

@@ -22,7 +22,8 @@ bool scalar_of(PyObject *value, const char *name, sg_scalar *out) {
   const Py_complex z = PyComplex_AsCComplex(value); /* takes any object with __complex__, __float__ or __index__ */
   if (PyErr_Occurred()) {
     PyErr_Clear();
-    PyErr_Format(PyExc_TypeError, "%s is %R, which is no number", name, value);
+    char room[SHOWN_SIZE];
+    PyErr_Format(PyExc_TypeError, "%s is %s, which is no number", name, shown(value, room));
     return false;
   }
   out->re = z.real;

@@ -72,5 +72,5 @@ bool run_blocking(call *in, const blocking_call *c, const sg_submit *submit) {
     --waiting;
     if (!ended) return false;
   }
-  return status == SG_STATUS_OK || raise_status(status, sg_last_error_message()) != NULL;
+  return status == SG_STATUS_OK || raise_call(status, in->operation) != NULL;
 }

@@ -86,7 +86,7 @@ PyObject *drain(PyObject *self, PyObject *queue) {
   status = sg_queue_next_batch(from, batch, BATCH, SG_FOREVER, &count);
   Py_END_ALLOW_THREADS
   if (status == SG_STATUS_CANCELLED) Py_RETURN_NONE;
-  if (status != SG_STATUS_OK) return raise_status(status, sg_last_error_message());
+  if (status != SG_STATUS_OK) return raise_call(status, NULL);
   settle(batch, count);
   sweep_abandoned();
   PyObject *found = Py_BuildValue("(NN)", listened, wakes);

@@ -14,7 +14,15 @@ static int64_t tight_bytes(const view *v) {
 static bool runs_of(const view *d, const view *s, sg_copy_desc *out) {
   bool same = d->ndim == s->ndim && d->dtype == s->dtype;
   for (int i = 0; same && i < d->ndim; ++i) same = d->shape[i] == s->shape[i];
-  if (!same) return raise_argument("src and dst differ in shape or dtype");
+  if (!same) {
+    PyObject *const from = shape_text(s), *const to = shape_text(d);
+    if (from && to)
+      raise_argument("src has shape %R and type %s, dst has shape %R and type %s; they must be equal", from,
+                     sg_dtype_name(s->dtype), to, sg_dtype_name(d->dtype));
+    Py_XDECREF(from);
+    Py_XDECREF(to);
+    return false;
+  }
   const int64_t bytes = tight_bytes(d);
   if (bytes >= 0 && tight_bytes(s) >= 0) {
     out->width = out->dst_pitch = out->src_pitch = (uint64_t)bytes;
@@ -56,7 +64,7 @@ bool fill_copy(call *in, copy *c, PyObject *dst, PyObject *src) {
 PyObject *submit_copy(PyObject *self, PyObject *args) {
   PyObject *type, *to, *dst, *src, *form = NULL, *made = NULL;
   order_arguments og = {0};
-  call in = {.in_order = true};
+  call in = {.operation = "copy", .in_order = true};
   copy c;
   (void)self;
   if (!PyArg_ParseTuple(args, "OOOOO&", &type, &to, &dst, &src, order_of, &og)) return NULL;

@@ -135,7 +135,7 @@ static bool fill_operands(call *in, PyObject *given, sg_custom_operand *operands
 PyObject *submit_custom(PyObject *self, PyObject *args) {
   PyObject *type, *to, *bind, *given, *made = NULL, *result = NULL, *bound = NULL;
   order_arguments order = {0};
-  call in = {.in_order = true};
+  call in = {.operation = "custom", .in_order = true};
   sg_custom_desc desc = SG_CUSTOM_DESC_INIT;
   sg_custom_operand operands[SG_MAX_CUSTOM_OPERANDS];
   (void)self;

@@ -42,7 +42,7 @@ static PyObject *result_of(call *in, const gemm_request *p, const gemm_arguments
     return array ? Py_NewRef(array) : NULL;
   }
   if (p->desc.beta.re != 0 || p->desc.beta.im != 0)
-    return raise_argument("beta is not 0, so c is read: it must be given");
+    return raise_argument("beta is not 0, so %s is read: it must be given", p->c.name);
   PyObject *like = p->a.list ? PyTuple_GET_ITEM(p->a.list, 0) : g->a;
   like = settled(in, like, p->a.name);
   if (like && !p->a.list && (PyList_CheckExact(like) || PyTuple_CheckExact(like))) like = NULL;
@@ -67,7 +67,7 @@ bool fill_gemm(call *in, gemm_request *p, const gemm_arguments *g) {
   p->a.role = ROW_VECTOR;
   p->b.name = "b";
   p->b.role = COLUMN_VECTOR;
-  p->c.name = "c";
+  p->c.name = in->operation && strcmp(in->operation, "matmul") == 0 ? "out" : "c";
   if (!fill_options(d, g) || !see_operand(in, &p->a, g->a) || !see_operand(in, &p->b, g->b) ||
       !shape_of(&p->a, d->op_a, &p->b, d->op_b, &p->shape))
     return false;

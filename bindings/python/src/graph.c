@@ -4,8 +4,8 @@
  * submission. */
 #include "submission.h"
 
-PyObject *kept(PyObject *keeper, sg_status status, PyObject *more) {
-  return status == SG_STATUS_OK ? Py_BuildValue("(OO)", keeper, more) : raise_status(status, sg_last_error_message());
+PyObject *kept(PyObject *keeper, sg_status status, const char *operation, PyObject *more) {
+  return status == SG_STATUS_OK ? Py_BuildValue("(OO)", keeper, more) : raise_call(status, operation);
 }
 
 /* set_gemm(graph, index, target, (a, b, c, alpha, beta, op_a, op_b, compute, bias, activation)): (keeper, result). */
@@ -25,7 +25,7 @@ PyObject *set_gemm(PyObject *self, PyObject *args) {
     Py_BEGIN_ALLOW_THREADS
     status = sg_graph_set_gemm((sg_graph *)(uintptr_t)graph, index, &p.desc);
     Py_END_ALLOW_THREADS
-    made = kept(in.job, status, p.result);
+    made = kept(in.job, status, "gemm", p.result);
   }
   call_done(&in);
   gemm_done(&p);
@@ -48,7 +48,7 @@ PyObject *set_copy(PyObject *self, PyObject *args) {
     if (d->width != width || d->height != height || d->dst_pitch != dst_pitch || d->src_pitch != src_pitch)
       raise_argument("src and dst differ in shape or strides from those that were recorded");
     else
-      made = kept(in.job, sg_graph_set_copy((sg_graph *)(uintptr_t)graph, index, d->dst, d->src), form);
+      made = kept(in.job, sg_graph_set_copy((sg_graph *)(uintptr_t)graph, index, d->dst, d->src), "copy", form);
   }
   call_done(&in);
   return made;

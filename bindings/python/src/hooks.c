@@ -9,9 +9,9 @@ hooks hook;
 PyObject *install(PyObject *self, PyObject *args) {
   hooks given;
   (void)self;
-  if (!PyArg_ParseTuple(args, "OOOOOOOOOOO", &given.error, &given.as_matrix, &given.make_result, &given.is_masked,
+  if (!PyArg_ParseTuple(args, "OOOOOOOOOOOO", &given.error, &given.as_matrix, &given.make_result, &given.is_masked,
                         &given.make_condition, &given.no_condition, &given.start, &given.ops, &given.computes,
-                        &given.activations, &given.enums))
+                        &given.activations, &given.enums, &given.brief))
     return NULL;
   PyObject **all = (PyObject **)&given;
   for (size_t i = 0; i < sizeof given / sizeof *all; ++i) Py_INCREF(all[i]); /* for the life of the process */
@@ -22,6 +22,16 @@ PyObject *install(PyObject *self, PyObject *args) {
 PyObject *raise_status(sg_status status, const char *message) {
   if (!hook.error) return PyErr_Format(PyExc_RuntimeError, "%s: %s", sg_status_name(status), message);
   PyObject *error = PyObject_CallFunction(hook.error, "is", (int)status, message);
+  if (!error) return NULL;
+  PyErr_SetObject((PyObject *)Py_TYPE(error), error);
+  Py_DECREF(error);
+  return NULL;
+}
+
+PyObject *raise_call(sg_status status, const char *operation) {
+  const char *const message = sg_last_error_marked();
+  if (!hook.error) return raise_status(status, message);
+  PyObject *error = PyObject_CallFunction(hook.error, "iss", (int)status, message, operation ? operation : "");
   if (!error) return NULL;
   PyErr_SetObject((PyObject *)Py_TYPE(error), error);
   Py_DECREF(error);
@@ -40,10 +50,22 @@ PyObject *raise_argument(const char *format, ...) {
   return NULL;
 }
 
+const char *shown(PyObject *value, char *text) {
+  PyObject *type, *error, *trace;
+  PyErr_Fetch(&type, &error, &trace); /* may be the reason for the message */
+  PyObject *const made = PyObject_CallOneArg(hook.brief, value);
+  const char *const brief = made ? PyUnicode_AsUTF8(made) : NULL;
+  snprintf(text, SHOWN_SIZE, "%s", brief ? brief : Py_TYPE(value)->tp_name);
+  Py_XDECREF(made);
+  PyErr_Restore(type, error, trace);
+  return text;
+}
+
 const char *text_of(PyObject *value, const char *argument) {
   Py_ssize_t size;
+  char room[SHOWN_SIZE];
   if (!PyUnicode_Check(value)) {
-    PyErr_Format(PyExc_TypeError, "%s is %R, which is no string", argument, value);
+    PyErr_Format(PyExc_TypeError, "%s is %s, which is no string", argument, shown(value, room));
     return NULL;
   }
   const char *text = PyUnicode_AsUTF8AndSize(value, &size);
@@ -59,8 +81,9 @@ int enum_of(PyObject *value, PyObject *table, const char *argument) {
   PyObject *found = PyUnicode_Check(value) ? PyDict_GetItemWithError(table, value) : NULL;
   if (found) return (int)PyLong_AsLong(found);
   if (PyErr_Occurred()) return -1;
+  char room[SHOWN_SIZE];
   PyObject *names = PyDict_Keys(table);
-  if (names) raise_argument("%s is %R, which is none of %R", argument, value, names);
+  if (names) raise_argument("%s is %s, which is none of %R", argument, shown(value, room), names);
   Py_XDECREF(names);
   return -1;
 }

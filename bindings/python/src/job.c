@@ -97,7 +97,7 @@ static PyObject *job_wait(PyObject *self, PyObject *args) {
   Py_END_ALLOW_THREADS
   if (status == SG_STATUS_TIMEOUT || job->status != SG_STATUS_NOT_READY) Py_RETURN_NONE;
   if (status == SG_STATUS_INVALID_HANDLE || status == SG_STATUS_INVALID_ARGUMENT || status == SG_STATUS_DEADLOCK)
-    return raise_status(status, sg_last_error_message()); /* of the call, and not of the job */
+    return raise_call(status, NULL); /* of the call, and not of the job */
   if (status == SG_STATUS_OK && !job->condition && !job->wake) {
     job_end(job, status, NULL);
     Py_RETURN_NONE;

@@ -81,7 +81,7 @@ extern PyTypeObject *job_type;
 
 /* Python objects registered by _raw.install(). Borrowed for the life of the process. */
 typedef struct hooks {
-  PyObject *error;          /* (status, message) -> an exception */
+  PyObject *error;          /* (status, message, operation of marked names) -> an exception */
   PyObject *as_matrix;      /* (object) -> Matrix, for objects without a buffer of a known format */
   PyObject *make_result;    /* (a, shape, dtype name, its argument's name) -> a new array like a */
   PyObject *is_masked;      /* (type) -> bool: whether its arrays have masks */
@@ -92,14 +92,21 @@ typedef struct hooks {
   PyObject *computes;
   PyObject *activations;
   PyObject *enums; /* {name of an enum: such a dict}, of all */
+  PyObject *brief; /* (value) -> its text in a message */
 } hooks;
 
 extern hooks hook;
 extern sg_queue *completion_queue; /* NULL until the thread runs */
 
-/* hooks.c. Both raise and return NULL. */
+/* hooks.c. All raise and return NULL. */
 PyObject *raise_status(sg_status status, const char *message);
+/* The failure of this thread's latest call of the library; `operation`: the method whose arguments it names; NULL:
+ * none. */
+PyObject *raise_call(sg_status status, const char *operation);
 PyObject *raise_argument(const char *format, ...);
+/* A value in a message, for %s: an array by its shape, others cut. Keeps the current exception. */
+enum { SHOWN_SIZE = 420 };
+const char *shown(PyObject *value, char *text);
 /* The value of an enumerator given by name, number or None; -1 and an exception. */
 int enum_of(PyObject *value, PyObject *table, const char *argument);
 /* A string as UTF-8 that belongs to it; NULL and an exception if it is none, or holds a NUL. */

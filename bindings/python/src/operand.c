@@ -103,7 +103,7 @@ static bool see_list(call *in, operand *o, bool tight) {
       return see_list(in, o, true);
     if (v.ndim != o->item_ndim || !alike(&v, &m, &o->seen, &o->matrix))
       return raise_argument(
-          "%s[%zd] is not like %s[0]: the items of a list are matrices that share shape, dtype and strides (a group of "
+          "%s[%zd] is not like %s[0]: the items of a list must share shape, dtype and strides (a group of "
           "different ones: gemm_grouped)",
           o->name, i, o->name);
     o->items[i] = m.data;

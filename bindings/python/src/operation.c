@@ -254,7 +254,8 @@ static bool store_option(operation *o, const option_rule *rule, PyObject *given)
     const double value = PyFloat_AsDouble(given);
     if (PyErr_Occurred()) {
       PyErr_Clear();
-      PyErr_Format(PyExc_TypeError, "%s is %R, which is no number", rule->name, given);
+      char room[SHOWN_SIZE];
+      PyErr_Format(PyExc_TypeError, "%s is %s, which is no number", rule->name, shown(given, room));
       return false;
     }
     FIELD(o, rule->offset, double) = value;
@@ -310,7 +311,7 @@ PyObject *submit_operation(PyObject *self, PyObject *const *args, Py_ssize_t cou
   const int of_new = args[4] == Py_None ? 0 : dtype_of_name(args[4]);
   if (of_new < 0 || !order_of(args[7], &order)) return NULL;
   const bool waits = args[6] == Py_True;
-  o.in = &in, o.of = &operation_rules[PyLong_AsLong(args[2])];
+  o.in = &in, o.of = &operation_rules[PyLong_AsLong(args[2])], in.operation = o.of->name;
   o.batch_first = PyObject_IsTrue(args[5]) > 0, o.unbatched = false;
   o.like = NULL, o.type = o.gradient = 0, o.made = (sg_dtype)of_new, o.lead.ndim = -1;
   memset(o.given, 0, sizeof o.given);

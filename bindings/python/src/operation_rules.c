@@ -43,6 +43,7 @@ bool rule_elementwise(operation *o) {
   const int b = operand_of(o, "b");
   const bool two = d->function >= SG_FUNCTION_ADD;
   if (two == (o->given[b] != NULL)) return true;
-  return raise_argument("b is %R; this function has %s operand%s", o->given[b] ? o->given[b] : Py_None,
+  char room[SHOWN_SIZE];
+  return raise_argument("b is %s; this function has %s operand%s", shown(o->given[b] ? o->given[b] : Py_None, room),
                         two ? "a second" : "one", two ? "" : " only");
 }

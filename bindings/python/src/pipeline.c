@@ -132,7 +132,7 @@ PyObject *add_stage(PyObject *self, PyObject *args) {
     desc.user = function;
   }
   const sg_status status = sg_pipeline_add_stage((sg_pipeline *)(uintptr_t)pipeline, &desc, &stage);
-  if (status != SG_STATUS_OK) return raise_status(status, sg_last_error_message());
+  if (status != SG_STATUS_OK) return raise_call(status, NULL);
   PyObject *addresses = addresses_of(&stage, desc.weight_count);
   if (!addresses) return NULL;
   return Py_BuildValue("KKKKNi", (unsigned long long)(uintptr_t)stage.graph, (unsigned long long)(uintptr_t)stage.input,

@@ -30,21 +30,35 @@ static bool broadcast(const operand *a, const operand *b, gemm_shape *out) {
   return true;
 }
 
-static bool refuse_shapes(const operand *a, sg_op op_a, const operand *b, sg_op op_b) {
-  PyObject *shape_a = shape_text(&a->seen), *shape_b = shape_text(&b->seen);
-  if (shape_a && shape_b)
-    raise_argument("%s of shape %R%s%s and %s of shape %R%s%s cannot be multiplied", a->name, shape_a,
-                   a->list ? " (each)" : "", op_a == SG_OP_N ? "" : ", transposed", b->name, shape_b,
-                   b->list ? " (each)" : "", op_b == SG_OP_N ? "" : ", transposed");
-  Py_XDECREF(shape_a);
-  Py_XDECREF(shape_b);
+/* An operand as its caller sees it: "of shape (4, 5), transposed", "a list of 2 of shape (4, 5)". */
+static PyObject *operand_text(const operand *o, sg_op op) {
+  PyObject *const shape = shape_text(&o->seen), *text = NULL;
+  const char *const how = op == SG_OP_N ? "" : ", transposed";
+  if (shape && o->list)
+    text = PyUnicode_FromFormat("%s, a list of %zd of shape %R%s,", o->name, o->list_size, shape, how);
+  else if (shape)
+    text = PyUnicode_FromFormat("%s of shape %R%s", o->name, shape, how);
+  Py_XDECREF(shape);
+  return text;
+}
+
+/* k, inner: the sizes that are multiplied, of a and b. */
+static bool refuse_shapes(const operand *a, sg_op op_a, int64_t k, const operand *b, sg_op op_b, int64_t inner) {
+  PyObject *const text_a = operand_text(a, op_a), *const text_b = operand_text(b, op_b);
+  if (text_a && text_b && k != inner)
+    raise_argument("%U and %U cannot be multiplied: %lld columns of %s meet %lld rows of %s", text_a, text_b,
+                   (long long)k, a->name, (long long)inner, b->name);
+  else if (text_a && text_b)
+    raise_argument("%U and %U cannot be multiplied: their batches must be equal, or 1", text_a, text_b);
+  Py_XDECREF(text_a);
+  Py_XDECREF(text_b);
   return false;
 }
 
 bool shape_of(const operand *a, sg_op op_a, const operand *b, sg_op op_b, gemm_shape *out) {
   const int64_t k = op_a == SG_OP_N ? a->matrix.cols : a->matrix.rows;
   const int64_t inner = op_b == SG_OP_N ? b->matrix.rows : b->matrix.cols;
-  if (k != inner || !broadcast(a, b, out)) return refuse_shapes(a, op_a, b, op_b);
+  if (k != inner || !broadcast(a, b, out)) return refuse_shapes(a, op_a, k, b, op_b, inner);
   out->m = op_a == SG_OP_N ? a->matrix.rows : a->matrix.cols;
   out->n = op_b == SG_OP_N ? b->matrix.cols : b->matrix.rows;
   out->ndim = out->batch_ndim;

@@ -25,7 +25,8 @@ typedef struct job_list {
 /* A call while its operands are read. */
 typedef struct call {
   target to;
-  PyObject *job; /* holds the operands */
+  PyObject *job;         /* holds the operands */
+  const char *operation; /* the method whose arguments messages name; NULL: none */
   job_list after;
   bool in_order; /* false: a recording, which runs after no job: operands that are jobs must have completed */
   bool is_small; /* its submission keeps the GIL: releasing it would cost more */
@@ -131,7 +132,7 @@ PyObject *finish_operation(call *in, const order_arguments *order, sg_call_funct
                            PyObject *result);
 
 /* graph.c: (keeper, more), or the exception of a refused recording */
-PyObject *kept(PyObject *keeper, sg_status status, PyObject *more);
+PyObject *kept(PyObject *keeper, sg_status status, const char *operation, PyObject *more);
 
 /* blocking.c */
 /* A GEMM, or an operation that is one: rows x cols of results, each a sum of `depth` products. */

@@ -19,11 +19,12 @@ bool call_begin(call *in, PyTypeObject *type) {
 
 /* The handle in a Stream, or the address in PlanOptions; None is NULL. */
 static bool handle_in(PyObject *object, const char *argument, const char *kind, const char *getter, void *out) {
+  char room[SHOWN_SIZE];
   uintptr_t handle = 0;
   if (object && object != Py_None) {
     PyObject *number = PyObject_CallMethod(object, getter, NULL);
     if (!number && PyErr_ExceptionMatches(PyExc_AttributeError))
-      PyErr_Format(PyExc_TypeError, "%s is %R, which is no %s", argument, object, kind);
+      PyErr_Format(PyExc_TypeError, "%s is %s, which is no %s", argument, shown(object, room), kind);
     if (number) handle = (uintptr_t)PyLong_AsUnsignedLongLong(number);
     Py_XDECREF(number);
   }
@@ -33,15 +34,16 @@ static bool handle_in(PyObject *object, const char *argument, const char *kind, 
 
 /* Seconds from the submission; None: no deadline. */
 static bool deadline_of(PyObject *timeout, int64_t *out) {
+  char room[SHOWN_SIZE];
   *out = 0;
   if (!timeout || timeout == Py_None) return true;
   const double seconds = PyFloat_AsDouble(timeout);
   if (PyErr_Occurred()) {
     PyErr_Clear();
-    PyErr_Format(PyExc_TypeError, "timeout is %R, which is no number of seconds", timeout);
+    PyErr_Format(PyExc_TypeError, "timeout is %s, which is no number of seconds", shown(timeout, room));
     return false;
   }
-  if (!(seconds >= 0)) return raise_argument("timeout is %R; it must not be negative", timeout);
+  if (!(seconds >= 0)) return raise_argument("timeout is %s; it must not be negative", shown(timeout, room));
   *out = seconds * 1e9 < 9e18 ? (int64_t)(seconds * 1e9) : INT64_MAX;
   if (*out == 0) *out = 1; /* 0 is none */
   return true;
@@ -66,10 +68,11 @@ int order_of(PyObject *given, void *to) {
 }
 
 bool number_of(PyObject *given, const char *name, long long low, unsigned long long high, unsigned long long *to) {
+  char room[SHOWN_SIZE];
   PyObject *const number = PyNumber_Index(given);
   if (!number) {
     PyErr_Clear();
-    PyErr_Format(PyExc_TypeError, "%s is %R, which is no integer", name, given);
+    PyErr_Format(PyExc_TypeError, "%s is %s, which is no integer", name, shown(given, room));
     return false;
   }
   const long long negative = low < 0 ? PyLong_AsLongLong(number) : 0;
@@ -77,20 +80,22 @@ bool number_of(PyObject *given, const char *name, long long low, unsigned long l
   const bool fits = !PyErr_Occurred() && negative >= low && (negative < 0 || *to <= high);
   PyErr_Clear();
   Py_DECREF(number);
-  return fits || raise_argument("%s is %R; it must be from %lld to %llu", name, given, low, high);
+  return fits || raise_argument("%s is %s; it must be from %lld to %llu", name, shown(given, room), low, high);
 }
 
 static inline bool real_of(PyObject *given, const char *name, double *to) {
   *to = PyFloat_AsDouble(given);
   if (!PyErr_Occurred()) return true;
   PyErr_Clear();
-  PyErr_Format(PyExc_TypeError, "%s is %R, which is no number", name, given);
+  char room[SHOWN_SIZE];
+  PyErr_Format(PyExc_TypeError, "%s is %s, which is no number", name, shown(given, room));
   return false;
 }
 
 bool fill_order(call *in, const order_arguments *g, sg_submit *submit) {
   PyObject *const after = g->of[ORDER_AFTER], *const untracked = g->of[ORDER_UNTRACKED];
   unsigned long long number;
+  char room[SHOWN_SIZE];
   *submit = (sg_submit)SG_SUBMIT_INIT;
   if (!number_of(g->of[ORDER_PRIORITY], "priority", -1, 1, &number)) return false;
   submit->priority = (int32_t)number;
@@ -112,13 +117,13 @@ bool fill_order(call *in, const order_arguments *g, sg_submit *submit) {
     PyObject *jobs = PySequence_Tuple(after);
     if (!jobs) {
       if (PyErr_ExceptionMatches(PyExc_TypeError))
-        PyErr_Format(PyExc_TypeError, "after is %R; it must be a sequence of jobs", after);
+        PyErr_Format(PyExc_TypeError, "after is %s; it must be a sequence of jobs", shown(after, room));
       return false;
     }
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(jobs) && !PyErr_Occurred(); ++i) {
       PyObject *job = PyTuple_GET_ITEM(jobs, i);
       if (!PyObject_TypeCheck(job, job_type))
-        PyErr_Format(PyExc_TypeError, "after[%zd] is %R, which is no job", i, job);
+        PyErr_Format(PyExc_TypeError, "after[%zd] is %s, which is no job", i, shown(job, room));
       else
         run_after(in, job);
     }
@@ -163,10 +168,10 @@ PyObject *finish_operation(call *in, const order_arguments *order, sg_call_funct
     status = run((void *)(uintptr_t)in->to.handle, desc, &submit, records ? NULL : &handle);
     if (state) PyEval_RestoreThread(state);
   }
-  if (records) return kept(in->job, status, result);
+  if (records) return kept(in->job, status, in->operation, result);
   if (status != SG_STATUS_OK) {
     unpost_completion(&submit, in->job);
-    return raise_status(status, sg_last_error_message());
+    return raise_call(status, in->operation);
   }
   PyObject *const job = in->job;
   in->job = NULL;
@@ -204,18 +209,18 @@ static PyObject *run_gemm(call *in, run_mode mode, gemm_request *p, const gemm_a
   return finish_operation(in, og, p->empty ? NULL : run, &p->desc, p->result);
 }
 
-/* submit_gemm(type or graph, target, mode, a, b, c, alpha, beta, op_a, op_b, compute, bias, activation, copies, each
- * option of the order): a Job, (keeper, result) of a recording, or the result if the mode is BLOCKING. */
+/* submit_gemm(type or graph, target, mode, method, a, b, c, alpha, beta, op_a, op_b, compute, bias, activation, copies,
+ * each option of the order): a Job, (keeper, result) of a recording, or the result if the mode is BLOCKING. */
 PyObject *submit_gemm(PyObject *self, PyObject *const *args, Py_ssize_t count) {
   (void)self;
-  if (count != 14 + ORDER_COUNT)
-    return PyErr_Format(PyExc_TypeError, "submit_gemm takes %d arguments (%zd given)", 14 + ORDER_COUNT, count);
+  if (count != 15 + ORDER_COUNT)
+    return PyErr_Format(PyExc_TypeError, "submit_gemm takes %d arguments (%zd given)", 15 + ORDER_COUNT, count);
   const run_mode mode = (run_mode)PyLong_AsLong(args[2]);
-  const gemm_arguments g = {args[3], args[4], args[5],  args[6],  args[7],
-                            args[8], args[9], args[10], args[11], args[12]};
+  const gemm_arguments g = {args[4], args[5],  args[6],  args[7],  args[8],
+                            args[9], args[10], args[11], args[12], args[13]};
   order_arguments og = {0};
-  memcpy(og.of, args + 14, sizeof og.of);
-  call in = {.in_order = true, .copies = PyObject_IsTrue(args[13]) > 0};
+  memcpy(og.of, args + 15, sizeof og.of);
+  call in = {.operation = PyUnicode_AsUTF8(args[3]), .in_order = true, .copies = PyObject_IsTrue(args[14]) > 0};
   gemm_request p;
   PyObject *made = NULL;
   if (PyErr_Occurred()) return NULL;
@@ -231,7 +236,7 @@ PyObject *make_plan(PyObject *self, PyObject *args) {
   gemm_arguments g;
   unsigned long long options;
   PyObject *to, *given, *made = NULL;
-  call in = {.in_order = true};
+  call in = {.operation = "gemm", .in_order = true};
   gemm_request p;
   (void)self;
   if (!PyArg_ParseTuple(args, "OOK", &to, &given, &options) || !parse_gemm(given, &g)) return NULL;
@@ -247,8 +252,7 @@ PyObject *make_plan(PyObject *self, PyObject *args) {
     Py_BEGIN_ALLOW_THREADS
     status = sg_plan_create((sg_context *)(uintptr_t)in.to.handle, &p.desc, &chosen, &plan);
     Py_END_ALLOW_THREADS
-    made = status == SG_STATUS_OK ? PyLong_FromUnsignedLongLong((uintptr_t)plan)
-                                  : raise_status(status, sg_last_error_message());
+    made = status == SG_STATUS_OK ? PyLong_FromUnsignedLongLong((uintptr_t)plan) : raise_call(status, "gemm");
   }
   call_done(&in);
   gemm_done(&p);

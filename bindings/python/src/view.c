@@ -27,7 +27,8 @@ int dtype_of_name(PyObject *name) {
   const char *wanted = PyUnicode_Check(name) ? PyUnicode_AsUTF8(name) : NULL;
   for (int d = 1; wanted && sg_dtype_size((sg_dtype)d) != 0; ++d)
     if (strcmp(sg_dtype_name((sg_dtype)d), wanted) == 0) return d;
-  if (!PyErr_Occurred()) raise_argument("dtype is %R, which is no element type", name);
+  char room[SHOWN_SIZE];
+  if (!PyErr_Occurred()) raise_argument("dtype is %s, which is no element type", shown(name, room));
   return -1;
 }
 

@@ -29,7 +29,7 @@ from . import _raw  # noqa: E402
 
 _raw.require_main_interpreter()
 
-from . import _arrays, _completer, _enums, _errors, _job, _records, _results  # noqa: E402
+from . import _arrays, _completer, _enums, _errors, _job, _messages, _records, _results  # noqa: E402
 from ._context import Context  # noqa: E402
 from ._default import default_context, set_default_context  # noqa: E402
 from ._device_array import DeviceArray  # noqa: E402
@@ -52,7 +52,7 @@ for _names, _module in ((ENUMS, _enums), (ERRORS, _errors), (RECORDS, _records))
 del ENUMS, ERRORS, RECORDS
 
 _raw.install(
-    error_of,
+    _errors._error_of_call,
     _arrays.as_matrix,
     _results.make_result,
     _arrays.is_masked,
@@ -63,6 +63,7 @@ _raw.install(
     _enums.names(_enums.Compute),
     _enums.names(_enums.Activation),
     _enums.all_names(),
+    _messages.brief,
 )
 
 __version__ = _raw.sg_version_string()

@@ -8,6 +8,7 @@ from . import _raw
 from ._enums import ImageLayout, IndexType, MemoryKind, integer, value_of
 from ._errors import InvalidArgument
 from ._matrix import ON_CUDA, ON_HOST, Matrix
+from ._messages import brief
 
 MOST = (1 << 63) - 1
 PLANNED = 2  # as in src/submit.c
@@ -47,17 +48,18 @@ def item(gemm):
 
 def integers(given, name, counts, low=-_SIZE, high=_SIZE):
     """A tuple of integers; one number stands for two equal ones."""
-    values = tuple(given) if hasattr(given, "__iter__") else (given, given)
-    if len(values) not in counts:
-        raise InvalidArgument(f"{name} has {len(values)} numbers; it must have {' or '.join(map(str, counts))}")
+    is_several = hasattr(given, "__iter__") and not isinstance(given, str)
+    values = tuple(given) if is_several else (given, given)
+    if is_several and len(values) not in counts:
+        raise InvalidArgument(f"{name} is {brief(given)}, which has {len(values)} numbers; it must have {' or '.join(map(str, counts))}")
     return tuple(integer(value, name, low, high) for value in values)
 
 
 def windows_of(kernel, stride, padding, dilation):
     """The fields of sg_windows; a kernel of None is that of the filters."""
     kernel = (None, None) if kernel is None else integers(kernel, "kernel", (2,), 1)
-    padding = integers(padding, "padding", (2, 4))
-    return *kernel, *integers(stride, "stride", (2,)), *integers(dilation, "dilation", (2,)), *(padding * 2)[:4]
+    padding = integers(padding, "padding", (2, 4), 0)
+    return *kernel, *integers(stride, "stride", (2,), 1), *integers(dilation, "dilation", (2,), 1), *(padding * 2)[:4]
 
 
 def sizes_of(shape, layout):
@@ -121,7 +123,7 @@ class _Bound:
 
 def custom_arguments(function, reads, writes, updates, seconds, compute_units):
     if not callable(function):
-        raise TypeError(f"function is {function!r}, which cannot be called")
+        raise TypeError(f"function is {brief(function)}, which cannot be called")
     operands = []
     for given, access, name in (
         (reads, _raw.SG_ACCESS_READ, "reads"),
@@ -129,7 +131,7 @@ def custom_arguments(function, reads, writes, updates, seconds, compute_units):
         (updates, _raw.SG_ACCESS_READ_WRITE, "updates"),
     ):
         if not isinstance(given, (tuple, list)):
-            raise TypeError(f"{name} is {given!r}; it must be a tuple or a list of arrays")
+            raise TypeError(f"{name} is {brief(given)}; it must be a tuple or a list of arrays")
         operands += [(array, access, f"{name}[{i}]") for i, array in enumerate(given)]
     return (
         lambda forms: _Bound(function, forms), tuple(operands), float(seconds),

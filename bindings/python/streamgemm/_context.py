@@ -4,7 +4,7 @@
 import itertools
 
 from . import _device_array, _raw
-from ._enums import MemoryKind, WhenFull, integer, set_field, value_of
+from ._enums import MemoryKind, WhenFull, integer, set_field, set_fields, value_of
 from ._graph import Graph
 from ._handles import Handle
 from ._matrix import ON_CUDA, ON_HOST, ON_OTHER, Matrix, _place_of, bounds_of
@@ -41,10 +41,7 @@ class Context(Handle, ContextMethods):
         for name, flag in _FLAGS.items():
             if options.pop(name, False):
                 struct.flags |= flag
-        for name, value in options.items():
-            if name not in known:
-                raise TypeError(f"{name} is none of the options {known + list(_FLAGS)}")
-            set_field(struct, name, value_of(WhenFull, value, name) if name == "when_full" else value)
+        set_fields(struct, options, known + list(_FLAGS), {"when_full": WhenFull})
         self._own(_raw.sg_context_create(struct), _raw.sg_context_release)
         info = self.device
         number = next(_numbers)

@@ -31,8 +31,13 @@ for _name, (_status, _bases, _doc) in ERRORS.items():
     globals()[_name] = _by_status[_status] = type(_name, (Error, *(_known[base] for base in _bases)), _body)
 
 
+def _error_of_call(status, message, operation=None):
+    """The exception of a `status`; `operation`: the method that was called, of a message with marked names."""
+    return error_of(status, message if operation is None else in_python(message, operation))
+
+
 def error_of(status, message):
-    """The exception of a `status`, with the library's `message`."""
-    error = _by_status.get(status, Error)(in_python(message) or _raw.sg_status_name(status))
+    """The exception of a `status`, with a `message`."""
+    error = _by_status.get(status, Error)(message or _raw.sg_status_name(status))
     error.status = status
     return error

@@ -7,11 +7,12 @@ import weakref
 from typing import NamedTuple
 
 from . import _arrays, _raw
-from ._enums import MemoryKind, WeightsPlace, WhenFull, integer, set_field, value_of
+from ._enums import MemoryKind, WeightsPlace, WhenFull, integer, set_fields, value_of
 from ._errors import Error, InvalidArgument
 from ._graph import Graph
 from ._handles import Handle
 from ._matrix import Matrix, _dtype_size, bounds_of, strides_of
+from ._messages import brief
 from ._operations import PipelineMethods
 from ._records import PipelineInfo, fields_of
 
@@ -150,10 +151,7 @@ class Pipeline(Handle, PipelineMethods):
         self._calls = _Calls()
         struct = _raw.sg_pipeline_options()
         known = [field for field in fields_of(_raw.sg_pipeline_options) if field != "input_bytes"]
-        for name, value in options.items():
-            if name not in known:
-                raise TypeError(f"{name} is none of the options {known}")
-            set_field(struct, name, value_of(WhenFull, value, name) if name == "when_full" else value)
+        set_fields(struct, options, known, {"when_full": WhenFull})
         struct.input_bytes = self._forms[0].nbytes
         self._own(_raw.sg_pipeline_create(context._open(), struct), _raw.sg_pipeline_release)
 
@@ -166,6 +164,8 @@ class Pipeline(Handle, PipelineMethods):
         operations of this batch; with the batch -1 when the pipeline is prepared: what is recorded then is only planned.
         """
         form = _form(shape, self._forms[-1].dtype if dtype is None else dtype, "shape")
+        if hasattr(weights, "shape") or not hasattr(weights, "__iter__"):
+            raise TypeError(f"weights is {brief(weights)}; it must be a sequence of arrays, such as [weights]")
         arrays = tuple(_arrays.look(each, f"weights[{i}]") for i, each in enumerate(weights))
         pairs = (ctypes.c_int64 * (2 * len(arrays)))()
         for i, each in enumerate(arrays):
@@ -190,7 +190,7 @@ class Pipeline(Handle, PipelineMethods):
 
     def _function_stage(self, function, form, arrays, pairs, workspace, place, name):
         if not callable(function):
-            raise TypeError(f"function is {function!r}, which cannot be called")
+            raise TypeError(f"function is {brief(function)}, which cannot be called")
         recorder = _Recorder(self, function, self._forms[-1], form, arrays, workspace)
         recorder.addresses = self._add(recorder, name, form, workspace, pairs, place)
         self._forms.append(form)

@@ -5,7 +5,7 @@ import functools
 import json
 
 from . import _raw
-from ._enums import MemoryKind, PlanFormat, Split, set_field, value_of
+from ._enums import MemoryKind, PlanFormat, Split, set_fields, value_of
 from ._handles import Handle
 from ._operations import PlanMethods
 from ._records import Prediction, fields_of
@@ -19,12 +19,7 @@ class PlanOptions:
     def __init__(self, **fields):
         """fields: split, parts, streams, memory_limit, tile_m, tile_n, tile_k, place_a, place_b, place_c."""
         self._struct = _raw.sg_plan_options()
-        known = fields_of(_raw.sg_plan_options)
-        for name, value in fields.items():
-            if name not in known:
-                raise TypeError(f"{name} is none of the options {known}")
-            kind = _KIND_OF_FIELD.get(name)
-            set_field(self._struct, name, value if kind is None else value_of(kind, value, name))
+        set_fields(self._struct, fields, fields_of(_raw.sg_plan_options), _KIND_OF_FIELD)
 
     def _open_options(self):
         return int(self._struct.this)

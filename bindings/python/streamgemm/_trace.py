@@ -29,6 +29,7 @@ class Trace(Handle):
         which then takes some us longer."""
         if path is not None:
             path = os.fspath(path)
+            _raw.sg_trace_check_path(path, TraceFormat.AUTO)
         options = _raw.sg_trace_options()
         options.max_events = integer(max_events, "max_events", 0, 1 << 32)
         options.flags = _raw.SG_TRACE_DEVICE_TIMES if device_times else _raw.SG_TRACE_DEFAULT

@@ -128,7 +128,7 @@ CHECKS = (gemms, futures, dropped_operands, errors, device_memory, plans, numpy_
 def main(names):
     print(f"streamgemm {sg.__version__}, Python {sys.version.split()[0]}")
     for backend in sg.backends():
-        print(f"backend {backend.name}: {'usable' if backend.available else backend.reason} ({backend.origin})")
+        print(f"backend {backend.name}: {'usable' if backend.available else backend.reason}{f' ({backend.origin})' if backend.origin else ''}")
     names = names or ["cpu", "sim:h200"] + [d.name for d in sg.devices() if d.name.startswith("cuda")]
     failed = 0
     for name in names:

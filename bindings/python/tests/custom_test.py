@@ -231,7 +231,7 @@ class Custom(DeviceTest):
             "there are 0 operands": dict(function=add),
             "there are 5 operands": dict(function=add, reads=[x] * 5),
             r"writes\[0\] is empty": dict(function=add, writes=[np.empty((3, 0))]),
-            "reads is <streamgemm": dict(function=add, reads=x),
+            "reads is Matrix of shape": dict(function=add, reads=x),
             "compute_units is -2": dict(function=add, writes=[x], compute_units=-2),
             "seconds is -1": dict(function=add, writes=[x], seconds=-1),
             "overlaps": dict(function=add, reads=[x], writes=[x]),

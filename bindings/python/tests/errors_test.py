@@ -27,7 +27,7 @@ class WrongArguments(DeviceTest):
         self.refused(r"cannot be multiplied", lambda: self.context.gemm(np.ones((2, 3, 3, 3)), np.ones((3, 2, 3, 3))))
         self.refused(r"b\[1\] is not like b\[0\]", lambda: self.context.gemm([a, a], [a.T.copy(), a]))
         self.refused(r"a is an empty list", lambda: self.context.gemm([], []))
-        self.refused(r"a group has 0 products", lambda: self.context.gemm_grouped([]))
+        self.refused(r"products has 0 items; it must have from 1", lambda: self.context.gemm_grouped([]))
 
     def test_types(self):
         a = np.ones((4, 4))

@@ -41,8 +41,8 @@ class Copies(DeviceTest):
     def test_wrong_copies(self):
         a = integers((4, 5))
         for dst, src, text in (
-            (a, a[:3].copy(), "differ in shape"),
-            (a, a.astype(np.float64), "differ in shape or dtype"),
+            (a, a[:3].copy(), "src has shape .*; they must be equal"),
+            (a, a.astype(np.float64), "and type .*; they must be equal"),
             (a, a, "overlap"),
             (np.asfortranarray(a)[:3], a[:3, ::1], "differ in layout"),
         ):

@@ -43,7 +43,7 @@ bool joined(access &first, const access &second) noexcept {
 
 [[noreturn]] void refuse_overlap(const char *name, const char *result, const char *input, const footprint &read,
                                  const footprint &written) {
-  throw error(SG_STATUS_INVALID_ARGUMENT, "%s->%s overlaps %s->%s in memory (%p and %p)", name, result, name, input,
+  throw error(SG_STATUS_INVALID_ARGUMENT, "@%s->%s overlaps @%s->%s in memory (%p and %p)", name, result, name, input,
               reinterpret_cast<void *>(written.lo), reinterpret_cast<void *>(read.lo));
 }
 
@@ -94,7 +94,7 @@ void check_overlap(const checked_gemm &g, const char *name, bool by_rows, const 
     constexpr std::int64_t most_items = 1 << 20;
     if (p.batch > most_items)
       throw error(SG_STATUS_INVALID_ARGUMENT,
-                  "%s->batch is %lld, too many items to exclude that %s->%s overlaps another operand", name,
+                  "@%s->batch is %lld, too many items to exclude that @%s->%s overlaps another operand", name,
                   static_cast<long long>(p.batch), name, given.c);
   }
   // Each item of C is an owner of its own, after the inputs.
@@ -109,7 +109,7 @@ void check_overlap(const checked_gemm &g, const char *name, bool by_rows, const 
   const auto found = find_conflict(std::move(all));
   if (!found) return;
   if (found->first.writes && found->second.writes)
-    throw error(SG_STATUS_INVALID_ARGUMENT, "items of %s->c_array overlap in memory (%p and %p)", name,
+    throw error(SG_STATUS_INVALID_ARGUMENT, "items of @%s->c_array overlap in memory (%p and %p)", name,
                 reinterpret_cast<void *>(found->first.bytes.lo), reinterpret_cast<void *>(found->second.bytes.lo));
   const owned_bytes &read = found->first.writes ? found->second : found->first;
   const owned_bytes &written = found->first.writes ? found->first : found->second;
@@ -121,29 +121,37 @@ void group_accesses::reserve(std::size_t gemms) {
   for (std::size_t which = 0; which < 3; ++which) bytes_[which].reserve(gemms);
 }
 
-void group_accesses::add(const access &a, std::size_t which) {
+void group_accesses::add(const access &a, std::size_t which, std::size_t index) {
   list_.add(a, which);
-  bytes_[which].push_back({a.bytes, gemms_, a.writes});
+  bytes_[which].push_back({a.bytes, index, a.writes});
 }
 
-void group_accesses::add(const checked_gemm &g) {
-  for_each_access(g, [&](const access &a, std::size_t which) { add(a, which); });
-  ++gemms_;
+void group_accesses::add(const checked_gemm &g, std::size_t index) {
+  for_each_access(g, [&](const access &a, std::size_t which) { add(a, which, index); });
 }
 
-void group_accesses::add(const access *accesses, std::size_t count) {
-  for (std::size_t which = 0; which < count; ++which) add(accesses[which], which);
-  ++gemms_;
+void group_accesses::add(const access *accesses, std::size_t count, std::size_t index) {
+  for (std::size_t which = 0; which < count; ++which) add(accesses[which], which, index);
 }
 
-void group_accesses::check_disjoint() {
+void group_accesses::check_disjoint(const char *name) {
   std::vector<owned_bytes> all = std::move(bytes_[0]);
   for (std::size_t which = 1; which < bytes_.size(); ++which)
     all.insert(all.end(), bytes_[which].begin(), bytes_[which].end());
-  if (const auto found = find_conflict(std::move(all)))
-    throw error(SG_STATUS_INVALID_ARGUMENT,
-                "an operand that one of descs writes and an operand of another overlap in memory (%p and %p)",
-                reinterpret_cast<void *>(found->first.bytes.lo), reinterpret_cast<void *>(found->second.bytes.lo));
+  const auto found = find_conflict(std::move(all));
+  if (!found) return;
+  const bool is_first = found->first.writes && (!found->second.writes || found->first.owner > found->second.owner);
+  const owned_bytes &written = is_first ? found->first : found->second,
+                    &other = is_first ? found->second : found->first;
+  void *const at = reinterpret_cast<void *>(written.bytes.lo), *const also = reinterpret_cast<void *>(other.bytes.lo);
+  if (other.writes)
+    throw error(SG_STATUS_INVALID_ARGUMENT, "@%s[%zu]->c overlaps @%s[%zu]->c in memory (%p and %p)", name,
+                written.owner, name, other.owner, at, also);
+  if (other.owner == several_owners)
+    throw error(SG_STATUS_INVALID_ARGUMENT, "@%s[%zu]->c overlaps what other GEMMs of the group read (%p and %p)", name,
+                written.owner, at, also);
+  throw error(SG_STATUS_INVALID_ARGUMENT, "@%s[%zu]->c overlaps what @%s[%zu] reads (%p and %p)", name, written.owner,
+              name, other.owner, at, also);
 }
 
 }  // namespace sg

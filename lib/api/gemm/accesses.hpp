@@ -39,18 +39,18 @@ void check_overlap(const checked_gemm &g, const char *name, bool by_rows, const 
 class group_accesses {
  public:
   void reserve(std::size_t gemms);
-  void add(const checked_gemm &g);
-  void add(const access *accesses, std::size_t count);  // of A, B, C and the bias, as far as they exist
+  void add(const checked_gemm &g, std::size_t index);
+  void add(const access *accesses, std::size_t count, std::size_t index);  // of A, B, C, the bias, as far as they exist
   // Throws if memory that one GEMM writes overlaps any operand of another. Call once, after all have been added.
-  void check_disjoint();
+  // `name`: the array of descriptors.
+  void check_disjoint(const char *name);
   const access_list &list() const noexcept { return list_; }
 
  private:
-  void add(const access &a, std::size_t which);
+  void add(const access &a, std::size_t which, std::size_t index);
 
   access_list list_;
-  std::array<std::vector<owned_bytes>, operands_of_problem> bytes_;  // by operand
-  std::size_t gemms_ = 0;
+  std::array<std::vector<owned_bytes>, operands_of_problem> bytes_;  // by operand; the owner is the GEMM's index
 };
 
 }  // namespace sg

@@ -106,7 +106,7 @@ void submit_group(context &on, const sg_gemm_desc *descs, std::int32_t count, co
   group_accesses accesses;
   if (worth_remembering) {
     if (const auto *cached = cached_group::find(on, descs, static_cast<std::size_t>(count), where, accesses)) {
-      accesses.check_disjoint();
+      accesses.check_disjoint(descs_name);
       ref<job> work = on.new_job();
       give_work(*work, cached->program(), std::move(where));
       return order.go(work, accesses.list().data(), accesses.list().size(), out_job);
@@ -128,7 +128,7 @@ void submit_group(context &on, const sg_gemm_desc *descs, std::int32_t count, co
     *std::to_chars(number, name + sizeof name - 2, i).ptr = ']';
     const auto *given = reinterpret_cast<const sg_gemm_desc *>(at);
     if (given->struct_size != stride)
-      throw error(SG_STATUS_INVALID_ARGUMENT, "%s.struct_size is %zu and %s[0].struct_size is %zu", name,
+      throw error(SG_STATUS_INVALID_ARGUMENT, "@%s.struct_size is %zu and @%s[0].struct_size is %zu", name,
                   given->struct_size, descs_name, stride);
     const sg_gemm_desc d = options_of(given, SG_GEMM_DESC_INIT, name);
     checked_gemm gemm = check_gemm(on.memory(), d, known, true, name);
@@ -136,7 +136,7 @@ void submit_group(context &on, const sg_gemm_desc *descs, std::int32_t count, co
     if (order.records()) fixed.push_back(fixed_in_updates(gemm.shape));
     if (worth_remembering) made.add(on, d, gemm);
     if (gemm.nothing_to_do) continue;
-    accesses.add(gemm);
+    accesses.add(gemm, static_cast<std::size_t>(i));
     if (shapes.empty())
       where.first = gemm.where;
     else
@@ -145,7 +145,7 @@ void submit_group(context &on, const sg_gemm_desc *descs, std::int32_t count, co
     for (auto &list : gemm.pointers) where.pointers.push_back(std::move(list));
   }
   if (order.records()) order.note(SG_OPERATION_GEMM, gemm_form(std::span<const problem>(fixed)), descs_name);
-  accesses.check_disjoint();
+  accesses.check_disjoint(descs_name);
   ref<job> work = on.new_job();
   if (!shapes.empty()) {
     const auto plan = on.plan_for(gemm_form(std::span<const problem>(shapes)), request);
@@ -159,7 +159,7 @@ void update_gemm(context &on, const sg_operation_desc &given, const submission &
                  const char *name, checked_submit &order) {
   const std::size_t recorded = was.fixed->gemms().problems;
   if (given.count < 1 || static_cast<std::size_t>(given.count) != recorded)
-    throw error(SG_STATUS_INVALID_ARGUMENT, "operation->count is %d; submission %d of the graph has %zu GEMMs",
+    throw error(SG_STATUS_INVALID_ARGUMENT, "@operation->count is %d; submission %d of the graph has %zu GEMMs",
                 given.count, index, recorded);
   const auto *const gemms = static_cast<const sg_gemm_desc *>(given.desc);
   require(gemms, name);

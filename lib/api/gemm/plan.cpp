@@ -71,7 +71,7 @@ void require_as_planned(const problem &planned, const problem &given) {
   else if (planned.a.space != given.a.space.kind() || planned.b.space != given.b.space.kind() ||
            planned.c.space != given.c.space.kind() || planned.bias.space != given.bias.space.kind())
     what = "memory of the operands";
-  throw error(SG_STATUS_INVALID_ARGUMENT, "desc differs from the plan in its %s", what);
+  throw error(SG_STATUS_INVALID_ARGUMENT, "@desc differs from the plan in its %s", what);
 }
 
 std::string text_of(const prepared_plan &plan, sg_plan_format format) {
@@ -84,7 +84,7 @@ std::string text_of(const prepared_plan &plan, sg_plan_format format) {
     case SG_PLAN_HTML: return trace::html(trace::history_of(s, model, model.name));
     case SG_PLAN_SVG: return trace::svg(trace::history_of(s, model, model.name));
   }
-  throw error(SG_STATUS_INVALID_ARGUMENT, "format is %d, which is no format", int{format});
+  throw error(SG_STATUS_INVALID_ARGUMENT, "@format is %d, which is no format", int{format});
 }
 
 }  // namespace
@@ -107,7 +107,7 @@ sg_status sg_plan_create(sg_context *context, const sg_gemm_desc *desc, const sg
     const auto wanted = sg::check_plan_options(options, "options", known);
     const sg::checked_gemm gemm = sg::check_gemm(on->memory(), d, known, false, "desc");
     if (gemm.nothing_to_do)
-      throw sg::error(SG_STATUS_INVALID_ARGUMENT, "desc leaves nothing to do (%lld x %lld x %lld), so it has no plan",
+      throw sg::error(SG_STATUS_INVALID_ARGUMENT, "@desc leaves nothing to do (%lld x %lld x %lld), so it has no plan",
                       static_cast<long long>(d.c.rows), static_cast<long long>(d.c.cols),
                       static_cast<long long>(gemm.shape.k));
     auto made = ref<sg::object>::adopt(new sg::prepared_plan(

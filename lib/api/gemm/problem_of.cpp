@@ -21,13 +21,13 @@ bool is_one(const sg_scalar &s) { return s.re == 1 && s.im == 0; }
 
 void check_epilogue(const device &on, const sg_gemm_desc &d, const char *desc) {
   if (d.bias_shape != SG_BIAS_PER_COLUMN && d.bias_shape != SG_BIAS_PER_ROW)
-    throw error(SG_STATUS_INVALID_ARGUMENT, "%s->bias_shape is %d, which is no shape of a bias", desc,
+    throw error(SG_STATUS_INVALID_ARGUMENT, "@%s->bias_shape is %d, which is no shape of a bias", desc,
                 int{d.bias_shape});
   if (d.activation < SG_ACTIVATION_NONE || d.activation > SG_ACTIVATION_GELU)
-    throw error(SG_STATUS_INVALID_ARGUMENT, "%s->activation is %d, which is no activation", desc, int{d.activation});
+    throw error(SG_STATUS_INVALID_ARGUMENT, "@%s->activation is %d, which is no activation", desc, int{d.activation});
   const bool integer = d.c.dtype == SG_DTYPE_I32;
   if (d.activation != SG_ACTIVATION_NONE && (is_complex(d.c.dtype) || (integer && d.activation == SG_ACTIVATION_GELU)))
-    throw error(SG_STATUS_UNSUPPORTED, "%s->activation is %s, which %s results do not have", desc,
+    throw error(SG_STATUS_UNSUPPORTED, "@%s->activation is %s, which %s results do not have", desc,
                 d.activation == SG_ACTIVATION_RELU ? "relu" : "gelu", name_of(d.c.dtype));
   if (!d.bias && !d.activation) return;
   auto gemm = backend_command<sg_backend_gemm>();
@@ -39,7 +39,7 @@ void check_epilogue(const device &on, const sg_gemm_desc &d, const char *desc) {
   gemm.bias = d.bias;
   gemm.activation = d.activation;
   if (!on.supports(gemm.header))
-    throw error(SG_STATUS_UNSUPPORTED, "%s->%s is given; this device has no such epilogue", desc,
+    throw error(SG_STATUS_UNSUPPORTED, "@%s->%s is given; this device has no such epilogue", desc,
                 d.bias ? "bias" : "activation");
 }
 
@@ -55,6 +55,14 @@ bool gives_all_pointers(const sg_gemm_desc &d, bool reads_a_and_b) {
   return given(d.c, d.c_array) && (!reads_a_and_b || (given(d.a, d.a_array) && given(d.b, d.b_array)));
 }
 
+void require_size_that_fits(const given_operand &x, const operand &o, std::int64_t batch) {
+  try {
+    total_bytes(o, batch, "its size");
+  } catch (const error &overflow) {
+    throw error(overflow.status(), "@%s->%s: %s", x.desc, x.name, overflow.what());
+  }
+}
+
 }  // namespace
 
 checked_gemm check_gemm(const memory_kinds &kinds, const sg_gemm_desc &d, const operand_spaces &known,
@@ -66,17 +74,18 @@ checked_gemm check_gemm(const memory_kinds &kinds, const sg_gemm_desc &d, const 
   check_view(b);
   check_view(c);
   require_reserved(d.reserved, "desc->reserved");
-  if (d.batch < 0) throw error(SG_STATUS_INVALID_ARGUMENT, "%s->batch is %lld", name, long_long{d.batch});
+  if (d.batch < 0)
+    throw error(SG_STATUS_INVALID_ARGUMENT, "@%s->batch is %lld; it must not be negative", name, long_long{d.batch});
   if (d.a.dtype != d.b.dtype)
-    throw error(SG_STATUS_INVALID_ARGUMENT, "%s->%s.dtype is %s and %s->%s.dtype is %s; they must be equal", name,
+    throw error(SG_STATUS_INVALID_ARGUMENT, "@%s->%s.dtype is %s and @%s->%s.dtype is %s; they must be equal", name,
                 names.a, name_of(d.a.dtype), name, names.b, name_of(d.b.dtype));
   if (!is_gemm_type(d.a.dtype, d.c.dtype))
-    throw error(SG_STATUS_INVALID_ARGUMENT, "%s->%s.dtype is %s, which is no result type of %s operands", name, names.c,
-                name_of(d.c.dtype), name_of(d.a.dtype));
+    throw error(SG_STATUS_INVALID_ARGUMENT, "@%s->%s.dtype is %s, which is no result type of %s operands", name,
+                names.c, name_of(d.c.dtype), name_of(d.a.dtype));
   if (d.compute < SG_COMPUTE_EXACT || d.compute > SG_COMPUTE_F8)
-    throw error(SG_STATUS_INVALID_ARGUMENT, "%s->compute is %d, which is no compute", name, int{d.compute});
+    throw error(SG_STATUS_INVALID_ARGUMENT, "@%s->compute is %d, which is no compute", name, int{d.compute});
   if (!is_compute_of(d.a.dtype, d.compute))
-    throw error(SG_STATUS_INVALID_ARGUMENT, "%s->compute is %s, which is for %s operands; these are %s", name,
+    throw error(SG_STATUS_INVALID_ARGUMENT, "@%s->compute is %s, which is for %s operands; these are %s", name,
                 name_of(d.compute), d.compute == SG_COMPUTE_F8 ? "f8" : "f32", name_of(d.a.dtype));
   const sg_scalar alpha = checked_scalar(name, "alpha", d.alpha, d.c.dtype);
   const sg_scalar beta = checked_scalar(name, "beta", d.beta, d.c.dtype);
@@ -92,10 +101,10 @@ checked_gemm check_gemm(const memory_kinds &kinds, const sg_gemm_desc &d, const 
   const std::int64_t m = op_rows(a, d.op_a), k = op_cols(a, d.op_a), n = op_cols(b, d.op_b);
   if (op_rows(b, d.op_b) != k)
     throw error(SG_STATUS_INVALID_ARGUMENT,
-                "op(a) is %lld x %lld and op(b) is %lld x %lld; k does not agree (%s->b.%s)", long_long{m},
+                "op(a) is %lld x %lld and op(b) is %lld x %lld; k does not agree (@%s->b.%s)", long_long{m},
                 long_long{k}, long_long{op_rows(b, d.op_b)}, long_long{n}, name, d.op_b == SG_OP_N ? "rows" : "cols");
   if (d.c.rows != m || d.c.cols != n)
-    throw error(SG_STATUS_INVALID_ARGUMENT, "%s->c is %lld x %lld; op(a) * op(b) is %lld x %lld", name,
+    throw error(SG_STATUS_INVALID_ARGUMENT, "@%s->c is %lld x %lld; op(a) * op(b) is %lld x %lld", name,
                 long_long{d.c.rows}, long_long{d.c.cols}, long_long{m}, long_long{n});
   p.a = stored(a, p.batch);
   p.b = stored(b, p.batch);
@@ -103,15 +112,15 @@ checked_gemm check_gemm(const memory_kinds &kinds, const sg_gemm_desc &d, const 
   check_stride(a, p.a, p.batch, false);
   check_stride(b, p.b, p.batch, false);
   check_stride(c, p.c, p.batch, true);
-  total_bytes(p.a, p.batch, "the size of desc->a");
-  total_bytes(p.b, p.batch, "the size of desc->b");
-  total_bytes(p.c, p.batch, "the size of desc->c");
+  require_size_that_fits(a, p.a, p.batch);
+  require_size_that_fits(b, p.b, p.batch);
+  require_size_that_fits(c, p.c, p.batch);
   const sg_matrix bias_view = view_of_bias(d);
   const given_operand bias{name, "bias", bias_view, nullptr, d.stride_bias, ""};
   if (d.bias) {
     p.bias = stored(bias, p.batch);
     check_stride(bias, p.bias, p.batch, false);
-    total_bytes(p.bias, p.batch, "the size of desc->bias");
+    require_size_that_fits(bias, p.bias, p.batch);
   }
   p.activation = d.activation;
   // A row-major C is the transpose of a column-major one, op(B)^T * op(A)^T: the operands are swapped.

@@ -197,7 +197,7 @@ bool cached_group::rebind(const context &on, const sg_gemm_desc *descs, binding 
       where.first = now->where;
     else
       where.add_group(now->where);
-    accesses.add(now->accesses, static_cast<std::size_t>(gemm.operand_count()));
+    accesses.add(now->accesses, static_cast<std::size_t>(gemm.operand_count()), i);
   }
   return true;
 }

@@ -21,9 +21,9 @@ void call_event_callback(handle_bits handle, sg_status status, void *user, void 
 
 ref<job> recorded_or_refuse(const event &which, const char *name) {
   if (which.wraps())
-    throw error(SG_STATUS_INVALID_ARGUMENT, "%s is a native event, whose time is not known here", name);
+    throw error(SG_STATUS_INVALID_ARGUMENT, "@%s is a native event, whose time is not known here", name);
   ref<job> recorded = which.recorded();
-  if (!recorded) throw error(SG_STATUS_INVALID_ARGUMENT, "%s was never recorded", name);
+  if (!recorded) throw error(SG_STATUS_INVALID_ARGUMENT, "@%s was never recorded", name);
   return recorded;
 }
 
@@ -74,7 +74,7 @@ sg_status sg_event_record(sg_event *event, sg_stream *stream) {
     const auto which = event_of(event);
     const auto in = sg::object_of<sg::stream>(stream, object_type::stream, "stream");
     if (&which->owner() != &in->owner())
-      throw sg::error(SG_STATUS_INVALID_ARGUMENT, "stream is %p, a stream of another context",
+      throw sg::error(SG_STATUS_INVALID_ARGUMENT, "@stream is %p, a stream of another context",
                       static_cast<void *>(stream));
     which->record(*in);
   });
@@ -106,7 +106,7 @@ sg_status sg_event_elapsed(sg_event *start, sg_event *end, double *out_seconds) 
     const auto first = event_of(start, "start"), last = event_of(end, "end");
     sg::require(out_seconds, "out_seconds");
     if (&first->owner() != &last->owner())
-      throw sg::error(SG_STATUS_INVALID_ARGUMENT, "start and end are events of different contexts");
+      throw sg::error(SG_STATUS_INVALID_ARGUMENT, "@start and @end are events of different contexts");
     const auto from = sg::recorded_or_refuse(*first, "start"), to = sg::recorded_or_refuse(*last, "end");
     if (from->done() && to->done())
       *out_seconds = static_cast<double>(to->end_ns() - from->end_ns()) * 1e-9;

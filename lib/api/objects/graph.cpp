@@ -16,7 +16,7 @@ ref<graph> graph_of(const sg_graph *handle) { return object_of<graph>(handle, ob
 
 submission recorded(const graph &in, std::int32_t index) {
   const std::int32_t size = in.size();
-  if (size == 0) throw error(SG_STATUS_INVALID_ARGUMENT, "index is %d; nothing is recorded in the graph", index);
+  if (size == 0) throw error(SG_STATUS_INVALID_ARGUMENT, "@index is %d; nothing is recorded in the graph", index);
   require_range(index, 0, size - 1, "index");
   return in.at(index);
 }
@@ -40,7 +40,7 @@ void update_copy(context &on, const void *desc, const submission &was, std::int3
   const sg_copy_desc given = options_of(copy, SG_COPY_DESC_INIT, "operation->desc"), known = recorded_copy(was);
   const auto require_same = [index](std::uint64_t now, std::uint64_t before, const char *name) {
     if (now != before)
-      throw error(SG_STATUS_INVALID_ARGUMENT, "operation->desc->%s is %llu; submission %d of the graph has %llu", name,
+      throw error(SG_STATUS_INVALID_ARGUMENT, "@operation->desc->%s is %llu; submission %d of the graph has %llu", name,
                   static_cast<unsigned long long>(now), index, static_cast<unsigned long long>(before));
   };
   const bool is_empty = known.width == 0;
@@ -59,10 +59,10 @@ void update(ref<graph> in, std::int32_t index, const submission &was, const sg_o
             const char *name) {
   const operation_entry &wanted = entry_of(given.operation);
   if (given.operation == SG_OPERATION_MARKER)
-    throw error(SG_STATUS_INVALID_ARGUMENT, "operation->operation is %d, a marker, which has no operands",
+    throw error(SG_STATUS_INVALID_ARGUMENT, "@operation->operation is %d, a marker, which has no operands",
                 int{given.operation});
   if (was.operation != given.operation)
-    throw error(SG_STATUS_INVALID_ARGUMENT, "index is %d, which is %s and not %s", index, entry_of(was.operation).name,
+    throw error(SG_STATUS_INVALID_ARGUMENT, "@index is %d, which is %s and not %s", index, entry_of(was.operation).name,
                 wanted.name);
   context &on = context_of(in->owner());
   checked_submit order(on, std::move(in), index, was);
@@ -144,7 +144,7 @@ sg_status sg_graph_run_async(sg_graph *graph, const sg_submit *submit, sg_job **
     const auto what = graph_of(graph);
     sg::context &on = sg::context_of(what->owner());
     sg::checked_submit order(on, submit);
-    if (order.records()) throw sg::error(SG_STATUS_INVALID_ARGUMENT, "submit->graph is given; a run is not recorded");
+    if (order.records()) throw sg::error(SG_STATUS_INVALID_ARGUMENT, "@submit->graph is given; a run is not recorded");
     order.go_with(on.new_job(), out_job,
                   [&](const ref<sg::job> &parent, const sg::submission_order &in) { what->run(parent, in); });
   });

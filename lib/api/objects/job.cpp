@@ -31,7 +31,7 @@ std::vector<ref<job>> jobs_of(sg_job *const *handles, std::int32_t count) {
 
 void require_text(const char *text, std::uint64_t size) {
   require(text, "text");
-  if (size == 0) throw error(SG_STATUS_INVALID_ARGUMENT, "size is 0; the text needs room for its NUL");
+  if (size == 0) throw error(SG_STATUS_INVALID_ARGUMENT, "@size is 0; the text needs room for its NUL");
 }
 
 void call_job_callback(handle_bits handle, sg_status status, void *user, void *fn) {

@@ -28,7 +28,7 @@ void submit_copy(context &on, void *dst, std::uint64_t dst_pitch, const void *sr
   require(src, "src");
   const auto require_signed = [](std::uint64_t value, const char *name) {
     if (value > INT64_MAX)
-      throw error(SG_STATUS_INVALID_ARGUMENT, "%s is %llu, above 2^63 - 1", name,
+      throw error(SG_STATUS_INVALID_ARGUMENT, "@%s is %llu, above 2^63 - 1", name,
                   static_cast<unsigned long long>(value));
   };
   require_signed(width, width_name);
@@ -36,10 +36,10 @@ void submit_copy(context &on, void *dst, std::uint64_t dst_pitch, const void *sr
   require_signed(dst_pitch, "dst_pitch");
   require_signed(src_pitch, "src_pitch");
   if (height > 1 && dst_pitch < width)
-    throw error(SG_STATUS_INVALID_ARGUMENT, "dst_pitch is %llu, below the width of %llu",
+    throw error(SG_STATUS_INVALID_ARGUMENT, "@dst_pitch is %llu, below the width of %llu",
                 static_cast<unsigned long long>(dst_pitch), static_cast<unsigned long long>(width));
   if (height > 1 && src_pitch < width)
-    throw error(SG_STATUS_INVALID_ARGUMENT, "src_pitch is %llu, below the width of %llu",
+    throw error(SG_STATUS_INVALID_ARGUMENT, "@src_pitch is %llu, below the width of %llu",
                 static_cast<unsigned long long>(src_pitch), static_cast<unsigned long long>(width));
   copy_form copy;
   copy.width = static_cast<std::int64_t>(width);
@@ -53,7 +53,7 @@ void submit_copy(context &on, void *dst, std::uint64_t dst_pitch, const void *sr
       {footprint::rectangle(src, copy.width, copy.height, copy.from_pitch), false, true},
   };
   if (overlap(accesses[0].bytes, accesses[1].bytes))
-    throw error(SG_STATUS_INVALID_ARGUMENT, "dst (%p) and src (%p) overlap", dst, src);
+    throw error(SG_STATUS_INVALID_ARGUMENT, "@dst (%p) and @src (%p) overlap", dst, src);
   const auto space_of = [&](const footprint &f, const char *name) {
     return on.memory().usable(reinterpret_cast<void *>(f.lo), f.hi - f.lo, name);
   };
@@ -79,7 +79,7 @@ sg_status sg_context_memory_kind(sg_context *handle, const void *memory, uint64_
     sg::require(out_kind, "out_kind");
     const auto first = reinterpret_cast<std::uintptr_t>(memory);
     if (bytes == 0 || bytes > UINTPTR_MAX - first)
-      throw sg::error(SG_STATUS_INVALID_ARGUMENT, "bytes is %llu; it must be above 0, and end within memory",
+      throw sg::error(SG_STATUS_INVALID_ARGUMENT, "@bytes is %llu; it must be above 0, and end within memory",
                       static_cast<unsigned long long>(bytes));
     *out_kind = context->memory().usable(memory, bytes, "memory").kind();
   });
@@ -106,7 +106,7 @@ sg_status sg_host_register(sg_context *context, void *memory, uint64_t bytes) {
   return guarded([&] {
     const auto on = sg::context_of(context);
     sg::require(memory, "memory");
-    if (bytes == 0) throw sg::error(SG_STATUS_INVALID_ARGUMENT, "bytes is 0");
+    if (bytes == 0) throw sg::error(SG_STATUS_INVALID_ARGUMENT, "@bytes is 0; it must be above 0");
     on->pinned().pin(memory, bytes);
   });
 }
@@ -124,7 +124,7 @@ sg_status sg_buffer_create(sg_context *context, uint64_t bytes, sg_buffer **out_
   return guarded([&] {
     auto on = sg::context_of(context);
     sg::require(out_buffer, "out_buffer");
-    if (bytes == 0) throw sg::error(SG_STATUS_INVALID_ARGUMENT, "bytes is 0");
+    if (bytes == 0) throw sg::error(SG_STATUS_INVALID_ARGUMENT, "@bytes is 0; it must be above 0");
     auto made = ref<sg::object>::adopt(new sg::device_buffer(on, on->memory().known(), on->device_memory(), bytes));
     *out_buffer = sg::handle_of<sg_buffer>(sg::make_handle(std::move(made)));
   });

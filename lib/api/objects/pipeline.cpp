@@ -20,7 +20,7 @@ ref<pipeline> pipeline_of(const sg_pipeline *handle) {
 // A byte count that is above 0 and fits.
 std::int64_t checked_bytes(std::uint64_t bytes, const char *name) {
   if (bytes == 0 || bytes > static_cast<std::uint64_t>(INT64_MAX) / 4)
-    throw error(SG_STATUS_INVALID_ARGUMENT, "%s is %llu; it must be from 1 to 2^61 - 1", name,
+    throw error(SG_STATUS_INVALID_ARGUMENT, "@%s is %llu; it must be from 1 to 2^61 - 1", name,
                 static_cast<unsigned long long>(bytes));
   return static_cast<std::int64_t>(bytes);
 }
@@ -188,7 +188,8 @@ sg_status sg_pipeline_push_async(sg_pipeline *pipeline, const void *input, void 
     sg::require(output, "output");
     sg::context &on = sg::context_of(found->owner());
     sg::checked_submit order(on, submit);
-    if (order.records()) throw sg::error(SG_STATUS_INVALID_ARGUMENT, "submit->graph is given; a batch is not recorded");
+    if (order.records())
+      throw sg::error(SG_STATUS_INVALID_ARGUMENT, "@submit->graph is given; a batch is not recorded");
     order.go_with(on.new_job(), out_job, [&](const ref<sg::job> &parent, const sg::submission_order &in) {
       found->push(parent, in, input, output);
     });

@@ -110,7 +110,7 @@ sg_status sg_stream_wait_event(sg_stream *stream, sg_event *event) {
     const auto waiting = sg::stream_of(stream);
     const auto happening = sg::object_of<sg::event>(event, object_type::event, "event");
     if (&waiting->owner() != &happening->owner())
-      throw sg::error(SG_STATUS_INVALID_ARGUMENT, "event is %p, an event of another context",
+      throw sg::error(SG_STATUS_INVALID_ARGUMENT, "@event is %p, an event of another context",
                       static_cast<void *>(event));
     happening->block(*waiting);
   });

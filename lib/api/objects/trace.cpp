@@ -73,6 +73,12 @@ trace::file_format format_of(sg_trace_format format, sg_trace_format lowest) {
   return static_cast<trace::file_format>(format);
 }
 
+trace::file_format format_of_file(const char *path, sg_trace_format format) {
+  require(path, "path");
+  const trace::file_format wanted = format_of(format, SG_TRACE_AUTO);
+  return wanted == trace::file_format::by_name ? trace::format_of_name(path) : wanted;
+}
+
 }  // namespace
 }  // namespace sg
 
@@ -88,10 +94,10 @@ sg_status sg_trace_start(const sg_trace_options *options, sg_trace **out_trace) 
     const sg_trace_options given = sg::options_of(options, SG_TRACE_OPTIONS_INIT, "options");
     constexpr std::uint64_t most = std::uint64_t{1} << 32;
     if (given.max_events > most)
-      throw sg::error(SG_STATUS_INVALID_ARGUMENT, "options->max_events is %llu; it must be at most %llu",
+      throw sg::error(SG_STATUS_INVALID_ARGUMENT, "@options->max_events is %llu; it must be at most %llu",
                       static_cast<unsigned long long>(given.max_events), static_cast<unsigned long long>(most));
     if (given.flags & ~static_cast<std::uint32_t>(SG_TRACE_DEVICE_TIMES))
-      throw sg::error(SG_STATUS_INVALID_ARGUMENT, "options->flags is 0x%x, which has unknown bits", given.flags);
+      throw sg::error(SG_STATUS_INVALID_ARGUMENT, "@options->flags is 0x%x, which has unknown bits", given.flags);
     sg::require_reserved(given.reserved, "options->reserved");
     const bool device_times = (given.flags & SG_TRACE_DEVICE_TIMES) != 0;
     const std::uint64_t max_events = given.max_events != 0 ? given.max_events : sg::trace::default_events;
@@ -111,10 +117,15 @@ sg_status sg_trace_release(sg_trace *trace) { return sg::release(trace, object_t
 sg_status sg_trace_write(sg_trace *trace, const char *path, sg_trace_format format) {
   return guarded([&] {
     const auto session = session_of(trace);
-    sg::require(path, "path");
-    auto wanted = sg::format_of(format, SG_TRACE_AUTO);
-    if (wanted == sg::trace::file_format::by_name) wanted = sg::trace::format_of_name(path);
+    const auto wanted = sg::format_of_file(path, format);
     sg::trace::write_file(path, sg::trace::in_format(session->recorded(), wanted));
+  });
+}
+
+sg_status sg_trace_check_path(const char *path, sg_trace_format format) {
+  return guarded([&] {
+    sg::format_of_file(path, format);
+    sg::trace::check_file(path);
   });
 }
 

@@ -17,11 +17,11 @@ namespace {
 using long_long = long long;
 
 void check_pointer(const void *pointer, const given_operand &x, sg_dtype type, std::int64_t item) {
-  if (!pointer) throw error(SG_STATUS_INVALID_ARGUMENT, "%s is NULL", name_of_pointer(x, item).c_str());
+  if (!pointer) throw error(SG_STATUS_INVALID_ARGUMENT, "@%s is @NULL", name_of_pointer(x, item).c_str());
   const std::int64_t component = is_complex(type) ? size_of(type) / 2 : size_of(type);
   const auto address = reinterpret_cast<std::uintptr_t>(pointer);
   if ((address & static_cast<std::uintptr_t>(component - 1)) != 0)
-    throw error(SG_STATUS_INVALID_ARGUMENT, "%s is %p, which is not aligned to %lld bytes",
+    throw error(SG_STATUS_INVALID_ARGUMENT, "@%s is %p, which is not aligned to %lld bytes",
                 name_of_pointer(x, item).c_str(), pointer, long_long{component});
 }
 
@@ -53,16 +53,17 @@ std::string name_of_pointer(const given_operand &x, std::int64_t item) {
 void check_view(const given_operand &x) {
   const sg_matrix &v = x.view;
   if (!is_dtype(v.dtype))
-    throw error(SG_STATUS_INVALID_ARGUMENT, "%s->%s.dtype is %d, which is no type", x.desc, x.name, int{v.dtype});
+    throw error(SG_STATUS_INVALID_ARGUMENT, "@%s->%s.dtype is %d, which is no type", x.desc, x.name, int{v.dtype});
   if (v.layout != SG_LAYOUT_ROW_MAJOR && v.layout != SG_LAYOUT_COLUMN_MAJOR)
-    throw error(SG_STATUS_INVALID_ARGUMENT, "%s->%s.layout is %d, which is no layout", x.desc, x.name, int{v.layout});
+    throw error(SG_STATUS_INVALID_ARGUMENT, "@%s->%s.layout is %d, which is no layout", x.desc, x.name, int{v.layout});
   if (v.rows < 0 || v.cols < 0)
-    throw error(SG_STATUS_INVALID_ARGUMENT, "%s->%s is %lld x %lld; sizes are not negative", x.desc, x.name,
+    throw error(SG_STATUS_INVALID_ARGUMENT, "@%s->%s is %lld x %lld; sizes are not negative", x.desc, x.name,
                 long_long{v.rows}, long_long{v.cols});
   const std::int64_t least = v.layout == SG_LAYOUT_ROW_MAJOR ? v.cols : v.rows;
   if (v.ld != 0 && v.ld < least)
-    throw error(SG_STATUS_INVALID_ARGUMENT, "%s->%s.ld is %lld; a %s matrix of %lld x %lld needs at least %lld", x.desc,
-                x.name, long_long{v.ld}, name_of(v.layout), long_long{v.rows}, long_long{v.cols}, long_long{least});
+    throw error(SG_STATUS_INVALID_ARGUMENT, "@%s->%s.ld is %lld; a %s matrix of %lld x %lld needs at least %lld",
+                x.desc, x.name, long_long{v.ld}, name_of(v.layout), long_long{v.rows}, long_long{v.cols},
+                long_long{least});
 }
 
 operand stored(const given_operand &x, std::int64_t batch) {
@@ -80,12 +81,12 @@ operand stored(const given_operand &x, std::int64_t batch) {
 
 sg_op op_on_stored(const given_operand &x, sg_op op, sg_layout c_layout) {
   if (op < SG_OP_N || op > SG_OP_C)
-    throw error(SG_STATUS_INVALID_ARGUMENT, "%s->op_%s is %d, which is no op", x.desc, x.name, int{op});
+    throw error(SG_STATUS_INVALID_ARGUMENT, "@%s->op_%s is %d, which is no op", x.desc, x.name, int{op});
   const bool complex = is_complex(x.view.dtype);
   if (op == SG_OP_C && !complex) op = SG_OP_T;
   if (x.view.layout == c_layout) return op;
   if (op == SG_OP_C)
-    throw error(SG_STATUS_UNSUPPORTED, "%s->op_%s is C on a complex %s matrix while C is %s; give both one layout",
+    throw error(SG_STATUS_UNSUPPORTED, "@%s->op_%s is C on a complex %s matrix while C is %s; give both one layout",
                 x.desc, x.name, name_of(x.view.layout), name_of(c_layout));
   return op == SG_OP_N ? SG_OP_T : SG_OP_N;
 }
@@ -108,12 +109,12 @@ bool items_are_disjoint(const operand &o, std::int64_t stride, std::int64_t span
 void check_stride(const given_operand &x, const operand &o, std::int64_t batch, bool written) {
   if (batch == 1 || x.array) return;
   if (x.stride < 0)
-    throw error(SG_STATUS_INVALID_ARGUMENT, "%s->stride_%s is %lld; strides are not negative", x.desc, x.name,
+    throw error(SG_STATUS_INVALID_ARGUMENT, "@%s->stride_%s is %lld; strides are not negative", x.desc, x.name,
                 long_long{x.stride});
   if (!written || o.rows == 0 || o.cols == 0) return;
   const std::int64_t span = span_bytes(o, x.name) / size_of(o.type);
   if (!items_are_disjoint(o, x.stride, span, batch))
-    throw error(SG_STATUS_INVALID_ARGUMENT, "%s->stride_c is %lld; items of C that span %lld elements would overlap",
+    throw error(SG_STATUS_INVALID_ARGUMENT, "@%s->stride_c is %lld; items of C that span %lld elements would overlap",
                 x.desc, long_long{x.stride}, long_long{span});
 }
 
@@ -139,8 +140,8 @@ namespace {
 double rounded_to_f32(const char *desc, const char *name, const char *part, double given) {
   const float rounded = static_cast<float>(given);
   if (std::isinf(rounded) && std::isfinite(given))
-    throw error(SG_STATUS_INVALID_ARGUMENT, "%s->%s.%s is %g; the accumulator is f32, whose largest number is %g", desc,
-                name, part, given, double{std::numeric_limits<float>::max()});
+    throw error(SG_STATUS_INVALID_ARGUMENT, "@%s->%s.%s is %g; the accumulator is f32, whose largest number is %g",
+                desc, name, part, given, double{std::numeric_limits<float>::max()});
   return rounded;
 }
 
@@ -150,7 +151,7 @@ sg_scalar checked_scalar(const char *desc, const char *name, const sg_scalar &s,
   switch (accumulator_of(out)) {
     case SG_DTYPE_I32:
       if (!(s.re >= -2147483648.0 && s.re <= 2147483647.0) || s.re != std::floor(s.re))
-        throw error(SG_STATUS_INVALID_ARGUMENT, "%s->%s.re is %.17g; an i32 result needs an integer of 32 bits", desc,
+        throw error(SG_STATUS_INVALID_ARGUMENT, "@%s->%s.re is %.17g; an i32 result needs an integer of 32 bits", desc,
                     name, s.re);
       return {s.re, 0};
     case SG_DTYPE_F32: return {rounded_to_f32(desc, name, "re", s.re), 0};

@@ -49,7 +49,7 @@ memory_space space_of(const memory_kinds &kinds, const given_operand &x, const o
           kinds.usable(start, static_cast<std::uint64_t>(bytes), name_of_pointer(x, o.pointer_array ? i : -1).c_str());
     if (i > 0 && (space == SG_MEMORY_DEVICE) != (seen == SG_MEMORY_DEVICE)) {
       const bool has_peer = space == SG_MEMORY_PEER || seen == SG_MEMORY_PEER;
-      throw error(SG_STATUS_INVALID_ARGUMENT, "%s->%s_array mixes device memory and %s memory (item %lld is %p)",
+      throw error(SG_STATUS_INVALID_ARGUMENT, "@%s->%s_array mixes device memory and %s memory (item %lld is %p)",
                   x.desc, x.name, has_peer ? "peer" : "host", static_cast<long long>(i),
                   static_cast<const void *>(start));
     }
@@ -57,7 +57,7 @@ memory_space space_of(const memory_kinds &kinds, const given_operand &x, const o
   }
   if (known == SG_MEMORY_AUTO || seen == known || kinds.on().unified()) return seen;
   if ((known == SG_MEMORY_DEVICE) != (seen == SG_MEMORY_DEVICE))
-    throw error(SG_STATUS_INVALID_ARGUMENT, "%s->%s%s is in %s memory, but the plan has it in %s memory", x.desc,
+    throw error(SG_STATUS_INVALID_ARGUMENT, "@%s->%s%s is in %s memory, but the plan has it in %s memory", x.desc,
                 x.name, x.data, name_of(seen.kind()), name_of(known));
   return known;
 }

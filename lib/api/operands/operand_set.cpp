@@ -52,7 +52,7 @@ void operand_set::add_bytes(const bound &given, const strided_bytes &set, access
     if (!meets(other)) continue;
     const bool may = other.may_become == one.parameter;
     if (!may || !is_same(one, other))
-      throw error(SG_STATUS_INVALID_ARGUMENT, "%s->%s (%p) and %s->%s (%p) overlap%s", other.desc, other.name,
+      throw error(SG_STATUS_INVALID_ARGUMENT, "@%s->%s (%p) and @%s->%s (%p) overlap%s", other.desc, other.name,
                   other.given, one.desc, one.name, one.given, may ? "; they must be separate, or the same matrix" : "");
     one.is = i;
   }

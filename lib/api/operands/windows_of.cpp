@@ -41,15 +41,20 @@ void check_fields(const given_windows &x) {
   require_range(x.first_channel, 0, x.channels, field("first_channel").c_str());
   require_range(x.used_channels, 0, x.channels - x.first_channel, field("used_channels").c_str());
   if (x.image_layout != SG_IMAGE_NCHW && x.image_layout != SG_IMAGE_NHWC)
-    throw error(SG_STATUS_INVALID_ARGUMENT, "%s->image_layout is %d, which is no layout of images", x.desc,
+    throw error(SG_STATUS_INVALID_ARGUMENT, "@%s->image_layout is %d, which is no layout of images", x.desc,
                 int{x.image_layout});
 }
 
-// Windows in one dimension.
-std::int32_t out_of(std::int64_t size, std::int64_t pads, std::int64_t kernel, std::int64_t stride,
-                    std::int64_t dilation) {
-  const std::int64_t room = size + pads - dilation * (kernel - 1) - 1;
-  return room < 0 || size == 0 ? 0 : static_cast<std::int32_t>(room / stride + 1);
+// Windows in one dimension, whose names end with `side`: 'h' or 'w'.
+std::int32_t out_of(const char *desc, char side, std::int64_t size, std::int64_t pads, std::int64_t kernel,
+                    std::int64_t stride, std::int64_t dilation) {
+  if (size == 0) return 0;
+  const std::int64_t span = dilation * (kernel - 1) + 1, room = size + pads - span;
+  if (room < 0)
+    throw error(SG_STATUS_INVALID_ARGUMENT,
+                "@%s->windows.kernel_%c is %lld, which spans %lld %s; the padded image has %lld", desc, side,
+                long_long{kernel}, long_long{span}, side == 'h' ? "rows" : "columns", long_long{size + pads});
+  return static_cast<std::int32_t>(room / stride + 1);
 }
 
 }  // namespace
@@ -67,14 +72,14 @@ checked_windows check_windows(const given_windows &x) {
   of.stride_h = narrow(w.stride_h), of.stride_w = narrow(w.stride_w);
   of.dilation_h = narrow(w.dilation_h), of.dilation_w = narrow(w.dilation_w);
   of.pad_top = narrow(w.pad_top), of.pad_left = narrow(w.pad_left);
-  of.out_h = out_of(x.height, w.pad_top + w.pad_bottom, w.kernel_h, w.stride_h, w.dilation_h);
-  of.out_w = out_of(x.width, w.pad_left + w.pad_right, w.kernel_w, w.stride_w, w.dilation_w);
-  of.channels_last = x.image_layout == SG_IMAGE_NHWC;
-  of.channels_inner = x.filter_layout == SG_FILTER_OHWI;
   if (w.kernel_h * w.kernel_w > most_columns / std::max(1, of.channels))
     throw error(SG_STATUS_INVALID_ARGUMENT,
-                "%s has %d channels in windows of %lld x %lld; columns must be at most %lld", x.desc, of.channels,
+                "@%s has %d channels in windows of %lld x %lld; columns must be at most %lld", x.desc, of.channels,
                 long_long{w.kernel_h}, long_long{w.kernel_w}, long_long{most_columns});
+  of.out_h = out_of(x.desc, 'h', x.height, w.pad_top + w.pad_bottom, w.kernel_h, w.stride_h, w.dilation_h);
+  of.out_w = out_of(x.desc, 'w', x.width, w.pad_left + w.pad_right, w.kernel_w, w.stride_w, w.dilation_w);
+  of.channels_last = x.image_layout == SG_IMAGE_NHWC;
+  of.channels_inner = x.filter_layout == SG_FILTER_OHWI;
   made.images = x.images;
   made.first_element = x.first_channel * (of.channels_last ? 1 : of.pixels());
   checked_mul(checked_mul(x.images, of.positions_of_image(), "windows"), 16 * std::max<std::int64_t>(1, of.columns()),
@@ -86,7 +91,7 @@ checked_windows check_windows(const given_windows &x) {
 std::int64_t checked_stride(const char *desc, const char *name, const sg_images &x, std::int64_t images,
                             std::int64_t elements) {
   if (x.stride != 0 && x.stride < elements && images > 1)
-    throw error(SG_STATUS_INVALID_ARGUMENT, "%s->%s.stride is %lld; an image has %lld elements", desc, name,
+    throw error(SG_STATUS_INVALID_ARGUMENT, "@%s->%s.stride is %lld; an image has %lld elements", desc, name,
                 long_long{x.stride}, long_long{elements});
   const std::int64_t stride = images > 1 && x.stride != 0 ? x.stride : elements;
   checked_mul(checked_mul(stride, images, "images"), 16, "images");

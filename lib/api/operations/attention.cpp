@@ -40,26 +40,26 @@ void check_sizes(const Desc &d, const char *desc) {
   for (const auto &each : sizes)
     require_range(each.value, each.least, most, (std::string(desc) + "->" + each.name).c_str());
   if (d.heads % d.kv_heads != 0)
-    throw error(SG_STATUS_INVALID_ARGUMENT, "%s->heads is %lld and %s->kv_heads is %lld, which does not divide it",
+    throw error(SG_STATUS_INVALID_ARGUMENT, "@%s->heads is %lld and @%s->kv_heads is %lld, which does not divide it",
                 desc, static_cast<long long>(d.heads), desc, static_cast<long long>(d.kv_heads));
 }
 
 template <class Desc>
 void check_options(const Desc &d, const char *desc) {
   if (d.mask < SG_MASK_NONE || d.mask > SG_MASK_CAUSAL)
-    throw error(SG_STATUS_INVALID_ARGUMENT, "%s->mask is %d, which is no mask", desc, int{d.mask});
+    throw error(SG_STATUS_INVALID_ARGUMENT, "@%s->mask is %d, which is no mask", desc, int{d.mask});
   const std::int64_t most_offset = d.mask == SG_MASK_NONE ? 0 : std::int64_t{1} << 60;
   require_range(d.mask_offset, -most_offset, most_offset, (std::string(desc) + "->mask_offset").c_str());
   if (!std::isfinite(d.scale))
-    throw error(SG_STATUS_INVALID_ARGUMENT, "%s->scale is %g; it must be finite", desc, d.scale);
+    throw error(SG_STATUS_INVALID_ARGUMENT, "@%s->scale is %g; it must be finite", desc, d.scale);
   if (!is_layer_dtype(d.dtype))
-    throw error(SG_STATUS_UNSUPPORTED, "%s->dtype is %s; it must be f64, f32, f16 or bf16", desc,
-                is_dtype(d.dtype) ? name_of(d.dtype) : "no type");
+    throw error(SG_STATUS_UNSUPPORTED, "@%s->dtype is %s; it must be f64, f32, f16 or bf16", desc,
+                type_text(d.dtype).c_str());
   if (d.compute < SG_COMPUTE_EXACT || d.compute > SG_COMPUTE_F8 || !is_compute_of(d.dtype, d.compute))
-    throw error(SG_STATUS_INVALID_ARGUMENT, "%s->compute is %d, which is no compute of %s operands", desc,
+    throw error(SG_STATUS_INVALID_ARGUMENT, "@%s->compute is %d, which is no compute of %s operands", desc,
                 int{d.compute}, name_of(d.dtype));
   if (d.workspace > static_cast<std::uint64_t>(INT64_MAX))
-    throw error(SG_STATUS_INVALID_ARGUMENT, "%s->workspace is %llu; it must be at most %lld", desc,
+    throw error(SG_STATUS_INVALID_ARGUMENT, "@%s->workspace is %llu; it must be at most %lld", desc,
                 static_cast<unsigned long long>(d.workspace), static_cast<long long>(INT64_MAX));
   require_reserved_zero(d.reserved, desc);
 }
@@ -70,7 +70,7 @@ void check_strides(const given_heads &x, const char *desc) {
   for (const auto &[name, stride] : strides)
     require_range(stride, 0, INT64_MAX, (std::string(desc) + "->" + x.name + "." + name).c_str());
   if (x.tokens > 1 && x.of.token_stride < x.width)
-    throw error(SG_STATUS_INVALID_ARGUMENT, "%s->%s.token_stride is %lld; a token has %lld elements", desc, x.name,
+    throw error(SG_STATUS_INVALID_ARGUMENT, "@%s->%s.token_stride is %lld; a token has %lld elements", desc, x.name,
                 static_cast<long long>(x.of.token_stride), static_cast<long long>(x.width));
 }
 
@@ -84,8 +84,9 @@ void require_separate_tokens(const given_heads &o, std::int64_t batch, const cha
   for (const auto &[stride, count] : dimensions) {
     if (count <= 1) continue;
     if (stride < reach)
-      throw error(SG_STATUS_INVALID_ARGUMENT, "tokens of %s->%s overlap: a stride is %lld, and %lld elements are there",
-                  desc, o.name, static_cast<long long>(stride), static_cast<long long>(reach));
+      throw error(SG_STATUS_INVALID_ARGUMENT,
+                  "tokens of @%s->%s overlap: a stride is %lld, and %lld elements are there", desc, o.name,
+                  static_cast<long long>(stride), static_cast<long long>(reach));
     reach += (count - 1) * stride;
   }
 }
@@ -121,7 +122,7 @@ void require_supported(const context &on, sg_dtype type, sg_mask mask, bool grad
   gradient.type = type;
   gradient.dy_type = accumulator_of(type);
   if (!on.on().supports(softmax.header) || (gradients && !on.on().supports(gradient.header)))
-    throw error(SG_STATUS_UNSUPPORTED, "%s->dtype is %s; device %.64s has no softmax of it", desc, name_of(type),
+    throw error(SG_STATUS_UNSUPPORTED, "@%s->dtype is %s; device %.64s has no softmax of it", desc, name_of(type),
                 on.on().name().c_str());
 }
 

@@ -18,25 +18,25 @@ using long_long = long long;
 void check_axpby(const given_operand &a, const given_operand &c, const sg_axpby_desc &d, const char *name) {
   check_view(c);
   check_view(a);
-  if (d.reserved != 0) throw error(SG_STATUS_INVALID_ARGUMENT, "%s->reserved is %u; it must be 0", name, d.reserved);
+  if (d.reserved != 0) throw error(SG_STATUS_INVALID_ARGUMENT, "@%s->reserved is %u; it must be 0", name, d.reserved);
   if (d.activation < SG_ACTIVATION_NONE || d.activation > SG_ACTIVATION_GELU)
-    throw error(SG_STATUS_INVALID_ARGUMENT, "%s->activation is %d, which is no activation", name, int{d.activation});
+    throw error(SG_STATUS_INVALID_ARGUMENT, "@%s->activation is %d, which is no activation", name, int{d.activation});
   const sg_dtype type = d.c.dtype;
   if (type == SG_DTYPE_I8 || type == SG_DTYPE_F8_E4M3 || type == SG_DTYPE_F8_E5M2)
-    throw error(SG_STATUS_UNSUPPORTED, "%s->c.dtype is %s; it must be f64, f32, f16, bf16, c64, c128 or i32", name,
+    throw error(SG_STATUS_UNSUPPORTED, "@%s->c.dtype is %s; it must be f64, f32, f16, bf16, c64, c128 or i32", name,
                 name_of(type));
   const bool has_gelu = !is_complex(type) && type != SG_DTYPE_I32;
   if ((d.activation != SG_ACTIVATION_NONE && is_complex(type)) || (d.activation == SG_ACTIVATION_GELU && !has_gelu))
-    throw error(SG_STATUS_UNSUPPORTED, "%s->activation is %s, which %s results do not have", name,
+    throw error(SG_STATUS_UNSUPPORTED, "@%s->activation is %s, which %s results do not have", name,
                 d.activation == SG_ACTIVATION_RELU ? "relu" : "gelu", name_of(type));
   if (d.a.rows != d.c.rows || d.a.cols != d.c.cols)
-    throw error(SG_STATUS_INVALID_ARGUMENT, "%s->a is %lld x %lld and %s->c is %lld x %lld; they must be equal", name,
+    throw error(SG_STATUS_INVALID_ARGUMENT, "@%s->a is %lld x %lld and @%s->c is %lld x %lld; they must be equal", name,
                 long_long{d.a.rows}, long_long{d.a.cols}, name, long_long{d.c.rows}, long_long{d.c.cols});
   if (d.a.dtype != type)
-    throw error(SG_STATUS_INVALID_ARGUMENT, "%s->a.dtype is %s and %s->c.dtype is %s; they must be equal", name,
+    throw error(SG_STATUS_INVALID_ARGUMENT, "@%s->a.dtype is %s and @%s->c.dtype is %s; they must be equal", name,
                 name_of(d.a.dtype), name, name_of(type));
   if (a.view.layout != c.view.layout && !is_layer_dtype(type))
-    throw error(SG_STATUS_UNSUPPORTED, "%s->a.layout is %d and %s->c.layout is %d; of %s they must be equal", name,
+    throw error(SG_STATUS_UNSUPPORTED, "@%s->a.layout is %d and @%s->c.layout is %d; of %s they must be equal", name,
                 int{a.view.layout}, name, int{c.view.layout}, name_of(type));
 }
 

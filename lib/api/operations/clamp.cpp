@@ -11,7 +11,7 @@ namespace sg {
 namespace {
 
 void require_limit(double limit, const char *field, const char *name) {
-  if (std::isnan(limit)) throw error(SG_STATUS_INVALID_ARGUMENT, "%s->%s is NaN", name, field);
+  if (std::isnan(limit)) throw error(SG_STATUS_INVALID_ARGUMENT, "@%s->%s is NaN; it must be a number", name, field);
 }
 
 // The values of a clamp of X, or with `dy` the gradient.

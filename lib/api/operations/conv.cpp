@@ -20,15 +20,15 @@ using long_long = long long;
 
 void check_dtype(sg_dtype type, const char *desc) {
   if (!is_layer_dtype(type))
-    throw error(SG_STATUS_UNSUPPORTED, "%s->dtype is %s; it must be f64, f32, f16 or bf16", desc,
-                is_dtype(type) ? name_of(type) : "no type");
+    throw error(SG_STATUS_UNSUPPORTED, "@%s->dtype is %s; it must be f64, f32, f16 or bf16", desc,
+                type_text(type).c_str());
 }
 
 // What the descriptors of a convolution and of its gradients have in common.
 template <class Desc>
 checked_windows check_conv(const Desc &d, const char *desc) {
   if (d.filter_layout != SG_FILTER_OIHW && d.filter_layout != SG_FILTER_OHWI)
-    throw error(SG_STATUS_INVALID_ARGUMENT, "%s->filter_layout is %d, which is no order of a filter", desc,
+    throw error(SG_STATUS_INVALID_ARGUMENT, "@%s->filter_layout is %d, which is no order of a filter", desc,
                 int{d.filter_layout});
   checked_windows w =
       check_windows({desc, d.images, d.channels, d.height, d.width, 0, 0, d.windows, d.image_layout, d.filter_layout});
@@ -38,14 +38,14 @@ checked_windows check_conv(const Desc &d, const char *desc) {
   require_range(d.groups, 1, most, field("groups").c_str());
   for (const auto &[name, channels] : {std::pair{"channels", d.channels}, std::pair{"out_channels", d.out_channels}})
     if (channels % d.groups != 0)
-      throw error(SG_STATUS_INVALID_ARGUMENT, "%s->%s is %lld and %s->groups is %lld, which does not divide it", desc,
+      throw error(SG_STATUS_INVALID_ARGUMENT, "@%s->%s is %lld and @%s->groups is %lld, which does not divide it", desc,
                   name, long_long{channels}, desc, long_long{d.groups});
   check_dtype(d.dtype, desc);
   if (d.compute < SG_COMPUTE_EXACT || d.compute > SG_COMPUTE_F8 || !is_compute_of(d.dtype, d.compute))
-    throw error(SG_STATUS_INVALID_ARGUMENT, "%s->compute is %d, which is no compute of %s operands", desc,
+    throw error(SG_STATUS_INVALID_ARGUMENT, "@%s->compute is %d, which is no compute of %s operands", desc,
                 int{d.compute}, name_of(d.dtype));
   if (d.workspace > static_cast<std::uint64_t>(INT64_MAX))
-    throw error(SG_STATUS_INVALID_ARGUMENT, "%s->workspace is %llu; it must be at most %lld", desc,
+    throw error(SG_STATUS_INVALID_ARGUMENT, "@%s->workspace is %llu; it must be at most %lld", desc,
                 static_cast<unsigned long long>(d.workspace), long_long{INT64_MAX});
   w.of.groups = static_cast<std::int32_t>(d.groups);
   w.of.positions_are_rows = !w.of.channels_last;
@@ -123,7 +123,7 @@ class conv_operands {
     add.type = form_.type();
     add.matrix_type = accumulator_of(add.type);
     if ((takes_windows && !on.supports(take.header)) || (adds_windows && !on.supports(add.header)))
-      throw error(SG_STATUS_UNSUPPORTED, "%s->dtype is %s; device %.64s has no convolution of it", desc_,
+      throw error(SG_STATUS_UNSUPPORTED, "@%s->dtype is %s; device %.64s has no convolution of it", desc_,
                   name_of(add.type), on.name().c_str());
   }
 
@@ -151,7 +151,7 @@ void submit(context &on, const sg_conv2d_desc &d, const char *name, checked_subm
   conv_operands all(on, d, name);
   conv_form &f = all.form();
   if (d.activation < SG_ACTIVATION_NONE || d.activation > SG_ACTIVATION_GELU)
-    throw error(SG_STATUS_INVALID_ARGUMENT, "%s->activation is %d, which is no activation", name, int{d.activation});
+    throw error(SG_STATUS_INVALID_ARGUMENT, "@%s->activation is %d, which is no activation", name, int{d.activation});
   require_reserved_zero(d.reserved, name);
   f.activation = d.activation;
   all.add_images(y, "y", d.y, all.y_elements(), access_mode::write);
@@ -172,8 +172,8 @@ void submit(context &on, const sg_conv2d_backward_desc &d, const char *name, che
   f.is_backward = true;
   const sg_dtype type = d.gradient_dtype != 0 ? d.gradient_dtype : d.dtype;
   if (!is_dtype(type) || !is_gemm_type(d.dtype, type))
-    throw error(SG_STATUS_INVALID_ARGUMENT, "%s->gradient_dtype is %s, which is no result type of %s operands", name,
-                is_dtype(type) ? name_of(type) : "no type", name_of(d.dtype));
+    throw error(SG_STATUS_INVALID_ARGUMENT, "@%s->gradient_dtype is %s, which is no result type of %s operands", name,
+                type_text(type).c_str(), name_of(d.dtype));
   require_range(d.accumulate, 0, 1, (std::string(name) + "->accumulate").c_str());
   const bool has_windows = all.positions() > 0 && d.out_channels > 0, adds = d.accumulate != 0;
   const bool dx = d.dx.data != nullptr && all.images() > 0 && all.x_elements() > 0;

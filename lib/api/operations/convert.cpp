@@ -13,13 +13,13 @@ namespace {
 void require_short_real(const given_operand &x) {
   const sg_dtype type = x.view.dtype;
   if (type != SG_DTYPE_F32 && type != SG_DTYPE_F16 && type != SG_DTYPE_BF16)
-    throw error(SG_STATUS_UNSUPPORTED, "%s->%s.dtype is %s; it must be f32, f16 or bf16", x.desc, x.name,
+    throw error(SG_STATUS_UNSUPPORTED, "@%s->%s.dtype is %s; it must be f32, f16 or bf16", x.desc, x.name,
                 name_of(type));
 }
 
 void require_bytes(const given_operand &x) {
   if (x.view.dtype != SG_DTYPE_I8)
-    throw error(SG_STATUS_UNSUPPORTED, "%s->%s.dtype is %s; it must be i8", x.desc, x.name, name_of(x.view.dtype));
+    throw error(SG_STATUS_UNSUPPORTED, "@%s->%s.dtype is %s; it must be i8", x.desc, x.name, name_of(x.view.dtype));
 }
 
 // The same memory.
@@ -36,7 +36,7 @@ void submit(context &on, const sg_dequantize_desc &d, const char *name, checked_
   const given_operand scales = given_by_rows(name, "scales", d.scales);
   const given_operand zero_points = given_by_rows(name, "zero_points", d.zero_points);
   if (d.quantization != SG_QUANTIZATION_I8 && d.quantization != SG_QUANTIZATION_I4)
-    throw error(SG_STATUS_INVALID_ARGUMENT, "%s->quantization is %d, which is no quantization", name,
+    throw error(SG_STATUS_INVALID_ARGUMENT, "@%s->quantization is %d, which is no quantization", name,
                 int{d.quantization});
   require_reserved_zero(d.reserved, name);
   const bool has_zero_points = d.zero_points.data != nullptr;
@@ -50,7 +50,7 @@ void submit(context &on, const sg_dequantize_desc &d, const char *name, checked_
   if (has_zero_points) require_bytes(zero_points);
   if (d.block_size <= 0 || d.block_size % 2 != 0 || d.y.cols % d.block_size != 0)
     throw error(SG_STATUS_INVALID_ARGUMENT,
-                "%s->block_size is %lld; it must be positive, even and a divisor of the %lld columns of %s->y", name,
+                "@%s->block_size is %lld; it must be positive, even and a divisor of the %lld columns of @%s->y", name,
                 static_cast<long long>(d.block_size), static_cast<long long>(d.y.cols), name);
   ops::dequantize what;
   what.quantization = d.quantization;

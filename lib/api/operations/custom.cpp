@@ -43,18 +43,18 @@ void add(operand_set &to, command_form &form, const sg_custom_operand &given, co
   const context &on = to.on();
   require(given.data, (name + ".data").c_str());
   if (given.bytes == 0 || given.bytes > most_bytes)
-    throw error(SG_STATUS_INVALID_ARGUMENT, "%s.bytes is %llu; it must be from 1 to 2^61 - 1", name.c_str(),
+    throw error(SG_STATUS_INVALID_ARGUMENT, "@%s.bytes is %llu; it must be from 1 to 2^61 - 1", name.c_str(),
                 static_cast<unsigned long long>(given.bytes));
   require_range(given.access, SG_ACCESS_READ, SG_ACCESS_READ_WRITE, (name + ".access").c_str());
   if (given.reserved != 0)
-    throw error(SG_STATUS_INVALID_ARGUMENT, "%s.reserved is %u; it must be 0", name.c_str(), given.reserved);
+    throw error(SG_STATUS_INVALID_ARGUMENT, "@%s.reserved is %u; it must be 0", name.c_str(), given.reserved);
   const memory_space space = on.memory().usable(given.data, given.bytes, (name + ".data").c_str());
   const auto bytes = static_cast<std::int64_t>(given.bytes);
   const std::size_t index = to.operands().size();
   for (std::size_t i = 0; i < index; ++i)
     if (const access &other = to.accesses()[i]; (given.access != SG_ACCESS_READ || other.writes) &&
                                                 overlap(footprint::rectangle(given.data, bytes, 1, bytes), other.bytes))
-      throw error(SG_STATUS_INVALID_ARGUMENT, "%s.data (%p) overlaps operand %zu of the operation, and one is written",
+      throw error(SG_STATUS_INVALID_ARGUMENT, "@%s.data (%p) overlaps operand %zu of the operation, and one is written",
                   name.c_str(), given.data, i);
   operand_set::bound one;
   one.parameter = index;
@@ -71,12 +71,12 @@ void add(operand_set &to, command_form &form, const sg_custom_operand &given, co
 }  // namespace
 
 void submit(context &on, const sg_custom_desc &d, const char *name, checked_submit &order, sg_job **out_job) {
-  if (!d.function) throw error(SG_STATUS_INVALID_ARGUMENT, "%s->function is NULL", name);
+  if (!d.function) throw error(SG_STATUS_INVALID_ARGUMENT, "@%s->function is @NULL", name);
   require_range(d.operand_count, 1, SG_MAX_CUSTOM_OPERANDS, (std::string(name) + "->operand_count").c_str());
   require(d.operands, (std::string(name) + "->operands").c_str());
   require_range(d.compute_units, -1, INT32_MAX, (std::string(name) + "->compute_units").c_str());
   if (!(d.seconds >= 0 && d.seconds <= 1e6))
-    throw error(SG_STATUS_INVALID_ARGUMENT, "%s->seconds is %g; it must be from 0 to 1e6", name, d.seconds);
+    throw error(SG_STATUS_INVALID_ARGUMENT, "@%s->seconds is %g; it must be from 0 to 1e6", name, d.seconds);
   ops::custom what{call_function, reinterpret_cast<void (*)()>(d.function), d.user, d.seconds, d.compute_units, {}};
   for (std::int32_t i = 0; i < d.operand_count; ++i)
     what.modes[static_cast<std::size_t>(i)] = mode_of(d.operands[i].access);

@@ -25,10 +25,10 @@ std::uint64_t nan_of(sg_dtype type) noexcept {
 
 void submit(context &on, const sg_gather_desc &d, const char *name, checked_submit &order, sg_job **out_job) {
   if (d.index_type != SG_INDEX_I32 && d.index_type != SG_INDEX_I64)
-    throw error(SG_STATUS_INVALID_ARGUMENT, "%s->index_type is %d, which is no type of an index", name,
+    throw error(SG_STATUS_INVALID_ARGUMENT, "@%s->index_type is %d, which is no type of an index", name,
                 int{d.index_type});
   if ((d.flags & ~std::uint32_t{SG_GATHER_FROM_END | SG_GATHER_NAN}) != 0)
-    throw error(SG_STATUS_INVALID_ARGUMENT, "%s->flags is %u, which has unknown bits", name, d.flags);
+    throw error(SG_STATUS_INVALID_ARGUMENT, "@%s->flags is %u, which has unknown bits", name, d.flags);
   // As i32: a column of one or two elements for each index.
   const std::int64_t words = d.index_type == SG_INDEX_I64 ? 2 : 1;
   const given_operand table = given_by_rows(name, "table", d.table), out = given_by_rows(name, "y", d.y);
@@ -37,14 +37,14 @@ void submit(context &on, const sg_gather_desc &d, const char *name, checked_subm
   check_view(table);
   require_extent(table, std::max<std::int64_t>(d.table.rows, 1), d.y.cols, out);
   if (d.table.dtype != d.y.dtype)
-    throw error(SG_STATUS_INVALID_ARGUMENT, "%s->table.dtype is %s and %s->y.dtype is %s; they must be equal", name,
+    throw error(SG_STATUS_INVALID_ARGUMENT, "@%s->table.dtype is %s and @%s->y.dtype is %s; they must be equal", name,
                 name_of(d.table.dtype), name, name_of(d.y.dtype));
   ops::gather what;
   what.from_end = (d.flags & SG_GATHER_FROM_END) != 0;
   if ((d.flags & SG_GATHER_NAN) != 0 && (what.fill = nan_of(d.y.dtype)) == 0)
-    throw error(SG_STATUS_UNSUPPORTED, "%s->flags is %u, but %s has no NaN here", name, d.flags, name_of(d.y.dtype));
+    throw error(SG_STATUS_UNSUPPORTED, "@%s->flags is %u, but %s has no NaN here", name, d.flags, name_of(d.y.dtype));
   if (reinterpret_cast<std::uintptr_t>(d.indices) % static_cast<std::uintptr_t>(4 * words) != 0)
-    throw error(SG_STATUS_INVALID_ARGUMENT, "%s->indices is %p, which is not aligned to %d bytes", name, d.indices,
+    throw error(SG_STATUS_INVALID_ARGUMENT, "@%s->indices is %p, which is not aligned to %d bytes", name, d.indices,
                 static_cast<int>(4 * words));
   layer x(on);
   x.set_operation(what, "gather", 0, command_form::split::columns);

@@ -14,7 +14,7 @@ namespace {
 template <class Desc>
 checked_windows windows_of(const Desc &d, const char *name) {
   if (d.columns != SG_FILTER_OIHW && d.columns != SG_FILTER_OHWI)
-    throw error(SG_STATUS_INVALID_ARGUMENT, "%s->columns is %d, which is no order of a filter", name, int{d.columns});
+    throw error(SG_STATUS_INVALID_ARGUMENT, "@%s->columns is %d, which is no order of a filter", name, int{d.columns});
   checked_windows w = check_windows({name, d.images, d.channels, d.height, d.width, d.first_channel, d.used_channels,
                                      d.windows, d.image_layout, d.columns});
   w.of.positions_are_rows = d.matrix.layout == SG_LAYOUT_COLUMN_MAJOR;
@@ -27,7 +27,7 @@ void require_matrix(const given_operand &matrix, const checked_windows &w) {
   const std::int64_t rows = w.positions(), cols = w.of.columns();
   if (matrix.view.rows != rows || matrix.view.cols != cols)
     throw error(SG_STATUS_INVALID_ARGUMENT,
-                "%s->matrix is %lld x %lld; with these images and windows it must be %lld x %lld", matrix.desc,
+                "@%s->matrix is %lld x %lld; with these images and windows it must be %lld x %lld", matrix.desc,
                 long_long{matrix.view.rows}, long_long{matrix.view.cols}, long_long{rows}, long_long{cols});
 }
 

@@ -21,7 +21,7 @@ void submit(context &on, const sg_elementwise_desc &d, const char *name, checked
   const given_operand a = given_by_rows(name, "a", d.a), b = given_by_rows(name, "b", d.b),
                       c = given_by_rows(name, "c", d.c);
   if (d.function < SG_FUNCTION_RELU || d.function > SG_FUNCTION_TANH_GRADIENT)
-    throw error(SG_STATUS_INVALID_ARGUMENT, "%s->function is %d, which is no function", name, int{d.function});
+    throw error(SG_STATUS_INVALID_ARGUMENT, "@%s->function is %d, which is no function", name, int{d.function});
   require_reserved_zero(d.reserved, name);
   const bool two = ops::takes_two(d.function);
   check_view(c);
@@ -46,7 +46,7 @@ void submit(context &on, const sg_elementwise_desc &d, const char *name, checked
 void submit(context &on, const sg_softmax_desc &d, const char *name, checked_submit &order, sg_job **out_job) {
   const given_operand in = given_by_rows(name, "x", d.x), out = given_by_rows(name, "y", d.y);
   if (d.mask < SG_MASK_NONE || d.mask > SG_MASK_CAUSAL)
-    throw error(SG_STATUS_INVALID_ARGUMENT, "%s->mask is %d, which is no mask", name, int{d.mask});
+    throw error(SG_STATUS_INVALID_ARGUMENT, "@%s->mask is %d, which is no mask", name, int{d.mask});
   // Sums with row numbers must not overflow.
   constexpr std::int64_t most_offset = std::int64_t{1} << 61;
   if (d.mask == SG_MASK_NONE)
@@ -61,7 +61,7 @@ void submit(context &on, const sg_softmax_desc &d, const char *name, checked_sub
   const std::string mask_rows = std::string(name) + "->mask_rows";
   require_range(d.mask_rows, 0, d.mask == SG_MASK_NONE ? 0 : most_offset, mask_rows.c_str());
   if (d.mask_rows > 0 && d.x.rows % d.mask_rows != 0)
-    throw error(SG_STATUS_INVALID_ARGUMENT, "%s is %lld, which does not divide %s->x.rows, %lld", mask_rows.c_str(),
+    throw error(SG_STATUS_INVALID_ARGUMENT, "@%s is %lld, which does not divide @%s->x.rows, %lld", mask_rows.c_str(),
                 static_cast<long long>(d.mask_rows), name, static_cast<long long>(d.x.rows));
   layer x(on);
   ops::softmax what;
@@ -84,11 +84,11 @@ void submit(context &on, const sg_norm_desc &d, const char *name, checked_submit
   const given_operand gamma = given_values(name, "gamma", d.gamma, d.x.cols, 1, d.x.dtype),
                       beta = given_values(name, "beta", d.beta, d.x.cols, 1, d.x.dtype);
   if (d.kind != SG_NORM_LAYER && d.kind != SG_NORM_RMS)
-    throw error(SG_STATUS_INVALID_ARGUMENT, "%s->kind is %d, which is no kind of a norm", name, int{d.kind});
+    throw error(SG_STATUS_INVALID_ARGUMENT, "@%s->kind is %d, which is no kind of a norm", name, int{d.kind});
   if (!(d.epsilon >= 0) || !std::isfinite(d.epsilon))
-    throw error(SG_STATUS_INVALID_ARGUMENT, "%s->epsilon is %g; it must be finite and not negative", name, d.epsilon);
+    throw error(SG_STATUS_INVALID_ARGUMENT, "@%s->epsilon is %g; it must be finite and not negative", name, d.epsilon);
   if (d.beta && d.kind == SG_NORM_RMS)
-    throw error(SG_STATUS_INVALID_ARGUMENT, "%s->beta is %p; an RMS norm has none", name, d.beta);
+    throw error(SG_STATUS_INVALID_ARGUMENT, "@%s->beta is given; an RMS norm has none", name);
   require_reserved_zero(d.reserved, name);
   check_view(out);
   check_view(in);
@@ -122,12 +122,12 @@ ops::rotary rotary_of(const sg_rotary_desc &d, const char *name) {
   what.head_size = d.head_size != 0 ? d.head_size : std::max<std::int64_t>(d.x.cols, 2);
   if (what.head_size < 0 || d.x.cols % what.head_size != 0)
     throw error(SG_STATUS_INVALID_ARGUMENT,
-                "%s->head_size is %lld; it must be a divisor of the %lld columns of %s->x, or 0", name,
+                "@%s->head_size is %lld; it must be a divisor of the %lld columns of @%s->x, or 0", name,
                 long_long{d.head_size}, long_long{d.x.cols}, name);
   what.rotated_size = d.rotated_size != 0 ? d.rotated_size : what.head_size;
   if (what.rotated_size < 0 || what.rotated_size % 2 != 0 || what.rotated_size > what.head_size)
     throw error(SG_STATUS_INVALID_ARGUMENT,
-                "%s->rotated_size is %lld; the rotated elements of a head of %lld must be even in number", name,
+                "@%s->rotated_size is %lld; the rotated elements of a head of %lld must be even in number", name,
                 long_long{d.rotated_size}, long_long{what.head_size});
   constexpr std::int64_t most = std::int64_t{1} << 52;  // so many positions are exact in f64
   require_range(d.first_position, 0, most, field("first_position").c_str());
@@ -135,9 +135,9 @@ ops::rotary rotary_of(const sg_rotary_desc &d, const char *name) {
   what.first_position = d.first_position;
   what.sequence_length = d.sequence_length != 0 ? d.sequence_length : std::max<std::int64_t>(d.x.rows, 1);
   if (!(d.theta > 0) || !std::isfinite(d.theta))
-    throw error(SG_STATUS_INVALID_ARGUMENT, "%s->theta is %g; it must be positive and finite", name, d.theta);
+    throw error(SG_STATUS_INVALID_ARGUMENT, "@%s->theta is %g; it must be positive and finite", name, d.theta);
   if (d.pairs != SG_ROTARY_HALVES && d.pairs != SG_ROTARY_INTERLEAVED)
-    throw error(SG_STATUS_INVALID_ARGUMENT, "%s->pairs is %d, which is no kind of pairs", name, int{d.pairs});
+    throw error(SG_STATUS_INVALID_ARGUMENT, "@%s->pairs is %d, which is no kind of pairs", name, int{d.pairs});
   require_range(d.inverse, 0, 1, field("inverse").c_str());
   what.theta = d.theta;
   what.pairs = d.pairs;
@@ -151,11 +151,12 @@ void require_table(const given_operand &table, const given_operand &x, const ops
   check_view(table);
   const sg_dtype type = table.view.dtype, of_x = x.view.dtype;
   if (type != of_x && (type != SG_DTYPE_F32 || of_x == SG_DTYPE_F64))
-    throw error(SG_STATUS_UNSUPPORTED, "%s->%s.dtype is %s; with %s->x of %s it must be that%s", table.desc, table.name,
-                name_of(type), x.desc, name_of(of_x), of_x == SG_DTYPE_F16 || of_x == SG_DTYPE_BF16 ? " or f32" : "");
+    throw error(SG_STATUS_UNSUPPORTED, "@%s->%s.dtype is %s; with @%s->x of %s it must be that%s", table.desc,
+                table.name, name_of(type), x.desc, name_of(of_x),
+                of_x == SG_DTYPE_F16 || of_x == SG_DTYPE_BF16 ? " or f32" : "");
   const std::int64_t positions = what.first_position + std::min(x.view.rows, what.sequence_length);
   if (table.view.cols != what.rotated_size / 2 || table.view.rows < positions)
-    throw error(SG_STATUS_INVALID_ARGUMENT, "%s->%s is %lld x %lld; it must have %lld columns and at least %lld rows",
+    throw error(SG_STATUS_INVALID_ARGUMENT, "@%s->%s is %lld x %lld; it must have %lld columns and at least %lld rows",
                 table.desc, table.name, long_long{table.view.rows}, long_long{table.view.cols},
                 long_long{what.rotated_size / 2}, long_long{positions});
 }
@@ -171,13 +172,13 @@ void submit(context &on, const sg_rotary_desc &d, const char *name, checked_subm
   require_same_form(in, out);
   const bool has_tables = d.cos.data != nullptr;
   if (has_tables != (d.sin.data != nullptr))
-    throw error(SG_STATUS_INVALID_ARGUMENT, "%s->cos.data is %p and %s->sin.data is %p; give both or neither", name,
-                d.cos.data, name, d.sin.data);
+    throw error(SG_STATUS_INVALID_ARGUMENT, "@%s->%s is given and @%s->%s is not; give both or neither", name,
+                has_tables ? "cos" : "sin", name, has_tables ? "sin" : "cos");
   const ops::rotary what = rotary_of(d, name);
   for (const given_operand *each : {&cosines, &sines})
     if (has_tables) require_table(*each, in, what);
   if (has_tables && d.cos.dtype != d.sin.dtype)
-    throw error(SG_STATUS_INVALID_ARGUMENT, "%s->cos.dtype is %s and %s->sin.dtype is %s; they must be equal", name,
+    throw error(SG_STATUS_INVALID_ARGUMENT, "@%s->cos.dtype is %s and @%s->sin.dtype is %s; they must be equal", name,
                 name_of(d.cos.dtype), name, name_of(d.sin.dtype));
   layer x(on);
   x.set_operation(what, d.inverse ? "rotary inverse" : "rotary", 3, command_form::split::columns);

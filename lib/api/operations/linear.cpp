@@ -25,13 +25,13 @@ using long_long = long long;
 
 void require_shape(const given_operand &x, std::int64_t rows, std::int64_t cols, const char *why) {
   if (x.view.rows != rows || x.view.cols != cols)
-    throw error(SG_STATUS_INVALID_ARGUMENT, "%s->%s is %lld x %lld; with this %s it must be %lld x %lld", x.desc,
+    throw error(SG_STATUS_INVALID_ARGUMENT, "@%s->%s is %lld x %lld; with this %s it must be %lld x %lld", x.desc,
                 x.name, long_long{x.view.rows}, long_long{x.view.cols}, why, long_long{rows}, long_long{cols});
 }
 
 void check_op_w(sg_op op, const char *desc) {
   if (op != SG_OP_N && op != SG_OP_T)
-    throw error(SG_STATUS_INVALID_ARGUMENT, "%s->op_w is %d; it must be %d (N) or %d (T)", desc, int{op}, SG_OP_N,
+    throw error(SG_STATUS_INVALID_ARGUMENT, "@%s->op_w is %d; it must be %d (N) or %d (T)", desc, int{op}, SG_OP_N,
                 SG_OP_T);
 }
 
@@ -45,7 +45,7 @@ sg_gemm_desc gemm_of(const sg_linear_desc &d, const char *desc) {
   check_op_w(d.op_w, desc);
   require_reserved_zero(d.reserved, desc);
   require_shape(y, d.x.rows, d.y.cols, "x");
-  require_weight_shape(w, d.x.cols, d.y.cols, d.op_w, "x, y and op_w");
+  require_weight_shape(w, d.x.cols, d.y.cols, d.op_w, "x, y and op of w");
   sg_gemm_desc gemm = SG_GEMM_DESC_INIT;
   gemm.a = d.x;
   gemm.b = d.w;
@@ -108,13 +108,13 @@ class checked_backward {
 
   void require_type(const given_operand &x) const {
     if (x.view.dtype != d_.dy.dtype)
-      throw error(SG_STATUS_INVALID_ARGUMENT, "%s->%s.dtype is %s and %s->dy.dtype is %s; they must be equal", desc_,
+      throw error(SG_STATUS_INVALID_ARGUMENT, "@%s->%s.dtype is %s and @%s->dy.dtype is %s; they must be equal", desc_,
                   x.name, name_of(x.view.dtype), desc_, name_of(d_.dy.dtype));
   }
   void require_result_type(const char *field, sg_dtype type) const {
     if (!is_dtype(type) || !is_gemm_type(d_.dy.dtype, type))
-      throw error(SG_STATUS_INVALID_ARGUMENT, "%s->%s is %s, which is no result type of %s operands", desc_, field,
-                  is_dtype(type) ? name_of(type) : "no type", name_of(d_.dy.dtype));
+      throw error(SG_STATUS_INVALID_ARGUMENT, "@%s->%s is %s, which is no result type of %s operands", desc_, field,
+                  type_text(type).c_str(), name_of(d_.dy.dtype));
   }
 
   void check() const {
@@ -122,17 +122,17 @@ class checked_backward {
     require_layer_type(dy_);
     check_op_w(d_.op_w, desc_);
     if (d_.compute < SG_COMPUTE_EXACT || d_.compute > SG_COMPUTE_F8 || !is_compute_of(d_.dy.dtype, d_.compute))
-      throw error(SG_STATUS_INVALID_ARGUMENT, "%s->compute is %d, which is no compute of %s operands", desc_,
+      throw error(SG_STATUS_INVALID_ARGUMENT, "@%s->compute is %d, which is no compute of %s operands", desc_,
                   int{d_.compute}, name_of(d_.dy.dtype));
     if (d_.accumulate != 0 && d_.accumulate != 1)
-      throw error(SG_STATUS_INVALID_ARGUMENT, "%s->accumulate is %d; it must be 0 or 1", desc_, d_.accumulate);
+      throw error(SG_STATUS_INVALID_ARGUMENT, "@%s->accumulate is %d; it must be 0 or 1", desc_, d_.accumulate);
     if (d_.dx.data) {
       check_view(dx_);
       check_view(w_);
       require_type(w_);
       require_result_type("dx.dtype", d_.dx.dtype);
       require_shape(dx_, rows(), d_.dx.cols, "dy");
-      require_weight_shape(w_, d_.dx.cols, outputs(), d_.op_w, "dy, dx and op_w");
+      require_weight_shape(w_, d_.dx.cols, outputs(), d_.op_w, "dy, dx and op of w");
     }
     if (d_.dw.data) {
       check_view(dw_);
@@ -140,7 +140,7 @@ class checked_backward {
       require_type(x_);
       require_result_type("dw.dtype", d_.dw.dtype);
       require_shape(x_, rows(), d_.x.cols, "dy");
-      require_weight_shape(dw_, d_.x.cols, outputs(), d_.op_w, "x, dy and op_w");
+      require_weight_shape(dw_, d_.x.cols, outputs(), d_.op_w, "x, dy and op of w");
     }
     if (d_.dbias) require_result_type("dbias_dtype", d_.dbias_dtype);
   }
@@ -229,7 +229,7 @@ class checked_backward {
     sums.out_type = accumulator_of(d_.dy.dtype);
     sums.parts_count = 1;
     if (!on_.on().supports(sums.header))
-      throw error(SG_STATUS_UNSUPPORTED, "%s->dbias is given; device %.64s has no sums of %s", desc_,
+      throw error(SG_STATUS_UNSUPPORTED, "@%s->dbias is given; device %.64s has no sums of %s", desc_,
                   on_.on().name().c_str(), name_of(d_.dy.dtype));
   }
 

@@ -35,7 +35,7 @@ template <sg_operation operation, class Desc>
 void submit_one(context &on, const sg_operation_desc &given, const Desc &defaults, const char *desc_name,
                 checked_submit &order, sg_job **out_job) {
   require(given.desc, desc_name);
-  if (given.count != 1) throw error(SG_STATUS_INVALID_ARGUMENT, "operation->count is %d; it must be 1", given.count);
+  if (given.count != 1) throw error(SG_STATUS_INVALID_ARGUMENT, "@operation->count is %d; it must be 1", given.count);
   submit_or_repeat<operation>(on, options_of(static_cast<const Desc *>(given.desc), defaults, desc_name), desc_name,
                               order, out_job);
 }
@@ -75,7 +75,7 @@ constexpr operation_entry table[] = {{SG_OPERATION_MARKER, "a marker", submit_ma
 const operation_entry &entry_of(sg_operation operation) {
   for (const operation_entry &each : table)
     if (each.operation == operation) return each;
-  throw error(SG_STATUS_INVALID_ARGUMENT, "operation->operation is %d, which is no operation", int{operation});
+  throw error(SG_STATUS_INVALID_ARGUMENT, "@operation->operation is %d, which is no operation", int{operation});
 }
 
 }  // namespace sg

@@ -37,15 +37,15 @@ class recurrent_operand_list {
     range(form.state_stride, INT64_MAX, "state_stride");
     form.cell = cell, form.order = order, form.reverse = reverse != 0;
     if (!is_layer_dtype(form.type))
-      throw error(SG_STATUS_UNSUPPORTED, "%s->dtype is %s; it must be f64, f32, f16 or bf16", desc_,
-                  is_dtype(form.type) ? name_of(form.type) : "no type");
+      throw error(SG_STATUS_UNSUPPORTED, "@%s->dtype is %s; it must be f64, f32, f16 or bf16", desc_,
+                  type_text(form.type).c_str());
     if (form.compute < SG_COMPUTE_EXACT || form.compute > SG_COMPUTE_F8 || !is_compute_of(form.type, form.compute))
-      throw error(SG_STATUS_INVALID_ARGUMENT, "%s->compute is %d, which is no compute of %s operands", desc_,
+      throw error(SG_STATUS_INVALID_ARGUMENT, "@%s->compute is %d, which is no compute of %s operands", desc_,
                   int{form.compute}, name_of(form.type));
     require_reserved_zero(reserved, desc_);
     if (form.state_stride == 0) form.state_stride = form.hidden;
     if (form.batch > 1 && form.state_stride < form.hidden)
-      throw error(SG_STATUS_INVALID_ARGUMENT, "%s->state_stride is %lld; a state has %lld values", desc_,
+      throw error(SG_STATUS_INVALID_ARGUMENT, "@%s->state_stride is %lld; a state has %lld values", desc_,
                   static_cast<long long>(form.state_stride), static_cast<long long>(form.hidden));
   }
 
@@ -54,14 +54,14 @@ class recurrent_operand_list {
     const auto check = [&](std::int64_t stride, const char *field, std::int64_t count) {
       require_range(stride, 0, INT64_MAX, (std::string(desc_) + "->" + name + "." + field).c_str());
       if (has_elements && count > 1 && stride < width)
-        throw error(SG_STATUS_INVALID_ARGUMENT, "%s->%s.%s is %lld; a step has %lld values", desc_, name, field,
+        throw error(SG_STATUS_INVALID_ARGUMENT, "@%s->%s.%s is %lld; a step has %lld values", desc_, name, field,
                     static_cast<long long>(stride), static_cast<long long>(width));
     };
     check(x.step_stride, "step_stride", form.steps);
     check(x.batch_stride, "batch_stride", form.batch);
     const auto [inner, outer] = std::minmax({std::pair{x.step_stride, form.steps}, {x.batch_stride, form.batch}});
     if (written && form.steps > 1 && form.batch > 1 && outer.first < (inner.second - 1) * inner.first + width)
-      throw error(SG_STATUS_INVALID_ARGUMENT, "steps of %s->%s overlap: its strides are %lld and %lld", desc_, name,
+      throw error(SG_STATUS_INVALID_ARGUMENT, "steps of @%s->%s overlap: its strides are %lld and %lld", desc_, name,
                   static_cast<long long>(x.step_stride), static_cast<long long>(x.batch_stride));
     return {x.step_stride, x.batch_stride};
   }
@@ -69,7 +69,7 @@ class recurrent_operand_list {
   // Of an LSTM only.
   void require_lstm(const void *data, const char *name) const {
     if (data && !form.is_lstm())
-      throw error(SG_STATUS_INVALID_ARGUMENT, "%s->%s is given; a GRU has no state c", desc_, name);
+      throw error(SG_STATUS_INVALID_ARGUMENT, "@%s->%s is given; a GRU has no state c", desc_, name);
   }
 
   // Adds an operand with bytes.
@@ -134,7 +134,7 @@ void require_cell(const context &on, const recurrent_form &form, const char *des
   wanted.type = form.type;
   wanted.cell = form.cell;
   if (!on.on().supports(wanted.header))
-    throw error(SG_STATUS_UNSUPPORTED, "%s->dtype is %s; device %.64s has no recurrent cells of it", desc,
+    throw error(SG_STATUS_UNSUPPORTED, "@%s->dtype is %s; device %.64s has no recurrent cells of it", desc,
                 name_of(form.type), on.on().name().c_str());
 }
 
@@ -177,14 +177,14 @@ void submit(context &on, const sg_recurrent_backward_desc &d, const char *name, 
   f.state_stride = d.state_stride, f.type = d.dtype, f.gradient_type = d.gradient_dtype, f.compute = d.compute;
   all.check_form(d.cell, d.gate_order, d.reverse, d.reserved);
   if (d.accumulate != 0 && d.accumulate != 1)
-    throw error(SG_STATUS_INVALID_ARGUMENT, "%s->accumulate is %d; it must be 0 or 1", name, d.accumulate);
+    throw error(SG_STATUS_INVALID_ARGUMENT, "@%s->accumulate is %d; it must be 0 or 1", name, d.accumulate);
   f.accumulate = d.accumulate != 0;
   if (d.cell == SG_CELL_GRU_RESET_BEFORE)
     throw error(SG_STATUS_UNSUPPORTED,
-                "%s->cell is %d, a GRU with the reset before the product, which has no gradients", name, int{d.cell});
+                "@%s->cell is %d, a GRU with the reset before the product, which has no gradients", name, int{d.cell});
   if (!is_dtype(d.gradient_dtype) || !is_gemm_type(d.dtype, d.gradient_dtype))
-    throw error(SG_STATUS_INVALID_ARGUMENT, "%s->gradient_dtype is %s, which is no result type of %s operands", name,
-                is_dtype(d.gradient_dtype) ? name_of(d.gradient_dtype) : "no type", name_of(d.dtype));
+    throw error(SG_STATUS_INVALID_ARGUMENT, "@%s->gradient_dtype is %s, which is no result type of %s operands", name,
+                type_text(d.gradient_dtype).c_str(), name_of(d.dtype));
   const bool has_values = d.steps > 0 && d.batch > 0 && d.hidden > 0;
   const access_mode gradient = f.accumulate ? access_mode::read_write : access_mode::write;
   if (d.dw_ih && has_values) f.x = all.check_sequence(d.x, "x", d.in, false);
@@ -229,8 +229,8 @@ std::uint64_t reserve_bytes(const sg_recurrent_desc &d, const char *name) {
   for (const auto &[field, value] : sizes)
     require_range(value, 0, std::int64_t{1} << 40, (std::string(name) + "->" + field).c_str());
   if (!is_layer_dtype(f.type))
-    throw error(SG_STATUS_UNSUPPORTED, "%s->dtype is %s; it must be f64, f32, f16 or bf16", name,
-                is_dtype(f.type) ? name_of(f.type) : "no type");
+    throw error(SG_STATUS_UNSUPPORTED, "@%s->dtype is %s; it must be f64, f32, f16 or bf16", name,
+                type_text(f.type).c_str());
   return static_cast<std::uint64_t>(bytes_of(f, recurrent_operand::reserve));
 }
 

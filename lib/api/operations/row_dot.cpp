@@ -16,7 +16,7 @@ void submit(context &on, const sg_row_dot_desc &d, const char *name, checked_sub
   require_same_form(b, a);
   require_extent(y, a.view.rows, 1, a);
   if (y.view.dtype != a.view.dtype)
-    throw error(SG_STATUS_INVALID_ARGUMENT, "%s->y.dtype is %s and %s->a.dtype is %s; they must be equal", name,
+    throw error(SG_STATUS_INVALID_ARGUMENT, "@%s->y.dtype is %s and @%s->a.dtype is %s; they must be equal", name,
                 name_of(y.view.dtype), name, name_of(a.view.dtype));
   layer x(on);
   x.allows_in_place = false;

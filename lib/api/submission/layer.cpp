@@ -9,14 +9,14 @@ namespace sg {
 void require_layer_type(const given_operand &result) {
   const sg_dtype type = result.view.dtype;
   if (!is_layer_dtype(type))
-    throw error(SG_STATUS_UNSUPPORTED, "%s->%s.dtype is %s; it must be f64, f32, f16 or bf16", result.desc, result.name,
-                name_of(type));
+    throw error(SG_STATUS_UNSUPPORTED, "@%s->%s.dtype is %s; it must be f64, f32, f16 or bf16", result.desc,
+                result.name, name_of(type));
 }
 
 void require_extent(const given_operand &x, std::int64_t rows, std::int64_t cols, const given_operand &result) {
   using long_long = long long;
   if (x.view.rows == rows && x.view.cols == cols) return;
-  throw error(SG_STATUS_INVALID_ARGUMENT, "%s->%s is %lld x %lld; with %s->%s of %lld x %lld it must be %lld x %lld",
+  throw error(SG_STATUS_INVALID_ARGUMENT, "@%s->%s is %lld x %lld; with @%s->%s of %lld x %lld it must be %lld x %lld",
               x.desc, x.name, long_long{x.view.rows}, long_long{x.view.cols}, x.desc, result.name,
               long_long{result.view.rows}, long_long{result.view.cols}, long_long{rows}, long_long{cols});
 }
@@ -25,12 +25,12 @@ void require_same_form(const given_operand &x, const given_operand &result) {
   const sg_matrix &a = x.view, &c = result.view;
   require_extent(x, c.rows, c.cols, result);
   if (a.dtype != c.dtype)
-    throw error(SG_STATUS_INVALID_ARGUMENT, "%s->%s.dtype is %s and %s->%s.dtype is %s; they must be equal", x.desc,
+    throw error(SG_STATUS_INVALID_ARGUMENT, "@%s->%s.dtype is %s and @%s->%s.dtype is %s; they must be equal", x.desc,
                 x.name, name_of(a.dtype), x.desc, result.name, name_of(c.dtype));
 }
 
 void require_reserved_zero(std::uint32_t reserved, const char *desc) {
-  if (reserved != 0) throw error(SG_STATUS_INVALID_ARGUMENT, "%s->reserved is %u; it must be 0", desc, reserved);
+  if (reserved != 0) throw error(SG_STATUS_INVALID_ARGUMENT, "@%s->reserved is %u; it must be 0", desc, reserved);
 }
 
 void add_operand(layer &to, const given_operand &given, std::size_t view, share needed) {
@@ -49,7 +49,7 @@ void add_matrix(layer &to, const given_operand &given, std::size_t view, share n
   auto wanted = backend_command<sg_backend_convert>();
   wanted.in_type = wanted.out_type = given.view.dtype;
   if (!is_layer_dtype(given.view.dtype) || !to.bound.on().on().supports(wanted.header))
-    throw error(SG_STATUS_UNSUPPORTED, "%s->%s.layout is %d; of %s it must be %s", given.desc, given.name,
+    throw error(SG_STATUS_UNSUPPORTED, "@%s->%s.layout is %d; of %s it must be %s", given.desc, given.name,
                 int{given.view.layout}, name_of(given.view.dtype), name_of(taken));
   to.form.parameters[view].transposed = true;
 }

@@ -24,7 +24,7 @@ checked_submit::checked_submit(context &to, const sg_submit *given) : to_(to) {
   sg_submit room = SG_SUBMIT_INIT;
   const sg_submit &s = in_full(*given, room, "submit");
   if (s.flags & ~static_cast<std::uint32_t>(SG_SUBMIT_UNTRACKED | SG_SUBMIT_WILL_WAIT))
-    throw error(SG_STATUS_INVALID_ARGUMENT, "submit->flags is 0x%x, which has unknown bits", s.flags);
+    throw error(SG_STATUS_INVALID_ARGUMENT, "@submit->flags is 0x%x, which has unknown bits", s.flags);
   require_reserved(s.reserved, "submit->reserved");
   require_range(s.priority, -1, 1, "submit->priority");
   require_range(s.after_count, 0, INT32_MAX, "submit->after_count");
@@ -61,7 +61,7 @@ void checked_submit::note(sg_operation operation, const form &fixed, const char 
   if (here.index >= 0 && !(*here.was == fixed))
     throw error(
         SG_STATUS_INVALID_ARGUMENT,
-        "%s differs from submission %d of the graph in its sizes, types, strides, memory or options: it is %s, and was "
+        "@%s differs from submission %d of the graph in its sizes, types, strides, memory or options: it is %s, and was "
         "recorded as %s",
         name, here.index, fixed.describe(here.request).c_str(), here.was->describe(here.request).c_str());
 }
@@ -71,7 +71,7 @@ void checked_submit::look_up(const sg_submit &s) {
   if (s.stream) {
     here.in = object_of<stream>(s.stream, object_type::stream, "submit->stream");
     if (&here.in->owner() != &to_)
-      throw error(SG_STATUS_INVALID_ARGUMENT, "submit->stream is %p, a stream of another context",
+      throw error(SG_STATUS_INVALID_ARGUMENT, "@submit->stream is %p, a stream of another context",
                   static_cast<void *>(s.stream));
     here.units = here.in->units();
     if (priority_ == 0) priority_ = static_cast<std::int8_t>(here.in->priority());
@@ -79,16 +79,16 @@ void checked_submit::look_up(const sg_submit &s) {
   if (s.graph) {
     here.records = object_of<graph>(s.graph, object_type::graph, "submit->graph");
     if (&here.records->owner() != &to_)
-      throw error(SG_STATUS_INVALID_ARGUMENT, "submit->graph is %p, a graph of another context",
+      throw error(SG_STATUS_INVALID_ARGUMENT, "@submit->graph is %p, a graph of another context",
                   static_cast<void *>(s.graph));
     if (s.after_count > 0)
-      throw error(SG_STATUS_INVALID_ARGUMENT, "submit->after_count is %d; what is recorded comes after no job",
+      throw error(SG_STATUS_INVALID_ARGUMENT, "@submit->after_count is %d; what is recorded comes after no job",
                   s.after_count);
     if (s.deadline_ns != 0)
-      throw error(SG_STATUS_INVALID_ARGUMENT, "submit->deadline_ns is %lld; what is recorded has no deadline",
+      throw error(SG_STATUS_INVALID_ARGUMENT, "@submit->deadline_ns is %lld; what is recorded has no deadline",
                   static_cast<long long>(s.deadline_ns));
     if (s.queue)
-      throw error(SG_STATUS_INVALID_ARGUMENT, "submit->queue is %p; what is recorded posts no completion",
+      throw error(SG_STATUS_INVALID_ARGUMENT, "@submit->queue is %p; what is recorded posts no completion",
                   static_cast<void *>(s.queue));
   }
   if (s.queue) here.queue = object_of<completion_queue>(s.queue, object_type::queue, "submit->queue");
@@ -105,7 +105,7 @@ void checked_submit::require_within_limit(const program &plan) const {
   const int lanes = plan.schedule->lanes[static_cast<int>(lane_kind::compute)];
   if (units > 0 && lanes > units)
     throw error(SG_STATUS_INVALID_ARGUMENT,
-                "submit->stream may use %d compute units, and the plan is cut for %d workers", units, lanes);
+                "@submit->stream may use %d compute units, and the plan is cut for %d workers", units, lanes);
 }
 
 void checked_submit::record(const ref<job> &work, const access *accesses, std::size_t access_count) {

@@ -64,9 +64,7 @@ mapping::~mapping() {
 
 void *address_space::device_alloc(std::uint64_t bytes) {
   std::lock_guard lock(mutex_);
-  if (bytes > limit_ - used_)
-    throw failure(SG_STATUS_OUT_OF_MEMORY, "%llu bytes of device memory asked for, %llu of %llu are free", ull(bytes),
-                  ull(limit_ - used_), ull(limit_));
+  if (bytes > limit_ - used_) throw failure(SG_STATUS_OUT_OF_MEMORY, "it has %llu in all", ull(limit_));
   if (bytes > piece_)
     throw failure(SG_STATUS_OUT_OF_MEMORY, "planned fault: %llu bytes of device memory in one piece, %llu are the most",
                   ull(bytes), ull(piece_));

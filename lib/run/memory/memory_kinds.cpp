@@ -25,9 +25,9 @@ memory_space memory_kinds::of_unknown(const void *memory, std::uint64_t bytes) c
 memory_space memory_kinds::usable(const void *memory, std::uint64_t bytes, const char *name) const {
   const memory_space found = of(memory, bytes);
   if (found == memory_space::foreign())
-    throw error(SG_STATUS_INVALID_ARGUMENT, "%s (%p) is in the device memory of another context", name, memory);
+    throw error(SG_STATUS_INVALID_ARGUMENT, "@%s (%p) is in the device memory of another context", name, memory);
   if (found == memory_space::beyond())
-    throw error(SG_STATUS_INVALID_ARGUMENT, "%s (%p, %llu bytes) ends beyond its buffer", name, memory,
+    throw error(SG_STATUS_INVALID_ARGUMENT, "@%s (%p, %llu bytes) ends beyond its buffer", name, memory,
                 static_cast<unsigned long long>(bytes));
   return found;
 }

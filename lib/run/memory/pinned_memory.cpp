@@ -21,7 +21,8 @@ pinned_memory::~pinned_memory() {
 
 void *pinned_memory::allocate(std::uint64_t bytes) {
   if (bytes > INT64_MAX)
-    throw error(SG_STATUS_OUT_OF_MEMORY, "bytes is %llu, more than can be had", static_cast<unsigned long long>(bytes));
+    throw error(SG_STATUS_OUT_OF_MEMORY, "@bytes is %llu, more than can be had",
+                static_cast<unsigned long long>(bytes));
   void *memory = device_.host_alloc(std::max<std::uint64_t>(bytes, 1));
   try {
     const std::lock_guard lock(lock_);
@@ -53,7 +54,7 @@ void pinned_memory::free(void *memory) {
     const std::lock_guard lock(lock_);
     const auto found = allocated_.find(address_of(memory));
     if (found == allocated_.end())
-      throw error(SG_STATUS_INVALID_ARGUMENT, "memory is %p, which sg_host_alloc did not give for this context",
+      throw error(SG_STATUS_INVALID_ARGUMENT, "@memory is %p, which sg_host_alloc did not give for this context",
                   memory);
     allocated_bytes_ -= found->second;
     allocated_.erase(found);
@@ -65,14 +66,14 @@ void pinned_memory::free(void *memory) {
 void pinned_memory::pin(void *memory, std::uint64_t bytes) {
   const std::uintptr_t start = address_of(memory);
   if (bytes > UINTPTR_MAX - start)
-    throw error(SG_STATUS_INVALID_ARGUMENT, "bytes is %llu, beyond the end of memory",
+    throw error(SG_STATUS_INVALID_ARGUMENT, "@bytes is %llu, beyond the end of memory",
                 static_cast<unsigned long long>(bytes));
   const std::lock_guard lock(lock_);
   auto next = registered_.lower_bound(start);
   const bool meets_next = next != registered_.end() && next->first < start + bytes;
   const bool meets_previous = next != registered_.begin() && std::prev(next)->first + std::prev(next)->second > start;
   if (meets_next || meets_previous)
-    throw error(SG_STATUS_INVALID_ARGUMENT, "memory is %p, in a range that is registered already", memory);
+    throw error(SG_STATUS_INVALID_ARGUMENT, "@memory is %p, in a range that is registered already", memory);
   const auto place = registered_.emplace(start, bytes).first;
   try {
     device_.host_register(memory, bytes);
@@ -86,7 +87,7 @@ void pinned_memory::unpin(void *memory) {
   const std::lock_guard lock(lock_);
   const auto found = registered_.find(address_of(memory));
   if (found == registered_.end())
-    throw error(SG_STATUS_INVALID_ARGUMENT, "memory is %p, which is not the start of a registered range", memory);
+    throw error(SG_STATUS_INVALID_ARGUMENT, "@memory is %p, which is not the start of a registered range", memory);
   device_.host_unregister(memory);
   registered_.erase(found);
 }

@@ -63,7 +63,7 @@ void graph::reopen() noexcept {
 std::shared_ptr<const graph_program> graph::prepared() {
   const std::lock_guard lock(lock_);
   if (records_only_)
-    throw error(SG_STATUS_INVALID_ARGUMENT, "graph is a stage of a pipeline, which runs it for each batch");
+    throw error(SG_STATUS_INVALID_ARGUMENT, "@graph is a stage of a pipeline, which runs it for each batch");
   has_run_ = true;
   if (program_) return program_;
   auto made = std::make_shared<graph_program>(copies());

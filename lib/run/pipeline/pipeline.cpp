@@ -17,7 +17,7 @@ namespace {
 void require_no_stage(const void *memory, std::int64_t bytes, const char *name) {
   const auto range = process_ranges::find(memory, static_cast<std::uint64_t>(bytes));
   if (range && range->kind == range_kind::stage)
-    throw error(SG_STATUS_INVALID_ARGUMENT, "%s (%p) is an address of a pipeline's stage, which has no memory there",
+    throw error(SG_STATUS_INVALID_ARGUMENT, "@%s (%p) is an address of a pipeline's stage, which has no memory there",
                 name, memory);
 }
 
@@ -254,7 +254,7 @@ batch_ends pipeline::ends_of(const void *input, void *output) const {
     return footprint::rectangle(memory, bytes, 1, bytes);
   };
   if (overlap(whole(input, input_bytes), whole(output, output_bytes)))
-    throw error(SG_STATUS_INVALID_ARGUMENT, "input (%p, %lld bytes) and output (%p, %lld bytes) overlap", input,
+    throw error(SG_STATUS_INVALID_ARGUMENT, "@input (%p, %lld bytes) and @output (%p, %lld bytes) overlap", input,
                 long_long{input_bytes}, output, long_long{output_bytes});
   batch_ends ends;
   ends.input = const_cast<char *>(static_cast<const char *>(input));

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // streamgemm bench: runs a suite and writes its record.
+#include <unistd.h>
+
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <ctime>
@@ -9,6 +12,8 @@
 #include "../format.hpp"
 #include "../library.hpp"
 #include "../progress.hpp"
+#include "../style.hpp"
+#include "../usage.hpp"
 #include "../verbs.hpp"
 #include "commit.hpp"
 #include "subverbs.hpp"
@@ -20,12 +25,44 @@ namespace {
 
 using suite_fn = void (*)(const suite_request &, suite_run &);
 
-const std::pair<std::string, suite_fn> suites[] = {
-    {"accuracy", run_accuracy_suite},   {"calls", run_calls_suite},     {"cpu", run_cpu_suite},
-    {"graph", run_graph_suite},         {"heads", run_heads_suite},     {"host", run_host_suite},
-    {"outofcore", run_outofcore_suite}, {"overlap", run_overlap_suite}, {"priority", run_priority_suite},
-    {"resident", run_resident_suite},   {"small", run_small_suite},     {"split", run_split_suite},
-    {"streams", run_streams_suite},     {"submit", run_submit_suite}};
+constexpr struct {
+  const char *name;
+  suite_fn run;
+  const char *about;
+} suites[] = {{"accuracy", run_accuracy_suite, "f32 GEMMs in each arithmetic: times and errors"},
+              {"calls", run_calls_suite, "blocking GEMMs on the cpu, small ones first, beside CBLAS"},
+              {"cpu", run_cpu_suite, "the cpu device beside OpenBLAS and oneDNN"},
+              {"graph", run_graph_suite, "recorded submissions replayed, beside separate ones"},
+              {"heads", run_heads_suite, "the scores of attention, a submission each and in one call"},
+              {"host", run_host_suite, "one GEMM from host memory to host memory"},
+              {"outofcore", run_outofcore_suite, "a GEMM larger than the device memory that it may use"},
+              {"overlap", run_overlap_suite, "copies in, GEMMs and copies out, in several orders and streams"},
+              {"priority", run_priority_suite, "an urgent small GEMM beside a flood of large ones"},
+              {"resident", run_resident_suite, "GEMMs with operands in device memory"},
+              {"small", run_small_suite, "many small GEMMs, submitted in every way"},
+              {"split", run_split_suite, "one GEMM, split over 1 to 16 streams"},
+              {"streams", run_streams_suite, "one GEMM cut into panels, one for each stream"},
+              {"submit", run_submit_suite, "processor time of one submission of each operation"}};
+
+// Counts the cases of a suite, none of which it wants.
+class counter : public suite_run {
+ public:
+  explicit counter(const suite_request &request) : request_(request) {}
+
+  int count() const noexcept { return count_; }
+  bool wants(const std::string &name) const override {
+    count_ += name.find(request_.only) != std::string::npos;
+    return false;
+  }
+  void run(const bench_case &) override {}
+  void add(const std::vector<bench_row> &) override {}
+  void note(const std::string &, json) override {}
+  void leave_out(const std::string &, const std::string &) override {}
+
+ private:
+  const suite_request &request_;
+  mutable int count_ = 0;
+};
 
 json to_json(const bench_row &row) {
   json all = {{"case", row.name},
@@ -73,11 +110,15 @@ class recorder : public suite_run {
     if (show_) std::printf("%s: left out: %s, which has no such type on this processor\n", name.c_str(), peer.c_str());
   }
 
+  // Of this many cases in all; 0: unknown.
+  void expect(int cases) { cases_ = cases; }
+
   void run(const bench_case &what) override {
-    progress line("measuring " + what.name);
+    progress line(total() + "measuring " + what.name);
     line.elapsed();
     const measure_limits limits = request_.quick ? measure_limits{3, 3, 1, 0} : measure_limits{5, 25, request_.seconds};
     add(measure(what, limits, [&] { line.elapsed(); }));
+    ++done_;
   }
 
   void add(const std::vector<bench_row> &rows) override {
@@ -103,7 +144,7 @@ class recorder : public suite_run {
     return text;
   }
   static void print(const std::vector<bench_row> &rows) {
-    std::printf("%s\n", rows.front().name.c_str());
+    std::printf("%s\n", heading(rows.front().name).c_str());
     if (rows.front().bound_seconds > 0)
       std::printf("  %-42s %10s\n", "bound", format_seconds(rows.front().bound_seconds).c_str());
     double baseline = 0;
@@ -124,8 +165,19 @@ class recorder : public suite_run {
     std::fflush(stdout);
   }
 
+  // "case 3 of 12, some 2 minutes left: "
+  std::string total() const {
+    if (cases_ <= 0) return "";
+    std::string text = "case " + std::to_string(std::min(done_ + 1, cases_)) + " of " + std::to_string(cases_);
+    const double spent = std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+    if (done_ > 0 && done_ < cases_) text += ", some " + format_wait(spent / done_ * (cases_ - done_)) + " left";
+    return text + ": ";
+  }
+
   const suite_request &request_;
   bool show_;
+  int cases_ = 0, done_ = 0;
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
   json device_ = json::object();
   json rows_ = json::array();
   json left_out_ = json::array();  // peers without a case's type
@@ -139,8 +191,15 @@ struct bench_arguments {
 void run(const bench_arguments &given, bool as_json) {
   const bool to_stdout = as_json && given.file.empty();
   recorder out(given.request, !to_stdout);
-  for (const auto &[name, suite] : suites)
-    if (name == given.suite) suite(given.request, out);
+  for (const auto &suite : suites) {
+    if (suite.name != given.suite) continue;
+    if (isatty(STDERR_FILENO)) {
+      counter cases(given.request);
+      suite.run(given.request, cases);
+      out.expect(cases.count());
+    }
+    suite.run(given.request, out);
+  }
   const json record = out.record(given.suite, given.command);
   if (record["rows"].empty())
     throw failure(exit_code::usage, "no case of the suite has '" + given.request.only + "' in its name");
@@ -161,8 +220,13 @@ void add_bench(CLI::App &app, const std::string &command) {
   given->command = command;
   CLI::App *verb = app.add_subcommand("bench", "Measure this library beside others and record the figures");
   std::vector<std::string> names;
-  for (const auto &[name, suite] : suites) names.push_back(name);
-  verb->add_option("SUITE", given->suite, "What to measure")->check(CLI::IsMember(names));
+  std::string about = "Suites:\n";
+  for (const auto &suite : suites) {
+    names.push_back(suite.name);
+    about += "  " + std::string(suite.name) + std::string(11 - names.back().size(), ' ') + suite.about + "\n";
+  }
+  verb->add_option("SUITE", given->suite, "What to measure")->transform(one_of(names))->type_name(joined(names, "|"));
+  verb->footer(about + "Example: streamgemm bench small --device cuda:0 --quick");
   CLI::Option *as_json =
       verb->add_option("--json", given->file, "Write the record as JSON to this file; to stdout without one")
           ->expected(0, 1)
@@ -171,13 +235,13 @@ void add_bench(CLI::App &app, const std::string &command) {
   verb->add_option("--only", given->request.only, "Only cases whose name holds this text");
   verb->add_option("--peers", given->request.peers, "Module with the GPU libraries to measure against");
   verb->add_option("--seconds", given->request.seconds, "Time for a case, roughly (default 20)")
-      ->check(CLI::PositiveNumber);
+      ->check(positive_number());
   verb->add_flag("--quick", given->request.quick, "Small sizes and few samples: to see that it works");
   add_compare(*verb, command);
   verb->require_subcommand(0, 1);
-  verb->callback([verb, given, as_json] {
+  verb->callback([verb, given, as_json, names] {
     if (!verb->get_subcommands().empty()) return;
-    if (given->suite.empty()) throw CLI::RequiredError("SUITE");
+    if (given->suite.empty()) throw CLI::RequiredError("SUITE (" + joined(names, ", ") + ")");
     run(*given, as_json->count() > 0);
   });
 }

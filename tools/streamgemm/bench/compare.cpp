@@ -12,6 +12,7 @@
 #include "../format.hpp"
 #include "../outcome.hpp"
 #include "../report/records.hpp"
+#include "../usage.hpp"
 #include "interval.hpp"
 #include "measure.hpp"
 #include "subverbs.hpp"
@@ -247,16 +248,18 @@ void add_compare(CLI::App &bench, const std::string &command) {
   verb->add_option("B", given->b, "Another, whose times are divided by A's")->required();
   verb->add_option("--tolerance", given->tolerance,
                    "Ratios up to 1 + this, or 1 / (1 + this), are no difference (default 0.03)")
-      ->check(CLI::Range(0.0, 10.0));
+      ->check(number_between(0, 10));
   verb->add_option("--confidence", given->confidence, "Of the intervals (default 0.95)")
-      ->check(CLI::Range(0.5, 0.9999));
+      ->check(number_between(0.5, 0.9999));
   verb->add_option("--skip", given->skipped, "Leave out variants whose name begins with this text; may be repeated")
       ->allow_extra_args(false);
   CLI::Option *as_json =
       verb->add_option("--json", given->file, "Write the comparison as JSON to this file; to stdout without one")
           ->expected(0, 1)
           ->type_name("[FILE]");
-  verb->footer("Exits with 1 if a row is slower: if all of its interval is above 1 + the tolerance.");
+  verb->footer(
+      "Example: streamgemm bench compare before.json after.json\nExits with 1 if a row is slower: if all of its "
+      "interval is above 1 + the tolerance.");
   verb->callback([given, as_json] { compare(*given, as_json->count() > 0); });
 }
 

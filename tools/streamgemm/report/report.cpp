@@ -61,6 +61,7 @@ void add_report(CLI::App &app) {
         return known ? std::string() : name + ": its format is unknown: .html or .md";
       });
   verb->add_flag("--json", given->json, "Print JSON: an object for one record, an array of them for several");
+  verb->footer("Example: streamgemm report bench/results/*.json -o report.html");
   verb->callback([given] { report(*given); });
 }
 

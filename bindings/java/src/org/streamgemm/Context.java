@@ -187,7 +187,7 @@ public final class Context extends NativeObject {
   static <T> LayerCall<T> copyCall(T result, Matrix to, Matrix from) {
     if (to.readOnly) throw new StreamGemmException.InvalidArgument("to is in a read-only buffer");
     if (to.dtype != from.dtype || to.layout != from.layout || to.rows != from.rows || to.cols != from.cols)
-      throw new StreamGemmException.InvalidArgument("to is " + to + " and from is " + from);
+      throw new StreamGemmException.InvalidArgument("to is " + to + " and from is " + from + "; shapes, types and layouts must be equal");
     long size = to.elementSize();
     return new LayerCall<>(result).writes("to", to, false).reads("from", from).calls(Structs.CALL_COPY, Structs.sg_copy_desc.SIZE, (s, d, at) -> {
       s.putLong(d, Structs.sg_copy_desc.SIZE);
@@ -303,7 +303,7 @@ public final class Context extends NativeObject {
   }
 
   private PinnedPool.Block take(long bytes) {
-    if (bytes < 0) throw new StreamGemmException.InvalidArgument("bytes is " + bytes);
+    if (bytes < 0) throw new StreamGemmException.InvalidArgument("bytes is " + bytes + "; it must not be negative");
     try {
       return pool.take(bytes);
     } finally {

@@ -86,7 +86,7 @@ public final class Gemm {
    */
   public Gemm withBatch(long items, long a, long b, long c) {
     if (as != null) throw invalid("the GEMM is a batch already");
-    if (items < 1) throw invalid("items is " + items);
+    if (items < 1) throw invalid("items is " + items + "; it must be at least 1");
     Gemm made = copy();
     made.batch = items;
     made.strideA = fits(this.a, items, a, "a");
@@ -180,12 +180,12 @@ public final class Gemm {
       Matrix m = items.get(i);
       if (m.rows != first.rows || m.cols != first.cols || m.ld != first.ld || m.dtype != first.dtype
           || m.layout != first.layout)
-        throw invalid(name + "[" + i + "] is " + m + " and " + name + "[0] is " + first);
+        throw invalid(name + "[" + i + "] is " + m + " and " + name + "[0] is " + first + "; they must be equal");
     }
   }
 
   private static long fits(Matrix m, long items, long stride, String name) {
-    if (stride < 0) throw invalid("the stride of " + name + " is " + stride);
+    if (stride < 0) throw invalid("the stride of " + name + " is " + stride + "; it must not be negative");
     if (m.span(items, stride) > m.available)
       throw invalid(items + " items of " + name + " (" + m + "), " + stride + " elements apart, need "
           + m.span(items, stride) + " elements, and " + m.available + " are there");

@@ -3,18 +3,19 @@ package org.streamgemm;
 
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
+import java.util.Map;
 import java.util.regex.MatchResult;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.streamgemm.internal.RawConstants;
 
-/** Translates argument names in the library's messages from C to Java. */
+/** Translates the names of arguments, which the library marks in its messages, from C to Java. */
 final class Names {
-  /** A struct, perhaps one of an array, and the path to a field: {@code descs[2]->b.rows}, {@code submit->plan->parts}. */
-  private static final Pattern FIELD =
-      Pattern.compile("\\b(descs\\[(\\d+)\\]|desc|submit|options)((?:->[a-z_0-9]+(?:\\[\\d+\\])?)+)(?:\\.([a-z_]+))?");
-  private static final Pattern WORD = Pattern.compile("\\b(?:descs|desc|dst_pitch|src_pitch|dst|src|op_w)\\b");
+  /** A marked name: a parameter, or a struct, perhaps one of an array, and the path to a field: {@code descs[2]->b.rows}. */
+  private static final Pattern NAME = Pattern.compile("\u0001(\\w+)(?:\\[(\\d+)\\])?((?:->\\w+(?:\\[\\d+\\])?)*)((?:\\.[a-z_]\\w*)?)");
   private static final Pattern AFTER_UNDERSCORE = Pattern.compile("_([a-z])");
+  private static final Map<String, String> PARAMETERS =
+      Map.of("NULL", "null", "desc", "product", "descs", "products", "dst", "to", "src", "from", "dst_pitch", "to.ld()", "src_pitch", "from.ld()");
 
   private Names() {}
 
@@ -22,6 +23,12 @@ final class Names {
   static void refuseNul(String argument, String text) {
     if (text != null && text.indexOf('\0') >= 0)
       throw new StreamGemmException.InvalidArgument(argument + " holds a NUL: \"" + text.replace("\0", "\\0") + "\"");
+  }
+
+  /** Refuses a negative size; returns the size. */
+  static long requireSize(String argument, long size) {
+    if (size < 0) throw new StreamGemmException.InvalidArgument(argument + " is " + size + "; it must not be negative");
+    return size;
   }
 
   /** What the library keeps of a label, as UTF-8; null: nothing. */
@@ -37,47 +44,49 @@ final class Names {
     return utf8 == null ? "" : new String(utf8, StandardCharsets.UTF_8);
   }
 
-  /** The message with Java names. */
-  static String inJava(String message) {
-    if (message == null) return null;
-    String fields = FIELD.matcher(message).replaceAll(found -> Matcher.quoteReplacement(field(found)));
-    return WORD.matcher(fields).replaceAll(found -> word(found.group()));
+  /** The message of a call with Java names; a negative call: of no operation. */
+  static String inJava(String message, int call) {
+    return NAME.matcher(message).replaceAll(found -> Matcher.quoteReplacement(name(found, call)));
   }
 
-  private static String field(MatchResult found) {
-    String struct = found.group(1);
-    String path = found.group(3).substring(2).replace("->", ".").replace("_array", "");
+  private static String name(MatchResult found, int call) {
+    String path = found.group(3).replaceFirst("^->", "").replace("->", ".");
     String component = found.group(4);
-    boolean gemm = struct.startsWith("desc");
-    StringBuilder name = new StringBuilder();
-    if (found.group(2) != null) name.append("products.get(").append(found.group(2)).append(").");
-    else if (!gemm) name.append(struct).append('.');
-    name.append(camel(path));
-    if (component == null || component.equals("data") || component.equals("re")) return name.toString();
-    if (component.equals("im")) return name.append("Im").toString();
-    return name.append('.').append(camel(component)).append(gemm ? "()" : "").toString();
+    switch (path.isEmpty() ? "" : found.group(1)) {
+      case "desc":
+        return component(field(path, call), component);
+      case "descs":
+        return "products.get(" + found.group(2) + ")." + component(field(path, call), component);
+      case "submit":
+      case "options":
+        return found.group(1) + "." + camel(path.equals("deadline_ns") ? "deadline" : path);
+      default:
+        String name = PARAMETERS.getOrDefault(found.group(1), camel(found.group(1)));
+        return found.group(2) == null ? name : name + ".get(" + found.group(2) + ")";
+    }
+  }
+
+  /** A field of a descriptor, perhaps an entry of it. */
+  private static String field(String path, int call) {
+    int end = path.indexOf('[') < 0 ? path.length() : path.indexOf('[');
+    String field = path.substring(0, end);
+    return ArgumentNames.of(call).getOrDefault(field, camel(field.replaceFirst("_array$", ""))) + path.substring(end);
+  }
+
+  private static String component(String name, String component) {
+    switch (component) {
+      case "":
+      case ".data":
+      case ".re":
+        return name;
+      case ".im":
+        return name + "Im";
+      default:
+        return name + camel(component) + "()";
+    }
   }
 
   private static String camel(String name) {
     return AFTER_UNDERSCORE.matcher(name).replaceAll(letter -> letter.group(1).toUpperCase());
-  }
-
-  private static String word(String name) {
-    switch (name) {
-      case "descs":
-        return "products";
-      case "desc":
-        return "product";
-      case "dst":
-        return "to";
-      case "src":
-        return "from";
-      case "op_w":
-        return "opW";
-      case "dst_pitch":
-        return "to.ld()";
-      default:
-        return "from.ld()";
-    }
   }
 }

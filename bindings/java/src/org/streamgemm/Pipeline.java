@@ -140,8 +140,8 @@ public final class Pipeline extends NativeObject {
     try {
       s.putLong(d, Structs.sg_stage_desc.SIZE);
       s.putLong(d + Structs.sg_stage_desc.name, s.utf8("name", name));
-      s.putLong(d + Structs.sg_stage_desc.output_bytes, output);
-      s.putLong(d + Structs.sg_stage_desc.workspace_bytes, workspace);
+      s.putLong(d + Structs.sg_stage_desc.output_bytes, Names.requireSize("output", output));
+      s.putLong(d + Structs.sg_stage_desc.workspace_bytes, Names.requireSize("workspace", workspace));
       s.putLong(d + Structs.sg_stage_desc.weights, s.longs(pairs));
       s.putInt(d + Structs.sg_stage_desc.weight_count, given.length);
       s.putInt(d + Structs.sg_stage_desc.place, place.value);

@@ -46,24 +46,24 @@ public class NamesTest {
 
   @Test
   public void everyForm() {
-    String[][] forms = {
-        {"desc->a.dtype is f32 and desc->b.dtype is f64", "a.dtype() is f32 and b.dtype() is f64"},
-        {"desc->op_a is 7", "opA is 7"},
-        {"desc->c_array[3] is NULL", "c[3] is NULL"},
-        {"items of desc->c_array overlap", "items of c overlap"},
-        {"descs[12]->stride_c is 1", "products.get(12).strideC is 1"},
-        {"desc->a.data is 0x1", "a is 0x1"},
-        {"desc->q.token_stride is 2", "q.tokenStride() is 2"},
-        {"desc->d_o is 0x1; with this x and op_w", "dO is 0x1; with this x and opW"},
-        {"desc->alpha.re is 0.5", "alpha is 0.5"},
-        {"desc->beta.im is 1e300", "betaIm is 1e300"},
-        {"the size of desc->bias", "the size of bias"},
-        {"submit->after[2] is 0x7", "submit.after[2] is 0x7"},
-        {"submit->plan->memory_limit", "submit.plan.memoryLimit"},
-        {"dst (0x1) and src (0x2) overlap", "to (0x1) and from (0x2) overlap"},
-        {"an operand that one of descs writes", "an operand that one of products writes"},
-        {"nothing of C's: description, source", "nothing of C's: description, source"},
+    int gemm = Structs.CALL_GEMM;
+    Object[][] forms = {
+        {gemm, "\1desc->a.dtype is f32 and \1desc->b.dtype is f64", "a.dtype() is f32 and b.dtype() is f64"},
+        {gemm, "\1desc->op_a is 7", "opA is 7"},
+        {gemm, "\1desc->c_array[3] is \1NULL", "c[3] is null"},
+        {gemm, "items of \1desc->c_array overlap", "items of c overlap"},
+        {-1, "\1descs[12]->stride_c is 1", "products.get(12).strideC is 1"},
+        {gemm, "\1desc->a.data is 0x1", "a is 0x1"},
+        {Structs.CALL_ATTENTION, "\1desc->q.token_stride is 2; \1desc->kv_heads is 3", "q.tokenStride() is 2; k.heads() is 3"},
+        {Structs.CALL_ATTENTION_BACKWARD, "\1desc->d_o is 0x1", "dO is 0x1"},
+        {gemm, "\1desc->alpha.re is 0.5", "alpha is 0.5"},
+        {gemm, "\1desc->beta.im is 1e300", "betaIm is 1e300"},
+        {-1, "\1submit->after[2] is 0x7", "submit.after[2] is 0x7"},
+        {-1, "\1submit->plan->memory_limit", "submit.plan.memoryLimit"},
+        {-1, "\1submit->deadline_ns", "submit.deadline"},
+        {-1, "\1dst (0x1) and \1src (0x2) overlap", "to (0x1) and from (0x2) overlap"},
+        {-1, "\1path is \"/data/src/dst/desc->a_array\"", "path is \"/data/src/dst/desc->a_array\""},
     };
-    for (String[] form : forms) assertEquals(form[1], Names.inJava(form[0]));
+    for (Object[] form : forms) assertEquals(form[2], Names.inJava((String) form[1], (int) form[0]));
   }
 }

@@ -10,7 +10,7 @@ final class Failures {
   private Failures() {}
 
   /** Called by the native code, on the thread whose call failed. */
-  static void raise(int status, byte[] message) {
-    throw StreamGemmException.of(Status.of(status), new String(message, StandardCharsets.UTF_8));
+  static void raise(int status, byte[] message, int call) {
+    throw StreamGemmException.of(Status.of(status), new String(message, StandardCharsets.UTF_8), call);
   }
 }
