@@ -86,8 +86,8 @@ class operands {
       }
       std::fill_n(gaps.begin() + x.offset, x.count * sg_dtype_size(x.type), std::uint8_t{0x5a});
     }
-    const bool kept = std::all_of(gaps.begin(), gaps.end(), [](std::uint8_t x) { return x == 0x5a; });
-    return kept ? "" : "a byte beside the operands was written";
+    static const std::vector<std::uint8_t> untouched(capacity, std::uint8_t{0x5a});
+    return gaps == untouched ? "" : "a byte beside the operands was written";
   }
 
  private:

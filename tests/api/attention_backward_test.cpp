@@ -8,49 +8,16 @@
 #include <memory>
 #include <sstream>
 
+#include "../reference/attention.hpp"
 #include "../reference/differences.hpp"
-#include "../reference/softmax.hpp"
 #include "support/heads_in_memory.hpp"
 
 namespace sg_test {
 namespace {
 
+using sg_reference::attention_shape;
+using sg_reference::attention_values;
 using vector = std::vector<long double>;
-
-struct attention_shape {
-  std::int64_t batch, heads, kv_heads, queries, keys, width, value_width;
-  bool causal = false;
-  std::int64_t mask_offset = 0;
-};
-
-struct attention_values {
-  vector q, k, v;  // in the order of batches, heads, tokens, elements
-};
-
-// The sum of dO * O.
-long double loss_of(const attention_shape &s, const attention_values &values, const vector &d_o, long double scale) {
-  long double loss = 0;
-  vector weights(static_cast<std::size_t>(s.keys));
-  const auto at = [](const vector &of, std::int64_t index) { return of[std::size_t(index)]; };
-  for (std::int64_t b = 0; b < s.batch; ++b)
-    for (std::int64_t h = 0; h < s.heads; ++h)
-      for (std::int64_t i = 0; i < s.queries; ++i) {
-        const std::int64_t of = b * s.kv_heads + h / (s.heads / s.kv_heads), row = (b * s.heads + h) * s.queries + i;
-        const std::int64_t visible = s.causal ? std::clamp<std::int64_t>(i + s.mask_offset + 1, 0, s.keys) : s.keys;
-        for (std::int64_t j = 0; j < visible; ++j) {
-          long double score = 0;
-          for (std::int64_t d = 0; d < s.width; ++d)
-            score += at(values.q, row * s.width + d) * at(values.k, (of * s.keys + j) * s.width + d);
-          weights[std::size_t(j)] = scale * score;
-        }
-        sg_reference::softmax(weights.data(), s.keys, visible);
-        for (std::int64_t j = 0; j < visible; ++j)
-          for (std::int64_t d = 0; d < s.value_width; ++d)
-            loss += weights[std::size_t(j)] * at(values.v, (of * s.keys + j) * s.value_width + d) *
-                    at(d_o, row * s.value_width + d);
-      }
-  return loss;
-}
 
 vector values_of(heads_in_memory &x, std::int64_t batch, std::int64_t heads, std::int64_t tokens, std::int64_t width) {
   vector values;
@@ -97,7 +64,7 @@ class attention_backward : public on_each_device {
                             values_of(*v, s.batch, s.kv_heads, s.keys, s.value_width)};
     const vector of_o = values_of(*d_o, s.batch, s.heads, s.queries, s.value_width);
     const long double factor = scale != 0 ? scale : 1 / std::sqrt(std::max<long double>(1, s.width));
-    const auto loss = [&] { return loss_of(s, values, of_o, factor); };
+    const auto loss = [&] { return sg_reference::loss_of(s, values, of_o, factor); };
     const auto compare = [&](const char *name, vector &of, heads_in_memory &found, bool is_wanted, std::int64_t heads,
                              std::int64_t tokens, std::int64_t width) {
       const std::vector<unsigned char> before = found.bytes();

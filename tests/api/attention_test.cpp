@@ -29,6 +29,15 @@ class attention : public on_each_device {
     return desc;
   }
 
+  // Of one head, token by token.
+  static std::vector<long_double> values_of(heads_in_memory &x, std::int64_t batch, std::int64_t head,
+                                            std::int64_t tokens, std::int64_t width) {
+    std::vector<long_double> values;
+    for (std::int64_t t = 0; t < tokens; ++t)
+      for (std::int64_t d = 0; d < width; ++d) values.push_back(x.at(batch, head, t, d));
+    return values;
+  }
+
   void check(const shape &s, sg_dtype type, const std::function<void(sg_attention_desc &)> &change = {}) {
     heads_in_memory q(context_, random_, type, s.batch, s.heads, s.queries, s.width),
         k(context_, random_, type, s.batch, s.kv_heads, s.keys, s.width),
@@ -45,17 +54,21 @@ class attention : public on_each_device {
     std::vector<long_double> weights(std::size_t(s.keys));
     std::vector<unsigned char> gaps = o.bytes();
     for (std::int64_t b = 0; b < s.batch; ++b)
-      for (std::int64_t h = 0; h < s.heads; ++h)
+      for (std::int64_t h = 0; h < s.heads; ++h) {
+        const std::int64_t of = h / (s.heads / s.kv_heads);
+        const std::vector<long_double> of_q = values_of(q, b, h, s.queries, s.width),
+                                       of_k = values_of(k, b, of, s.keys, s.width),
+                                       of_v = values_of(v, b, of, s.keys, s.value_width);
         for (std::int64_t t = 0; t < s.queries; ++t) {
-          const std::int64_t of = h / (s.heads / s.kv_heads);
           const std::int64_t visible =
               desc.mask == SG_MASK_CAUSAL ? std::clamp<std::int64_t>(t + desc.mask_offset + 1, 0, s.keys) : s.keys;
           long_double size = 0;
           for (std::int64_t j = 0; j < visible; ++j) {
             long_double product = 0, magnitude = 0;
             for (std::int64_t d = 0; d < s.width; ++d) {
-              product += q.at(b, h, t, d) * k.at(b, of, j, d);
-              magnitude += std::abs(q.at(b, h, t, d) * k.at(b, of, j, d));
+              const long_double one = of_q[std::size_t(t * s.width + d)] * of_k[std::size_t(j * s.width + d)];
+              product += one;
+              magnitude += std::abs(one);
             }
             weights[std::size_t(j)] = s.width ? scale * product : 0;
             size = std::max(size, s.width ? std::abs(scale) * magnitude : 0);
@@ -64,8 +77,9 @@ class attention : public on_each_device {
           for (std::int64_t d = 0; d < s.value_width; ++d) {
             long_double wanted = 0, magnitude = 0;
             for (std::int64_t j = 0; j < visible; ++j) {
-              wanted += weights[std::size_t(j)] * v.at(b, of, j, d);
-              magnitude += weights[std::size_t(j)] * std::abs(v.at(b, of, j, d));
+              const long_double one = weights[std::size_t(j)] * of_v[std::size_t(j * s.value_width + d)];
+              wanted += one;
+              magnitude += std::abs(one);
             }
             // Of the weights' rounding, the scores, the sums, and the result's rounding.
             const long_double error = magnitude * (u + accumulator * (2 * size * static_cast<long_double>(s.width + 4) +
@@ -77,6 +91,7 @@ class attention : public on_each_device {
             std::copy_n(before.begin() + std::ptrdiff_t(at), o.size(), gaps.begin() + std::ptrdiff_t(at));
           }
         }
+      }
     EXPECT_EQ(before, gaps) << "a gap was written";
   }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Convolutions and their gradients: every type, layout and place of the operands against sums in extended precision,
 // small workspaces, graphs, statistics, refused calls.
+#include "../reference/conv.hpp"
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -15,7 +17,10 @@
 namespace sg_test {
 namespace {
 
-using real = long double;
+using sg_reference::conv_operand;
+using sg_reference::conv_shape;
+using sg_reference::real;
+using sg_reference::sums;
 
 enum class place { device, pinned, pageable };
 
@@ -75,78 +80,6 @@ class elements {
   void *data_ = nullptr;
 };
 
-struct conv_shape {
-  std::int64_t images = 1, channels = 1, height = 1, width = 1, out_channels = 1, groups = 1;
-  sg_windows windows = SG_WINDOWS_INIT;
-  sg_image_layout layout = SG_IMAGE_NCHW;
-  sg_filter_layout filter = SG_FILTER_OIHW;
-  std::int64_t gap = 0;  // between images
-
-  static std::int64_t out(std::int64_t size, std::int64_t pads, std::int64_t kernel, std::int64_t stride,
-                          std::int64_t dilation) {
-    const std::int64_t room = size + pads - dilation * (kernel - 1) - 1;
-    return room < 0 || size == 0 ? 0 : room / stride + 1;
-  }
-  std::int64_t out_h() const {
-    return out(height, windows.pad_top + windows.pad_bottom, windows.kernel_h, windows.stride_h, windows.dilation_h);
-  }
-  std::int64_t out_w() const {
-    return out(width, windows.pad_left + windows.pad_right, windows.kernel_w, windows.stride_w, windows.dilation_w);
-  }
-  std::int64_t of_group() const { return channels / groups; }
-  std::int64_t x_stride() const { return channels * height * width + gap; }
-  std::int64_t y_stride() const { return out_channels * out_h() * out_w() + gap; }
-  std::int64_t x_at(std::int64_t n, std::int64_t c, std::int64_t h, std::int64_t w) const {
-    return n * x_stride() + (layout == SG_IMAGE_NHWC ? (h * width + w) * channels + c : (c * height + h) * width + w);
-  }
-  std::int64_t y_at(std::int64_t n, std::int64_t o, std::int64_t h, std::int64_t w) const {
-    return n * y_stride() +
-           (layout == SG_IMAGE_NHWC ? (h * out_w() + w) * out_channels + o : (o * out_h() + h) * out_w() + w);
-  }
-  std::int64_t w_at(std::int64_t o, std::int64_t c, std::int64_t kh, std::int64_t kw) const {
-    const std::int64_t first = o * of_group() * windows.kernel_h * windows.kernel_w;
-    return first + (filter == SG_FILTER_OHWI ? (kh * windows.kernel_w + kw) * of_group() + c
-                                             : (c * windows.kernel_h + kh) * windows.kernel_w + kw);
-  }
-  std::int64_t filter_elements() const { return out_channels * of_group() * windows.kernel_h * windows.kernel_w; }
-  // each(x, w, y): elements that are multiplied and added.
-  template <class Each>
-  void each_product(Each &&each) const {
-    for (std::int64_t n = 0; n < images; ++n)
-      for (std::int64_t o = 0; o < out_channels; ++o)
-        for (std::int64_t i = 0; i < out_h(); ++i)
-          for (std::int64_t j = 0; j < out_w(); ++j)
-            for (std::int64_t c = 0; c < of_group(); ++c)
-              for (std::int64_t kh = 0; kh < windows.kernel_h; ++kh)
-                for (std::int64_t kw = 0; kw < windows.kernel_w; ++kw) {
-                  const std::int64_t h = i * windows.stride_h - windows.pad_top + kh * windows.dilation_h;
-                  const std::int64_t w = j * windows.stride_w - windows.pad_left + kw * windows.dilation_w;
-                  if (h < 0 || h >= height || w < 0 || w >= width) continue;
-                  each(x_at(n, o / (out_channels / groups) * of_group() + c, h, w), w_at(o, c, kh, kw),
-                       y_at(n, o, i, j));
-                }
-  }
-  std::string text() const {
-    std::ostringstream out;
-    out << images << " x " << channels << "/" << groups << " x " << height << " x " << width << " to " << out_channels
-        << " x " << out_h() << " x " << out_w() << ", kernel " << windows.kernel_h << " x " << windows.kernel_w
-        << ", stride " << windows.stride_h << " x " << windows.stride_w << ", dilation " << windows.dilation_h << " x "
-        << windows.dilation_w << ", pads " << windows.pad_top << " " << windows.pad_left << " " << windows.pad_bottom
-        << " " << windows.pad_right << ", layouts " << int(layout) << int(filter) << ", gap " << gap;
-    return out.str();
-  }
-};
-
-// Sums in extended precision, and those of the magnitudes, which bound the error.
-struct sums {
-  std::vector<real> values, magnitudes;
-  explicit sums(std::int64_t count) : values(std::size_t(count)), magnitudes(std::size_t(count)) {}
-  void add(std::int64_t at, real value) {
-    values[std::size_t(at)] += value;
-    magnitudes[std::size_t(at)] += std::fabs(value);
-  }
-};
-
 class conv : public on_each_device {
  protected:
   place any_place() {
@@ -203,7 +136,7 @@ class conv : public on_each_device {
     ASSERT_OK(sg_conv2d(context_, &desc, nullptr)) << sg_last_error_message() << ": " << s.text();
     y.fetch();
     sums wanted(y.count());
-    s.each_product([&](std::int64_t a, std::int64_t b, std::int64_t to) { wanted.add(to, x.at(a) * w.at(b)); });
+    add_products(s, conv_operand::y, values_of(x), values_of(w), wanted);
     for (std::int64_t n = 0; n < s.images; ++n)
       for (std::int64_t o = 0; o < s.out_channels; ++o)
         for (std::int64_t i = 0; i < s.out_h(); ++i)
@@ -239,10 +172,8 @@ class conv : public on_each_device {
     ASSERT_OK(sg_conv2d_backward(context_, &desc, nullptr)) << sg_last_error_message() << ": " << s.text();
     for (elements *each : {&dx, &dw, &dbias}) each->fetch();
     sums of_x(dx.count()), of_w(dw.count()), of_bias(dbias.count());
-    s.each_product([&](std::int64_t a, std::int64_t b, std::int64_t to) {
-      of_x.add(a, w.at(b) * dy.at(to));
-      of_w.add(b, x.at(a) * dy.at(to));
-    });
+    add_products(s, conv_operand::x, values_of(w), values_of(dy), of_x);
+    add_products(s, conv_operand::w, values_of(x), values_of(dy), of_w);
     for (std::int64_t n = 0; n < s.images; ++n)
       for (std::int64_t o = 0; o < s.out_channels; ++o)
         for (std::int64_t i = 0; i < s.out_h() * s.out_w(); ++i)

@@ -83,6 +83,32 @@ TEST_P(interleaved, random_views_of_one_memory) {
   EXPECT_GT(refused, 500);
 }
 
+// Each small C, accepted or refused as the set of its elements says. Of 2^40 items two that overlap are found at once.
+TEST_P(interleaved, every_small_c) {
+  std::vector<double> memory(200);
+  sg_gemm_desc d = SG_GEMM_DESC_INIT;
+  d.a.dtype = d.b.dtype = SG_DTYPE_F64, d.beta.re = 1;
+  int taken = 0, refused = 0;
+  for (std::int64_t rows = 1; rows <= 3; ++rows)
+    for (std::int64_t ld = rows; ld <= 9; ++ld)
+      for (std::int64_t cols = 1; cols <= 4; ++cols)
+        for (std::int64_t stride = 1; stride <= 14; ++stride) {
+          const std::int64_t batch = 2 + stride % 9;
+          d.a.rows = d.c.rows = rows, d.b.cols = d.c.cols = cols, d.batch = batch, d.stride_c = stride;
+          d.c = {memory.data(), rows, cols, ld, SG_DTYPE_F64, SG_LAYOUT_COLUMN_MAJOR};
+          const bool valid = elements_of(d.c, memory.data(), stride, batch).size() == std::size_t(rows * cols * batch);
+          (valid ? taken : refused) += 1;
+          ASSERT_EQ(valid ? SG_STATUS_OK : SG_STATUS_INVALID_ARGUMENT, sg_gemm(context_, &d, nullptr))
+              << rows << " x " << cols << " ld " << ld << " batch " << batch << " stride " << stride;
+        }
+  EXPECT_GT(taken, 300);
+  EXPECT_GT(refused, 300);
+  d.a.rows = d.c.rows = 3, d.b.cols = d.c.cols = 1000, d.c.ld = (std::int64_t{1} << 38) + 1;
+  d.batch = std::int64_t{1} << 40, d.stride_c = 7;
+  ASSERT_EQ(SG_STATUS_INVALID_ARGUMENT, sg_gemm(context_, &d, nullptr));
+  EXPECT_NE(nullptr, std::strstr(sg_last_error_message(), "would overlap")) << sg_last_error_message();
+}
+
 ON_EACH_DEVICE(interleaved);
 
 }  // namespace

@@ -36,7 +36,9 @@ void host_operand::set(std::int64_t item, std::int64_t row, std::int64_t col, nu
 void host_operand::poison() {
   const real nan = std::numeric_limits<real>::quiet_NaN();
   const number value = type == SG_DTYPE_I8 ? number(77) : type == SG_DTYPE_I32 ? number(-1234567890) : number(nan, nan);
-  for (std::size_t i = 0; i < bytes.size(); i += static_cast<std::size_t>(size_of(type))) store(type, &bytes[i], value);
+  const auto size = static_cast<std::size_t>(size_of(type));
+  if (!bytes.empty()) store(type, bytes.data(), value);
+  for (std::size_t i = size; i < bytes.size(); ++i) bytes[i] = bytes[i - size];
 }
 
 void host_operand::randomise(std::mt19937_64 &from) {

@@ -52,25 +52,20 @@ TEST_P(host_memory, nothing_outside_the_operands_is_touched) {
   for (const pair_of_types types : all_pairs)
     for (const sg_op op_a : {SG_OP_N, SG_OP_T})
       for (const sg_op op_b : {SG_OP_N, SG_OP_T})
-        for (const bool at_end : {true, false})
-          for (const auto &s : sizes)
-            for (const std::int64_t gap : {0, 3}) {
-              gemm_case x({.types = types,
-                           .m = s.m,
-                           .n = s.n,
-                           .k = s.k,
-                           .op_a = op_a,
-                           .op_b = op_b,
-                           .beta = {1, 0},
-                           .gap = gap});
-              SCOPED_TRACE(x.shape.text());
-              const std::size_t bytes_a = footprint(x.a), bytes_b = footprint(x.b), bytes_c = footprint(x.c);
+        for (const auto &s : sizes)
+          for (const std::int64_t gap : {0, 3}) {
+            gemm_case x(
+                {.types = types, .m = s.m, .n = s.n, .k = s.k, .op_a = op_a, .op_b = op_b, .beta = {1, 0}, .gap = gap});
+            SCOPED_TRACE(x.shape.text());
+            const std::size_t bytes_a = footprint(x.a), bytes_b = footprint(x.b), bytes_c = footprint(x.c);
+            for (const bool at_end : {true, false}) {
               guarded a(bytes_a, at_end), b(bytes_b, at_end), c(bytes_c, at_end);
               std::memcpy(a.data(), x.a.bytes.data(), bytes_a);
               std::memcpy(b.data(), x.b.bytes.data(), bytes_b);
               std::memcpy(c.data(), x.c.bytes.data(), bytes_c);
               run(x.command(a.data(), b.data(), c.data()));
             }
+          }
 }
 
 // Each operand in turn has columns 2^30 or more elements apart.

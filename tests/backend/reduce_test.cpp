@@ -61,12 +61,13 @@ TEST_P(reduce, every_type_beta_and_number_of_parts) {
           if (HasFatalFailure()) return;
           for (std::int64_t i = 0; i < ldc * n; ++i) {
             const std::int64_t row = i % ldc, col = i / ldc;
-            const std::string where = std::string(name_of(types.out)) + " m " + std::to_string(m) + " parts " +
-                                      std::to_string(count) + " beta " + std::to_string(beta.re) + " at " +
-                                      std::to_string(row) + ", " + std::to_string(col);
+            const auto where = [&] {
+              return std::string(name_of(types.out)) + " m " + std::to_string(m) + " parts " + std::to_string(count) +
+                     " beta " + std::to_string(beta.re) + " at " + std::to_string(row) + ", " + std::to_string(col);
+            };
             const auto at = static_cast<std::size_t>(i * size);
             if (row >= m) {
-              ASSERT_EQ(std::memcmp(&c[at], &before[at], static_cast<std::size_t>(size)), 0) << where;
+              ASSERT_EQ(std::memcmp(&c[at], &before[at], static_cast<std::size_t>(size)), 0) << where();
               continue;
             }
             number sum = 0;
@@ -82,14 +83,14 @@ TEST_P(reduce, every_type_beta_and_number_of_parts) {
             if (types.out == SG_DTYPE_I32) {
               ASSERT_EQ(static_cast<std::int32_t>(found.real()),
                         static_cast<std::int32_t>(static_cast<std::uint32_t>(static_cast<std::int64_t>(sum.real()))))
-                  << where;
+                  << where();
               continue;
             }
             const precision p = precision_of(types.out, false);
             const real u = types.part == SG_DTYPE_F64 || types.part == SG_DTYPE_C128 ? std::ldexp(real{1}, -53)
                                                                                      : std::ldexp(real{1}, -24);
             ASSERT_LE(std::abs(found - sum), p.out * std::abs(sum) + real(count + 3) * u * magnitude * 1.1L + p.tiny)
-                << where;
+                << where();
           }
         }
 }

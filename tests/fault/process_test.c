@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Programs that end, fork, lose threads or receive signals while work is in flight. Each mode is one short program; the
- * driver (run_process.py) runs it with a time limit, as often as it takes to meet the rare moment.
+ * Processes that end, fork, lose threads or receive signals while work is in flight. Each case is one short process;
+ * the driver runs it with a time limit, as often as it takes to meet the rare moment.
  *
- *   process_test MODE DEVICE SEED
+ *   process_test DEVICE CASE:RUNS...
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -20,10 +20,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "driver.h"
 #include "support/check.h"
 
 static const char *device;
-static unsigned seed;
 
 static sg_context *open_device(const char *name) {
   sg_context_options options = SG_CONTEXT_OPTIONS_INIT;
@@ -95,17 +95,17 @@ static void multiply(sg_context *context) {
 
 static void exit_beside_a_large_gemm(void) {
   keep_busy(open_device(device));
-  pause_us(seed * 7919 % 40000);
+  pause_us(test_seed * 7919 % 40000);
   exit(0);
 }
 static void exit_beside_many_small_ones(void) {
   keep_busy_with_many(open_device(device));
-  pause_us(seed * 7919 % 5000);
+  pause_us(test_seed * 7919 % 5000);
   exit(0);
 }
 static void quick_exit_beside_work(void) {
   keep_busy(open_device(device));
-  pause_us(seed * 7919 % 40000);
+  pause_us(test_seed * 7919 % 40000);
   _exit(0);
 }
 static void return_without_releasing(void) {
@@ -127,7 +127,7 @@ static void exit_behind_release(void) {
   keep_busy(context);
   REQUIRE_OK(sg_context_synchronize(context));
   REQUIRE_OK(sg_context_release(context));
-  pause_us(seed * 7919 % 2000);
+  pause_us(test_seed * 7919 % 2000);
   exit(0);
 }
 
@@ -192,7 +192,7 @@ static void exit_beside_a_pipeline(void) {
   pthread_t pusher;
   sg_pipeline *const pipeline = busy_pipeline(open_device(device), 64);
   CHECK(pthread_create(&pusher, NULL, push_on, pipeline) == 0);
-  pause_us(seed * 7919 % 30000);
+  pause_us(test_seed * 7919 % 30000);
   exit(0);
 }
 
@@ -260,7 +260,7 @@ static void exit_beside_threads_in_calls(void) {
   pthread_create(&thread, NULL, wait_for_ever, job);
   pthread_create(&thread, NULL, submit_until_shutdown, context);
   pthread_create(&thread, NULL, submit_until_shutdown, context);
-  pause_us(seed * 7919 % 20000);
+  pause_us(test_seed * 7919 % 20000);
   exit(0);
 }
 
@@ -276,7 +276,7 @@ static void exit_beside_calls_in_parts(void) {
   sg_context *context = open_device(device);
   pthread_t thread;
   pthread_create(&thread, NULL, multiply_in_parts_until_shutdown, context);
-  pause_us(5000 + seed * 7919 % 20000);
+  pause_us(5000 + test_seed * 7919 % 20000);
   exit(check_result());
 }
 
@@ -368,7 +368,7 @@ static void fork_beside_a_pipeline(void) {
     if (i % 4 == 2) {
       int status = 0;
       pid_t child;
-      pause_us(seed * 31 % 3000);
+      pause_us(test_seed * 31 % 3000);
       child = fork();
       if (child == 0) {
         CHECK_STATUS(SG_STATUS_INVALID_HANDLE, sg_pipeline_push_async(pipeline, x, results[i], NULL, NULL));
@@ -406,7 +406,7 @@ static void fork_beside_work(void) {
     pid_t child;
     int status = 0;
     REQUIRE_OK(sg_gemm_async(context, &desc, &submit, &job));
-    pause_us(seed * 31 % 3000);
+    pause_us(test_seed * 31 % 3000);
     child = fork();
     if (child == 0) in_the_child(context, stream, queue, shared, job);
     CHECK(waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0);
@@ -452,7 +452,7 @@ static void fork_beside_calls_in_parts(void) {
   for (i = 0; i < 10; ++i) {
     pid_t child;
     int status = 0;
-    pause_us((seed + (unsigned)i) * 7919 % 3000);
+    pause_us((test_seed + (unsigned)i) * 7919 % 3000);
     child = fork();
     if (child == 0) {
       struct calls fresh = {open_device(device), 0};
@@ -476,7 +476,7 @@ static void fork_beside_opening(void) {
   for (i = 0; i < 30; ++i) {
     pid_t child;
     int status = 0;
-    pause_us((seed + (unsigned)i) * 97 % 1000);
+    pause_us((test_seed + (unsigned)i) * 97 % 1000);
     child = fork();
     if (child == 0) {
       multiply(open_device("cpu"));
@@ -509,7 +509,7 @@ static void fork_beside_exit(void) {
   atexit(end_forking); /* registered first, so that it runs last */
   keep_busy(open_device(device));
   forking = pthread_create(&forking_thread, NULL, fork_until_told, NULL) == 0;
-  pause_us(seed * 7919 % 20000);
+  pause_us(test_seed * 7919 % 20000);
   exit(0);
 }
 
@@ -679,41 +679,33 @@ static void without_standard_streams(void) {
   CHECK_STATUS(SG_STATUS_OK, sg_context_release(context));
 }
 
-static const struct {
-  const char *name;
-  void (*run)(void);
-} modes[] = {
-    {"exit_beside_a_large_gemm", exit_beside_a_large_gemm},
-    {"exit_beside_many_small_ones", exit_beside_many_small_ones},
-    {"exit_beside_a_pipeline", exit_beside_a_pipeline},
-    {"fork_beside_a_pipeline", fork_beside_a_pipeline},
-    {"quick_exit_beside_work", quick_exit_beside_work},
-    {"return_without_releasing", return_without_releasing},
-    {"exit_behind_release", exit_behind_release},
-    {"a_handler_that_submits", a_handler_that_submits},
-    {"thread_exit_after_gemms", thread_exit_after_gemms},
-    {"exit_beside_threads_in_calls", exit_beside_threads_in_calls},
-    {"exit_beside_calls_in_parts", exit_beside_calls_in_parts},
-    {"fork_beside_calls_in_parts", fork_beside_calls_in_parts},
-    {"fork_beside_work", fork_beside_work},
-    {"fork_beside_opening", fork_beside_opening},
-    {"fork_beside_exit", fork_beside_exit},
-    {"nested_forks", nested_forks},
-    {"fork_handlers_come_with_the_library", fork_handlers_come_with_the_library},
-    {"signals_while_waiting", signals_while_waiting},
-    {"the_submitting_thread_leaves", the_submitting_thread_leaves},
-    {"without_standard_streams", without_standard_streams},
+#define CASE(name) \
+  { #name, name }
+static const struct test_case cases[] = {
+    CASE(exit_beside_a_large_gemm),
+    CASE(exit_beside_many_small_ones),
+    CASE(exit_beside_a_pipeline),
+    CASE(fork_beside_a_pipeline),
+    CASE(quick_exit_beside_work),
+    CASE(return_without_releasing),
+    CASE(exit_behind_release),
+    CASE(a_handler_that_submits),
+    CASE(thread_exit_after_gemms),
+    CASE(exit_beside_threads_in_calls),
+    CASE(exit_beside_calls_in_parts),
+    CASE(fork_beside_calls_in_parts),
+    CASE(fork_beside_work),
+    CASE(fork_beside_opening),
+    CASE(fork_beside_exit),
+    CASE(nested_forks),
+    CASE(fork_handlers_come_with_the_library),
+    CASE(signals_while_waiting),
+    CASE(the_submitting_thread_leaves),
+    CASE(without_standard_streams),
 };
 
 int main(int argc, char **argv) {
-  size_t i;
-  if (argc != 4) return 2;
-  device = argv[2];
-  seed = (unsigned)atoi(argv[3]);
-  for (i = 0; i < sizeof modes / sizeof modes[0]; ++i) {
-    if (strcmp(modes[i].name, argv[1]) != 0) continue;
-    modes[i].run();
-    return check_result();
-  }
-  return 2;
+  if (argc < 3) return 2;
+  device = argv[1];
+  return run_cases(cases, sizeof cases / sizeof cases[0], check_result, argv + 2, argc - 2, 300);
 }

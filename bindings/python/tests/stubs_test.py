@@ -27,10 +27,11 @@ def mypy(*arguments, stubs, cache):
 
 
 class Stubs(unittest.TestCase):
-    def setUp(self):
+    @classmethod
+    def setUpClass(cls):
         folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.where = {"stubs": f"{folder.name}/stubs", "cache": f"{folder.name}/cache"}
+        cls.addClassCleanup(folder.cleanup)
+        cls.where = {"stubs": f"{folder.name}/stubs", "cache": f"{folder.name}/cache"}
         (pathlib.Path(folder.name) / "stubs" / "streamgemm").mkdir(parents=True)
         for stub in PACKAGE.glob("*.pyi"):
             shutil.copy(stub, f"{folder.name}/stubs/streamgemm")

@@ -93,15 +93,29 @@ sg_op op_on_stored(const given_operand &x, sg_op op, sg_layout c_layout) {
 
 namespace {
 
-// Whether no two items share an element: each is compared with the first up to the end of the first's span.
+// The least x >= 0 for which step * x modulo `modulus` is from `least` to `most`, or -1: Euclid's algorithm, as x may
+// be about as large as the modulus. 0 <= step < modulus, 0 <= least <= most < modulus.
+std::int64_t least_multiple_within(std::int64_t step, std::int64_t modulus, std::int64_t least, std::int64_t most) {
+  if (least == 0) return 0;
+  if (step == 0) return -1;
+  const std::int64_t up = (least - 1) / step + 1;
+  if (up <= most / step) return up;
+  // Between two multiples of the step: how often the modulus was passed, for which the distance to the next one fits.
+  const std::int64_t passed = least_multiple_within(modulus % step, step, step - most % step, step - least % step);
+  using wide = __int128;
+  return passed < 0 ? -1 : static_cast<std::int64_t>((wide{modulus} * passed + least - 1) / step + 1);
+}
+
+// Whether no two items share an element. Two items do if the distance between them, within the span, is less than a
+// column's rows before or behind a multiple of ld.
 bool items_are_disjoint(const operand &o, std::int64_t stride, std::int64_t span, std::int64_t batch) {
   if (stride >= span) return true;
-  if (stride == 0) return false;
-  if (stride >= o.rows && batch <= o.ld / stride) return true;  // interleaved between the columns of the first
-  const footprint first = footprint::rectangle(nullptr, o.rows, o.cols, o.ld);
-  for (std::int64_t i = 1; i < batch && i * stride < span; ++i)
-    if (overlap(first, first.at(reinterpret_cast<const void *>(static_cast<std::uintptr_t>(i * stride))))) return false;
-  return true;
+  if (stride == 0 || o.rows > o.ld / 2) return false;
+  const std::int64_t most = 2 * (o.rows - 1),
+                     first = (stride % o.ld + o.rows - 1) % o.ld;  // of the distance + rows - 1
+  if (first <= most) return false;
+  const std::int64_t more = least_multiple_within(stride % o.ld, o.ld, o.ld - first, o.ld - first + most);
+  return more < 0 || more + 1 >= batch || more + 1 > (span - 1) / stride;
 }
 
 }  // namespace

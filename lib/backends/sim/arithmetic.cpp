@@ -177,10 +177,10 @@ void sum_parts(const sg_backend_reduce &reduce, const std::byte *parts, std::byt
         sum[0] = planes == 2 ? beta_re * re - beta_im * im : scaled<out>(beta_re, re);
         sum[1] = beta_re * im + beta_im * re;
       }
-      const auto *x = first + (i + j * reduce.part_ld) * planes;
+      const std::int64_t at_part = i + j * reduce.part_ld;
       for (int plane = 0; plane < planes && reduce.parts_count > 0; ++plane)
         sum[plane] += pairwise_sum<real>(0, reduce.parts_count, [&](std::int64_t item) {
-          return static_cast<real>(from::load(x[item * reduce.part_stride * planes + plane]));
+          return static_cast<real>(from::load(first[(at_part + item * reduce.part_stride) * planes + plane]));
         });
       for (int plane = 0; plane < planes; ++plane) at[plane] = end.store(sum[plane], i, j, plane);
     }
