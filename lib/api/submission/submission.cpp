@@ -59,11 +59,11 @@ void checked_submit::note(sg_operation operation, const form &fixed, const char 
   here.operation = operation;
   here.fixed = fixed.share();
   if (here.index >= 0 && !(*here.was == fixed))
-    throw error(
-        SG_STATUS_INVALID_ARGUMENT,
-        "@%s differs from submission %d of the graph in its sizes, types, strides, memory or options: it is %s, and was "
-        "recorded as %s",
-        name, here.index, fixed.describe(here.request).c_str(), here.was->describe(here.request).c_str());
+    throw error(SG_STATUS_INVALID_ARGUMENT,
+                "@%s differs from submission %d of the graph in its sizes, types, strides, memory or options: it is "
+                "%s, and was "
+                "recorded as %s",
+                name, here.index, fixed.describe(here.request).c_str(), here.was->describe(here.request).c_str());
 }
 
 void checked_submit::look_up(const sg_submit &s) {
