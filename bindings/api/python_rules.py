@@ -9,7 +9,7 @@ from names import pascal
 MATRICES = {"sg_matrix": "OF_ROWS", "sg_heads": "OF_HEADS", "sg_sequence": "OF_SEQUENCE", "sg_images": "OF_IMAGES"}
 NUMBERS = {"int32_t": "OPTION_BOOL", "uint32_t": "OPTION_INT32", "int64_t": "OPTION_INT64", "uint64_t": "OPTION_SIZE",
            "double": "OPTION_DOUBLE", "sg_scalar": "OPTION_SCALAR", "sg_windows": "OPTION_WINDOWS"}
-OWN = ("dtype", "batch_first", "waits")  # arguments of a native call that are no fields
+OWN = ("dtype", "batch_first", "axis", "waits")  # arguments of a native call that are no fields
 FACTOR = re.compile(r"\w+")
 
 
@@ -48,8 +48,8 @@ class Rule:
             return self.given.get(name, ast.Constant(None))
 
         values = ast.Tuple([value(f.name) for f in self.operands + self.options], ast.Load())
-        switches = [self.given.get(name, ast.Constant(False)) for name in ("batch_first", "waits")]
-        return [ast.Constant(self.number), values, value("dtype"), *switches]
+        others = [self.given.get(name, ast.Constant(usual)) for name, usual in (("batch_first", False), ("axis", -1), ("waits", False))]
+        return [ast.Constant(self.number), values, value("dtype"), *others]
 
     def shown(self, field):
         """The name in messages: the parameter's."""

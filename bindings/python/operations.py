@@ -102,27 +102,28 @@ class Context:
         """
         return axpby()
 
-    def softmax(x, out=None, *, mask=None, mask_offset=0) -> "out":
+    def softmax(x, out=None, *, axis=-1, mask=None, mask_offset=0) -> "out":
         """the softmax of each row of x, that is over its last dimension.
 
         x, out: as for elementwise_async.
+        axis: of the dimension that is a row instead. Rows along it must be evenly spaced in memory, as along the first dimension.
         mask: None or "causal": row i of each matrix has the columns j <= i + mask_offset, and 0 in the others.
         mask_offset: of a causal mask: the number of keys before the first query's own.
         """
         return softmax(y=out, mask_rows=STACK.mask)
 
-    def layer_norm(x, gamma=None, beta=None, out=None, *, epsilon=1e-05) -> "out":
+    def layer_norm(x, gamma=None, beta=None, out=None, *, axis=-1, epsilon=1e-05) -> "out":
         """(x - mean) / sqrt(variance + epsilon) * gamma + beta for each row of x.
 
         x, out: as for elementwise_async. gamma, beta: vectors of x's type with a value for each column; None: ones, zeros.
-        epsilon: added to the variance.
+        axis: as for softmax_async. epsilon: added to the variance.
         """
         return norm(y=out)
 
-    def rms_norm(x, gamma=None, out=None, *, epsilon=1e-05) -> "out":
+    def rms_norm(x, gamma=None, out=None, *, axis=-1, epsilon=1e-05) -> "out":
         """x / sqrt(mean of x^2 + epsilon) * gamma for each row of x.
 
-        x, out: as for elementwise_async. gamma, epsilon: as for layer_norm_async.
+        x, out: as for elementwise_async. gamma, axis, epsilon: as for layer_norm_async.
         """
         return norm(y=out, kind=_raw.SG_NORM_RMS)
 

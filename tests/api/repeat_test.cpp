@@ -181,8 +181,9 @@ TEST_P(repeats, errors_in_a_group_are_reported) {
   refused("descs[1]->a.data", [](group &x) { x[1].a.data = nullptr; });
   refused("aligned", [](group &x) { x[2].b.data = static_cast<char *>(x[2].b.data) + 4; });
   refused("descs[0]->c overlaps", [&](group &x) { x[0].c.data = a_.data() + elements - 1; });
-  refused("one of descs writes", [](group &x) { x[1].c.data = x[2].c.data; });
-  refused("one of descs writes", [](group &x) { x[0].a.data = static_cast<double *>(x[2].c.data) + elements - 1; });
+  refused("descs[2]->c overlaps descs[1]->c", [](group &x) { x[1].c.data = x[2].c.data; });
+  refused("descs[2]->c overlaps what descs[0] reads",
+          [](group &x) { x[0].a.data = static_cast<double *>(x[2].c.data) + elements - 1; });
   refused("descs[1].struct_size", [](group &x) { x[1].struct_size = 24; });
 }
 

@@ -5,10 +5,35 @@
 
 #include "operations.inc"
 
+/* The dimension that is a row becomes the last one. */
+static bool move_axis(operation *o, int at) {
+  view *const v = &o->seen[at];
+  if (o->axis == -1 || o->of->operands[at].kind != OF_ROWS) return true;
+  const int axis = o->axis < 0 ? o->axis + v->ndim : o->axis;
+  if (axis < 0 || axis >= v->ndim)
+    return raise_argument("axis is %d; %s has %d dimensions", o->axis, o->of->operands[at].name, v->ndim);
+  Py_ssize_t *const shape = o->moved[at].shape, *const strides = o->moved[at].strides;
+  for (int i = 0, to = 0; i < v->ndim; ++i) {
+    const int place = i == axis ? v->ndim - 1 : to++;
+    shape[place] = v->shape[i], strides[place] = v->strides[i];
+  }
+  v->shape = shape, v->strides = strides;
+  return true;
+}
+
+/* Extents as the caller has them. */
+static void move_back(const operation *o, const operand_rule *rule, Py_ssize_t *extents, int ndim) {
+  if (o->axis == -1 || rule->kind != OF_ROWS) return;
+  const int axis = o->axis < 0 ? o->axis + ndim : o->axis;
+  const Py_ssize_t row = extents[ndim - 1];
+  memmove(extents + axis + 1, extents + axis, (size_t)(ndim - 1 - axis) * sizeof *extents);
+  extents[axis] = row;
+}
+
 static bool see_array_of(operation *o, int at, PyObject *given) {
   const operand_rule *const rule = &o->of->operands[at];
   PyObject *const array = settled(o->in, given, rule->name);
-  if (!array || !see_array(o->in, array, rule->name, rule->written, &o->seen[at])) return false;
+  if (!array || !see_array(o->in, array, rule->name, rule->written, &o->seen[at]) || !move_axis(o, at)) return false;
   o->given[at] = array;
   return true;
 }
@@ -83,7 +108,13 @@ static bool check_operand(operation *o, int at) {
                         (rule->kind == OF_ROWS && !has_leads(o, rule)); /* of any dimensions before the last */
   if (rule->dims[0] && unknown < 0 && !(is_table && has_sizes(o, at, sizes))) {
     shape_of_sizes(o, at, sizes, rule->kind == OF_HEADS ? at : -1, &shape);
-    if (!has_extents(v, rule->name, &shape)) return false;
+    view as_given = *v;
+    Py_ssize_t extents[MAX_DIMENSIONS];
+    memcpy(extents, v->shape, (size_t)v->ndim * sizeof *extents);
+    as_given.shape = extents;
+    move_back(o, rule, extents, v->ndim);
+    move_back(o, rule, shape.extent, shape.ndim);
+    if (!has_extents(&as_given, rule->name, &shape)) return false;
   }
   const sg_dtype type = wanted_type(o, rule);
   if (type != 0 && v->dtype != type)
@@ -118,7 +149,7 @@ static bool is_by_columns(const operation *o, int at) {
   const view *const v = &o->seen[o->first];
   const Py_ssize_t size = (Py_ssize_t)sg_dtype_size(v->dtype);
   const uint16_t op = o->of->operands[o->first].op_offset;
-  return (op == 0 || FIELD(o, op, sg_op) == SG_OP_N) &&
+  return o->axis == -1 && (op == 0 || FIELD(o, op, sg_op) == SG_OP_N) &&
          have_same_dims(&o->of->operands[at], &o->of->operands[o->first]) && v->ndim == 2 && v->shape[0] > 1 &&
          v->shape[1] > 1 && v->strides[0] == size && v->strides[1] >= v->shape[0] * size;
 }
@@ -136,6 +167,7 @@ static PyObject *make_result(operation *o, int at) {
     return NULL;
   }
   shape_of_sizes(o, at, sizes, rule->kind == OF_HEADS ? operand_form(o, at) : -1, &shape);
+  move_back(o, rule, shape.extent, shape.ndim);
   return new_result(o->like, o->of->products ? product_dtype(type) : type, &shape, false, is_by_columns(o, at),
                     rule->name);
 }
@@ -162,7 +194,7 @@ static bool see_written(operation *o, int at, PyObject *given) {
   if (!made) return false;
   PyTuple_SET_ITEM(o->results, rule->result, made);
   o->given[at] = made;
-  return see_array(o->in, made, rule->name, true, &o->seen[at]);
+  return see_array(o->in, made, rule->name, true, &o->seen[at]) && move_axis(o, at);
 }
 
 static bool have_type_of_result(const operation *o) {
@@ -300,17 +332,20 @@ static PyObject *wait_for_operation(operation *o, const order_arguments *order, 
 }
 
 /* submit_operation(type or graph, target, number of the rule, (its operands and options), dtype of new results or None,
- * batch_first, waits, order): a Job, (keeper, result) of a recording, or the result if it waits. */
+ * batch_first, axis, waits, order): a Job, (keeper, result) of a recording, or the result if it waits. */
 PyObject *submit_operation(PyObject *self, PyObject *const *args, Py_ssize_t count) {
   PyObject *made = NULL, *result = NULL;
   order_arguments order = {0};
   call in = {.in_order = true};
   operation o;
   (void)self;
-  if (count != 8) return PyErr_Format(PyExc_TypeError, "submit_operation takes 8 arguments (%zd given)", count);
+  if (count != 9) return PyErr_Format(PyExc_TypeError, "submit_operation takes 9 arguments (%zd given)", count);
   const int of_new = args[4] == Py_None ? 0 : dtype_of_name(args[4]);
-  if (of_new < 0 || !order_of(args[7], &order)) return NULL;
-  const bool waits = args[6] == Py_True;
+  if (of_new < 0 || !order_of(args[8], &order)) return NULL;
+  const bool waits = args[7] == Py_True;
+  unsigned long long axis;
+  if (!number_of(args[6], "axis", -MAX_DIMENSIONS, MAX_DIMENSIONS, &axis)) return NULL;
+  o.axis = (int)(long long)axis;
   o.in = &in, o.of = &operation_rules[PyLong_AsLong(args[2])], in.operation = o.of->name;
   o.batch_first = PyObject_IsTrue(args[5]) > 0, o.unbatched = false;
   o.like = NULL, o.type = o.gradient = 0, o.made = (sg_dtype)of_new, o.lead.ndim = -1;

@@ -96,6 +96,10 @@ typedef struct operation {
   int64_t symbols[MAX_SYMBOLS];  /* -1: unknown */
   gemm_shape lead;               /* the leading dimensions of rows; ndim -1: unknown */
   bool batch_first, unbatched;
+  int axis; /* the dimension of OF_ROWS that is a row; -1: the last */
+  struct {
+    Py_ssize_t shape[MAX_DIMENSIONS], strides[MAX_DIMENSIONS];
+  } moved[MAX_OPERANDS]; /* with that dimension as the last */
 } operation;
 
 #define FIELD(O, OFFSET, TYPE) (*(TYPE *)((O)->desc + (OFFSET)))

@@ -120,7 +120,7 @@ class DeviceArrays(unittest.TestCase):
             (lambda: self.context.empty((2, -1)), sg.InvalidArgument, r"shape is \(2, -1\)"),
             (lambda: self.context.empty(2, "f31"), sg.InvalidArgument, "dtype is 'f31'"),
             (lambda: len(self.context.zeros(())), TypeError, "no length"),
-            (lambda: a.__setitem__(0, np.ones(7, np.float32)), sg.InvalidArgument, "differ in shape"),
+            (lambda: a.__setitem__(0, np.ones(7, np.float32)), sg.InvalidArgument, r"src has shape \(7,\) .* dst has shape \(8,\)"),
             (lambda: np.asarray(self.context.gemm_async(a, a.T)), sg.InvalidArgument, r"is no array: result\(\) waits"),
         ]:
             with self.subTest(text=text), self.assertRaisesRegex(kind, text):

@@ -199,6 +199,27 @@ class Layers(unittest.TestCase):
                     call(view, out=out)
                     np.testing.assert_allclose(out, wanted, rtol=1e-12, atol=1e-12)
 
+    def test_another_axis(self):
+        x, y = self.random.standard_normal((5, 7)), self.random.standard_normal((3, 4, 5))
+        for array, axes in ((x, (0, 1, -1, -2)), (np.asfortranarray(x), (0, 1, -2)), (y, (0, 2, -3))):
+            for axis in axes:
+                wanted = np.moveaxis(softmax(np.moveaxis(array, axis, -1)), -1, axis)
+                np.testing.assert_allclose(self.context.softmax(array, axis=axis), wanted, rtol=1e-12)
+                out = np.empty(array.shape)
+                self.assertIs(out, self.context.softmax(array, out, axis=axis))
+                np.testing.assert_allclose(out, wanted, rtol=1e-12)
+        gamma = self.random.standard_normal(5)
+        wanted = (x - x.mean(0)) / np.sqrt(x.var(0) + 1e-5) * gamma[:, None]
+        np.testing.assert_allclose(self.context.layer_norm(x, gamma, axis=0), wanted, rtol=1e-9)
+        for call, kind, text in [
+            (lambda: self.context.softmax(x, axis=2), sg.InvalidArgument, "axis is 2; x has 2 dimensions"),
+            (lambda: self.context.softmax(y, axis=1), sg.InvalidArgument, "the rows of x are not evenly spaced in memory"),
+            (lambda: self.context.softmax(x, axis="rows"), TypeError, "axis is 'rows', which is no integer"),
+            (lambda: self.context.softmax(x, np.empty((7, 5)), axis=0), sg.InvalidArgument, r"out has shape \(7, 5\); it must be \(5, 7\)"),
+        ]:
+            with self.assertRaisesRegex(kind, text):
+                call()
+
     def test_indices_of_any_shape(self):
         table = self.random.standard_normal((9, 4)).astype(np.float32)
         for dtype in (np.int32, np.int64):
