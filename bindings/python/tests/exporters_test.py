@@ -103,7 +103,7 @@ class Buffers(Exporters):
 
     def test_the_result_is_writable(self):
         for c in (self.says(2, [4, 5], [20, 4], readonly=1), memoryview(bytes(80)).cast("f", (4, 5))):
-            with self.assertRaisesRegex(sg.InvalidArgument, "c is read-only"):
+            with self.assertRaisesRegex(sg.InvalidArgument, "out is read-only"):
                 self.context.gemm(self.a, self.b, c)
         with self.assertRaisesRegex(sg.InvalidArgument, "read-only"):
             self.context.gemm(self.a, self.b, self.says(2, [4, 5], None, readonly=1))
@@ -118,7 +118,7 @@ class Buffers(Exporters):
             np.testing.assert_array_equal(self.context.matmul_async(view, self.b, copy=True).result(), view @ self.b)
             np.testing.assert_array_equal(self.context.matmul([view] * 2, self.b, copy=True)[1], view @ self.b)
             np.testing.assert_array_equal(self.context.gemm_grouped([(view, self.b)], copy=True)[0], view @ self.b)
-            with self.assertRaisesRegex(sg.InvalidArgument, "c has shape .* and strides"):
+            with self.assertRaisesRegex(sg.InvalidArgument, "out has shape .* and strides"):
                 self.context.matmul(self.a, self.b[:, :1], np.zeros((4, 1), np.float32)[::-1], copy=True)
         for view, text in (
             (wide[3::-1, :6], "dimension 0 runs backwards"),
@@ -154,7 +154,7 @@ class Buffers(Exporters):
                 self.context.matmul(masked, self.b, **how)
             with self.assertRaisesRegex(TypeError, "b is a .*MaskedArray"):
                 self.context.matmul_async(self.b.T.copy(), masked.T, **how)
-        with self.assertRaisesRegex(TypeError, "c is a .*MaskedArray"):
+        with self.assertRaisesRegex(TypeError, "out is a .*MaskedArray"):
             self.context.matmul(self.a, self.b, np.ma.zeros((4, 5), np.float32))
         with self.assertRaisesRegex(TypeError, "bias is a .*MaskedArray"):
             self.context.matmul(self.a, self.b, bias=np.ma.zeros(5, np.float32))
@@ -204,7 +204,7 @@ class DLPack(Exporters):
     def test_strides_and_the_result(self):
         with self.assertRaisesRegex(sg.InvalidArgument, "a has shape .*runs backwards"):
             self.context.matmul(self.says([2, 6], [-6, 1], offset=24), self.b)
-        with self.assertRaisesRegex(sg.InvalidArgument, "c is read-only"):
+        with self.assertRaisesRegex(sg.InvalidArgument, "out is read-only"):
             self.context.matmul(self.a, self.b, self.says([4, 5], version=1, flags=1))
 
     def test_no_capsule(self):
@@ -284,7 +284,7 @@ class Interfaces(Exporters):
             self.refused(type("Interface", (), {"__array_interface__": interface})(), "a ")
 
     def test_read_only(self):
-        with self.assertRaisesRegex(sg.InvalidArgument, "c is read-only"):
+        with self.assertRaisesRegex(sg.InvalidArgument, "out is read-only"):
             c = self.with_interface(shape=(4, 5), data=(self.a.ctypes.data, True))
             self.context.matmul(self.a.copy(), self.b, c)
 
