@@ -103,7 +103,7 @@ class Buffers(Exporters):
 
     def test_the_result_is_writable(self):
         for c in (self.says(2, [4, 5], [20, 4], readonly=1), memoryview(bytes(80)).cast("f", (4, 5))):
-            with self.assertRaisesRegex(sg.InvalidArgument, "out is read-only"):
+            with self.assertRaisesRegex(sg.InvalidArgument, "c is read-only"):
                 self.context.gemm(self.a, self.b, c)
         with self.assertRaisesRegex(sg.InvalidArgument, "read-only"):
             self.context.gemm(self.a, self.b, self.says(2, [4, 5], None, readonly=1))
