@@ -319,7 +319,6 @@ TEST_P(attention, without_tokens_any_stride_is_right) {
 }
 
 TEST_P(small_attention, wrong_calls_name_the_field) {
-  double host[4] = {};
   const auto bad = [&](sg_status wanted, const char *part, const std::function<void(sg_attention_desc &)> &spoil) {
     sg_attention_desc desc = one_key();
     spoil(desc);

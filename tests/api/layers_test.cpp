@@ -357,7 +357,6 @@ TEST_P(layers, a_row_or_column_may_be_described_in_either_layout) {
 TEST_P(layers, wrong_calls_name_the_field) {
   const doubles before = {1, 2, 3, 4, 5, 6};
   const on_device a = place(before), c = place(before);
-  doubles host(4);
   const auto check = [&](sg_status wanted, const char *part, sg_status found) {
     EXPECT_STATUS(wanted, found);
     EXPECT_NE(nullptr, std::strstr(sg_last_error_message(), part)) << sg_last_error_message();

@@ -224,6 +224,8 @@ def generate(model, prompt, count, scores_of):
 
 
 def main():
+    if len(sys.argv) < 2:
+        sys.exit(__doc__)
     folder, device = pathlib.Path(sys.argv[1]), sys.argv[2] if len(sys.argv) > 2 else "auto"
     count = int(sys.argv[3]) if len(sys.argv) > 3 else 128
     metadata, tensors = read_gguf(next(folder.glob("*.gguf")))

@@ -10,6 +10,8 @@ import sys
 import numpy as np
 import streamgemm as sg
 
+if len(sys.argv) < 2:
+    sys.exit("usage: notebook.py DIGITS.csv [DEVICE]    DIGITS.csv: examples/data/digits.csv")
 path, device = sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else "auto"
 table = np.loadtxt(path, delimiter=",", dtype=np.float32)
 x, label = np.ascontiguousarray(table[:, :64]), table[:, 64].astype(int)

@@ -159,6 +159,8 @@ def nearest(embeddings):
 
 
 def main():
+    if len(sys.argv) < 2:
+        sys.exit(__doc__)
     folder = pathlib.Path(sys.argv[1])
     folder = folder / "model" if (folder / "model").is_dir() else folder
     sentences = pathlib.Path(sys.argv[2]).read_text().splitlines() if len(sys.argv) > 2 else SENTENCES

@@ -155,6 +155,8 @@ def read_wave(path):
 
 
 def main():
+    if len(sys.argv) < 2:
+        sys.exit(__doc__)
     folder, device = pathlib.Path(sys.argv[1]), sys.argv[2] if len(sys.argv) > 2 else "auto"
     tensors = sg.load_safetensors(folder / "data" / "silero_vad_16k.safetensors")
     signals, spoken = (read_wave(sys.argv[3]), None) if len(sys.argv) > 3 else synthesised()

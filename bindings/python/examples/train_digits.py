@@ -68,6 +68,8 @@ def train(arithmetic, x, digits, test_x):
 
 
 def main():
+    if len(sys.argv) < 2:
+        sys.exit(__doc__)
     table = np.loadtxt(sys.argv[1], delimiter=",", dtype=np.float32)
     table = table[np.random.default_rng(1).permutation(len(table))]  # in the file one writer's digits follow another's
     x, digits = np.ascontiguousarray(table[:, :64]) / 16, table[:, 64].astype(int)

@@ -227,6 +227,8 @@ def read_images(folder, kind, count=None):
 
 
 def main():
+    if len(sys.argv) < 2:
+        sys.exit(__doc__)
     folder, device = pathlib.Path(sys.argv[1]), sys.argv[2] if len(sys.argv) > 2 else "auto"
     epochs, count = (int(sys.argv[i]) if len(sys.argv) > i else default for i, default in ((3, 15), (4, 60000)))
     count = max(count // BATCH, 1) * BATCH

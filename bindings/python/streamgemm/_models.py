@@ -42,6 +42,7 @@ class QuantizedTensor:
     """A tensor of blocks of 32 values along its last dimension, each with a scale: Q4_0, Q4_1 or Q8_0 of GGUF."""
 
     def __init__(self, kind, shape, blocks):
+        """A ModelFile makes one. kind: "Q4_0", "Q4_1" or "Q8_0". shape: of the values. blocks: the bytes."""
         self.kind = kind
         self.shape = shape
         self.blocks = blocks
@@ -89,6 +90,7 @@ class ModelFile(Mapping):
     """
 
     def __init__(self, path, read):
+        """load_safetensors and load_gguf make one. path: of the file. read: reads its header, and gives the metadata and the tensors."""
         self.path = os.fspath(path)
         with open(self.path, "rb") as file:
             size = os.fstat(file.fileno()).st_size
@@ -119,11 +121,11 @@ class ModelFile(Mapping):
         return kind, tuple(shape), first, end
 
     def dtype_of(self, name):
-        """The type of a tensor as the file names it: "F32", "BF16", "Q8_0", ..."""
+        """The type of the tensor `name`, as the file has it: "F32", "BF16", "Q8_0", ..."""
         return self._tensors[name][0]
 
     def shape_of(self, name):
-        """The shape of a tensor."""
+        """The shape of the tensor `name`."""
         return self._tensors[name][1]
 
     def __getitem__(self, name):
@@ -260,10 +262,10 @@ def _read_gguf(file, data):
 
 
 def load_safetensors(path):
-    """Maps a file of safetensors: a ModelFile. `metadata` has its texts. Raises InvalidArgument if the file is none."""
+    """Maps a file of safetensors at `path`: a ModelFile. `metadata` has its texts. Raises InvalidArgument if the file is none."""
     return ModelFile(path, _read_safetensors)
 
 
 def load_gguf(path):
-    """Maps a GGUF file, of version 2 or 3: a ModelFile. `metadata` has its values. Raises InvalidArgument if the file is none."""
+    """Maps a GGUF file at `path`, of version 2 or 3: a ModelFile. `metadata` has its values. Raises InvalidArgument if the file is none."""
     return ModelFile(path, _read_gguf)

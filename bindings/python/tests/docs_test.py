@@ -2,7 +2,10 @@
 """Every public class and function has a docstring, which mentions its parameters: the tooltip of an editor."""
 
 import inspect
+import pathlib
 import re
+import subprocess
+import sys
 import unittest
 
 import streamgemm as sg
@@ -47,6 +50,19 @@ class Docstrings(unittest.TestCase):
                         if member == "__init__" and name in ("DeviceInfo", "DevicePeer", "BackendInfo", "Statistics", "Prediction", "TraceMetrics", "ContextMetrics", "PipelineInfo"):
                             continue
                         self.helps(f"{name}.{member}", function)
+
+    def test_examples_print_their_usage(self):
+        examples = pathlib.Path(__file__).parent.parent / "examples"
+        needing = [path for path in examples.glob("*.py") if re.search(r"usage: |sys\.argv\[1\](?! if)", path.read_text(encoding="utf-8"))]
+        self.assertGreater(len(needing), 5)
+        for path in needing:
+            if path.name == "asyncio_clients.py":
+                continue  # it needs none
+            with self.subTest(path.name):
+                ran = subprocess.run([sys.executable, path], capture_output=True, text=True, timeout=120, check=False)
+                self.assertEqual(1, ran.returncode)
+                self.assertRegex(ran.stderr, rf"usage: {path.name}")
+                self.assertNotIn("Traceback", ran.stderr)
 
 
 if __name__ == "__main__":

@@ -40,7 +40,9 @@ class operand_memory {
     return *this;
   }
   ~operand_memory() {
-    if (pinned_for_) EXPECT_OK(sg_host_free(pinned_for_, data_));
+    if (pinned_for_) {
+      EXPECT_OK(sg_host_free(pinned_for_, data_));
+    }
   }
   void *data() const noexcept { return data_; }
 
