@@ -28,6 +28,45 @@ namespace StreamGemm {
       using (GemmJob job = SubmitCopy(source, destination, options)) job.Wait();
     }
 
+    /// <summary>A tight matrix in device memory of its own, which lives as long as the matrix. Not cleared.</summary>
+    /// <param name="rows">Rows.</param>
+    /// <param name="cols">Columns.</param>
+    /// <param name="dtype">Element type.</param>
+    /// <param name="layout">Row or column major.</param>
+    public Matrix DeviceMatrix(long rows, long cols, DType dtype, Layout layout = Layout.RowMajor) {
+      int size = Element.Size(dtype);
+      if (size == 0) throw new ArgumentException("dtype is " + dtype, "dtype");
+      if (rows < 0 || cols < 0) throw new ArgumentOutOfRangeException("rows", rows, "a matrix of " + rows + " x " + cols);
+      return AllocateDevice(Math.Max(1, checked(rows * cols * size))).Matrix(rows, cols, dtype, 0, layout);
+    }
+
+    /// <summary>A copy of a matrix in device memory of its own: of its sizes, type and layout, without gaps.</summary>
+    /// <param name="matrix">Copied from, in any memory.</param>
+    public Matrix OnDevice(in Matrix matrix) {
+      if (matrix.DType == 0) throw new ArgumentException("matrix is no matrix: its type is not set", "matrix");
+      Matrix made = DeviceMatrix(matrix.Rows, matrix.Cols, matrix.DType, matrix.Layout);
+      if (matrix.Rows > 0 && matrix.Cols > 0) Copy(matrix, made);
+      return made;
+    }
+
+    /// <summary>A new array with the elements of a matrix in any memory, after the jobs that write them.</summary>
+    /// <param name="matrix">What is read; T must be its element type.</param>
+    public T[,] ToArray<T>(in Matrix matrix) where T : struct {
+      if (Element<T>.Type != matrix.DType)
+        throw new ArgumentException("matrix is " + matrix + ", whose elements are no " + typeof(T).Name, "matrix");
+      var made = new T[matrix.Rows, matrix.Cols];
+      if (made.Length == 0) return made;
+      if (matrix.Layout == Layout.RowMajor) {
+        Copy(matrix, Matrix.Of(made));
+        return made;
+      }
+      var turned = new T[matrix.Cols, matrix.Rows];
+      Copy(matrix.T, Matrix.Of(turned));
+      for (long i = 0; i < matrix.Rows; ++i)
+        for (long j = 0; j < matrix.Cols; ++j) made[i, j] = turned[j, i];
+      return made;
+    }
+
     internal static LayerCall CopyCall(Matrix source, Matrix destination) {
       CheckCopy(source, destination);
       return (pins, submission) => {

@@ -61,6 +61,24 @@ static class DevicesTest {
     }
   }
 
+  public static async Task MatricesOnTheDevice() {
+    float[,] a = Numbers.Floats(random, 6, 8), b = Numbers.Floats(random, 8, 5), wanted = new float[6, 5];
+    await context.GemmAsync(a, b, wanted);
+    Matrix on = context.OnDevice(a), c = context.DeviceMatrix(6, 5, DType.F32);
+    Task product = context.GemmAsync(on, context.OnDevice(b), c);
+    Numbers.Same(wanted, context.ToArray<float>(c), "after the product");
+    await product;
+    Numbers.Same(a, context.ToArray<float>(on), "there and back");
+    float[,] turned = context.ToArray<float>(on.T), part = context.ToArray<float>(on.Block(1, 2, 3, 4));
+    for (int i = 0; i < 8; ++i)
+      for (int j = 0; j < 6; ++j) Expect.Equal(a[j, i], turned[i, j], "transposed");
+    for (int i = 0; i < 3; ++i)
+      for (int j = 0; j < 4; ++j) Expect.Equal(a[1 + i, 2 + j], part[i, j], "part");
+    Expect.Equal(0, context.ToArray<float>(context.OnDevice(Matrix.Of(new float[0, 3]))).Length, "empty");
+    Expect.Throws<ArgumentException>(() => { context.ToArray<double>(on); }, "whose elements are no Double");
+    Expect.Throws<ArgumentException>(() => { context.DeviceMatrix(-1, 2, DType.F32); }, "a matrix of -1 x 2");
+  }
+
   public static async Task GemmsOnTheDevice() {
     const int n = 64;
     float[,] a = Numbers.Floats(random, n, n), b = Numbers.Floats(random, n, n), c = new float[n, n];

@@ -76,7 +76,7 @@ static class LinearTest {
 
   public static void WrongCallsNameTheArgument() {
     Matrix inputs = OnDevice.Place(x), weights = OnDevice.Place(w), y = OnDevice.Poisoned(Rows, Out);
-    OnDevice.Refused("w is 4 x 3; with this x, y and options.OpW", () => { context.LinearAsync(inputs, weights, y, new LinearOptions { OpW = Op.T }); });
+    OnDevice.Refused("w is 4 x 3; with this x, y and op of w", () => { context.LinearAsync(inputs, weights, y, new LinearOptions { OpW = Op.T }); });
     OnDevice.Refused("y is 4 x 3", () => context.Linear(inputs, weights, weights));
     OnDevice.Refused("options.Bias is 4 x 3", () => context.Linear(inputs, weights, y, new LinearOptions { Bias = weights }));
     OnDevice.Refused("w is missing; dx needs it", () => context.LinearBackward(y, dx: inputs));

@@ -351,6 +351,52 @@ public final class Context extends NativeObject {
     return Matrix.of(allocateDevice(Math.max(1, bytesOf(dtype, rows, cols))), 0, dtype, rows, cols);
   }
 
+  /**
+   * A copy of a matrix in device memory of its own, which lives as long as the view.
+   *
+   * @param matrix what is copied: in an array, a buffer or device memory
+   * @return a matrix of its shape, type and layout, without gaps
+   */
+  public Matrix onDevice(Matrix matrix) {
+    long bytes = bytesOf(matrix.dtype, matrix.rows, matrix.cols);
+    Matrix made = Matrix.of(allocateDevice(Math.max(1, bytes)), 0, matrix.dtype, matrix.rows, matrix.cols, 0, matrix.layout);
+    if (bytes > 0) copyAsync(made, matrix).join();
+    return made;
+  }
+
+  /**
+   * The elements of an f32 matrix in any memory, after the jobs that write them.
+   *
+   * @param matrix what is read
+   * @return a new array: row by row, or column by column if the matrix is column major
+   */
+  public float[] toFloats(Matrix matrix) {
+    float[] made = new float[elementsOf(matrix, DType.F32)];
+    if (made.length > 0) copyAsync(Matrix.of(made, 0, matrix.rows, matrix.cols, 0, matrix.layout), matrix).join();
+    return made;
+  }
+
+  /**
+   * The elements of an f64 matrix in any memory, after the jobs that write them.
+   *
+   * @param matrix what is read
+   * @return a new array: row by row, or column by column if the matrix is column major
+   */
+  public double[] toDoubles(Matrix matrix) {
+    double[] made = new double[elementsOf(matrix, DType.F64)];
+    if (made.length > 0) copyAsync(Matrix.of(made, 0, matrix.rows, matrix.cols, 0, matrix.layout), matrix).join();
+    return made;
+  }
+
+  private static int elementsOf(Matrix matrix, DType dtype) {
+    if (matrix.dtype != dtype)
+      throw new StreamGemmException.InvalidArgument("matrix is " + matrix + "; its elements must be " + dtype);
+    long elements = bytesOf(dtype, matrix.rows, matrix.cols) / Native.sg_dtype_size(dtype.value);
+    if (elements > Integer.MAX_VALUE - 8)
+      throw new StreamGemmException.InvalidArgument("matrix is " + matrix + ", more than an array holds");
+    return (int) elements;
+  }
+
   private static long bytesOf(DType dtype, long rows, long cols) {
     if (rows < 0 || cols < 0) throw new StreamGemmException.InvalidArgument("a matrix of " + rows + " x " + cols);
     try {

@@ -5,6 +5,7 @@ import static org.junit.Assert.assertArrayEquals;
 import static org.junit.Assert.assertEquals;
 import static org.junit.Assert.assertSame;
 import static org.junit.Assert.assertThrows;
+import static org.junit.Assert.assertTrue;
 
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
@@ -162,6 +163,24 @@ public class GemmTest {
     context.gemmAsync(da, db, dc);
     context.copyAsync(Matrix.of(c, M, N), dc).join();
     assertArrayEquals(wanted, c, 0);
+  }
+
+  @Test
+  public void matricesOnTheDevice() {
+    Matrix da = context.onDevice(Matrix.of(a, M, K));
+    Matrix db = context.onDevice(Matrix.of(Support.direct(b), K, N));
+    Matrix dc = context.deviceMatrix(DType.F32, M, N);
+    context.gemmAsync(da, db, dc);
+    assertArrayEquals(wanted, context.toFloats(dc), 0); // after the product
+    assertArrayEquals(a, context.toFloats(context.onDevice(da)), 0);
+    double[] values = {1, 2, 3, 4, 5, 6};
+    Matrix columns = Matrix.of(values, 0, 3, 2, 0, Layout.COLUMN_MAJOR);
+    assertArrayEquals(values, context.toDoubles(context.onDevice(columns)), 0);
+    assertArrayEquals(new double[] {2, 3}, context.toDoubles(context.onDevice(columns).block(1, 0, 2, 1)), 0);
+    assertEquals(0, context.toFloats(context.onDevice(Matrix.of(new float[0], 0, 5))).length);
+    StreamGemmException.InvalidArgument refused =
+        assertThrows(StreamGemmException.InvalidArgument.class, () -> context.toFloats(columns));
+    assertTrue(refused.getMessage(), refused.getMessage().contains("its elements must be F32"));
   }
 
   /** A short copy may complete before its submission has returned. */

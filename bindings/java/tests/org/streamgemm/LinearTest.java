@@ -134,7 +134,7 @@ public class LinearTest extends DeviceTest {
     Matrix weights = place(IN, OUT, w);
     Matrix y = poisoned(ROWS, OUT);
     Layers layers = context.layers();
-    refused("w is 4 x 3; with this x, y and opW", () -> layers.linearAsync(inputs, weights, y, new Linear().opW(Op.T), DEFAULTS));
+    refused("w is 4 x 3; with this x, y and op of w", () -> layers.linearAsync(inputs, weights, y, new Linear().opW(Op.T), DEFAULTS));
     refused("y is 4 x 3", () -> layers.linear(inputs, weights, poisoned(IN, OUT), new Linear()));
     refused("bias is f64 1 x 4", () -> layers.linear(inputs, weights, y, new Linear().bias(place(1, IN, w[0], w[1], w[2], w[3]))));
     refused("w is null; dx needs it", () -> layers.linearBackward(y, inputs, null, inputs, null, null, new Linear()));
