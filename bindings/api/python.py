@@ -310,7 +310,8 @@ class Python:
         gemm = {f"stride_{x}": f"the stride from item to item of {x}" for x in ("a", "b", "c", "bias")} | {"bias_shape": "bias"}
         names = {"gemm": gemm, "gemm_grouped": gemm, "run": gemm, **{r.definition.name: r.names() for r in self.rules}}
         names["matmul"] = {**gemm, "c": "out", "stride_c": gemm["stride_c"].replace("of c", "of out")}
-        return f"ENUMS = {enums!r}\nERRORS = {errors!r}\nRECORDS = {records!r}\nNAMES = {names!r}\n"
+        return f"ENUMS = {enums!r}\nERRORS = {errors!r}\nRECORDS = {records!r}\nNAMES = {{\n" + "".join(
+            f"    {operation!r}: {of!r},\n" for operation, of in names.items()) + "}\n"
 
     def record_class(self, name, struct):
         yield f"class {name}(_Record):"
