@@ -443,6 +443,36 @@ TEST_P(layers, wrong_calls_name_the_field) {
   EXPECT_STATUS(SG_STATUS_INVALID_HANDLE, sg_softmax(reinterpret_cast<sg_context *>(1), &none, nullptr));
 }
 
+// Operands in host memory need device memory for their copies, and those of the other layout for their transposes.
+TEST(layers_in_little_memory, name_the_bytes_that_they_need) {
+  sg_context_options little = SG_CONTEXT_OPTIONS_INIT;
+  little.device = "sim:h200";
+  little.memory_limit = 1 << 20;
+  context limited;
+  ASSERT_OK(sg_context_create(&little, limited.out()));
+  doubles x(512 * 512), y(512 * 512);
+  sg_softmax_desc desc = SG_SOFTMAX_DESC_INIT;
+  desc.x = {x.data(), 512, 512, 0, SG_DTYPE_F64, SG_LAYOUT_ROW_MAJOR};
+  desc.y = {y.data(), 512, 512, 0, SG_DTYPE_F64, SG_LAYOUT_ROW_MAJOR};
+  EXPECT_STATUS(SG_STATUS_OUT_OF_MEMORY, sg_softmax(limited, &desc, nullptr));
+  EXPECT_NE(nullptr,
+            std::strstr(sg_last_error_message(),
+                        "the operands in host memory need 4194304 bytes of device memory; the limit is 1048576"))
+      << sg_last_error_message();
+  buffer memory;
+  void *data = nullptr;
+  ASSERT_OK(sg_buffer_create(limited, 4 << 20, memory.out()));
+  ASSERT_OK(sg_buffer_data(memory, &data));
+  desc.x.data = data, desc.x.layout = SG_LAYOUT_COLUMN_MAJOR;
+  desc.y.data = static_cast<double *>(data) + 512 * 512;
+  EXPECT_STATUS(SG_STATUS_OUT_OF_MEMORY, sg_softmax(limited, &desc, nullptr));
+  EXPECT_NE(nullptr,
+            std::strstr(sg_last_error_message(), "the transposed operands need 2097152 bytes of device memory"))
+      << sg_last_error_message();
+  desc.x.rows = desc.x.cols = desc.y.rows = desc.y.cols = 100;
+  EXPECT_OK(sg_softmax(limited, &desc, nullptr));
+}
+
 ON_EACH_DEVICE(layers);
 
 }  // namespace
