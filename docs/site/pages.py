@@ -77,6 +77,9 @@ def parse(page, text):
         previous_blank = not line.strip()
         if line.strip() and not line.startswith(" "):
             in_list = bool(re.match(r"([-*+]|\d+\.) ", line))
+    first_of_python = next((block for block in blocks if block.language == "python"), None)
+    if first_of_python and "with" in first_of_python.markers:  # what a reader tries first
+        complaints.append(f"{first_of_python.name}: the first Python block of a page must be a whole script")
     return blocks, complaints
 
 
