@@ -63,7 +63,7 @@ SG_API sg_status sg_context_memory_kind(sg_context *context, const void *memory,
  * @param bytes Size; > 0.
  * @param[out] out_buffer One reference, to be released by sg_buffer_release; NULL on failure. The memory is
  * freed when the last reference is released and the jobs submitted before that have completed. A context keeps up to 128 MiB of
- * freed buffers of at most 16 MiB for new ones of about the same size, so that these cost no allocation by the driver.
+ * freed buffers of at most 16 MiB for new ones of the same size, so that these cost no allocation by the driver.
  * @return SG_STATUS_OK, SG_STATUS_INVALID_HANDLE, SG_STATUS_INVALID_ARGUMENT, SG_STATUS_OUT_OF_MEMORY.
  * May block. Any thread. Since 0.1.
  */

@@ -28,7 +28,8 @@ static void names_of_statuses(void) {
       {SG_STATUS_INTERNAL, "SG_STATUS_INTERNAL"},
       {(sg_status)3, "SG_STATUS_UNKNOWN"},
       {SG_STATUS_DEADLINE_EXCEEDED, "SG_STATUS_DEADLINE_EXCEEDED"},
-      {(sg_status)-14, "SG_STATUS_UNKNOWN"},
+      {SG_STATUS_IO_FAILURE, "SG_STATUS_IO_FAILURE"},
+      {(sg_status)-15, "SG_STATUS_UNKNOWN"},
       {(sg_status)1000000, "SG_STATUS_UNKNOWN"},
   };
   size_t i;

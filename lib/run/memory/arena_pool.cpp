@@ -2,7 +2,6 @@
 #include "run/memory/arena_pool.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <new>
 
 #include "base/checked.hpp"
@@ -15,13 +14,6 @@ namespace {
 
 // A buffer is freed at its release if it is larger, or if so many bytes are kept.
 constexpr std::uint64_t largest_kept_buffer = 16 << 20, most_kept_buffers = 128 << 20;
-
-// Sizes that differ by an eighth or less are one.
-std::uint64_t size_of_buffer(std::uint64_t bytes) noexcept {
-  if (bytes > largest_kept_buffer) return bytes;
-  const std::uint64_t step = std::bit_floor(std::max<std::uint64_t>(bytes, 4096)) / 8;
-  return (bytes + step - 1) / step * step;
-}
 
 }  // namespace
 
@@ -38,26 +30,25 @@ void arena_pool::free_kept_buffers() noexcept {
 }
 
 char *arena_pool::acquire_buffer(std::uint64_t bytes) {
-  const std::uint64_t size = device_.unified() ? bytes : size_of_buffer(bytes);
   {
     const std::lock_guard lock(lock_);
-    if (const auto kept = kept_buffers_.find(size); kept != kept_buffers_.end() && !kept->second.empty()) {
+    if (const auto kept = kept_buffers_.find(bytes); kept != kept_buffers_.end()) {
       char *const start = kept->second.back();
       kept->second.pop_back();
-      kept_buffer_bytes_ -= size;
+      if (kept->second.empty()) kept_buffers_.erase(kept);
+      kept_buffer_bytes_ -= bytes;
       return start;
     }
   }
-  return static_cast<char *>(device_.mem_alloc(size));
+  return static_cast<char *>(device_.mem_alloc(bytes));
 }
 
 void arena_pool::release_buffer(char *start, std::uint64_t bytes) noexcept {
-  const std::uint64_t size = size_of_buffer(bytes);
-  if (!device_.unified() && size <= largest_kept_buffer) {
+  if (!device_.unified() && bytes <= largest_kept_buffer) {
     const std::lock_guard lock(lock_);
-    if (kept_buffer_bytes_ + size <= most_kept_buffers) try {
-        kept_buffers_[size].push_back(start);
-        kept_buffer_bytes_ += size;
+    if (kept_buffer_bytes_ + bytes <= most_kept_buffers) try {
+        kept_buffers_[bytes].push_back(start);
+        kept_buffer_bytes_ += bytes;
         return;
       } catch (const std::bad_alloc &) {
       }
@@ -118,7 +109,7 @@ char *arena_pool::acquire(std::int64_t bytes) {
                   static_cast<long long>(held()), static_cast<long long>(limit_));
     const auto allocate = [&] {
       const auto size = static_cast<std::uint64_t>(bytes);
-      return static_cast<char *>(kind_ == memory::device ? device_.mem_alloc(size) : device_.host_alloc(size));
+      return static_cast<char *>(kind_ == memory::device ? device_.mem_alloc(bytes) : device_.host_alloc(size));
     };
     blocks_.reserve(blocks_.size() + 1);
     char *start;
