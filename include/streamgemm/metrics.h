@@ -38,7 +38,7 @@ typedef struct sg_context_metrics {
   double copy_out_seconds;       /**< Busy time of copies from the device. */
   double elapsed_seconds;        /**< Since the context was created, on CLOCK_MONOTONIC; on simulated devices up to the latest
                                       virtual time that the host has seen. */
-  uint64_t device_bytes;         /**< Present value: device memory held by buffers and for schedules. */
+  uint64_t device_bytes;         /**< Present value: device memory held by buffers, kept for new ones, and for schedules. */
   uint64_t pinned_bytes;         /**< Present value: pinned host memory of sg_host_alloc, and for staging. */
 } sg_context_metrics;
 

@@ -32,7 +32,7 @@ context_counters context::counters() noexcept {
   for (device_room &each : rooms_) {
     each.executor.usage().read(now);
     if (virtual_clock_) now.elapsed_ns = std::max(now.elapsed_ns, each.executor.usage().latest_end_ns());
-    now.device_bytes += static_cast<std::uint64_t>(each.device_memory.held());
+    now.device_bytes += static_cast<std::uint64_t>(each.device_memory.held()) + each.device_memory.kept_buffer_bytes();
     now.pinned_bytes += static_cast<std::uint64_t>(each.staging_memory.held());
   }
   now.device_bytes += static_cast<std::uint64_t>(buffer_bytes.load(std::memory_order_relaxed));

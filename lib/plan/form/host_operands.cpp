@@ -145,7 +145,7 @@ class host_operands::copies {
     const moved_operand &x = *of.x;
     std::vector<stride_pair> outer = x.dimensions;
     stride_pair inner;
-    if (!outer.empty() && outer[0].here >= x.run) inner = outer[0], outer.erase(outer.begin());
+    if (x.has_rectangles()) inner = outer[0], outer.erase(outer.begin());
     outer.resize(3);
     for (std::int64_t i = 0; i < outer[0].count; ++i)
       for (std::int64_t j = 0; j < outer[1].count; ++j)
@@ -197,8 +197,8 @@ schedule host_operands::around(const schedule &resident, const plan_terms &terms
   double count = 0;
   for (const moved_operand &x : moved_) {
     double panels = 1;
-    for (std::size_t i = 1; i < x.dimensions.size(); ++i) panels *= static_cast<double>(x.dimensions[i].count);
-    count += panels;
+    for (const stride_pair &d : x.dimensions) panels *= static_cast<double>(d.count);
+    count += x.has_rectangles() ? panels / static_cast<double>(x.dimensions[0].count) : panels;
   }
   if (count > static_cast<double>(most_asked_commands))
     throw error(SG_STATUS_UNSUPPORTED,

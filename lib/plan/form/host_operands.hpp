@@ -56,7 +56,9 @@ class host_operands {
     std::int64_t run = 0;
     std::vector<stride_pair> dimensions;           // by stride; evenly spaced ones are one
     std::int64_t reach_here = 0, reach_there = 0;  // elements from the first to the last
-    std::int64_t bytes() const;                    // of both together without gaps
+    // Runs along the innermost dimension do not overlap: they are one rectangle.
+    bool has_rectangles() const noexcept { return !dimensions.empty() && dimensions[0].here >= run; }
+    std::int64_t bytes() const;  // without gaps
   };
   class copies;
 

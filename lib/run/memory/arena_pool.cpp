@@ -121,7 +121,7 @@ char *arena_pool::acquire(std::int64_t bytes) {
         log_message(log_level::info, log_area::memory,
                     "%s has no %lld bytes of %s memory: %lld that were kept are freed first", device_.name().c_str(),
                     static_cast<long long>(bytes), kind_ == memory::device ? "device" : "pinned",
-                    static_cast<long long>(held() - in_use_) + static_cast<long long>(kept_buffer_bytes_));
+                    static_cast<long long>(held() - in_use_) + static_cast<long long>(kept_buffer_bytes()));
       free_kept();
       start = allocate();
     }

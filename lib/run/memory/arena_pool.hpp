@@ -43,6 +43,7 @@ class arena_pool {
   bool idle() noexcept;                     // no block is in use
   void trim() noexcept;                     // frees the kept blocks and buffers
   std::int64_t held() const noexcept { return held_.load(std::memory_order_relaxed); }  // bytes, of all blocks
+  std::uint64_t kept_buffer_bytes() const noexcept { return kept_buffer_bytes_.load(std::memory_order_relaxed); }
 
  private:
   struct block {
@@ -65,7 +66,7 @@ class arena_pool {
   std::int64_t in_use_ = 0;            // of those in use
   std::vector<block> blocks_;
   std::map<std::uint64_t, std::vector<char *>> kept_buffers_;  // by size
-  std::uint64_t kept_buffer_bytes_ = 0;
+  std::atomic<std::uint64_t> kept_buffer_bytes_{0};            // written under the lock
   std::mutex lock_;
 };
 
