@@ -27,6 +27,8 @@ extern void __libc_free(void *);
 #define EXPORT __attribute__((visibility("default")))
 
 static int window_is_open;
+/* Of a thread that finds out who requests: unwinding may allocate. Not the window itself, which another thread may close. */
+static __thread int looks_up __attribute__((tls_model("initial-exec")));
 static struct shim_plan plan;
 static long allocations, threads, refused, live;
 
@@ -67,20 +69,20 @@ static int is_spared(const void *frame) {
 static int refuse(long *count, long chosen, int and_later) {
   const long number = __atomic_add_fetch(count, 1, __ATOMIC_RELAXED);
   void *frames[40];
-  int open, depth, i, let_through = 0;
+  int depth, i, let_through = 0;
   if (!chosen || (number != chosen && !(and_later && number > chosen))) return 0;
-  open = __atomic_exchange_n(&window_is_open, 0, __ATOMIC_ACQ_REL); /* unwinding may allocate */
+  looks_up = 1;
   depth = backtrace(frames, 40);
   for (i = 0; i < depth; ++i) let_through |= is_spared(frames[i]);
   if (getenv("SHIM_TRACE") && !let_through) backtrace_symbols_fd(frames, depth, STDERR_FILENO);
-  __atomic_store_n(&window_is_open, open, __ATOMIC_RELEASE);
+  looks_up = 0;
   if (let_through) return 0;
   __atomic_add_fetch(&refused, 1, __ATOMIC_RELAXED);
   return 1;
 }
 
 static int refuse_allocation(void) {
-  if (!__atomic_load_n(&window_is_open, __ATOMIC_ACQUIRE)) return 0;
+  if (looks_up || !__atomic_load_n(&window_is_open, __ATOMIC_ACQUIRE)) return 0;
   if (!refuse(&allocations, plan.allocation, plan.all_from_there)) return 0;
   errno = ENOMEM;
   return 1;
