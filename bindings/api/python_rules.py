@@ -31,7 +31,8 @@ class Rule:
             raise SystemExit(f"{definition.name}: {sorted(set(self.given) - known)} are no fields of {self.desc.name}")
         self.dims = {f.name: self.dims_of(f) for f in self.operands}
         factors = [s for f in self.operands for d in self.dims[f.name] for s in FACTOR.findall(d) if not s.isdigit()]
-        self.symbols = list(dict.fromkeys(factors))
+        kernel = ["kernel_h", "kernel_w"] if self.has("windows") else []
+        self.symbols = list(dict.fromkeys(factors + kernel))
 
     def is_field(self, name):
         return name in OWN or any(f.name == name for f in self.desc.fields)
@@ -99,6 +100,8 @@ class Rule:
     def kind(self, field):
         if field.marker.dtype == "index_type":
             return "OF_INDICES"
+        if field.marker.shape == ("elements",):
+            return "OF_ELEMENTS"
         if field.type == "sg_matrix" and field.marker.shape[0] != "rows" and field.marker.shape[0] != "positions":
             return "OF_MATRIX"
         return MATRICES.get(field.type) or ("OF_FILTERS" if len(field.marker.shape) == 4 else "OF_VALUES")

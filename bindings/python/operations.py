@@ -94,6 +94,16 @@ class Context:
         """
         return row_dot(a=a, b=b, y=out)
 
+    def row_reduce(x, reduction='sum', out=None, *, axis=-1) -> "out":
+        """the sum, mean, maximum or minimum of each row of x, that is over its last dimension, which becomes 1.
+
+        x: an array of f64, f32, f16 or bf16, or a Job, in any memory.
+        reduction: "sum", "mean", "max" or "min". A NaN is the maximum and the minimum of its row.
+        out: the array that is written, of x's shape but for that dimension, which is 1; None makes a new one.
+        axis: as for softmax_async.
+        """
+        return row_reduce(y=out)
+
     def axpby(a, c, *, alpha=1.0, beta=1.0, activation=None) -> "c":
         """c = activation(alpha * a + beta * c), a scale-and-add.
 
@@ -112,6 +122,35 @@ class Context:
         """
         return softmax(y=out, mask_rows=STACK.mask)
 
+    def softmax_backward(y, dy, out=None, *, axis=-1) -> "out":
+        """the gradient of a softmax: y * (dy - the sum of y * dy) for each row.
+
+        y: the softmax, as softmax_async has written it. dy: the gradient of the loss with respect to it.
+        out: as for elementwise_async; it may be y or dy. axis: as for softmax_async.
+        """
+        return softmax_backward(dx=out)
+
+    def cross_entropy(x, indices, out=None, *, index_type=None) -> "out":
+        """the cross entropy of each row of x: log(sum of e^x) - x at the row's class.
+
+        x: scores (logits), with one for each class along the last dimension: f64, f32, f16 or bf16, or a Job.
+        indices: the class of each row, i32 or i64, an array of x's shape but for the last dimension. A row whose class does not
+            exist, such as -100, is ignored: 0.
+        out: the array that is written, of x's shape but for the last dimension, which is 1; None makes a new one.
+        index_type: as for gather_async.
+        """
+        indices, index_type = words_of(indices, index_type)
+        return cross_entropy(y=out)
+
+    def cross_entropy_backward(x, indices, dy=None, out=None, *, scale=1.0, index_type=None) -> "out":
+        """the gradient of a cross entropy: scale * dy * (softmax of x, less 1 at the row's class).
+
+        x, indices, index_type: as given to cross_entropy_async. dy: the gradient of its result; None: ones.
+        out: as for elementwise_async; it may be x. scale: a number; 1 / rows for the mean of all rows.
+        """
+        indices, index_type = words_of(indices, index_type)
+        return cross_entropy_backward(dx=out)
+
     def layer_norm(x, gamma=None, beta=None, out=None, *, axis=-1, epsilon=1e-05) -> "out":
         """(x - mean) / sqrt(variance + epsilon) * gamma + beta for each row of x.
 
@@ -127,6 +166,24 @@ class Context:
         """
         return norm(y=out, kind=_raw.SG_NORM_RMS)
 
+    def layer_norm_backward(
+        dy, x, gamma=None, *, dx=None, dgamma=None, dbeta=None, epsilon=1e-05
+    ) -> "(dx, dgamma, dbeta)":
+        """the gradients of a layer norm as one job.
+
+        dy: the gradient of the loss with respect to the norm, or a Job. x, gamma, epsilon: as given to layer_norm_async.
+        dx: like x; it may be dy or x. dgamma, dbeta: vectors with a value for each column; False: not computed, and None in the result. dx,
+            dgamma, dbeta: arrays that are written; None makes a new one.
+        """
+        return norm_backward()
+
+    def rms_norm_backward(dy, x, gamma=None, *, dx=None, dgamma=None, epsilon=1e-05) -> "(dx, dgamma)":
+        """the gradients of an RMS norm as one job.
+
+        dy, dx, dgamma: as for layer_norm_backward_async. x, gamma, epsilon: as given to rms_norm_async.
+        """
+        return norm_backward(kind=_raw.SG_NORM_RMS)
+
     def rotary(
         x, cos=None, sin=None, out=None, *, head_size=0, rotated_size=0, position=0, theta=10000.0, pairs='halves', inverse=False
     ) -> "out":
@@ -140,6 +197,16 @@ class Context:
         inverse: turns back, which is the gradient.
         """
         return rotary(y=out, first_position=position, sequence_length=STACK)
+
+    def rotary_backward(
+        dy, cos=None, sin=None, out=None, *, head_size=0, rotated_size=0, position=0, theta=10000.0, pairs='halves'
+    ) -> "out":
+        """the gradient of a rotary embedding: dy turned back.
+
+        dy: the gradient of the loss with respect to the embedding, or a Job. out: as for elementwise_async; it may be dy.
+        cos, sin, head_size, rotated_size, position, theta, pairs: as given to rotary_async.
+        """
+        return rotary_backward(dx=out, first_position=position, sequence_length=STACK)
 
     @rule_dequantize
     def dequantize(x, scales, zero_points=None, out=None, *, quantization='i8', dtype=None) -> "out":
@@ -179,6 +246,42 @@ class Context:
         indices, index_type = words_of(indices, index_type)
         flags = (_raw.SG_GATHER_FROM_END if from_end else 0) | (_raw.SG_GATHER_NAN if nan else 0)
         return gather(y=out, flags=flags)
+
+    def scatter_add(table, x, indices, *, index_type=None, from_end=False) -> "table":
+        """table[indices[i]] += x[i], row by row: the gradient of gather.
+
+        Rows of one index are added in their order, so that results are the same at each run.
+        table: the matrix that is added to: f64, f32, f16 or bf16. x: a row for each index, of the table's type, or a Job.
+        indices: as for gather_async; a row whose index is out of range is left out.
+        index_type, from_end: as for gather_async.
+        """
+        indices, index_type = words_of(indices, index_type)
+        return scatter_add(flags=_raw.SG_GATHER_FROM_END if from_end else 0)
+
+    @rule_momentum
+    def sgd(
+        parameters, gradient, momentum_buffer=None, *, rate=0.01, momentum=0.0, weight_decay=0.0, nesterov=False
+    ) -> "parameters":
+        """a step of stochastic gradient descent, in place: parameters -= rate * (gradient + weight_decay * parameters).
+
+        parameters: an array without gaps, of any dimensions: f64, f32, f16 or bf16. gradient: of the same shape and type, or a Job.
+        momentum_buffer: with a momentum: its state, f32, or f64 for f64, which begins at zeros.
+        rate: the learning rate. momentum: momentum_buffer = momentum * momentum_buffer + gradient, which takes the gradient's place.
+        weight_decay: of the parameters. nesterov: the gradient plus momentum * momentum_buffer takes its place.
+        """
+        return sgd()
+
+    def adam(
+        parameters, gradient, first, second, *, step=1, rate=0.001, beta1=0.9, beta2=0.999, epsilon=1e-08, weight_decay=0.0,
+        decoupled=False
+    ) -> "parameters":
+        """a step of Adam, or with decoupled AdamW, in place.
+
+        parameters, gradient: as for sgd_async. first, second: the moments, f32, or f64 for f64, which begin at zeros.
+        step: the number of the step, from 1 on. rate: the learning rate. beta1, beta2: of the moments. epsilon: added to the root.
+        weight_decay: of the parameters; decoupled: it is not part of the gradient.
+        """
+        return adam()
 
     @planned
     def linear(x, w, bias=None, out=None, *, op_w='N', activation=None, compute='exact') -> "out":
@@ -335,6 +438,36 @@ class Context:
         """
         height, width = (None, None) if size is None else integers(size, 'size', (2,))
         return conv2d_backward(height=height, width=width, windows=windows_of(None, stride, padding, dilation), image_layout=layout)
+
+    def pool2d(x, kernel, out=None, *, stride=None, padding=0, dilation=1, pooling='max', layout='nchw') -> "out":
+        """the maximum or the average of each window of images.
+
+        x: images, an array of four dimensions in the order of layout, or a Job: f64, f32, f16 or bf16. The elements of an image
+            are contiguous.
+        kernel: rows and columns of a window, or one number for both.
+        out: the images that are written; None makes new ones.
+        stride: a number, or one for rows and one for columns; None: kernel. padding, dilation, layout: as for conv2d_async. Pixels outside an image
+            take no part in a maximum.
+        pooling: "max", "average", whose pixels outside the image are zeros, or "average_inside", of the pixels inside.
+        """
+        return pool2d(y=out, windows=windows_of(kernel, kernel if stride is None else stride, padding, dilation), image_layout=layout)
+
+    @rule_pool_gradient
+    def pool2d_backward(
+        dy, x, kernel, *, dx=None, size=None, stride=None, padding=0, dilation=1, pooling='max', layout='nchw'
+    ) -> "dx":
+        """the gradient of pool2d.
+
+        dy: the gradient of the loss with respect to the pooled images, or a Job.
+        x: as given to pool2d_async; of an average None.
+        dx: images like x; None makes new ones.
+        size: the height and width of dx, if neither x nor dx is given.
+        kernel, stride, padding, dilation, pooling, layout: as given to pool2d_async.
+        """
+        height, width = (None, None) if size is None else integers(size, 'size', (2,))
+        return pool2d_backward(
+            height=height, width=width, windows=windows_of(kernel, kernel if stride is None else stride, padding, dilation), image_layout=layout
+        )
 
     @rule_windows
     def im2col(x, kernel, out=None, *, stride=1, padding=0, dilation=1, channels=None, layout='nchw', filter_layout='oihw') -> "out":

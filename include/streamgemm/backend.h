@@ -83,7 +83,13 @@ typedef enum sg_backend_command_kind {
   SG_BACKEND_SOFTMAX_BACKWARD = 19, /**< sg_backend_softmax_backward. */
   SG_BACKEND_CUSTOM = 20,           /**< sg_backend_custom. */
   SG_BACKEND_CLAMP = 21,            /**< sg_backend_clamp. */
-  SG_BACKEND_ROW_DOT = 22           /**< sg_backend_row_dot. */
+  SG_BACKEND_ROW_DOT = 22,          /**< sg_backend_row_dot. */
+  SG_BACKEND_ROW_REDUCE = 23,       /**< sg_backend_row_reduce. */
+  SG_BACKEND_CROSS_ENTROPY = 24,    /**< sg_backend_cross_entropy. */
+  SG_BACKEND_SCATTER_ADD = 25,      /**< sg_backend_scatter_add. */
+  SG_BACKEND_POOL = 26,             /**< sg_backend_pool. */
+  SG_BACKEND_NORM_BACKWARD = 27,    /**< sg_backend_norm_backward. */
+  SG_BACKEND_OPTIMIZER = 28          /**< sg_backend_optimizer. */
 } sg_backend_command_kind;
 
 /** The commands but the marker, for the tables of a backend: X(NAME, KIND, TITLE) for the struct sg_backend_NAME, whose kind is
@@ -109,7 +115,13 @@ typedef enum sg_backend_command_kind {
   X(softmax_backward, SOFTMAX_BACKWARD, "a softmax's gradient")        \
   X(custom, CUSTOM, "a custom operation")                              \
   X(clamp, CLAMP, "a clamp")                                           \
-  X(row_dot, ROW_DOT, "dot products of rows")
+  X(row_dot, ROW_DOT, "dot products of rows")                          \
+  X(row_reduce, ROW_REDUCE, "reductions of rows")                      \
+  X(cross_entropy, CROSS_ENTROPY, "a cross entropy")                   \
+  X(scatter_add, SCATTER_ADD, "sums into rows of a table")             \
+  X(pool, POOL, "a pooling")                                           \
+  X(norm_backward, NORM_BACKWARD, "a norm's gradient")                 \
+  X(optimizer, OPTIMIZER, "a step of an optimizer")
 
 /** The beginning of every command. */
 typedef struct sg_backend_command {
@@ -545,6 +557,117 @@ typedef struct sg_backend_row_dot {
   void *y;                   /**< The result. */
   int64_t y_row;             /**< From one element to the next, in elements. */
 } sg_backend_row_dot;
+
+/** y[i] = the sum, mean, maximum or minimum over j of x[i][j], as sg_row_reduce_desc describes it. The elements of the rows of X are
+ * adjacent (x_col is 1), or those of its columns are (x_row is 1). Y does not overlap X. */
+typedef struct sg_backend_row_reduce {
+  sg_backend_command header; /**< SG_BACKEND_ROW_REDUCE. */
+  int64_t rows;              /**< Of X and Y. */
+  int64_t cols;              /**< Of X; may be 0. */
+  sg_dtype type;             /**< Of X and Y: f64, f32, f16 or bf16. */
+  sg_reduction reduction;    /**< SUM, MEAN, MAX or MIN. */
+  const void *x;             /**< Read; NULL without columns. */
+  int64_t x_row;             /**< From one row to the next, in elements. */
+  int64_t x_col;             /**< From one column to the next, in elements. */
+  void *y;                   /**< The result. */
+  int64_t y_row;             /**< From one element to the next, in elements. */
+} sg_backend_row_reduce;
+
+/** The cross entropy of each row, as sg_cross_entropy_desc describes it, or its gradient, as sg_cross_entropy_backward_desc does.
+ * Rows are contiguous. The gradient may be X itself. */
+typedef struct sg_backend_cross_entropy {
+  sg_backend_command header; /**< SG_BACKEND_CROSS_ENTROPY. */
+  int64_t rows;              /**< Of X, and values of Y or dY. */
+  int64_t cols;              /**< Of X; > 0. */
+  sg_dtype type;             /**< Of all matrices: f64, f32, f16 or bf16. */
+  int32_t index_bytes;       /**< Of an index: 4 or 8. */
+  const void *x;             /**< Read. */
+  int64_t x_row;             /**< From row to row of X, in elements. */
+  const void *indices;       /**< Read; contiguous, aligned to their size. */
+  void *y;                   /**< The result; NULL: the gradient. */
+  int64_t y_row;             /**< From value to value of Y, in elements. */
+  const void *dy;            /**< Of the gradient; NULL: ones. Read. */
+  int64_t dy_row;            /**< From value to value of dY. */
+  void *dx;                  /**< The gradient; NULL if there is Y. */
+  int64_t dx_row;            /**< From row to row of dX. */
+  double scale;              /**< Of the gradient. */
+} sg_backend_cross_entropy;
+
+/** Row indices[i] of the table += row i of X, as sg_scatter_add_desc describes it. Rows are contiguous. X does not overlap the table. */
+typedef struct sg_backend_scatter_add {
+  sg_backend_command header; /**< SG_BACKEND_SCATTER_ADD. */
+  int64_t rows;              /**< Of X, and indices. */
+  int64_t cols;              /**< Of X and the table. */
+  int64_t table_rows;        /**< Of the table. */
+  sg_dtype type;             /**< Of X and the table: f64, f32, f16 or bf16. */
+  int32_t index_bytes;       /**< Of an index: 4 or 8. */
+  int32_t from_end;          /**< 1: an index from -table_rows to -1 counts from the end. */
+  uint32_t reserved;         /**< 0. */
+  const void *x;             /**< Read. */
+  int64_t x_row;             /**< From row to row of X, in elements. */
+  const void *indices;       /**< Read; contiguous, aligned to their size. */
+  void *table;               /**< Read and written. */
+  int64_t table_row;         /**< From row to row of the table. */
+} sg_backend_scatter_add;
+
+/** The pooling of images, as sg_pool2d_desc describes it, or its gradient, as sg_pool2d_backward_desc does. The result overlaps no
+ * operand. */
+typedef struct sg_backend_pool {
+  sg_backend_command header; /**< SG_BACKEND_POOL. */
+  sg_backend_windows of;     /**< Of X and dX; the fields of positions and columns are 0. */
+  int64_t y_image;           /**< From image to image of Y and dY, in elements. */
+  int64_t y_channel;         /**< From channel to channel. */
+  int64_t y_row;             /**< From row to row of an image. */
+  int64_t y_pixel;           /**< From pixel to pixel of a row. */
+  const void *x;             /**< Read; NULL in the gradient of an average. */
+  void *y;                   /**< The result; NULL: the gradient. */
+  const void *dy;            /**< Of the gradient; read. */
+  void *dx;                  /**< The gradient; NULL if there is Y. Strides are those of X. */
+  int64_t dx_image;          /**< From image to image of dX. */
+  sg_dtype type;             /**< Of all operands: f64, f32, f16 or bf16. */
+  sg_pooling pooling;        /**< MAX, AVERAGE or AVERAGE_INSIDE. */
+} sg_backend_pool;
+
+/** The gradient of a norm of each row with respect to X, as sg_norm_backward_desc describes it, and, for the sums that are dgamma, the
+ * products of dY and the normalized X. Rows are contiguous. dX may be dY or X itself; the products overlap nothing. */
+typedef struct sg_backend_norm_backward {
+  sg_backend_command header; /**< SG_BACKEND_NORM_BACKWARD. */
+  int64_t rows;              /**< Of all matrices. */
+  int64_t cols;              /**< Of all matrices. */
+  sg_dtype type;             /**< Of dY, X, gamma and dX: f64, f32, f16 or bf16. */
+  sg_norm_kind kind;         /**< LAYER or RMS. */
+  double epsilon;            /**< >= 0. */
+  const void *dy;            /**< Read. */
+  int64_t dy_row;            /**< From row to row of dY, in elements. */
+  const void *x;             /**< Read. */
+  int64_t x_row;             /**< From row to row of X. */
+  const void *gamma;         /**< One for each column, contiguous; NULL: ones. */
+  void *dx;                  /**< The result. */
+  int64_t dx_row;            /**< From row to row of dX. */
+  void *products;            /**< Of f64 for f64, otherwise of f32; NULL: none. Written. */
+  int64_t products_row;      /**< From row to row of the products. */
+} sg_backend_norm_backward;
+
+/** A step of an optimizer on contiguous values, as sg_sgd_desc and sg_adam_desc describe it. */
+typedef struct sg_backend_optimizer {
+  sg_backend_command header; /**< SG_BACKEND_OPTIMIZER. */
+  int64_t elements;          /**< > 0. */
+  sg_dtype type;             /**< Of parameters and gradient: f64, f32, f16 or bf16. */
+  int32_t is_adam;           /**< 1: Adam; 0: SGD. */
+  int32_t nesterov;          /**< Of SGD. */
+  int32_t decoupled;         /**< Of Adam. */
+  void *parameters;          /**< Read and written. */
+  const void *gradient;      /**< Read. */
+  void *first;               /**< The first moment, or SGD's momentum or NULL: of f64 for f64, otherwise of f32. Read and written. */
+  void *second;              /**< The second moment; NULL of SGD. */
+  double rate;               /**< Finite. */
+  double beta1;              /**< Of Adam; of SGD the momentum. */
+  double beta2;              /**< Of Adam. */
+  double epsilon;            /**< Of Adam. */
+  double weight_decay;       /**< >= 0. */
+  double correction1;        /**< Of Adam: 1 - beta1^t. */
+  double correction2;        /**< Of Adam: 1 - beta2^t. */
+} sg_backend_optimizer;
 
 /** The memory space of an address. */
 typedef struct sg_backend_space {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file gather.h
- * @brief Rows of a table by their numbers: the look-up of an embedding.
+ * @brief Rows of a table by their numbers: the look-up of an embedding, and sums into such rows, its gradient.
  *
  * It is a job like those of layers.h, whose rules for memory, order, overlap and graphs are its too.
  *
@@ -45,6 +45,28 @@ typedef struct sg_gather_desc {
   }
 
 /**
+ * Descriptor of sums into rows: row indices[i] of the table += row i of X, for all i. The gradient of sg_gather.
+ *
+ * Indices are read when the job runs; a row whose index is out of range, as in sg_gather_desc, is left out. The type is f64, f32, f16 or bf16. The rows of one
+ * index are added in their order, in f64 for f64 and in f32 for the others, and to the table last, with one rounding: results are the same at each run. Since 0.2.
+ */
+typedef struct sg_scatter_add_desc {
+  size_t struct_size;       /**< sizeof(sg_scatter_add_desc), set by SG_SCATTER_ADD_DESC_INIT. */
+  sg_matrix table;          /**< [inout: table_rows x cols] The rows to add to, one at least. */
+  sg_matrix x;              /**< [in: rows x cols] A row for each index, of the table's type; does not overlap the table. */
+  const void *indices;      /**< [in: rows of index_type] As many as X has rows, contiguous, aligned to their size. */
+  sg_index_type index_type; /**< Default: i32. */
+  uint32_t flags;           /**< SG_GATHER_FROM_END, or 0, the default. */
+} sg_scatter_add_desc;
+
+/** Initial value of an sg_scatter_add_desc: indices of i32. */
+#define SG_SCATTER_ADD_DESC_INIT                                                                                      \
+  {                                                                                                                   \
+    sizeof(sg_scatter_add_desc), {NULL, 0, 0, 0, SG_DTYPE_F32, SG_LAYOUT_ROW_MAJOR}, {NULL, 0, 0, 0,                  \
+        SG_DTYPE_F32, SG_LAYOUT_ROW_MAJOR}, NULL, SG_INDEX_I32, 0                                                     \
+  }
+
+/**
  * Submits a gather and returns at once.
  * @param context The context that runs it.
  * @param desc The table, the indices and the result; read during the call only.
@@ -63,6 +85,22 @@ SG_API sg_status sg_gather_async(sg_context *context, const sg_gather_desc *desc
  * @return The job's status, or why it was not submitted. Blocks. Any thread. Since 0.2.
  */
 SG_API sg_status sg_gather(sg_context *context, const sg_gather_desc *desc, const sg_submit *submit);
+
+/**
+ * Submits sums into rows of a table and returns at once.
+ * @param context,desc As in sg_gather_async.
+ * @param submit,out_job As in sg_gather_async.
+ * @return As sg_gather_async.
+ * Never blocks on work in flight, unless the context has a job limit. Any thread. Since 0.2.
+ */
+SG_API sg_status sg_scatter_add_async(sg_context *context, const sg_scatter_add_desc *desc, const sg_submit *submit,
+                                      sg_job **out_job);
+
+/**
+ * Submits sums into rows of a table and waits for them: sg_scatter_add_async and sg_job_wait in one.
+ * @return The job's status, or why it was not submitted. Blocks. Any thread. Since 0.2.
+ */
+SG_API sg_status sg_scatter_add(sg_context *context, const sg_scatter_add_desc *desc, const sg_submit *submit);
 
 SG_END_DECLS
 

@@ -14,14 +14,19 @@
 #include <streamgemm/clamp.h>
 #include <streamgemm/conv.h>
 #include <streamgemm/convert.h>
+#include <streamgemm/cross_entropy.h>
 #include <streamgemm/custom.h>
 #include <streamgemm/gather.h>
 #include <streamgemm/gemm.h>
+#include <streamgemm/gradients.h>
 #include <streamgemm/job.h>
 #include <streamgemm/layers.h>
 #include <streamgemm/linear.h>
+#include <streamgemm/optimizer.h>
+#include <streamgemm/pool.h>
 #include <streamgemm/recurrent.h>
 #include <streamgemm/row_dot.h>
+#include <streamgemm/row_reduce.h>
 #include <streamgemm/types.h>
 
 SG_BEGIN_DECLS
@@ -51,7 +56,18 @@ typedef enum sg_operation {
   SG_OPERATION_CUSTOM = 20,             /**< sg_custom_async. */
   SG_OPERATION_CLAMP = 21,              /**< sg_clamp_async. */
   SG_OPERATION_CLAMP_BACKWARD = 22,     /**< sg_clamp_backward_async. */
-  SG_OPERATION_ROW_DOT = 23             /**< sg_row_dot_async. */
+  SG_OPERATION_ROW_DOT = 23,            /**< sg_row_dot_async. */
+  SG_OPERATION_ROW_REDUCE = 24,                 /**< sg_row_reduce_async. */
+  SG_OPERATION_CROSS_ENTROPY = 25,              /**< sg_cross_entropy_async. */
+  SG_OPERATION_CROSS_ENTROPY_BACKWARD = 26,     /**< sg_cross_entropy_backward_async. */
+  SG_OPERATION_SCATTER_ADD = 27,                /**< sg_scatter_add_async. */
+  SG_OPERATION_POOL2D = 28,                     /**< sg_pool2d_async. */
+  SG_OPERATION_POOL2D_BACKWARD = 29,            /**< sg_pool2d_backward_async. */
+  SG_OPERATION_SOFTMAX_BACKWARD = 30,           /**< sg_softmax_backward_async. */
+  SG_OPERATION_NORM_BACKWARD = 31,              /**< sg_norm_backward_async. */
+  SG_OPERATION_ROTARY_BACKWARD = 32,            /**< sg_rotary_backward_async. */
+  SG_OPERATION_SGD = 33,                        /**< sg_sgd_async. */
+  SG_OPERATION_ADAM = 34                        /**< sg_adam_async. */
 } sg_operation;
 
 /** A copy: the arguments of sg_copy_2d_async. sg_copy_async has height 1; its pitches are not used.

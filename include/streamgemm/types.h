@@ -201,6 +201,21 @@ typedef enum sg_norm_kind {
   SG_NORM_RMS = 1    /**< By the root of the mean square. */
 } sg_norm_kind;
 
+/** What sg_row_reduce_desc reduces a row to. Since 0.2. */
+typedef enum sg_reduction {
+  SG_REDUCTION_SUM = 0,  /**< The sum; 0 without columns. */
+  SG_REDUCTION_MEAN = 1, /**< The sum divided by the number of columns; NaN without columns. */
+  SG_REDUCTION_MAX = 2,  /**< The greatest element; NaN if one is NaN, minus infinity without columns. */
+  SG_REDUCTION_MIN = 3   /**< The least element; NaN if one is NaN, infinity without columns. */
+} sg_reduction;
+
+/** What sg_pool2d_desc reduces a window to. Since 0.2. */
+typedef enum sg_pooling {
+  SG_POOLING_MAX = 0,           /**< The greatest pixel; NaN if one is NaN, minus infinity if all are outside the image. */
+  SG_POOLING_AVERAGE = 1,       /**< The sum divided by the number of pixels of a window; those outside the image are zeros. */
+  SG_POOLING_AVERAGE_INSIDE = 2 /**< The sum divided by the number of pixels inside the image; 0 if there is none. */
+} sg_pooling;
+
 /** How a value of a matrix of sg_dequantize_desc is stored: two's complement. Since 0.2. */
 typedef enum sg_quantization {
   SG_QUANTIZATION_I8 = 1, /**< -128 to 127, one in a byte. */

@@ -16,6 +16,7 @@
 #include "ops/conv.hpp"
 #include "ops/convert.hpp"
 #include "ops/copy.hpp"
+#include "ops/cross_entropy.hpp"
 #include "ops/custom.hpp"
 #include "ops/dequantize.hpp"
 #include "ops/elementwise.hpp"
@@ -23,9 +24,14 @@
 #include "ops/gemm.hpp"
 #include "ops/launch.hpp"
 #include "ops/norm.hpp"
+#include "ops/norm_backward.hpp"
+#include "ops/optimizer.hpp"
+#include "ops/pool.hpp"
 #include "ops/reduce.hpp"
 #include "ops/rotary.hpp"
 #include "ops/row_dot.hpp"
+#include "ops/row_reduce.hpp"
+#include "ops/scatter_add.hpp"
 #include "ops/softmax.hpp"
 #include "ops/softmax_backward.hpp"
 #include "ops/staging.hpp"
@@ -65,7 +71,8 @@ using payload =
     std::variant<ops::copy_in, ops::copy_out, ops::pack, ops::unpack, ops::gemm, ops::reduce, ops::axpby,
                  ops::elementwise, ops::softmax, ops::norm, ops::dequantize, ops::rotary, ops::convert, ops::gather,
                  ops::im2col, ops::col2im, ops::conv, ops::attention, ops::cell, ops::cell_backward,
-                 ops::softmax_backward, ops::custom, ops::clamp, ops::copy, ops::marker, ops::graph, ops::row_dot>;
+                 ops::softmax_backward, ops::custom, ops::clamp, ops::copy, ops::marker, ops::graph, ops::row_dot,
+                 ops::row_reduce, ops::cross_entropy, ops::scatter_add, ops::pool, ops::norm_backward, ops::optimizer>;
 inline constexpr std::size_t operation_count = std::variant_size_v<payload>;
 
 struct command {

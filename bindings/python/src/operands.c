@@ -70,6 +70,10 @@ bool sizes_of(const operation *o, int at, int64_t *sizes, int *count) {
       for (int i = 0; i < dims; ++i) sizes[i] = i == gone ? 1 : v->shape[gone >= 0 && i > gone ? i - 1 : i];
       break;
     }
+    case OF_ELEMENTS:
+      sizes[0] = 1;
+      for (int i = 0; i < v->ndim; ++i) sizes[0] *= v->shape[i];
+      break;
     case OF_HEADS:
       if (v->ndim < 2 || v->ndim > 4)
         return raise_argument("%s has %d dimensions; it has 2 to 4: batch, heads, tokens, width", rule->name, v->ndim);

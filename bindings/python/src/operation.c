@@ -104,7 +104,7 @@ static bool check_operand(operation *o, int at) {
   int unknown;
   gemm_shape shape;
   if (!wanted_sizes(o, at, sizes, &unknown)) return false;
-  const bool is_table = rule->kind == OF_INDICES ||
+  const bool is_table = rule->kind == OF_INDICES || rule->kind == OF_ELEMENTS ||
                         (rule->kind == OF_ROWS && !has_leads(o, rule)); /* of any dimensions before the last */
   if (rule->dims[0] && unknown < 0 && !(is_table && has_sizes(o, at, sizes))) {
     shape_of_sizes(o, at, sizes, rule->kind == OF_HEADS ? at : -1, &shape);

@@ -17,7 +17,8 @@ typedef enum operand_kind {
   OF_SEQUENCE, /* (steps, batch, values), (steps, values), or with the first two exchanged */
   OF_IMAGES,   /* four, in an image layout */
   OF_FILTERS,  /* four, in a filter layout, contiguous */
-  OF_INDICES   /* one */
+  OF_INDICES,  /* one */
+  OF_ELEMENTS  /* contiguous, of any dimensions */
 } operand_kind;
 
 /* That of the first operand, of the result, of all gradients of weights, f32 or f64, or any, which the library checks.
@@ -128,5 +129,7 @@ bool rule_dequantize(operation *o);
 bool rule_windows(operation *o);
 bool rule_size(operation *o);
 bool rule_elementwise(operation *o);
+bool rule_pool_gradient(operation *o);
+bool rule_momentum(operation *o);
 
 #endif

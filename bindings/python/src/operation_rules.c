@@ -38,6 +38,19 @@ bool rule_size(operation *o) {
          raise_argument("size is None; without x and dx it must be the height and width of dx");
 }
 
+bool rule_pool_gradient(operation *o) {
+  const sg_pool2d_backward_desc *const d = (const sg_pool2d_backward_desc *)o->desc;
+  if (d->pooling == SG_POOLING_MAX && !o->given[operand_of(o, "x")])
+    return raise_argument("x is None; the gradient of a maximum reads it");
+  return rule_size(o);
+}
+
+bool rule_momentum(operation *o) {
+  const sg_sgd_desc *const d = (const sg_sgd_desc *)o->desc;
+  return d->momentum == 0 || o->given[operand_of(o, "momentum_buffer")] ||
+         raise_argument("momentum_buffer is None; with a momentum it must be given");
+}
+
 bool rule_elementwise(operation *o) {
   const sg_elementwise_desc *const d = (const sg_elementwise_desc *)o->desc;
   const int b = operand_of(o, "b");

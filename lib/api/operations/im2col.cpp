@@ -76,7 +76,6 @@ void submit(context &on, const sg_col2im_desc &d, const char *name, checked_subm
   if (has_windows) add_operand(x, matrix, ops::col2im::matrix, share::whole);
   auto wanted = backend_command<sg_backend_col2im>();
   wanted.type = wanted.matrix_type = d.matrix.dtype;
-  x.accumulates = what.accumulates;
   bind_layer(x, wanted.header, "col2im");
   if (what.accumulates && !has_windows) x.is_empty = true;
   submit_layer(on, x, SG_OPERATION_COL2IM, d, name, order, out_job);

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <streamgemm/gradients.h>
 #include <streamgemm/layers.h>
 
 #include <algorithm>
@@ -83,10 +84,7 @@ void submit(context &on, const sg_norm_desc &d, const char *name, checked_submit
   const given_operand in = given_by_rows(name, "x", d.x), out = given_by_rows(name, "y", d.y);
   const given_operand gamma = given_values(name, "gamma", d.gamma, d.x.cols, 1, d.x.dtype),
                       beta = given_values(name, "beta", d.beta, d.x.cols, 1, d.x.dtype);
-  if (d.kind != SG_NORM_LAYER && d.kind != SG_NORM_RMS)
-    throw error(SG_STATUS_INVALID_ARGUMENT, "@%s->kind is %d, which is no kind of a norm", name, int{d.kind});
-  if (!(d.epsilon >= 0) || !std::isfinite(d.epsilon))
-    throw error(SG_STATUS_INVALID_ARGUMENT, "@%s->epsilon is %g; it must be finite and not negative", name, d.epsilon);
+  require_norm(d.kind, d.epsilon, name);
   if (d.beta && d.kind == SG_NORM_RMS)
     throw error(SG_STATUS_INVALID_ARGUMENT, "@%s->beta is given; an RMS norm has none", name);
   require_reserved_zero(d.reserved, name);
@@ -115,15 +113,15 @@ void submit(context &on, const sg_norm_desc &d, const char *name, checked_submit
 namespace {
 
 // The payload of a rotary embedding of X's columns.
-ops::rotary rotary_of(const sg_rotary_desc &d, const char *name) {
+ops::rotary rotary_of(const sg_rotary_desc &d, const char *name, const char *x_name) {
   using long_long = long long;
   const auto field = [name](const char *of) { return std::string(name) + "->" + of; };
   ops::rotary what;
   what.head_size = d.head_size != 0 ? d.head_size : std::max<std::int64_t>(d.x.cols, 2);
   if (what.head_size < 0 || d.x.cols % what.head_size != 0)
     throw error(SG_STATUS_INVALID_ARGUMENT,
-                "@%s->head_size is %lld; it must be a divisor of the %lld columns of @%s->x, or 0", name,
-                long_long{d.head_size}, long_long{d.x.cols}, name);
+                "@%s->head_size is %lld; it must be a divisor of the %lld columns of @%s->%s, or 0", name,
+                long_long{d.head_size}, long_long{d.x.cols}, name, x_name);
   what.rotated_size = d.rotated_size != 0 ? d.rotated_size : what.head_size;
   if (what.rotated_size < 0 || what.rotated_size % 2 != 0 || what.rotated_size > what.head_size)
     throw error(SG_STATUS_INVALID_ARGUMENT,
@@ -151,8 +149,8 @@ void require_table(const given_operand &table, const given_operand &x, const ops
   check_view(table);
   const sg_dtype type = table.view.dtype, of_x = x.view.dtype;
   if (type != of_x && (type != SG_DTYPE_F32 || of_x == SG_DTYPE_F64))
-    throw error(SG_STATUS_UNSUPPORTED, "@%s->%s.dtype is %s; with @%s->x of %s it must be that%s", table.desc,
-                table.name, name_of(type), x.desc, name_of(of_x),
+    throw error(SG_STATUS_UNSUPPORTED, "@%s->%s.dtype is %s; with @%s->%s of %s it must be that%s", table.desc,
+                table.name, name_of(type), x.desc, x.name, name_of(of_x),
                 of_x == SG_DTYPE_F16 || of_x == SG_DTYPE_BF16 ? " or f32" : "");
   const std::int64_t positions = what.first_position + std::min(x.view.rows, what.sequence_length);
   if (table.view.cols != what.rotated_size / 2 || table.view.rows < positions)
@@ -161,11 +159,16 @@ void require_table(const given_operand &table, const given_operand &x, const ops
                 long_long{what.rotated_size / 2}, long_long{positions});
 }
 
-}  // namespace
-
-void submit(context &on, const sg_rotary_desc &d, const char *name, checked_submit &order, sg_job **out_job) {
-  const given_operand in = given_by_rows(name, "x", d.x), out = given_by_rows(name, "y", d.y);
-  const given_operand cosines = given_by_rows(name, "cos", d.cos), sines = given_by_rows(name, "sin", d.sin);
+// A rotary embedding, or its gradient, whose operands have other names and places in its descriptor, `given`.
+struct rotary_names {
+  const char *x, *y;
+};
+template <class Desc>
+void submit_rotary(context &on, const sg_rotary_desc &d, const Desc &given, const rotary_names &names,
+                   const sg_matrix &given_x, const sg_matrix &given_y, sg_operation operation, const char *name,
+                   checked_submit &order, sg_job **out_job) {
+  const given_operand in = given_by_rows(name, names.x, given_x), out = given_by_rows(name, names.y, given_y);
+  const given_operand cosines = given_by_rows(name, "cos", given.cos), sines = given_by_rows(name, "sin", given.sin);
   check_view(out);
   check_view(in);
   require_layer_type(out);
@@ -174,7 +177,7 @@ void submit(context &on, const sg_rotary_desc &d, const char *name, checked_subm
   if (has_tables != (d.sin.data != nullptr))
     throw error(SG_STATUS_INVALID_ARGUMENT, "@%s->%s is given and @%s->%s is not; give both or neither", name,
                 has_tables ? "cos" : "sin", name, has_tables ? "sin" : "cos");
-  const ops::rotary what = rotary_of(d, name);
+  const ops::rotary what = rotary_of(d, name, names.x);
   for (const given_operand *each : {&cosines, &sines})
     if (has_tables) require_table(*each, in, what);
   if (has_tables && d.cos.dtype != d.sin.dtype)
@@ -191,7 +194,21 @@ void submit(context &on, const sg_rotary_desc &d, const char *name, checked_subm
   wanted.table_type = has_tables ? d.cos.dtype : d.y.dtype;
   wanted.pairs = d.pairs;
   bind_layer(x, wanted.header, "rotary embedding");
-  submit_layer(on, x, SG_OPERATION_ROTARY, d, name, order, out_job);
+  submit_layer(on, x, operation, given, name, order, out_job);
+}
+
+}  // namespace
+
+void submit(context &on, const sg_rotary_desc &d, const char *name, checked_submit &order, sg_job **out_job) {
+  submit_rotary(on, d, d, {"x", "y"}, d.x, d.y, SG_OPERATION_ROTARY, name, order, out_job);
+}
+
+void submit(context &on, const sg_rotary_backward_desc &d, const char *name, checked_submit &order, sg_job **out_job) {
+  require_reserved_zero(d.reserved, name);
+  const sg_rotary_desc rotary{
+      sizeof rotary,     d.dy,    d.dx,    d.cos, d.sin, d.head_size, d.rotated_size, d.first_position,
+      d.sequence_length, d.theta, d.pairs, 1};
+  submit_rotary(on, rotary, d, {"dy", "dx"}, d.dy, d.dx, SG_OPERATION_ROTARY_BACKWARD, name, order, out_job);
 }
 
 }  // namespace sg

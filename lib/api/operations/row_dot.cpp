@@ -14,10 +14,7 @@ void submit(context &on, const sg_row_dot_desc &d, const char *name, checked_sub
   check_view(y);
   require_layer_type(a);
   require_same_form(b, a);
-  require_extent(y, a.view.rows, 1, a);
-  if (y.view.dtype != a.view.dtype)
-    throw error(SG_STATUS_INVALID_ARGUMENT, "@%s->y.dtype is %s and @%s->a.dtype is %s; they must be equal", name,
-                name_of(y.view.dtype), name, name_of(a.view.dtype));
+  require_column(y, a);
   layer x(on);
   x.allows_in_place = false;
   const bool by_rows = x.by_rows = a.view.layout == SG_LAYOUT_ROW_MAJOR;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/submission/layer.hpp"
 
+#include <cmath>
+
 #include "api/entry.hpp"
 #include "api/operands/operand_bytes.hpp"
 
@@ -27,6 +29,40 @@ void require_same_form(const given_operand &x, const given_operand &result) {
   if (a.dtype != c.dtype)
     throw error(SG_STATUS_INVALID_ARGUMENT, "@%s->%s.dtype is %s and @%s->%s.dtype is %s; they must be equal", x.desc,
                 x.name, name_of(a.dtype), x.desc, result.name, name_of(c.dtype));
+}
+
+void require_column(const given_operand &column, const given_operand &x) {
+  require_extent(column, x.view.rows, 1, x);
+  if (column.view.dtype != x.view.dtype)
+    throw error(SG_STATUS_INVALID_ARGUMENT, "@%s->%s.dtype is %s and @%s->%s.dtype is %s; they must be equal",
+                column.desc, column.name, name_of(column.view.dtype), x.desc, x.name, name_of(x.view.dtype));
+}
+
+void require_some_columns(const given_operand &x) {
+  if (x.view.rows > 0 && x.view.cols == 0)
+    throw error(SG_STATUS_INVALID_ARGUMENT, "@%s->%s.cols is 0; it must be at least 1", x.desc, x.name);
+}
+
+given_operand given_indices(const char *desc, const void *const &indices, sg_index_type type, std::int64_t count) {
+  if (type != SG_INDEX_I32 && type != SG_INDEX_I64)
+    throw error(SG_STATUS_INVALID_ARGUMENT, "@%s->index_type is %d, which is no type of an index", desc, int{type});
+  const std::int64_t words = type == SG_INDEX_I64 ? 2 : 1;
+  if (reinterpret_cast<std::uintptr_t>(indices) % static_cast<std::uintptr_t>(4 * words) != 0)
+    throw error(SG_STATUS_INVALID_ARGUMENT, "@%s->indices is %p, which is not aligned to %d bytes", desc, indices,
+                static_cast<int>(4 * words));
+  return given_values(desc, "indices", indices, words, count, SG_DTYPE_I32);
+}
+
+void add_indices(layer &to, const given_operand &indices, std::size_t view) {
+  add_operand(to, indices, view);
+  to.operands[view].alignment = 4 * indices.view.rows;
+}
+
+void require_norm(sg_norm_kind kind, double epsilon, const char *desc) {
+  if (kind != SG_NORM_LAYER && kind != SG_NORM_RMS)
+    throw error(SG_STATUS_INVALID_ARGUMENT, "@%s->kind is %d, which is no kind of a norm", desc, int{kind});
+  if (!(epsilon >= 0) || !std::isfinite(epsilon))
+    throw error(SG_STATUS_INVALID_ARGUMENT, "@%s->epsilon is %g; it must be finite and not negative", desc, epsilon);
 }
 
 void require_reserved_zero(std::uint32_t reserved, const char *desc) {
@@ -56,7 +92,7 @@ void add_matrix(layer &to, const given_operand &given, std::size_t view, share n
 
 void bind_layer(layer &x, const sg_backend_command &wanted, const char *operation) {
   const operand &result = x.form.result();
-  x.is_empty = result.rows == 0 || result.cols == 0;
+  x.is_empty = x.is_empty || result.rows == 0 || result.cols == 0;
   if (x.is_empty) return;
   const device &on = x.bound.on().on();
   if (!on.supports(wanted))
@@ -68,9 +104,8 @@ void bind_layer(layer &x, const sg_backend_command &wanted, const char *operatio
     operand_set::rules rules;
     rules.set = each.set;
     rules.alignment = each.alignment;
-    if (i == 0)
-      rules.mode = x.accumulates ? access_mode::read_write : access_mode::write;
-    else if (x.allows_in_place && x.form.parameters[i].needed == share::same)
+    rules.mode = x.form.mode_of(i);
+    if (i != 0 && x.allows_in_place && !each.separate && x.form.parameters[i].needed == share::same)
       rules.may_become = 0;
     x.bound.add(i, *each.given, x.form.parameters[i].stored, rules);
   };

@@ -23,12 +23,12 @@ struct layer {
 
   command_form form;
   bool allows_in_place = true;  // the result may be a matrix that is read
-  bool accumulates = false;     // the result is read
   bool by_rows = true;          // the command takes row-major matrices
   struct entry {
     const given_operand *given = nullptr;  // NULL: there is none
     strided_bytes set;                     // its bytes, if they are not those of the stored matrix
     std::int64_t alignment = 0;            // of its address, if it is more than that of a component
+    bool separate = false;                 // it may not be the result
   };
   std::array<entry, command::most_views> operands{};  // by view of the command, as form.parameters
   operand_set bound;
@@ -52,7 +52,14 @@ inline bool is_layer_dtype(sg_dtype type) noexcept {
 void require_layer_type(const given_operand &result);
 void require_extent(const given_operand &x, std::int64_t rows, std::int64_t cols, const given_operand &result);
 void require_same_form(const given_operand &x, const given_operand &result);
+// One column of `x`'s type, with a value for each of its rows.
+void require_column(const given_operand &column, const given_operand &x);
+void require_some_columns(const given_operand &x);
+void require_norm(sg_norm_kind kind, double epsilon, const char *desc);
 void require_reserved_zero(std::uint32_t reserved, const char *desc);
+// Indices, as i32: a column of one or two elements for each. Throws if the type or the address is wrong.
+given_operand given_indices(const char *desc, const void *const &indices, sg_index_type type, std::int64_t count);
+void add_indices(layer &to, const given_operand &indices, std::size_t view);
 // Adds an operand that has passed check_view. A matrix of the layout that the command does not take is transposed.
 void add_operand(layer &to, const given_operand &given, std::size_t view, share needed = share::same);
 void add_matrix(layer &to, const given_operand &given, std::size_t view, share needed = share::same);

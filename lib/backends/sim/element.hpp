@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "backends/common/pairwise_sum.hpp"
 #include "backends/common/short_float.hpp"
 #include "backends/common/types.hpp"
 
@@ -78,18 +79,6 @@ struct element<SG_DTYPE_I32> {
     return low >= 0 && low < period ? static_cast<std::int32_t>(static_cast<std::uint32_t>(low)) : 0;
   }
 };
-
-// value(0) + value(1) + ..., added pairwise.
-template <class Real, class Value>
-Real pairwise_sum(std::int64_t first, std::int64_t count, Value &&value) {
-  if (count > 16) {
-    const std::int64_t half = count / 2;
-    return pairwise_sum<Real>(first, half, value) + pairwise_sum<Real>(first + half, count - half, value);
-  }
-  Real sum = 0;
-  for (std::int64_t i = first; i < first + count; ++i) sum += value(i);
-  return sum;
-}
 
 // Calls body.template operator()<type>() for a type given as a value.
 template <class Body>

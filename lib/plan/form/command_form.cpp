@@ -157,6 +157,12 @@ class command_plan {
 
 }  // namespace
 
+access_mode command_form::mode_of(std::size_t view) const noexcept {
+  command whole;
+  whole.what = what;
+  return operation_of(whole).access(whole, view);
+}
+
 bool command_form::operator==(const command_form &other) const noexcept {
   const auto same = [&]<class Operation>(const Operation &mine) {
     if constexpr (std::equality_comparable<Operation>)

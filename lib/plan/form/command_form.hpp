@@ -35,6 +35,7 @@ struct command_form {
   std::array<parameter, command::most_views> parameters{};  // by view; the first is the result
 
   const operand &result() const noexcept { return parameters[0].stored; }
+  access_mode mode_of(std::size_t view) const noexcept;
   bool operator==(const command_form &other) const noexcept;
 };
 schedule plan_of(const command_form &f, const plan_terms &terms);

@@ -13,17 +13,24 @@
 #include "backends/cuda/kernels/clamp.hpp"
 #include "backends/cuda/kernels/layers.hpp"
 #include "backends/cuda/kernels/row_dot.hpp"
+#include "backends/cuda/kernels/row_reduce.hpp"
 #include "backends/sim/arithmetic.hpp"
 #include "backends/sim/attention.hpp"
 #include "backends/sim/axpby.hpp"
 #include "backends/sim/cell.hpp"
 #include "backends/sim/clamp.hpp"
 #include "backends/sim/convert.hpp"
+#include "backends/sim/cross_entropy.hpp"
 #include "backends/sim/element.hpp"
 #include "backends/sim/gather.hpp"
 #include "backends/sim/layers.hpp"
+#include "backends/sim/norm_backward.hpp"
+#include "backends/sim/optimizer.hpp"
+#include "backends/sim/pool.hpp"
 #include "backends/sim/rotary.hpp"
 #include "backends/sim/row_dot.hpp"
+#include "backends/sim/row_reduce.hpp"
+#include "backends/sim/scatter_add.hpp"
 #include "backends/sim/windows.hpp"
 #include "gpu.hpp"
 
@@ -123,6 +130,54 @@ cudaError_t launch_row_dot(const sg_backend_row_dot &what, cudaStream_t in) noex
                 {in_packs(what.a, what.type, pack, what.rows, what.a_row),
                  in_packs(what.b, what.type, pack, what.rows, what.b_row), by_component(what.y, what.type)},
                 [what] { sim::run_row_dot(what, at(what.a), at(what.b), at(what.y)); });
+}
+
+cudaError_t launch_row_reduce(const sg_backend_row_reduce &what, cudaStream_t in) noexcept {
+  return launch(in,
+                {in_packs(what.x, what.type, pack_of(what), what.rows, what.x_row), by_component(what.y, what.type)},
+                [what] { sim::run_row_reduce(what, at(what.x), at(what.y)); });
+}
+
+cudaError_t launch_cross_entropy(const sg_backend_cross_entropy &what, cudaStream_t in) noexcept {
+  return launch(
+      in,
+      {by_component(what.x, what.type),
+       {what.indices, what.index_bytes},
+       by_component(what.y, what.type),
+       by_component(what.dy, what.type),
+       by_component(what.dx, what.type)},
+      [what] { sim::run_cross_entropy(what, at(what.x), at(what.indices), at(what.y), at(what.dy), at(what.dx)); });
+}
+
+cudaError_t launch_scatter_add(const sg_backend_scatter_add &what, cudaStream_t in) noexcept {
+  return launch(
+      in, {by_component(what.x, what.type), {what.indices, what.index_bytes}, by_component(what.table, what.type)},
+      [what] { sim::run_scatter_add(what, at(what.x), at(what.indices), at(what.table)); });
+}
+
+cudaError_t launch_pool(const sg_backend_pool &what, cudaStream_t in) noexcept {
+  return launch(in,
+                {by_component(what.x, what.type), by_component(what.y, what.type), by_component(what.dy, what.type),
+                 by_component(what.dx, what.type)},
+                [what] { sim::run_pool(what, at(what.x), at(what.y), at(what.dy), at(what.dx)); });
+}
+
+cudaError_t launch_norm_backward(const sg_backend_norm_backward &what, cudaStream_t in) noexcept {
+  return launch(in,
+                {by_component(what.dy, what.type), by_component(what.x, what.type), by_component(what.gamma, what.type),
+                 by_component(what.dx, what.type), by_component(what.products, sum_type_of(what.type))},
+                [what] {
+                  sim::run_norm_backward(what, at(what.dy), at(what.x), at(what.gamma), at(what.dx), at(what.products));
+                });
+}
+
+cudaError_t launch_optimizer(const sg_backend_optimizer &what, cudaStream_t in) noexcept {
+  const sg_dtype state = sum_type_of(what.type);
+  return launch(
+      in,
+      {by_component(what.parameters, what.type), by_component(what.gradient, what.type),
+       by_component(what.first, state), by_component(what.second, state)},
+      [what] { sim::run_optimizer(what, at(what.parameters), at(what.gradient), at(what.first), at(what.second)); });
 }
 
 cudaError_t launch_softmax(const sg_backend_softmax &what, cudaStream_t in) noexcept {

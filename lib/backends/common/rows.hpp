@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reductions and gradients of one row, in the type of the arithmetic, on the host.
+#pragma once
+
+#include <streamgemm/backend.h>
+
+#include <cmath>
+#include <cstdint>
+#include <limits>
+
+#include "backends/common/pairwise_sum.hpp"
+
+namespace sg {
+inline namespace common {
+
+// The greater or the lesser of two; NaN if one is NaN.
+template <class Real>
+constexpr Real extreme_of(Real best, Real value, bool is_max) noexcept {
+  const bool is_better = is_max ? value > best : value < best;
+  return is_better || value != value ? value : best;
+}
+// That of nothing.
+template <class Real>
+constexpr Real no_extreme(bool is_max) noexcept {
+  return is_max ? -std::numeric_limits<Real>::infinity() : std::numeric_limits<Real>::infinity();
+}
+constexpr bool is_sum(sg_reduction reduction) noexcept {
+  return reduction == SG_REDUCTION_SUM || reduction == SG_REDUCTION_MEAN;
+}
+
+// value(j) of n columns, reduced.
+template <class Real, class Value>
+Real reduced(sg_reduction reduction, std::int64_t n, Value &&value) {
+  if (is_sum(reduction)) {
+    const Real sum = pairwise_sum<Real>(0, n, value);
+    return reduction == SG_REDUCTION_MEAN ? sum / static_cast<Real>(n) : sum;
+  }
+  const bool is_max = reduction == SG_REDUCTION_MAX;
+  Real best = no_extreme<Real>(is_max);
+  for (std::int64_t j = 0; j < n; ++j) best = extreme_of(best, value(j), is_max);
+  return best;
+}
+
+inline std::int64_t index_at(const void *indices, std::int64_t i, std::int32_t bytes) noexcept {
+  return bytes == 8 ? static_cast<const std::int64_t *>(indices)[i] : static_cast<const std::int32_t *>(indices)[i];
+}
+
+// The greatest element that is no NaN.
+template <class Real>
+Real greatest(const Real *x, std::int64_t n) noexcept {
+  Real most = -std::numeric_limits<Real>::infinity();
+  for (std::int64_t j = 0; j < n; ++j) most = x[j] > most ? x[j] : most;
+  return most;
+}
+
+// The gradients of a norm of a row; `gamma` NULL: ones; `products` NULL: none. dX may be dY or X.
+template <class Real>
+void norm_gradient(const sg_backend_norm_backward &what, Real *dx, Real *products, const Real *dy, const Real *x,
+                   const Real *gamma) noexcept {
+  const std::int64_t n = what.cols;
+  const auto count = static_cast<Real>(n);
+  const auto mean_of = [&](auto &&value) { return pairwise_sum<Real>(0, n, value) / count; };
+  Real mean = 0, rest = 0;  // the mean is the rounded one, and that of the differences from it
+  if (what.kind == SG_NORM_LAYER) {
+    mean = mean_of([&](std::int64_t j) { return x[j]; });
+    rest = mean_of([&](std::int64_t j) { return x[j] - mean; });
+  }
+  const auto centred = [&](std::int64_t j) { return x[j] - mean - rest; };
+  const Real variance = mean_of([&](std::int64_t j) { return centred(j) * centred(j); });
+  const Real factor = 1 / std::sqrt(variance + static_cast<Real>(what.epsilon));
+  const auto scaled = [&](std::int64_t j) { return gamma ? dy[j] * gamma[j] : dy[j]; };
+  const Real of_gradient = what.kind == SG_NORM_LAYER ? mean_of(scaled) : 0;
+  const Real of_product = mean_of([&](std::int64_t j) { return scaled(j) * (centred(j) * factor); });
+  for (std::int64_t j = 0; j < n; ++j) {
+    const Real h = centred(j) * factor, g = scaled(j);
+    if (products) products[j] = dy[j] * h;
+    dx[j] = factor * (g - of_gradient - h * of_product);
+  }
+}
+
+// A step of an optimizer on n values; the states may be NULL as in the command.
+template <class Real>
+void optimize(const sg_backend_optimizer &what, Real *parameters, const Real *gradient, Real *first, Real *second,
+              std::int64_t n) noexcept {
+  const auto rate = static_cast<Real>(what.rate), decay = static_cast<Real>(what.weight_decay);
+  const auto beta1 = static_cast<Real>(what.beta1), beta2 = static_cast<Real>(what.beta2);
+  const auto rest1 = static_cast<Real>(1 - what.beta1), rest2 = static_cast<Real>(1 - what.beta2);
+  const auto epsilon = static_cast<Real>(what.epsilon);
+  const auto step = static_cast<Real>(what.rate / what.correction1);
+  const auto root = static_cast<Real>(std::sqrt(what.correction2));
+  const auto shrink = static_cast<Real>(1 - what.rate * what.weight_decay);
+  if (what.is_adam) {
+    for (std::int64_t i = 0; i < n; ++i) {
+      const Real p = what.decoupled ? parameters[i] * shrink : parameters[i];
+      const Real g = what.decoupled ? gradient[i] : gradient[i] + decay * parameters[i];
+      first[i] = beta1 * first[i] + rest1 * g;
+      second[i] = beta2 * second[i] + rest2 * g * g;
+      parameters[i] = p - step * first[i] / (std::sqrt(second[i]) / root + epsilon);
+    }
+    return;
+  }
+  for (std::int64_t i = 0; i < n; ++i) {
+    Real g = gradient[i] + decay * parameters[i];
+    if (first) {
+      first[i] = beta1 * first[i] + g;
+      g = what.nesterov ? g + beta1 * first[i] : first[i];
+    }
+    parameters[i] -= rate * g;
+  }
+}
+
+}  // namespace common
+}  // namespace sg

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// The gradients of norms, on one thread, row by row.
+#include <algorithm>
+
+#include "backends/common/rows.hpp"
+#include "backends/cpu/elements/pack.hpp"
+#include "backends/cpu/worker/poll.hpp"
+#include "layers.hpp"
+
+namespace sg::cpu {
+namespace {
+
+template <class Real>
+sg_status norm_gradients(const sg_backend_norm_backward &what, workspace &space) noexcept {
+  const std::int64_t n = what.cols, size = element_size(what.type);
+  const bool is_short = sum_type_of(what.type) != what.type;
+  auto *const copies =
+      static_cast<Real *>(space.get(scratch::converted, is_short ? 4 * static_cast<std::size_t>(n) * sizeof(Real) : 1));
+  if (copies == nullptr) return SG_STATUS_OUT_OF_MEMORY;
+  const auto read = [&](const void *from, std::int64_t first, std::int64_t copy) {
+    if (from == nullptr) return static_cast<const Real *>(nullptr);
+    const char *const at = static_cast<const char *>(from) + first * size;
+    if (is_short) widen(copies + copy * n, at, what.type, n);
+    return is_short ? copies + copy * n : reinterpret_cast<const Real *>(at);
+  };
+  const Real *const gamma = read(what.gamma, 0, 0);
+  poll end(space);
+  for (std::int64_t i = 0; i < what.rows; ++i) {
+    const Real *const dy = read(what.dy, i * what.dy_row, 1), *const x = read(what.x, i * what.x_row, 2);
+    char *const dx = static_cast<char *>(what.dx) + i * what.dx_row * size;
+    Real *const to = is_short ? copies + 3 * n : reinterpret_cast<Real *>(dx);
+    Real *const products =
+        what.products == nullptr ? nullptr : static_cast<Real *>(what.products) + i * what.products_row;
+    norm_gradient(what, to, products, dy, x, gamma);
+    if (is_short) narrow(dx, what.type, to, n);
+    if (end.stops(n)) return SG_STATUS_CANCELLED;
+  }
+  return SG_STATUS_OK;
+}
+
+}  // namespace
+
+sg_status run_norm_backward(const sg_backend_norm_backward &what, workspace &space) noexcept {
+  return what.type == SG_DTYPE_F64 ? norm_gradients<double>(what, space) : norm_gradients<float>(what, space);
+}
+
+}  // namespace sg::cpu

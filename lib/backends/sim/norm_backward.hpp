@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// The gradients of norms, in their arithmetic.
+#pragma once
+
+#include <streamgemm/backend.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "backends/common/rows.hpp"
+#include "layers.hpp"
+
+namespace sg::sim {
+
+// The command's own pointers are not used.
+// `gamma` and `products` may be NULL.
+inline void run_norm_backward(const sg_backend_norm_backward &what, const std::byte *dy, const std::byte *x,
+                              const std::byte *gamma, std::byte *dx, std::byte *products) {
+  with_layer_type(what.type, [&]<class Traits>() {
+    using real = typename Traits::sum;
+    const auto read = [&](const std::byte *from, std::int64_t first) {
+      std::vector<real> values(static_cast<std::size_t>(from ? what.cols : 0));
+      for (std::size_t j = 0; j < values.size(); ++j)
+        values[j] = static_cast<real>(Traits::load(stored_at<Traits>(from)[first + std::int64_t(j)]));
+      return values;
+    };
+    const std::vector<real> factors = read(gamma, 0);
+    std::vector<real> result(static_cast<std::size_t>(what.cols));
+    for (std::int64_t i = 0; i < what.rows; ++i) {
+      const std::vector<real> of_dy = read(dy, i * what.dy_row), of_x = read(x, i * what.x_row);
+      auto *const to = products ? reinterpret_cast<real *>(products) + i * what.products_row : nullptr;
+      norm_gradient(what, result.data(), to, of_dy.data(), of_x.data(), gamma ? factors.data() : nullptr);
+      for (std::size_t j = 0; j < result.size(); ++j)
+        stored_at<Traits>(dx)[i * what.dx_row + std::int64_t(j)] = Traits::store(result[j]);
+    }
+  });
+}
+
+}  // namespace sg::sim

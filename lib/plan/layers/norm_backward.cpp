@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plan/layers/norm_backward.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <vector>
+
+#include "base/checked.hpp"
+#include "base/error.hpp"
+#include "plan/layers/column_sums.hpp"
+#include "plan/schedule/schedule_builder.hpp"
+
+namespace sg {
+
+namespace {
+
+using which = norm_backward_form;
+
+// Bytes of a block's products: on cores they stay in a core's cache.
+constexpr std::int64_t product_bytes = 64 << 20, core_product_bytes = 512 << 10;
+
+class norm_backward_plan {
+ public:
+  // `blocks`: of rows, at least.
+  norm_backward_plan(const norm_backward_form &f, int lanes, std::int64_t blocks) : f_(f) {
+    for (std::size_t i = 0; i < which::parameters; ++i) {
+      const operand &x = f.operands[i];
+      buffer made{buffer_kind::parameter, x.type, false, SG_MEMORY_DEVICE, 0, 0, 0, static_cast<std::int32_t>(i)};
+      if (exists(x)) made.space = x.space, made.bytes = reach_of(x);
+      matrices_[i] = {builder_.add_placed_buffer(made), x.ld};
+    }
+    stored_ = matrices_;
+    for (const std::size_t i : {which::dy, which::x, which::dx}) {
+      if (!f.is_column_major[i] || f.rows == 0) continue;
+      const std::int64_t bytes = checked_mul(checked_mul(f.rows, f.columns, "a matrix"), size_of(type()), "a matrix");
+      matrices_[i] = {builder_.add_device_buffer(type(), bytes), f.columns};
+    }
+    add_gradients(lanes, blocks);
+  }
+
+  schedule finish(const plan_terms &terms) {
+    schedule made = builder_.finish(f_.kind == SG_NORM_RMS ? "rms norm gradients" : "layer norm gradients");
+    const double elements = double(f_.rows) * double(f_.columns);
+    made.flops = 12 * elements;
+    made.bound_seconds = 3 * elements * double(size_of(type())) / terms.model.memory_rate;
+    return made;
+  }
+
+ private:
+  struct matrix {
+    std::int32_t buffer = -1;
+    std::int64_t ld = 0;  // elements from row to row
+  };
+
+  sg_dtype type() const noexcept { return f_.operands[which::dx].type; }
+  bool has(std::size_t i) const noexcept { return exists(f_.operands[i]); }
+  std::int64_t group() const noexcept { return rows_of_group(f_.rows); }
+
+  view rows_of(const matrix &m, sg_dtype of, const range &rows, std::int64_t from) const noexcept {
+    return {m.buffer, 0, 1, (rows.first - from) * m.ld * size_of(of), m.ld, f_.columns, rows.size};
+  }
+
+  // Transposes a matrix that is column major; returns the command.
+  std::uint32_t transpose(const matrix &from, const matrix &to, bool to_rows, std::span<const std::uint32_t> waits) {
+    command c;
+    c.what = ops::convert{SG_OP_T};
+    const view by_columns{to_rows ? from.buffer : to.buffer, 0, 1, 0, to_rows ? from.ld : to.ld, f_.rows, f_.columns};
+    const view by_rows{to_rows ? to.buffer : from.buffer, 0, 1, 0, f_.columns, f_.columns, f_.rows};
+    c.views[ops::convert::a] = to_rows ? by_columns : by_rows;
+    c.views[ops::convert::c] = to_rows ? by_rows : by_columns;
+    return builder_.add(c, waits);
+  }
+
+  // dY with groups of rows as items.
+  std::int32_t in_groups(const matrix &m, sg_dtype of) {
+    return builder_.add_alias(m.buffer, of, stride_of_groups(true, f_.rows, m.ld) * size_of(of));
+  }
+
+  void add_gradients(int lanes, std::int64_t blocks) {
+    const sg_dtype wide = accumulator_of(type());
+    const auto parts =
+        f_.rows == 0 ? std::vector<range>() : cut(f_.rows, std::max<std::int64_t>(lanes, blocks), group());
+    const int used = std::clamp<int>(int(parts.size()), 1, lanes);
+    std::int64_t longest = 0;
+    for (const range &each : parts) longest = std::max(longest, each.size);
+    const auto sums_of = [&](sg_dtype of) {
+      return column_sums(builder_, {f_.rows, f_.columns, true, of, type()}, {0, f_.columns}, std::int64_t(parts.size()),
+                         0, used);
+    };
+    std::vector<matrix> products;
+    std::vector<std::int32_t> products_in_groups;
+    std::optional<column_sums> gamma, beta;
+    if (has(which::dgamma)) {
+      gamma.emplace(sums_of(wide));
+      for (int i = 0; i < used && f_.rows > 0; ++i) {
+        const std::int64_t bytes = checked_mul(checked_mul(longest, f_.columns, "products"), size_of(wide), "products");
+        products.push_back({builder_.add_device_buffer(wide, bytes), f_.columns});
+        products_in_groups.push_back(in_groups(products.back(), wide));
+      }
+    }
+    if (has(which::dbeta)) beta.emplace(sums_of(type()));
+    const std::int32_t dy_in_groups = beta && f_.rows > 0 ? in_groups(matrices_[which::dy], type()) : -1;
+    std::vector<std::uint32_t> ready, computed;
+    for (const std::size_t i : {which::dy, which::x})
+      if (!parts.empty() && f_.is_column_major[i]) builder_.merge(ready, transpose(stored_[i], matrices_[i], true, {}));
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      const int lane = int(i) % used;
+      // dX may be dY itself, whose rows are summed before.
+      if (beta)
+        beta->add(dy_in_groups, parts[i].first * matrices_[which::dy].ld * size_of(type()), matrices_[which::dy].ld,
+                  parts[i].size, ready, lane);
+      command c;
+      c.what = ops::norm_backward{f_.kind, f_.epsilon};
+      c.where = {lane_kind::compute, std::uint16_t(lane)};
+      for (const auto &[index, from] : {std::pair{ops::norm_backward::dx, which::dx},
+                                        {ops::norm_backward::dy, which::dy},
+                                        {ops::norm_backward::x, which::x}})
+        c.views[index] = rows_of(matrices_[from], type(), parts[i], 0);
+      if (has(which::gamma))
+        c.views[ops::norm_backward::gamma] = view{matrices_[which::gamma].buffer, 0, 1, 0, f_.columns, f_.columns, 1};
+      if (gamma)
+        c.views[ops::norm_backward::products] = rows_of(products[std::size_t(lane)], wide, parts[i], parts[i].first);
+      builder_.merge(computed, builder_.add(c, ready));
+      if (gamma) gamma->add(products_in_groups[std::size_t(lane)], 0, f_.columns, parts[i].size, {}, lane);
+    }
+    if (gamma) gamma->finish(stored_[which::dgamma].buffer, 0, {});
+    if (beta) beta->finish(stored_[which::dbeta].buffer, 0, {});
+    if (!parts.empty() && f_.is_column_major[which::dx])
+      transpose(matrices_[which::dx], stored_[which::dx], false, computed);
+  }
+
+  const norm_backward_form &f_;
+  schedule_builder builder_;
+  std::array<matrix, which::parameters> stored_{}, matrices_{};
+};
+
+}  // namespace
+
+schedule plan_of(const norm_backward_form &f, const plan_terms &terms) {
+  const std::int64_t most = std::max<std::int64_t>(1, f.rows / std::max<std::int64_t>(1, rows_of_group(f.rows)));
+  const sg_dtype wide = accumulator_of(f.operands[norm_backward_form::dx].type);
+  const double bytes = double(f.rows) * double(f.columns) * double(size_of(wide));
+  const bool cores = terms.model.lanes_are_cores;
+  // On cores, less is not worth another worker.
+  const int lanes = cores ? int(std::clamp<std::int64_t>(std::int64_t(bytes / double(256 << 10)), 1, terms.lanes)) : 1;
+  const double of_block = double(cores ? core_product_bytes : product_bytes);
+  for (std::int64_t blocks = std::clamp(std::int64_t(bytes / of_block) + 1, std::int64_t{1}, most);;
+       blocks = std::min(most, 2 * blocks)) {
+    schedule made = norm_backward_plan(f, std::min<int>(lanes, int(most)), blocks).finish(terms);
+    if (made.device_bytes <= terms.memory_limit) return made;
+    if (blocks == most)
+      throw error(SG_STATUS_OUT_OF_MEMORY,
+                  "the gradients of a norm need %lld bytes of device memory; the limit is %lld",
+                  static_cast<long long>(made.device_bytes), static_cast<long long>(terms.memory_limit));
+  }
+}
+
+void visit_operands(norm_backward_form &f, const operand_visitor &visit) {
+  for (std::size_t i = 0; i < which::parameters; ++i) {
+    operand &x = f.operands[i];
+    if (!exists(x)) continue;
+    const bool is_result = i == which::dx || i == which::dgamma || i == which::dbeta;
+    visit({static_cast<std::int32_t>(i),
+           x.type,
+           is_result ? access_mode::write : access_mode::read,
+           x.rows,
+           {{{x.cols, x.ld, &x.ld}, {}, {}}}},
+          x.space);
+  }
+}
+
+std::uint64_t hash_of(const norm_backward_form &f) noexcept {
+  hasher mixed;
+  mixed << f.rows << f.columns << std::int64_t{f.kind};
+  for (const operand &each : f.operands)
+    if (exists(each)) mixed << each;
+  return mixed.value();
+}
+
+std::string description_of(const norm_backward_form &f) {
+  return std::string(f.kind == SG_NORM_RMS ? "rms norm" : "layer norm") + " gradients of " + std::to_string(f.rows) +
+         " x " + std::to_string(f.columns) + ", " + name_of(f.operands[which::dx].type);
+}
+
+}  // namespace sg
