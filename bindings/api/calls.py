@@ -14,7 +14,10 @@ axpby: a c
 softmax: x y
 norm kind=SG_NORM_LAYER as layer_norm: x gamma beta y
 norm kind=SG_NORM_RMS as rms_norm: x gamma y
+norm_backward kind=SG_NORM_LAYER as layer_norm_backward: dy x gamma dx dgamma dbeta
+norm_backward kind=SG_NORM_RMS as rms_norm_backward: dy x gamma dx dgamma
 rotary: x y
+rotary_backward: dy dx
 convert: a op_a c
 dequantize: quantization block_size x scales zero_points y
 gather: table indices y
@@ -24,6 +27,8 @@ attention: q k v o
 attention_backward: q k v d_o dq dk dv
 conv2d: x w y windows
 conv2d_backward: dy windows x w dx dw dbias
+pool2d: x y windows
+pool2d_backward: dy x windows dx
 im2col: x matrix windows
 col2im: matrix x windows accumulate
 recurrent: x w_ih w_hh y
@@ -40,6 +45,11 @@ FOLLOWS_IMAGES = ("sg_image_layout",)
 def kind_of(field):
     """The language's type of an operand: a view, `flat` memory whose shape the descriptor says, or `indices`."""
     return VIEWS.get(field.type) or ("indices" if field.marker.dtype == "index_type" else "flat")
+
+
+def has_elements(field):
+    """Whether an operand is contiguous memory of any shape."""
+    return field.marker.shape == ("elements",)
 
 
 @dataclasses.dataclass
@@ -93,6 +103,8 @@ class Call:
                 for at, symbol in enumerate(field.marker.shape):
                     if symbol not in ("out_h", "out_w"):
                         found.setdefault(symbol, []).append((field, at))
+            elif has_elements(field):
+                found.setdefault("elements", []).append((field, 0))
         return found
 
     @property
@@ -119,7 +131,7 @@ def call_of(operation, name, fixed, words, gradients, by_hand):
     of = {f.name: f for f in own}
     arguments = [of[w] if w != "gradients" else w for w in words]
     group = [of[g] for g in gradients]
-    rms_has_none = [f for f in own if fixed.get("kind") == "SG_NORM_RMS" and f.name == "beta"]
+    rms_has_none = [f for f in own if fixed.get("kind") == "SG_NORM_RMS" and f.name in ("beta", "dbeta")]
     options = [f for f in own if f not in arguments and f not in group and f not in rms_has_none]
     return Call(name, operation, fixed, arguments, group, options, by_hand)
 

@@ -366,6 +366,15 @@ class Shapes:
             refuse(name, f"{name} is {m}; it must be {rows} x {cols} contiguous values" + of + ("" if rows == 1 else ", row by row"))
 
     @static
+    def require_elements(m: Matrix, count: long, type: DType, name: Text):
+        """Throws unless an operand, which may be left out, has so many values, which follow each other row by row."""
+        if is_missing(m):
+            return
+        by_rows: bool = m.layout == SG_LAYOUT_ROW_MAJOR or m.rows == 1 or m.cols == 1
+        if m.rows * m.cols != count or m.span != count or not by_rows or m.dtype != type:
+            refuse(name, f"{name} is {m}; it must be {count} contiguous values of {type}, row by row")
+
+    @static
     def require_rows(m: Matrix, rows: long, cols: long, type: DType, name: Text, stride: long) -> long:
         """A row for each sequence. Rows of all such matrices are equally far apart, which is the result."""
         if m.dtype != type or m.rows != rows or m.cols != cols or m.layout != SG_LAYOUT_ROW_MAJOR:

@@ -102,13 +102,16 @@ class Managed:
         found = ""
         for field, at in required[:1] or sources:
             place = self.place(call, field)[0]
-            size = self.dimension_of(place, kind_of(field), at)
+            size = self.elements_of(place) if calls.has_elements(field) else self.dimension_of(place, kind_of(field), at)
             if required:
                 return size
             found += f"{self.is_given(place)} ? {size} : "
         if self.needs_no_windows(call) and sources[0][0].marker.shape[sources[0][1]] in ("height", "width"):
             return found + self.side(self.place(call, self.with_windows(call))[0], sources[0][0].marker.shape[sources[0][1]])
         return found + "0"
+
+    def elements_of(self, place):
+        return f"{self.side(place, 'rows')} * {self.side(place, 'cols')}"
 
     def needs_no_windows(self, call):
         """Whether no operand may have the sizes of images: the gradient of a bias is the sum of all pixels, of any windows."""
@@ -184,6 +187,9 @@ class Managed:
             yield f'{at}.{self.method("require")}("{name}", {rows}, "{rows}");'
         if kind_of(field) != "flat" or not shape:
             return
+        if calls.has_elements(field):
+            yield f'Shapes.{self.method("require_elements")}({at}, size_elements, {self.required_type(call, field)}, "{name}");'
+            return
         rows, cols = (shape[:1], shape[1:]) if len(shape) > 1 else ([], shape)
         size = f'{self.expression(call, rows)}, {self.expression(call, cols)}, {self.required_type(call, field)}, "{name}"'
         if not field.marker.stride:
@@ -212,6 +218,8 @@ class Managed:
             return self.place(call, field)[1]
         if field.name in call.sizes:
             of, at = call.sizes[field.name][0]
+            if calls.has_elements(of):
+                return self.place(call, of)[1]
             return self.dimension_name(self.place(call, of)[1], kind_of(of), at)
         if field.name in ("dtype", "gradient_dtype") or typed:
             of = typed or [f for f in call.operands if not f.marker.optional]

@@ -56,7 +56,7 @@ typedef struct sg_scatter_add_desc {
   sg_matrix x;              /**< [in: rows x cols] A row for each index, of the table's type; does not overlap the table. */
   const void *indices;      /**< [in: rows of index_type] As many as X has rows, contiguous, aligned to their size. */
   sg_index_type index_type; /**< Default: i32. */
-  uint32_t flags;           /**< SG_GATHER_FROM_END, or 0, the default. */
+  uint32_t flags;           /**< sg_gather_flags: SG_GATHER_FROM_END, or none. Default: 0. */
 } sg_scatter_add_desc;
 
 /** Initial value of an sg_scatter_add_desc: indices of i32. */

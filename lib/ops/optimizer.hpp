@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A step of an optimizer on vectors. What changes from step to step is among the scalars: alpha is the rate, and of Adam
-// beta has the corrections 1 - beta1^t and 1 - beta2^t.
+// A step of an optimizer on vectors. What changes from step to step is among the scalars: alpha is the rate, and of
+// Adam beta has the corrections 1 - beta1^t and 1 - beta2^t.
 #pragma once
 
 #include <streamgemm/backend.h>

@@ -27,7 +27,8 @@ extern void __libc_free(void *);
 #define EXPORT __attribute__((visibility("default")))
 
 static int window_is_open;
-/* Of a thread that finds out who requests: unwinding may allocate. Not the window itself, which another thread may close. */
+/* Of a thread that finds out who requests: unwinding may allocate. Not the window itself, which another thread may
+ * close. */
 static __thread int looks_up __attribute__((tls_model("initial-exec")));
 static struct shim_plan plan;
 static long allocations, threads, refused, live;
