@@ -356,4 +356,7 @@ class Streams(TorchTest):
 
 
 if __name__ == "__main__":
+    if DEVICE.startswith("cuda") and DEVICE not in [device.name for device in sg.devices()]:
+        print(f"there is no {DEVICE} here")
+        sys.exit(77)
     unittest.main()
