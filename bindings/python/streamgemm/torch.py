@@ -19,7 +19,7 @@ from torch.autograd.function import once_differentiable
 
 from ._arguments import windows_of
 from ._default import default_context
-from ._errors import InvalidArgument, Unsupported
+from ._errors import InvalidArgument, OutOfMemory, Unsupported
 
 __all__ = ["attention", "conv2d", "linear"]
 
@@ -138,19 +138,38 @@ class _Linear(torch.autograd.Function):
         return None, dx, dw, dbias
 
 
+def _by_parts(call, name, *operands, **results):
+    """An attention, in halves of the batch, or else of the heads, where its operands do not fit into the memory of the device."""
+    try:
+        call(name, *operands, **results)
+    except OutOfMemory:
+        axis = 0 if len(operands[0]) > 1 else 1
+        count = operands[1].shape[axis]  # of keys: some heads of the queries belong to each
+        if count < 2:
+            raise
+
+        def part(tensor, first, end):
+            return tensor if tensor is False else tensor[(slice(None),) * axis + (slice(*(i * tensor.shape[axis] // count for i in (first, end))),)]
+
+        for half in ((0, count // 2), (count // 2, count)):
+            _by_parts(call, name, *(part(x, *half) for x in operands), **{key: part(x, *half) for key, x in results.items()})
+
+
 class _Attention(torch.autograd.Function):
     @staticmethod
     def forward(ctx, call, q, k, v):
         ctx.call = call
         ctx.save_for_backward(q, k, v)
-        return call("attention", _heads(q), _heads(k), _heads(v)).view(*q.shape[:-1], v.shape[-1])
+        heads, out = [_heads(tensor) for tensor in (q, k, v)], torch.empty(*q.shape[:-1], v.shape[-1], dtype=q.dtype, device=q.device)
+        _by_parts(call, "attention", *heads, out=_heads(out))
+        return out
 
     @staticmethod
     @once_differentiable
     def backward(ctx, d_out):
         given = [_heads(tensor) for tensor in ctx.saved_tensors]
         made = [_empty_like(tensor)() if needed else False for tensor, needed in zip(given, ctx.needs_input_grad[1:])]
-        ctx.call("attention_backward", *given, _heads(d_out), dq=made[0], dk=made[1], dv=made[2])
+        _by_parts(ctx.call, "attention_backward", *given, _heads(d_out), dq=made[0], dk=made[1], dv=made[2])
         return None, *(None if new is False else new.view(tensor.shape) for new, tensor in zip(made, ctx.saved_tensors))
 
 

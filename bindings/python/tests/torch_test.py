@@ -203,6 +203,24 @@ class Values(TorchTest):
             torch.testing.assert_close(x.grad, torch.ones_like(made) @ w, rtol=1e-4, atol=1e-4)
             torch.testing.assert_close(w.grad, torch.ones_like(made).T @ x, rtol=1e-3, atol=1e-3)
 
+            x, w = randn(32, 8, 96, 96, dtype=torch.float32), randn(2, 8, 3, 3, dtype=torch.float32)  # 9 MiB
+            made = self.call("conv2d", x, w, padding=1, context=small)
+            made.backward(torch.ones_like(made))
+            wide, known = dense(x.detach()).requires_grad_(), dense(w.detach()).requires_grad_()
+            torch.nn.functional.conv2d(wide, known, padding=1).sum().backward()
+            torch.testing.assert_close(x.grad, wide.grad, rtol=1e-4, atol=1e-4)
+            torch.testing.assert_close(w.grad, known.grad, rtol=1e-3, atol=5e-2)
+
+    @unittest.skipUnless(DEVICE.startswith("sim"), "the memory of a simulated device")
+    def test_attention_larger_than_the_device(self):
+        context, self.context = self.context, sg.Context(DEVICE, memory_limit=1 << 20)
+        self.addCleanup(context.close)
+        many = lambda batch, heads: randn(batch, heads, 128, 64)   # noqa: E731
+        for batch, heads, kv in ((5, 1, 1), (1, 6, 3), (3, 4, 4)):
+            self.like_torch("attention", (many(batch, heads), many(batch, kv), many(batch, kv)), is_causal=True, enable_gqa=True)
+        with self.assertRaisesRegex(sg.OutOfMemory, "device memory"):
+            self.call("attention", *(randn(1, 1, 2000, 64) for _ in range(3)))
+
 
 class Operands(TorchTest):
     def places(self, name, given, **how):
