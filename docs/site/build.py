@@ -9,6 +9,7 @@ usage: build.py [--test | --missing] SETTINGS.json [OUTPUT-FOLDER]     --test: e
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -77,6 +78,8 @@ def undocumented(settings, output):
     page = (output / "api/python.html").read_text()
     names = subprocess.run([settings["python"], "-c", "import streamgemm; print(*streamgemm.__all__)"], text=True, check=True,
                            stdout=subprocess.PIPE, env={**os.environ, "PYTHONPATH": settings["python_path"]}).stdout.split()
+    stub = pathlib.Path(settings["python_path"], "streamgemm/torch.pyi").read_text()
+    names += [f"torch.{name}" for name in re.findall(r"^def (\w+)", stub, re.MULTILINE)]
     return [f"docs/site/api/python.md: nothing about {name}" for name in names if f'id="streamgemm.{name}"' not in page]
 
 

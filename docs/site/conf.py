@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Settings of Sphinx; build.py passes the version and the folder of Doxygen's XML."""
+import importlib.util
 import re
 
 project = "StreamGEMM"
@@ -19,6 +20,8 @@ breathe_domain_by_extension = {"h": "c"}
 autodoc_member_order = "groupwise"
 add_module_names = False
 autodoc_typehints = "none"
+if importlib.util.find_spec("torch") is None:
+    autodoc_mock_imports = ["torch"]  # streamgemm.torch is documented without it
 # Types of the C library, and what Python's own documentation describes.
 nitpick_ignore_regex = [("c:identifier", r"u?int\d+_t|size_t"), ("py:.*", r".*")]
 

@@ -50,6 +50,8 @@ def _dtype_of_typestr(typestr, array):
 
 
 def _by_dlpack(array):
+    if library_of(array) == "torch" and array.is_neg():  # PyTorch exports its memory as it is
+        raise InvalidArgument("its elements are to be negated: resolve_neg() makes a tensor that is")
     device, number = map(operator.index, array.__dlpack_device__())
     options = {}
     if device == ON_CUDA:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every public class and function has a docstring, which mentions its parameters: the tooltip of an editor."""
 
+import importlib.util
 import inspect
 import pathlib
 import re
@@ -50,6 +51,13 @@ class Docstrings(unittest.TestCase):
                         if member == "__init__" and name in ("DeviceInfo", "DevicePeer", "BackendInfo", "Statistics", "Prediction", "TraceMetrics", "ContextMetrics", "PipelineInfo"):
                             continue
                         self.helps(f"{name}.{member}", function)
+
+    @unittest.skipIf(importlib.util.find_spec("torch") is None, "PyTorch is not here")
+    def test_torch(self):
+        import streamgemm.torch as sgt
+
+        for name in sgt.__all__:
+            self.helps(f"torch.{name}", getattr(sgt, name))
 
     def test_examples_print_their_usage(self):
         examples = pathlib.Path(__file__).parent.parent / "examples"

@@ -237,6 +237,14 @@ class Torch(DeviceTest):
         with self.assertRaisesRegex(sg.InvalidArgument, "grad"):
             self.context.matmul(torch.ones(2, 2, requires_grad=True), torch.ones(2, 2))
 
+    def test_a_pending_sign(self):
+        torch = self.torch
+        view = torch.complex(torch.zeros(2, 2), torch.ones(2, 2)).conj().imag  # whose memory holds 1
+        self.assertTrue(bool((self.context.matmul(view.resolve_neg(), torch.ones(2, 2)) == -2).all()))
+        for call in (lambda: self.context.matmul(view, torch.ones(2, 2)), lambda: self.context.matmul(torch.ones(2, 2), torch.ones(2, 2), view)):
+            with self.assertRaisesRegex(sg.InvalidArgument, "(a|out) .*resolve_neg"):
+                call()
+
 
 if __name__ == "__main__":
     unittest.main()

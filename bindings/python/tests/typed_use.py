@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import streamgemm as sg
+import streamgemm.torch as sgt
+from torch import Tensor
 
 Array = npt.NDArray[np.float32]
 
@@ -49,6 +51,12 @@ async def awaited(a: Array, b: Array, c: Array) -> Array:
 
 def as_a_future(job: sg.Job[Array]) -> concurrent.futures.Future[Array]:
     return job
+
+
+def of_torch(x: Tensor, w: Tensor, context: sg.Context) -> Tensor:
+    options = sg.PlanOptions(memory_limit=1 << 30)
+    hidden: Tensor = sgt.conv2d(x, w, padding="same", context=context, options=options)
+    return sgt.attention(sgt.linear(hidden, w, context=context, compute="tf32"), x, x, is_causal=True, enable_gqa=True)
 
 
 def fails() -> str:
