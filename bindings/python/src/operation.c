@@ -97,6 +97,15 @@ static bool has_sizes(const operation *o, int at, const int64_t *wanted) {
   return sizes_of(o, at, sizes, &count) && memcmp(sizes, wanted, (size_t)count * sizeof *sizes) == 0;
 }
 
+/* Elements have the dimensions of the first operand of this kind, whatever they are. */
+static bool has_dimensions_of_elements(const operation *o, int at) {
+  int first = 0;
+  while (o->of->operands[first].kind != OF_ELEMENTS || !o->given[first]) ++first;
+  gemm_shape shape = {.ndim = o->seen[first].ndim};
+  for (int i = 0; i < shape.ndim; ++i) shape.extent[i] = o->seen[first].shape[i];
+  return has_extents(&o->seen[at], o->of->operands[at].name, &shape);
+}
+
 static bool check_operand(operation *o, int at) {
   const operand_rule *const rule = &o->of->operands[at];
   const view *const v = &o->seen[at];
@@ -104,6 +113,7 @@ static bool check_operand(operation *o, int at) {
   int unknown;
   gemm_shape shape;
   if (!wanted_sizes(o, at, sizes, &unknown)) return false;
+  if (rule->kind == OF_ELEMENTS && !has_dimensions_of_elements(o, at)) return false;
   const bool is_table = rule->kind == OF_INDICES || rule->kind == OF_ELEMENTS ||
                         (rule->kind == OF_ROWS && !has_leads(o, rule)); /* of any dimensions before the last */
   if (rule->dims[0] && unknown < 0 && !(is_table && has_sizes(o, at, sizes))) {
@@ -112,6 +122,8 @@ static bool check_operand(operation *o, int at) {
     Py_ssize_t extents[MAX_DIMENSIONS];
     memcpy(extents, v->shape, (size_t)v->ndim * sizeof *extents);
     as_given.shape = extents;
+    if (rule->kind == OF_INDICES && v->ndim > 1 && FIELD(o, rule->type_offset, sg_index_type) == SG_INDEX_I64)
+      --as_given.ndim; /* of words */
     move_back(o, rule, extents, v->ndim);
     move_back(o, rule, shape.extent, shape.ndim);
     if (!has_extents(&as_given, rule->name, &shape)) return false;
