@@ -175,4 +175,6 @@ def array(context, given, dtype):
         context.copy(made, given)
     if dtype in (None, made.dtype):
         return made
-    return context.convert(made, empty(context, made.shape, dtype))
+    converted = empty(context, made.shape, dtype)
+    context.convert(*(each if each.shape else each.reshape(1) for each in (made, converted)))
+    return converted

@@ -39,6 +39,7 @@ class DeviceArrays(unittest.TestCase):
         rounded = self.context.array(x, "f16")
         np.testing.assert_array_equal(x.astype(np.float16), rounded.asnumpy())
         self.assertEqual("bf16", self.context.array(x, "bf16").dtype)
+        self.assertEqual(np.float16(1.1), self.context.array(np.float64(1.1), "f16").asnumpy()[()])  # without dimensions
         self.assertEqual((7,), self.context.empty(7).shape)
 
     def test_views_are_numpy_s(self):
