@@ -40,6 +40,7 @@ _Activation: TypeAlias = Activation | str
 _Place: TypeAlias = MemoryKind | Literal["auto", "pageable", "pinned", "device", "peer"]
 _Order: TypeAlias = Literal["C", "F"]
 _Shape: TypeAlias = Sequence[int]
+_Arrays: TypeAlias = list[Any] | tuple[Any, ...] | Mapping[str, Any]  # by number or by name
 
 __version__: str
 
@@ -347,6 +348,33 @@ class Context(_Handle):
         weight_buffers: int = ..., batches_in_flight: int = ...,
         when_full: WhenFull | Literal["block", "refuse"] = ...,
     ) -> Pipeline: ...
+
+class _Optimizer:
+    def __init__(self, context: Context, parameters: _Arrays, states: tuple[str, ...]) -> None: ...
+    def step(self, gradients: _Arrays, **order: Any) -> Job[list[Any]]: ...
+    def state_dict(self) -> dict[str, npt.NDArray[Any]]: ...
+    def load_state_dict(self, state: Mapping[str, Any]) -> None: ...
+
+class SGD(_Optimizer):
+    lr: float
+    momentum: float
+    weight_decay: float
+    nesterov: bool
+    def __init__(
+        self, context: Context, parameters: _Arrays, *, lr: float = ..., momentum: float = ..., weight_decay: float = ...,
+        nesterov: bool = ...,
+    ) -> None: ...
+
+class Adam(_Optimizer):
+    lr: float
+    betas: tuple[float, float]
+    eps: float
+    weight_decay: float
+    decoupled: bool
+    def __init__(
+        self, context: Context, parameters: _Arrays, *, lr: float = ..., betas: tuple[float, float] = ..., eps: float = ...,
+        weight_decay: float = ..., decoupled: bool = ...,
+    ) -> None: ...
 
 def default_context() -> Context: ...
 def set_default_context(context: Context | None) -> None: ...

@@ -40,6 +40,7 @@ from ._job import Job  # noqa: E402
 from ._matrix import Matrix  # noqa: E402
 from ._memory import Buffer, Pinned  # noqa: E402
 from ._models import ModelFile, QuantizedTensor, load_gguf, load_safetensors  # noqa: E402
+from ._optimizers import SGD, Adam  # noqa: E402
 from ._pipeline import Pipeline, Stage  # noqa: E402
 from ._plan import Plan, PlanOptions  # noqa: E402
 from ._streams import Event, Stream  # noqa: E402
