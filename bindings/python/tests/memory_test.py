@@ -74,6 +74,9 @@ class Buffers(DeviceTest):
             self.context.gemm(matrix, matrix)
         with self.assertRaisesRegex(sg.InvalidArgument, "out must be given"):
             self.context.row_dot(matrix, matrix)
+        for call in (self.context.row_reduce, lambda x: self.context.pool2d(x.part((1, 1, 4, 4)), 2)):
+            with self.assertRaisesRegex(sg.InvalidArgument, "out must be given"):
+                call(matrix)
         with self.assertRaises((BufferError, RuntimeError)):
             np.from_dlpack(matrix)
         with self.assertRaisesRegex(sg.InvalidArgument, "no array of the host"):

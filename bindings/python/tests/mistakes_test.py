@@ -41,6 +41,7 @@ class Mistakes(DeviceTest):
         images, filters = np.ones((1, 2, 6, 6)), np.ones((3, 2, 3, 3))
         q, k = np.ones((1, 2, 5, 4)), np.ones((1, 3, 5, 4))
         raw = np.zeros(129, np.uint8)[1:].view(np.float64).reshape(4, 4)
+        classes = np.array([0, 1, 2, 3])
         graph, pipeline, look = c.graph(), c.pipeline((4, 4)), self.look
         graph.gemm(a, a)
         # Shapes.
@@ -117,6 +118,22 @@ class Mistakes(DeviceTest):
         look(lambda: c.softmax(a, mask="cause"), "mask is 'cause'", "none of", "causal")
         look(lambda: c.axpby(a, wide.copy()), "c has shape", "(4, 5)", "(4, 4)")
         look(lambda: c.custom(3), "function is 3", "called")
+        look(lambda: c.row_reduce(a, "median"), "reduction is 'median'", "none of", "mean")
+        look(lambda: c.row_reduce(a, axis=2), "axis is 2", "2 dimensions")
+        look(lambda: c.cross_entropy(a, classes[:3]), "indices has shape (3,)", "(4,)")
+        look(lambda: c.cross_entropy(a, wide), "indices has elements of f64", "i32 or i64")
+        look(lambda: c.cross_entropy_backward(a, classes, scale="x"), "scale", "'x'")
+        look(lambda: c.layer_norm_backward(a, a, np.ones(3)), "gamma has shape (3,)", "(4,)")
+        look(lambda: c.scatter_add(a, wide, classes), "table has shape (4, 4)", "(4, 5)")
+        look(lambda: c.sgd(a, wide), "gradient has shape (4, 5)", "(4, 4)")
+        look(lambda: c.sgd(a, stack[0], momentum=0.5), "momentum_buffer is None", "given")
+        look(lambda: c.adam(a, stack[0], stack[1], stack[2], step=0), "step is 0", "from 1")
+        look(lambda: c.pool2d(images, 7), "kernel is 7", "7 rows", "6")
+        look(lambda: c.pool2d(images, 2, pooling="sum"), "pooling is 'sum'", "none of", "average")
+        look(lambda: c.pool2d_backward(images, None, 2), "x is None", "reads it")
+        look(lambda: sg.SGD(c, [a], lr="x"), "lr is 'x'", "no number")
+        look(lambda: sg.Adam(c, a), "parameters is ndarray of shape (4, 4)", "must be a list")
+        look(lambda: sg.SGD(c, [a]).step([wide]), "gradients[0]", "gradient has shape (4, 5)", "(4, 4)")
         look(lambda: c.custom(print, reads=a), "reads is ndarray of shape (4, 4)", "tuple or a list")
         # Objects.
         look(lambda: sg.Context("cpu", compute_lanes=-1), "compute_lanes is -1", "from 0")
@@ -137,12 +154,12 @@ class Mistakes(DeviceTest):
 
     def test_drawn_from_the_methods(self):
         """Each option of each operation gets an object that it cannot be, each operand a text."""
-        x = np.ones((4, 4), np.float32)
+        x, classes = np.ones((4, 4), np.float32), np.array([0, 1, 2, 3])
         for name in (n for n in NAMES if hasattr(ContextMethods, n) and n != "gemm_grouped"):
             method = getattr(self.context, name)
             parameters = [p for p in inspect.signature(method).parameters.values()]
             required = [p.name for p in parameters if p.default is p.empty]
-            filled = {n: "relu" if n == "function" else 1.0 if n in ("low", "high") else 1 if n == "kernel" else x for n in required}
+            filled = {n: "relu" if n == "function" else 1.0 if n in ("low", "high") else 1 if n == "kernel" else classes if n == "indices" else x for n in required}
             for p in parameters:
                 if isinstance(p.default, str) and p.name != "layout":
                     self.look(lambda p=p: method(**{**filled, p.name: "nonsense"}), f"{p.name} is 'nonsense'")

@@ -45,6 +45,16 @@ def on_a_device(a: Array, b: Array, c: Array) -> float:
         return seconds + float(result[0, 0])
 
 
+def trained(context: sg.Context, w: Array, gradient: Array) -> dict[str, npt.NDArray[Any]]:
+    momentum = sg.SGD(context, [w], lr=0.1, momentum=0.9)
+    adam = sg.Adam(context, {"w": w}, betas=(0.9, 0.99), decoupled=True)
+    step: sg.Job[list[Any]] = momentum.step([gradient], label="a step")
+    adam.lr = 0.5 * momentum.lr
+    adam.step({"w": context.axpby_async(gradient, gradient)}, after=[step]).result()
+    adam.load_state_dict(adam.state_dict())
+    return adam.state_dict()
+
+
 async def awaited(a: Array, b: Array, c: Array) -> Array:
     return await sg.matmul_async(a, b, c)
 
