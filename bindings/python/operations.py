@@ -439,7 +439,7 @@ class Context:
         height, width = (None, None) if size is None else integers(size, 'size', (2,))
         return conv2d_backward(height=height, width=width, windows=windows_of(None, stride, padding, dilation), image_layout=layout)
 
-    def pool2d(x, kernel, out=None, *, stride=None, padding=0, dilation=1, pooling='max', layout='nchw') -> "out":
+    def pool2d(x, kernel, out=None, *, stride: "int | Sequence[int] | None" = None, padding=0, dilation=1, pooling='max', layout='nchw') -> "out":
         """the maximum or the average of each window of images.
 
         x: images, an array of four dimensions in the order of layout, or a Job: f64, f32, f16 or bf16. The elements of an image
@@ -454,7 +454,7 @@ class Context:
 
     @rule_pool_gradient
     def pool2d_backward(
-        dy, x, kernel, *, dx=None, size=None, stride=None, padding=0, dilation=1, pooling='max', layout='nchw'
+        dy, x, kernel, *, dx=None, size=None, stride: "int | Sequence[int] | None" = None, padding=0, dilation=1, pooling='max', layout='nchw'
     ) -> "dx":
         """the gradient of pool2d.
 
