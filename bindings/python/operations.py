@@ -454,7 +454,7 @@ class Context:
 
     @rule_pool_gradient
     def pool2d_backward(
-        dy, x, kernel, *, dx=None, size=None, stride: "int | Sequence[int] | None" = None, padding=0, dilation=1, pooling='max', layout='nchw'
+        dy, x: "_Source | None", kernel, *, dx=None, size=None, stride: "int | Sequence[int] | None" = None, padding=0, dilation=1, pooling='max', layout='nchw'
     ) -> "dx":
         """the gradient of pool2d.
 

@@ -49,10 +49,11 @@ def trained(context: sg.Context, w: Array, gradient: Array) -> dict[str, npt.NDA
     momentum = sg.SGD(context, [w], lr=0.1, momentum=0.9)
     adam = sg.Adam(context, {"w": w}, betas=(0.9, 0.99), decoupled=True)
     step: sg.Job[list[Any]] = momentum.step([gradient], label="a step")
+    pooled: Array = context.pool2d_backward(gradient, None, 2, dx=w, stride=None, pooling="average")
     adam.lr = 0.5 * momentum.lr
     adam.step({"w": context.axpby_async(gradient, gradient)}, after=[step]).result()
     adam.load_state_dict(adam.state_dict())
-    return adam.state_dict()
+    return {**adam.state_dict(), "pooled": pooled}
 
 
 async def awaited(a: Array, b: Array, c: Array) -> Array:
