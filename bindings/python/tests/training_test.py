@@ -6,11 +6,8 @@ import unittest
 
 import numpy as np
 import streamgemm as sg
-from support import DeviceTest
+from training_cases import TOLERANCES, TrainingCases
 
-TOLERANCES = {"f64": 1e-11, "f32": 2e-5, "f16": 4e-3, "bf16": 3e-2}
-NUMPY = {"f64": np.float64, "f32": np.float32, "f16": np.float16}
-SHAPES = ((5,), (1, 1), (3, 7), (4, 3, 8), (0, 4), (130, 70))
 REDUCTIONS = {"sum": np.sum, "mean": np.mean, "max": np.max, "min": np.min}
 
 
@@ -41,72 +38,7 @@ def norm_gradients(dy, x, gamma, epsilon, has_mean):
     return dx / root, (dy * scaled).sum(rows), dy.sum(rows)
 
 
-def pooled(x, dy, kernel, stride, padding, dilation, pooling):
-    """Pooled NCHW images and, of their gradient dy, that of x."""
-    (height, width), planes = x.shape[2:], x.reshape(-1, *x.shape[2:])
-    out = [(n + before + after - d * (k - 1) - 1) // s + 1
-           for n, k, s, d, before, after in zip((height, width), kernel, stride, dilation, padding[:2], padding[2:])]  # fmt: skip
-    y, dx = np.zeros((len(planes), *out)), np.zeros_like(planes)
-    for n, i, j in np.ndindex(y.shape):
-        rows = [r for r in (i * stride[0] - padding[0] + a * dilation[0] for a in range(kernel[0])) if 0 <= r < height]
-        columns = [c for c in (j * stride[1] - padding[1] + b * dilation[1] for b in range(kernel[1])) if 0 <= c < width]
-        window, gradient = np.ix_(rows, columns), dy.reshape(y.shape)[n, i, j]
-        values = planes[n][window]
-        if pooling == "max":
-            y[n, i, j] = values.max() if values.size else -np.inf
-            if values.size:
-                r, c = divmod(values.argmax(), len(columns))
-                dx[n, rows[r], columns[c]] += gradient
-        else:
-            count = max(1, values.size) if pooling == "average_inside" else kernel[0] * kernel[1]
-            y[n, i, j] = values.sum() / count
-            dx[n][window] += gradient / count
-    return y.reshape(*x.shape[:2], *out), dx.reshape(x.shape)
-
-
-class Training(DeviceTest):
-    def setUp(self):
-        super().setUp()
-        self.random = np.random.default_rng(8)
-
-    def cases(self, shapes=SHAPES):
-        for self.dtype, self.where, shape in itertools.product(TOLERANCES, ("host", "device"), shapes):
-            if self.dtype in NUMPY or self.where == "device":  # NumPy has no bf16
-                with self.subTest(dtype=self.dtype, where=self.where, shape=shape):
-                    yield shape
-
-    def place(self, values, dtype=None):
-        """The values as an array of the case's type and memory."""
-        dtype = dtype or self.dtype
-        if self.where == "host":
-            return values.astype(NUMPY[dtype])
-        return self.context.array(values if dtype == "f64" else values.astype(np.float32), dtype)
-
-    def values(self, array):
-        """The elements in f64."""
-        if isinstance(array, sg.DeviceArray):
-            flat = array.reshape(1) if array.shape == () else array
-            array = (self.context.convert(flat, dtype="f32") if array.dtype == "bf16" else flat).asnumpy().reshape(array.shape)
-        return array.astype(np.float64)
-
-    def drawn(self, *shape):
-        """An array, and its values, which are rounded to its type."""
-        array = self.place(self.random.standard_normal(shape))
-        return array, self.values(array)
-
-    def indices(self, values, dtype):
-        """Indices of a case, with the options that they need: on a device those of i64 are pairs of i32."""
-        values = np.asarray(values, dtype)
-        if self.where == "host":
-            return values, {}
-        return self.context.array(values.reshape(-1).view(np.int32)), {"index_type": "i64" if values.itemsize == 8 else "i32"}
-
-    def check(self, wanted, found, size=1.0):
-        self.assertEqual(wanted.shape, tuple(found.shape))
-        self.assertEqual(self.where == "device", isinstance(found, sg.DeviceArray))
-        tolerance = TOLERANCES[self.dtype]
-        np.testing.assert_allclose(self.values(found), wanted, rtol=tolerance, atol=tolerance * size)
-
+class Training(TrainingCases):
     def test_row_reduce(self):
         for shape in self.cases():
             x, values = self.drawn(*shape)
@@ -251,31 +183,6 @@ class Training(DeviceTest):
             self.check(p, parameters, 3)
             self.check(m, states[0], 3)
             self.check(v, states[1], 3)
-
-    def test_pooling(self):
-        forms = (
-            {"kernel": 2}, {"kernel": 3, "stride": 2, "padding": 1}, {"kernel": (2, 3), "stride": 1, "padding": (0, 1)},
-            {"kernel": (3, 2), "stride": (1, 2), "dilation": (2, 1), "padding": (1, 0, 2, 1)},
-        )  # fmt: skip
-        for (form, pooling, layout), shape in itertools.product(
-            itertools.product(forms, ("max", "average", "average_inside"), ("nchw", "nhwc")), self.cases(((2, 2, 6, 5),))
-        ):
-            pair = {key: (v, v) if isinstance(v, int) else v for key, v in {"padding": 0, "dilation": 1, "stride": form["kernel"], **form}.items()}
-            pair["padding"] = (pair["padding"] * 2)[:4]
-            order, back = ((0, 2, 3, 1), (0, 3, 1, 2)) if layout == "nhwc" else ((0, 1, 2, 3),) * 2
-            x, values = self.drawn(*(shape[i] for i in order))
-            found = self.context.pool2d(x, pooling=pooling, layout=layout, **form)
-            dy, gradient = self.drawn(*found.shape)
-            wanted, dx = pooled(values.transpose(back), gradient.transpose(back), pooling=pooling, **pair)
-            self.check(wanted.transpose(order), found, 3)
-            self.assertIs(found, self.context.pool2d(x, out=found, pooling=pooling, layout=layout, **form))
-            options = {"pooling": pooling, "layout": layout, **form}
-            self.check(dx.transpose(order), self.context.pool2d_backward(dy, x, **options), 3)
-            out = self.place(np.ones(x.shape))
-            self.assertIs(out, self.context.pool2d_backward(dy, x, dx=out, **options))
-            self.check(dx.transpose(order), out, 3)
-            if pooling != "max":
-                self.check(dx.transpose(order), self.context.pool2d_backward(dy, None, size=shape[2:], **options), 3)
 
     def test_jobs_are_operands(self):
         """A step of a linear classifier whose calls do not wait."""
