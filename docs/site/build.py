@@ -112,7 +112,7 @@ def build(settings, output):
     members.csharp(work / "csharp/xml", work / "pages/api/csharp")
     members.java(work / "java", work / "pages/api/java")
     split_parameters(work / "c/xml")
-    sphinx = start([settings["python"], "-m", "sphinx", "-q", "-W", "--keep-going", "-n", "-b", "html", "-c", HERE, "-d", work / "doctrees",
+    sphinx = start([settings["python"], "-m", "sphinx", "-q", "-j", "auto", "-W", "--keep-going", "-n", "-b", "html", "-c", HERE, "-d", work / "doctrees",
                     "-D", f"version={settings['version']}", "-D", f"release={settings['version']}",
                     "-D", f"breathe_projects.c={work / 'c/xml'}", work / "pages", output], PYTHONPATH=settings["python_path"], SG_DEVICE="cpu",
                    PYTHONWARNINGS="ignore")  # of Sphinx about its extensions' future

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Settings of Sphinx; build.py passes the version and the folder of Doxygen's XML."""
+import gc
 import importlib
 import pathlib
 import sys
@@ -39,7 +40,27 @@ html_theme_options = {"sidebar_hide_name": False}
 default_role = "code"
 
 
+gc.set_threshold(200_000, 10, 10)  # documents are millions of small objects that stay
+
+
+def share_navigation(app):
+    """Pages outside the tables of contents, those of C# and Java, have one navigation in each folder: most of the time of a page."""
+    make, known = app.builder._get_local_toctree, {}
+
+    def get(docname, *arguments, **options):
+        folder, _, page = docname.rpartition("/")
+        if folder not in ("api/csharp", "api/java") or page == "index":
+            return make(docname, *arguments, **options)
+        key = (folder, arguments, tuple(sorted(options.items())))
+        if key not in known:
+            known[key] = make(docname, *arguments, **options)
+        return known[key]
+
+    app.builder._get_local_toctree = get
+
+
 def setup(app):
+    app.connect("builder-inited", share_navigation)
     package = importlib.import_module("streamgemm")
     docstrings = Docstrings(package, pathlib.Path(package.__file__).with_name("__init__.pyi").read_text())
 

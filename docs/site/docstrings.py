@@ -86,7 +86,7 @@ class Stub:
 
 class Docstrings:
     def __init__(self, package, stub):
-        self.package, self.stub = package, Stub(stub)
+        self.package, self.stub, self.known = package, Stub(stub), {}
 
     @staticmethod
     def parameters(of):
@@ -107,6 +107,11 @@ class Docstrings:
 
     def described(self, of, name, depth=0):
         """(paragraphs, {parameter: meaning}) of a function's docstring."""
+        if name not in self.known:
+            self.known[name] = self.read(of, name, depth)
+        return self.known[name]
+
+    def read(self, of, name, depth):
         names, paragraphs, meanings = self.parameters(of), [], {}
         start = re.compile(r"(?:^|(?<=[.;!?)]) )((?:\w+,\s+)*\w+): ")
         for paragraph in re.split(r"\n\s*\n", inspect.getdoc(of) or ""):

@@ -54,3 +54,4 @@ def setup(app):
     app.add_node(tab, html=(visit_tab, depart))
     app.add_directive("tabs", Tabs)
     app.add_directive("tab", Tab)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
