@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A tab that is chosen is chosen in all groups that have one of its title, on the next pages, too.
 document.addEventListener("DOMContentLoaded", () => {
+  // Debian's Furo darkens code alone where the system is dark; the rest follows here.
+  if (document.body.dataset.theme === "auto" && matchMedia("(prefers-color-scheme: dark)").matches) document.body.dataset.theme = "dark";
   const groups = [...document.querySelectorAll(".sg-tabs")];
   const choose = (title, among = groups) => {
     for (const group of among) {
