@@ -99,8 +99,12 @@ class Stager:
         if not (self.root / file).exists():
             self.complaints.append(f"{page}: there is no {target}")
             return found[0]
+        if file in self.pages and re.fullmatch(r"`?[\w/.-]+\.md`?", text):
+            text = self.title(file)
         if file.parts[:2] == ("include", "streamgemm"):
             file = pathlib.Path("api/c", file.stem + ".md" if file.suffix else "index.md")
+        elif file in self.pages and file.parts[:2] == ("docs", "site"):
+            file = file.relative_to("docs/site")
         elif (self.root / file).is_dir():
             file /= "README.md"
             if file not in self.pages:
@@ -108,8 +112,6 @@ class Stager:
         elif file not in self.pages:
             self.copy(page, path)
             return f"{{download}}`{text.strip('`')} <{path}>`"
-        if re.fullmatch(r"`?[\w/.-]+\.md`?", text):
-            text = self.title(file)
         return f"[{text}]({relative(file, page)}{hash_sign}{anchor})"
 
     def title(self, page):

@@ -195,6 +195,7 @@ class Page(DeviceTest):
             processors = re.findall(r"model name\s*: (.*)", pathlib.Path("/proc/cpuinfo").read_text())
             self.assertIn("cpu" + "".join(f", {name}" for name in processors[:1]), time)
 
+    @unittest.skipUnless(DEVICE == "cpu", "the same with every device")
     def test_predictions_do_not_hide_the_bars(self):
         a = np.ones((1024, 1024), np.float32)
         with sg.Context("sim:h200?timing-only") as context, sg.Trace() as trace:
@@ -205,6 +206,7 @@ class Page(DeviceTest):
         self.assertIn(seen["bar"], ([0x40, 0x98, 0xD7], [0x3E, 0xBD, 0x93], [0xF9, 0x70, 0x3E], [0xF0, 0xB4, 0x29]))
         self.assertEqual(seen["strip"], [0x94, 0x46, 0xED])
 
+    @unittest.skipUnless(DEVICE == "cpu", "the same with every device")
     def test_lanes_fill_the_window(self):
         a = np.ones((8, 8), np.float32)
         one_lane = 46  # the highest lane
@@ -226,6 +228,7 @@ class Page(DeviceTest):
             else:
                 self.assertEqual(seen["rowHeight"], one_lane if threads == 1 else 18)
 
+    @unittest.skipUnless(DEVICE == "cpu", "the same with every device")
     def test_nothing_to_show(self):
         with sg.Context("cpu"), sg.Trace() as trace:
             pass
@@ -234,6 +237,7 @@ class Page(DeviceTest):
         self.assertEqual(["No command ran on a device."], seen["summary"])
         self.assertEqual([], seen["headings"])
 
+    @unittest.skipUnless(DEVICE == "cpu", "the same with every device")
     def test_a_plan(self):
         a = np.ones((2048, 2048), np.float32)
         with sg.Context("sim:h200?timing-only") as context:
