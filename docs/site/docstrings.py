@@ -117,9 +117,11 @@ class Docstrings:
         for paragraph in re.split(r"\n\s*\n", inspect.getdoc(of) or ""):
             text = " ".join(line.strip() for line in paragraph.split("\n"))
             found = [x for x in start.finditer(text) if names and all(each in names for each in re.split(r",\s+", x[1]))]
-            if paragraph.startswith("    ") or not found or found[0].start() != 0:
+            if paragraph.startswith("    ") or not found:
                 paragraphs.append(paragraph)
                 continue
+            if found[0].start() > 0:
+                paragraphs.append(text[:found[0].start()])
             for one, following in zip(found, [*found[1:], None]):
                 meaning = text[one.end():following.start() if following else len(text)].strip()
                 for each in re.split(r",\s+", one[1]):

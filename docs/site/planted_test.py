@@ -155,11 +155,15 @@ class Reference(unittest.TestCase):
     def test_docstrings(self):
         class Context:
             def run_async(self, x, *, scale=1, untracked=False, **unknown):
-                """Submits it.
+                """Submits it. untracked: not said here.
 
                 x: an array: of f32.
                     It stays. scale: a number.
                 untracked: no order.
+
+                Code:
+
+                    scale: untouched
                 """
 
             def run(self, x, *, scale=1, untracked=False):
@@ -178,7 +182,10 @@ class Reference(unittest.TestCase):
                                       ":param x: an array: of f32. It stays.", ":type x: array or Job", ":param scale: a number.", ":type scale: float or None",
                                       ":param untracked: no order.", ':type untracked: "a" or "b"', ":rtype: object"])
         self.assertIn("DeadlineExceeded", "".join(lines))
-        self.assertNotIn("DeadlineExceeded", "".join(made.fields(Context.run_async, "Context.run_async")))
+        lines = made.fields(Context.run_async, "Context.run_async")
+        self.assertEqual(lines[:7], ["Submits it.", "", "Code:", "", "::", "", "    scale: untouched"])
+        self.assertIn(":param untracked: no order.", lines)
+        self.assertNotIn("DeadlineExceeded", "".join(lines))
 
     def test_csharp(self):
         member = ('<memberdef kind="function" prot="{}" static="yes"><type>Task</type><name>RunAsync</name><argsstring>(in Matrix a)</argsstring><briefdescription><para>Runs <computeroutput>a</computeroutput>'
