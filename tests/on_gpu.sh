@@ -46,7 +46,7 @@ done
 # The library's own kernels: reductions, epilogues, splits, pointers, layers, recurrent cells, conversions of f8 and i8, narrow copies.
 own='*reduc*:*f8*:*i8*:*gemm_group*:*short_compute*:*every_direction_and_pitch*:*layers*:*convert*:*rotary*:*gather*:*windows*:*cells*:*softmax_backward*'
 run "memcheck of conformance $own" compute-sanitizer --tool memcheck --error-exitcode 9 "$(program conformance)" --gtest_filter="$own"
-for topic in alignment attention attention_backward axpby clamp conv convert gather graph im2col layers limits linear partition recurrent rounding row_dot; do
+for topic in alignment attention attention_backward axpby clamp conv convert cross_entropy gather gradients graph im2col layers limits linear optimizer partition pool recurrent rounding row_dot row_reduce scatter_add; do
   run "memcheck of $topic" compute-sanitizer --tool memcheck --error-exitcode 9 "$(program api_tests)" $topic
 done
 own='*reduc*:*every_value_of_f8*:*f8_compute*:*gemm_group*:*layers*special*'

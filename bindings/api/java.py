@@ -24,7 +24,7 @@ from names import camel, pascal
 
 DIMENSIONS = {"heads": ("batch", "heads", "tokens", "width"), "images": ("memory.rows", "channels", "height", "width"),
               "sequence": ("steps", "batch", "memory.cols")}
-INLINE = ("softmax", "norm", "gather")  # whose options are arguments
+INLINE = ("softmax", "norm", "gather", "scatter_add")  # whose options are arguments
 # What the class of an operation's options is made with, and its setters of several fields.
 CONSTRUCTED = {"conv2d": ["windows"], "recurrent": ["cell", "w_ih", "w_hh"]}
 SETTERS = {

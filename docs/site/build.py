@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Builds the site: the Markdown pages and the reference of C and Python by Sphinx, that of Java by Javadoc, that of C# by Doxygen.
-Every warning is an error, and so is a link to nothing.
+"""Builds the site by Sphinx: the Markdown pages, the reference of C and C# from Doxygen's XML, that of Python by autodoc, the members of
+the Java package, whose text is Javadoc's, and a gallery of traces. Every warning is an error, and so are a link to nothing, a public name
+without a page and a name that the search does not find.
 
 usage: build.py [--test | --missing] SETTINGS.json [OUTPUT-FOLDER]     --test: exit 77, which Meson takes for a skip, where a tool is missing;
 --missing: names the missing tools, and builds nothing
@@ -17,6 +18,8 @@ import time
 import xml.etree.ElementTree as xml
 
 import links
+import members
+import searched
 import stage
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -73,14 +76,20 @@ def finish(name, process, complaints, quiet=False):
         complaints.append(f"-- {name}: exit {process.returncode}\n{output}")
 
 
+PUBLIC = """
+import streamgemm as sg
+print(*sg.__all__, *(f"Context.{name}" for name in dir(sg.Context) if not name.startswith("_")))
+"""
+
+
 def undocumented(settings, output):
-    """Public names of the Python package that its page does not have."""
-    page = (output / "api/python.html").read_text()
-    names = subprocess.run([settings["python"], "-c", "import streamgemm; print(*streamgemm.__all__)"], text=True, check=True,
-                           stdout=subprocess.PIPE, env={**os.environ, "PYTHONPATH": settings["python_path"]}).stdout.split()
+    """Public names of the Python package that its pages do not have."""
+    pages = "".join(page.read_text() for page in sorted((output / "api/python").glob("*.html")))
+    names = subprocess.run([settings["python"], "-c", PUBLIC], text=True, check=True, stdout=subprocess.PIPE,
+                           env={**os.environ, "PYTHONPATH": settings["python_path"]}).stdout.split()
     stub = pathlib.Path(settings["python_path"], "streamgemm/torch.pyi").read_text()
     names += [f"torch.{name}" for name in re.findall(r"^def (\w+)", stub, re.MULTILINE)]
-    return [f"docs/site/api/python.md: nothing about {name}" for name in names if f'id="streamgemm.{name}"' not in page]
+    return [f"docs/site/api/python: nothing about {name}" for name in names if f'id="streamgemm.{name}"' not in pages]
 
 
 def build(settings, output):
@@ -91,26 +100,30 @@ def build(settings, output):
     headers = sorted((root / "include/streamgemm").glob("*.h"))
     in_c = doxygen(settings, work / "c", "C", headers, OPTIMIZE_OUTPUT_FOR_C="YES", TYPEDEF_HIDES_STRUCT="YES", GENERATE_HTML="NO", GENERATE_XML="YES",
                    ALIASES='"deprecated=@attention Deprecated."')
-    csharp = [root / "bindings/csharp/src", settings["csharp_declarations"], HERE / "csharp.dox"]
-    in_csharp = doxygen(settings, work / "csharp", "C#", csharp, FILE_PATTERNS="*.cs *.dox", OPTIMIZE_OUTPUT_JAVA="YES", WARN_IF_UNDOCUMENTED="NO", SHOW_FILES="NO", DISABLE_INDEX="NO", HIDE_UNDOC_CLASSES="YES",
-                        HIDE_UNDOC_MEMBERS="YES", EXCLUDE_SYMBOLS="StreamGemm.Internal*", VERBATIM_HEADERS="NO")
-    complaints += stage.stage(root, work / "pages", headers)
-    finish("Doxygen, C", in_c, complaints)
+    in_csharp = doxygen(settings, work / "csharp", "C#", [root / "bindings/csharp/src", settings["csharp_declarations"]], FILE_PATTERNS="*.cs",
+                        OPTIMIZE_OUTPUT_JAVA="YES", WARN_IF_UNDOCUMENTED="NO", GENERATE_HTML="NO", GENERATE_XML="YES", XML_PROGRAMLISTING="NO",
+                        EXCLUDE_SYMBOLS="StreamGemm.Internal*")
     back = '<a href="{@docRoot}/../index.html">StreamGEMM</a>'
     in_java = start([settings["javadoc"], "-quiet", "-Xdoclint:all", "-Werror", "-public", "-notimestamp", "-header", back,
                      "-sourcepath", settings["java_sources"], "-d", work / "java", "org.streamgemm"])
+    in_gallery = start([settings["python"], HERE / "pictures.py", root, work / "traces"], PYTHONPATH=settings["python_path"])
+    for name, process in {"Doxygen, C": in_c, "Doxygen, C#": in_csharp, "Javadoc": in_java, "traces": in_gallery}.items():
+        finish(name, process, complaints)
+    if complaints:
+        return complaints
+    complaints += stage.stage(root, work / "pages", headers, work / "traces")
+    members.csharp(work / "csharp/xml", work / "pages/api/csharp")
+    members.java(work / "java", work / "pages/api/java")
     split_parameters(work / "c/xml")
-    sphinx = start([settings["python"], "-m", "sphinx", "-q", "-W", "--keep-going", "-n", "-b", "html", "-c", HERE, "-d", work / "doctrees",
+    sphinx = start([settings["python"], "-m", "sphinx", "-q", "-j", "auto", "-W", "--keep-going", "-n", "-b", "html", "-c", HERE, "-d", work / "doctrees",
                     "-D", f"version={settings['version']}", "-D", f"release={settings['version']}",
                     "-D", f"breathe_projects.c={work / 'c/xml'}", work / "pages", output], PYTHONPATH=settings["python_path"], SG_DEVICE="cpu",
                    PYTHONWARNINGS="ignore")  # of Sphinx about its extensions' future
     finish("Sphinx", sphinx, complaints)
-    finish("Doxygen, C#", in_csharp, complaints)
-    finish("Javadoc", in_java, complaints)
     if not complaints:
-        shutil.copytree(work / "csharp/html", output / "csharp")
         shutil.copytree(work / "java", output / "java")
-        complaints += [*links.dead(output), *undocumented(settings, output)]
+        shutil.copytree(work / "traces", output / "traces", ignore=shutil.ignore_patterns("*.json"))
+        complaints += [*links.dead(output), *undocumented(settings, output), *searched.not_found(output)]
     return complaints
 
 

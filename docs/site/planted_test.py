@@ -4,10 +4,16 @@
 import json
 import pathlib
 import tempfile
+import types
 import unittest
+import xml.etree.ElementTree as xml
 
+import docstrings
 import links
+import members
 import pages
+import pictures
+import searched
 import snippets_test
 import stage
 
@@ -90,6 +96,107 @@ class Links(unittest.TestCase):
             stager.page(page)
         self.assertEqual(stager.complaints, ["README.md: there is no docs/gone.md", "README.md: there is no p.png"])
         self.assertIn("[h](api/c/job.md) {download}`L <LICENSE>` `d`", (self.folder / "staged/README.md").read_text())
+
+    def test_search(self):
+        index = {"docnames": ["api/csharp/GemmContext", "other"], "terms": {"multiplyasync": 0}, "titleterms": {"attention_backward": [1]}}
+        (self.folder / "searchindex.js").write_text(f"Search.setIndex({json.dumps(index)})")
+        self.assertEqual(searched.not_found(self.folder, {"MultiplyAsync": "api/csharp/GemmContext", "attention_backward": "other"}), [])
+        self.assertEqual(searched.not_found(self.folder, {"MultiplyAsync": "other", "Multiply": "other"}),
+                         ["the search for MultiplyAsync does not find other", "the search for Multiply does not find other"])
+
+
+class Staging(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.root = pathlib.Path(folder.name) / "project"
+        (self.root / "docs").mkdir(parents=True)
+        (self.root / "bench/results").mkdir(parents=True)
+        (self.root / "docs/other.md").write_text("# What it is called\n")
+
+    def staged(self, text):
+        (self.root / "docs/page.md").write_text(text)
+        stager = stage.Stager(self.root, self.root.with_name("staged"))
+        stager.page(pathlib.Path("docs/page.md"))
+        return self.root.with_name("staged").joinpath("docs/page.md").read_text(), stager.complaints
+
+    def test_titles(self):
+        self.assertEqual(self.staged("[other.md](other.md#a) [`other.md`](other.md) [this](other.md)")[0],
+                         "[What it is called](other.md#a) [What it is called](other.md) [this](other.md)")
+
+    def test_tabs_of_blocks(self):
+        code = {language: f"```{language}\n[x](y)\n```\n" for language in ("c", "python", "java")}
+        output = "<!-- test: output -->\n```text\n1\n```\n"
+        text, complaints = self.staged(f"{code['c']}\n{output}\n{code['python']}\nprose\n\n{code['java']}")
+        self.assertEqual(complaints, [])
+        self.assertEqual([line for line in text.split("\n") if "{" in line], ["``````{tabs}", "`````{tab} C", "`````{tab} Python"])
+        self.assertLess(text.index("```text"), text.index("{tab} Python"), "an output is in the tab of its program")
+        self.assertGreater(text.index("```java"), text.index("``````\n\nprose"))
+        self.assertNotIn("tabs", self.staged(code["c"] + "\n" + code["c"])[0], "two programs of one language")
+
+    def test_tabs_of_sections(self):
+        text, _ = self.staged("# T\n\n## C\n\nin [other.md](other.md)\n\n## Python\n\ntwo\n\n## Next\n\nthree\n")
+        self.assertIn("``````{tabs}\n`````{tab} C\n\nin [What it is called](other.md)\n\n`````\n`````{tab} Python\n\ntwo\n\n`````\n``````\n## Next", text)
+        self.assertNotIn("tabs", self.staged("## C\n\nx\n\n## Other\n\ny\n\n## Python\n")[0])
+
+    def test_places(self):
+        self.assertEqual(len(self.staged("<!-- site: chart none -->\n")[1]), 1)
+        self.assertEqual(self.staged("```sh\n<!-- site: chart none -->\n```\n")[1], [])
+        record, _, _, _, cases = pictures.CHARTS["layers"]
+        rows = [{"case": case, "variant": variant, "seconds": 0.00125} for case, variants in cases for variant in variants]
+        (self.root / "bench/results" / record).write_text(json.dumps({"rows": rows}))
+        text, complaints = self.staged("<!-- site: chart layers -->\n")
+        self.assertEqual((complaints, text.count("1.25 ms</text>")), ([], len(rows)))
+        (self.root / "bench/results" / record).write_text(json.dumps({"rows": rows[1:]}))
+        self.assertEqual(self.staged("<!-- site: chart layers -->\n")[1], [f"{record} has no row '{rows[0]['case']}', '{rows[0]['variant']}'"])
+
+
+class Reference(unittest.TestCase):
+    def test_docstrings(self):
+        class Context:
+            def run_async(self, x, *, scale=1, untracked=False, **unknown):
+                """Submits it. untracked: not said here.
+
+                x: an array: of f32.
+                    It stays. scale: a number.
+                untracked: no order.
+
+                Code:
+
+                    scale: untouched
+                """
+
+            def run(self, x, *, scale=1, untracked=False):
+                """Computes it.
+
+                x, scale: as for run_async.
+                untracked: as for run_async.
+
+                No parameter: a sentence.
+                """
+
+        stub = "class Context:\n    def run(self, x: _Source, *, scale: float | None = ..., untracked: Literal['a', 'b'] = ...) -> Any: ...\n"
+        made = docstrings.Docstrings(types.SimpleNamespace(Context=Context), stub)
+        lines = made.fields(Context.run, "Context.run")
+        self.assertEqual(lines[:11], ["Computes it.", "", "No parameter: a sentence.", "",
+                                      ":param x: an array: of f32. It stays.", ":type x: array or Job", ":param scale: a number.", ":type scale: float or None",
+                                      ":param untracked: no order.", ':type untracked: "a" or "b"', ":rtype: object"])
+        self.assertIn("DeadlineExceeded", "".join(lines))
+        lines = made.fields(Context.run_async, "Context.run_async")
+        self.assertEqual(lines[:7], ["Submits it.", "", "Code:", "", "::", "", "    scale: untouched"])
+        self.assertIn(":param untracked: no order.", lines)
+        self.assertNotIn("DeadlineExceeded", "".join(lines))
+
+    def test_csharp(self):
+        member = ('<memberdef kind="function" prot="{}" static="yes"><type>Task</type><name>RunAsync</name><argsstring>(in Matrix a)</argsstring><briefdescription><para>Runs <computeroutput>a</computeroutput>'
+                  '_b.</para></briefdescription><detaileddescription><para><parameterlist kind="param"><parameteritem><parameternamelist><parametername>a</parametername></parameternamelist>'
+                  '<parameterdescription><para>Read.</para></parameterdescription></parameteritem></parameterlist></para></detaileddescription></memberdef>')
+        text = f'<compounddef kind="class"><compoundname>StreamGemm::X</compoundname>{member.format("public")}{member.format("private").replace("RunAsync", "Hidden")}</compounddef>'
+        name, page = members.class_page(xml.fromstring(text))
+        self.assertEqual(name, "X")
+        for part in ("## RunAsync", "static Task RunAsync(in Matrix a)", "Runs `a`\\_b.", "- `a`: Read."):
+            self.assertIn(part, page)
+        self.assertNotIn("Hidden", page)
 
 
 if __name__ == "__main__":

@@ -25,7 +25,7 @@ struct group {
 std::string text_of(const recorded_schedule &of) { return of.what->describe(of.request) + ", " + of.runs->strategy; }
 
 // A part of the time that the jobs took, those that overlapped together: so much as the prediction becomes shorter.
-void add_advice(std::vector<advice> &to, const group &jobs) {
+void add_advice(std::vector<advice> &to, const group &jobs, bool is_planned) {
   const recorded_schedule &now = *jobs.first;
   const double now_seconds = now.runs->predicted_seconds;
   const std::int64_t measured_ns = interval_set(jobs.times).length_ns();
@@ -37,11 +37,16 @@ void add_advice(std::vector<advice> &to, const group &jobs) {
       continue;  // the device cannot do that
     }
     if (now_seconds - seconds < min_gain * now_seconds) continue;
+    const std::string now_text = ns_text(static_cast<std::int64_t>(now_seconds * 1e9)),
+                      then_text = ns_text(static_cast<std::int64_t>(seconds * 1e9));
     char evidence[400];
-    std::snprintf(evidence, sizeof evidence, "%zu job%s of %s took %s, predicted %s each; %s each then",
-                  jobs.times.size(), jobs.times.size() == 1 ? "" : "s", text_of(now).c_str(),
-                  ns_text(measured_ns).c_str(), ns_text(static_cast<std::int64_t>(now_seconds * 1e9)).c_str(),
-                  ns_text(static_cast<std::int64_t>(seconds * 1e9)).c_str());
+    if (is_planned)
+      std::snprintf(evidence, sizeof evidence, "predicted %s for %s; %s then", now_text.c_str(), text_of(now).c_str(),
+                    then_text.c_str());
+    else
+      std::snprintf(evidence, sizeof evidence, "%zu job%s of %s took %s, predicted %s each; %s each then",
+                    jobs.times.size(), jobs.times.size() == 1 ? "" : "s", text_of(now).c_str(),
+                    ns_text(measured_ns).c_str(), now_text.c_str(), then_text.c_str());
     to.push_back({each.title, evidence, (now_seconds - seconds) / now_seconds * double(measured_ns) * 1e-9});
   }
 }
@@ -72,7 +77,7 @@ std::vector<advice> advice_by_plan(const recording &from, const history &measure
     groups[known->second].times.push_back({job->started_ns, job->ended_ns});
   }
   std::vector<advice> made;
-  for (const group &jobs : groups) add_advice(made, jobs);
+  for (const group &jobs : groups) add_advice(made, jobs, !measured.prediction.empty());
   return made;
 }
 

@@ -176,7 +176,8 @@ std::size_t shown_number(const history &what, std::uint64_t job) noexcept {
 }
 
 std::string title_of(const traced_context &context) {
-  const std::string device = context.device.empty() ? "context " + std::to_string(context.number) : context.device;
+  std::string device = context.device.empty() ? "context " + std::to_string(context.number) : context.device;
+  if (!context.processor.empty()) device += ", " + context.processor;
   return context.is_virtual ? device + " (virtual time)" : device;
 }
 

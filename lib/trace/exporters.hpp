@@ -22,6 +22,6 @@ std::string html(const history &what, const history *predicted = nullptr);
 
 // The number of a job as the exports show it: 1, 2, ...; 0: none.
 std::size_t shown_number(const history &what, std::uint64_t job) noexcept;
-std::string title_of(const traced_context &context);  // "sim:h200 (virtual time)"
+std::string title_of(const traced_context &context);  // "sim:h200 (virtual time)", "cpu, AMD EPYC"
 
 }  // namespace sg::trace

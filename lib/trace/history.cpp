@@ -35,6 +35,7 @@ class builder {
   history build() {
     find_contexts();
     for (const event &each : from_.events) add(each);
+    find_processors();
     place_in_lanes();
     finish_jobs();
     add_counters();
@@ -57,6 +58,13 @@ class builder {
         first_ns_[index] = std::min(first_ns_[index], each.body.start_ns);
       }
     }
+  }
+
+  // A recording is of this process, so of this machine.
+  void find_processors() {
+    for (const recorded_model &each : from_.models)
+      for (traced_context &of : made_.contexts)
+        if (of.number == each.context && each.model->lanes_are_cores && !of.is_virtual) of.processor = processor_name();
   }
 
   std::size_t context_of(std::uint32_t number) {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "ops/command.hpp"
@@ -70,6 +71,7 @@ struct traced_context {
   // Times of its lanes are virtual, and begin with its first command. They are not to be compared with those of
   // threads.
   bool is_virtual = false;
+  std::string processor;  // that computes, of a device whose lanes are its cores; "": not known, or another device
 };
 
 // Something to change, and what it would gain.
@@ -87,6 +89,8 @@ struct history {
   std::vector<traced_job> jobs;      // by number
   std::vector<counter> counters;
   std::vector<advice> advices;  // for the exports; see advice_of()
+  // Of a schedule that has not run: names and values of its prediction. Empty: the history was recorded.
+  std::vector<std::pair<std::string, std::string>> prediction;
 
   std::span<const activity> of_track(std::size_t index) const noexcept;
   const traced_job *job(std::uint64_t number) const noexcept;  // nullptr: not seen
@@ -98,8 +102,11 @@ history history_of(const recording &from);
 // recording's.
 history predicted_history_of(const recording &from, const history &measured);
 
-// The simulated timeline of a schedule, as the history of one job on a device of that name.
-history history_of(const schedule &s, const device_model &model, const std::string &device);
+// The simulated timeline of a schedule, as the history of one job, with its prediction and advice.
+history history_of_plan(const recorded_schedule &planned);
+
+// The processor of this machine, as Linux names it; "": it does not, as on ARM.
+const std::string &processor_name();
 
 // What an operation's number stands for: "gemm", "copy in", "graph".
 const char *name_of_operation(std::uint8_t operation) noexcept;

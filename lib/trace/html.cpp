@@ -10,6 +10,7 @@
 #include "ops/command.hpp"
 #include "trace/exporters.hpp"
 #include "trace/metrics.hpp"
+#include "trace/summary.hpp"
 
 namespace sg::trace {
 
@@ -52,7 +53,12 @@ int colour_of_activity(const history &what, const activity &a) noexcept {
   }
   const track &where = what.tracks[a.track];
   if (where.kind != track_kind::device_lane) return 0;
-  return where.lane == lane_kind::copy_in ? 1 : where.lane == lane_kind::copy_out ? 2 : 0;
+  switch (where.lane) {
+    case lane_kind::copy_in: return 1;
+    case lane_kind::copy_out: return 2;
+    case lane_kind::staging: return 3;
+    default: return 0;
+  }
 }
 
 class script {
@@ -68,6 +74,21 @@ class script {
     put(out_, static_cast<std::int64_t>(what_.dropped));
     out_ += ",\"contexts\":[";
     for (std::size_t i = 0; i < what_.contexts.size(); ++i) add_context(i);
+    out_ += "],\"summary\":[";
+    const summary said = summary_of(what_, metrics_);
+    for (const std::string &each : {said.time, said.limit, said.change}) {
+      separate();
+      put(out_, each);
+    }
+    out_ += "],\"prediction\":[";
+    for (const auto &[name, value] : what_.prediction) {
+      separate();
+      out_ += '[';
+      put(out_, name);
+      separate();
+      put(out_, value);
+      out_ += ']';
+    }
     out_ += "],\"tracks\":[";
     for (std::size_t i = 0; i < what_.tracks.size(); ++i) add_track(i);
     out_ += "],\"jobs\":[";

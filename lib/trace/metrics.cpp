@@ -159,6 +159,8 @@ context_metrics metrics_of_context(const history &from, std::size_t context, std
   cause(idle_cause::link) = transfers;
   // Threads have the world's clock, which says nothing about a virtual one.
   if (from.contexts[context].is_virtual) {
+    cause(idle_cause::staging) = times.of({lane_kind::staging});  // lanes of a schedule that has not run
+    m.staging_ns = cause(idle_cause::staging).length_ns();
     cause(idle_cause::dispatch) = span;
   } else {
     const interval_set staging = on_host([](event_kind kind) { return kind == event_kind::staging; });

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What activities, bytes and times are called in the exports.
+// What activities, bytes, times and the processor are called in the exports.
 #include <cstdio>
+#include <fstream>
 #include <string>
 
+#include "base/text.hpp"
 #include "ops/operation.hpp"
 #include "trace/history.hpp"
 
@@ -35,6 +37,17 @@ std::string ns_text(std::int64_t ns) {
   else
     std::snprintf(text, sizeof text, "%.3f s", us * 1e-6);
   return text;
+}
+
+const std::string &processor_name() {
+  static const std::string name = [] {
+    std::ifstream info("/proc/cpuinfo");
+    for (std::string line; std::getline(info, line);)
+      if (const std::size_t colon = line.find(": "); colon != line.npos && line.starts_with("model name"))
+        return printable(line.substr(colon + 2), 200);
+    return std::string();
+  }();
+  return name;
 }
 
 std::string traced_job::title() const {

@@ -2,8 +2,11 @@
 // Simulated timelines as histories: recordings in which every command takes the time that the simulator gives it.
 #include <cmath>
 #include <cstdio>
+#include <sstream>
 
+#include "plan/schedule/describe.hpp"
 #include "plan/schedule/simulate.hpp"
+#include "trace/advice.hpp"
 #include "trace/command_event.hpp"
 #include "trace/history.hpp"
 
@@ -36,6 +39,14 @@ std::int64_t add_commands(recording &to, std::uint32_t context, std::uint64_t jo
   return ns_of(simulated.seconds);
 }
 
+// Lines of a name, spaces and a value.
+std::vector<std::pair<std::string, std::string>> lines_of(const std::string &text) {
+  std::vector<std::pair<std::string, std::string>> lines;
+  std::istringstream in(text);
+  for (std::string name, value; in >> name >> std::ws && std::getline(in, value);) lines.emplace_back(name, value);
+  return lines;
+}
+
 }  // namespace
 
 history predicted_history_of(const recording &from, const history &measured) {
@@ -50,14 +61,15 @@ history predicted_history_of(const recording &from, const history &measured) {
   return history_of(made);
 }
 
-history history_of(const schedule &s, const device_model &model, const std::string &device) {
+history history_of_plan(const recorded_schedule &planned) {
   recording made;
-  add_context(made, 1, device, true);
-  made.end_ns = add_commands(made, 1, 1, s, model, 0);
-  event completion(event_kind::completion, 1, 1);
-  completion.body.value = static_cast<std::uint64_t>(made.end_ns);
-  made.events.push_back(completion);
-  return history_of(made);
+  add_context(made, planned.context, planned.model->name, true);
+  made.end_ns = add_commands(made, planned.context, planned.job, *planned.runs, *planned.model, 0);
+  made.schedules.push_back(planned);
+  history found = history_of(made);
+  found.prediction = lines_of(describe_text(*planned.runs, *planned.model));
+  found.advices = advice_of(made, found);
+  return found;
 }
 
 }  // namespace sg::trace

@@ -48,6 +48,7 @@ const char *colour_of(const history &what, const activity &a) noexcept {
   const track &where = what.tracks[a.track];
   if (where.kind == track_kind::device_lane && where.lane == lane_kind::copy_in) return "#3ebd93";
   if (where.kind == track_kind::device_lane && where.lane == lane_kind::copy_out) return "#f9703e";
+  if (where.kind == track_kind::device_lane && where.lane == lane_kind::staging) return "#f0b429";
   return "#4098d7";
 }
 

@@ -314,6 +314,35 @@ TEST_P(alignment, functions_of_elements) {
         d.a = x.matrix(type, 5, cols), d.b = x.matrix(type, 5, cols), d.y = x.matrix(type, 5, 1);
         return call(sg_row_dot, d);
       });
+      sweep(named("row reduce", type), type, [=](operands &x) {
+        sg_row_reduce_desc d = SG_ROW_REDUCE_DESC_INIT;
+        d.x = x.matrix(type, 5, cols), d.y = x.matrix(type, 5, 1);
+        return call(sg_row_reduce, d);
+      });
+      sweep(named("softmax gradient", type), type, [=](operands &x) {
+        sg_softmax_backward_desc d = SG_SOFTMAX_BACKWARD_DESC_INIT;
+        d.y = x.matrix(type, 5, cols), d.dy = x.matrix(type, 5, cols), d.dx = x.matrix(type, 5, cols);
+        return call(sg_softmax_backward, d);
+      });
+      sweep(named("norm gradient", type), type, [=](operands &x) {
+        sg_norm_backward_desc d = SG_NORM_BACKWARD_DESC_INIT;
+        d.dy = x.matrix(type, 5, cols), d.x = x.matrix(type, 5, cols), d.dx = x.matrix(type, 5, cols);
+        d.gamma = x.matrix(type, 1, cols).data, d.dgamma = x.matrix(type, 1, cols).data;
+        d.dbeta = x.matrix(type, 1, cols).data;
+        return call(sg_norm_backward, d);
+      });
+      sweep(named("sgd", type), type, [=](operands &x) {
+        sg_sgd_desc d = SG_SGD_DESC_INIT;
+        d.parameters = x.matrix(type, 5, cols).data, d.gradient = x.matrix(type, 5, cols).data;
+        d.elements = 5 * cols, d.dtype = type;
+        return call(sg_sgd, d);
+      });
+      sweep(named("pooling", type), type, [=](operands &x) {
+        sg_pool2d_desc d = SG_POOL2D_DESC_INIT;
+        d.x.data = x.matrix(type, 5, cols).data, d.y.data = x.matrix(type, 5, cols).data;
+        d.channels = 1, d.height = 5, d.width = cols, d.dtype = type;
+        return call(sg_pool2d, d);
+      });
       for (const sg_dtype to : layer_types)
         for (const sg_op op : {SG_OP_N, SG_OP_T})
           sweep(named("convert", type), component(to) < component(type) ? to : type, [=](operands &x) {

@@ -165,9 +165,28 @@ TEST_P(empty, operations_on_rows) {
     row_dot.a = given(), row_dot.b = given();
     row_dot.y = c.matrix(c.result("y", rows, if_empty(cols == 0, 0)), rows, 1);
     c.finish(sg_row_dot(c.on, &row_dot, nullptr));
+    sg_row_reduce_desc row_reduce = SG_ROW_REDUCE_DESC_INIT;
+    row_reduce.x = given(), row_reduce.y = c.matrix(c.result("y", rows, if_empty(cols == 0, 0)), rows, 1);
+    c.finish(sg_row_reduce(c.on, &row_reduce, nullptr));
     sg_softmax_desc softmax = SG_SOFTMAX_DESC_INIT;
     softmax.x = given(), softmax.y = result();
     c.finish(sg_softmax(c.on, &softmax, nullptr));
+    sg_softmax_backward_desc softmax_backward = SG_SOFTMAX_BACKWARD_DESC_INIT;
+    softmax_backward.y = given(), softmax_backward.dy = given(), softmax_backward.dx = result();
+    c.finish(sg_softmax_backward(c.on, &softmax_backward, nullptr));
+    sg_norm_backward_desc norm_backward = SG_NORM_BACKWARD_DESC_INIT;
+    norm_backward.dy = given(), norm_backward.x = given(), norm_backward.dx = result();
+    norm_backward.gamma = c.operand(cols), norm_backward.dgamma = c.result("dgamma", cols, if_empty(rows == 0, 0));
+    norm_backward.dbeta = c.result("dbeta", cols, if_empty(rows == 0, 0));
+    c.finish(sg_norm_backward(c.on, &norm_backward, nullptr));
+    sg_sgd_desc sgd = SG_SGD_DESC_INIT;
+    sgd.parameters = c.result("parameters", rows * cols, {}), sgd.gradient = c.operand(rows * cols);
+    sgd.elements = rows * cols, sgd.dtype = c.type;
+    c.finish(sg_sgd(c.on, &sgd, nullptr));
+    sg_scatter_add_desc scatter_add = SG_SCATTER_ADD_DESC_INIT;
+    scatter_add.table = c.matrix(c.result("table", 4 * cols, if_empty(rows == 0, unwritten)), 4, cols);
+    scatter_add.x = given(), scatter_add.indices = c.operand_of(SG_DTYPE_I32, rows, 1);
+    c.finish(sg_scatter_add(c.on, &scatter_add, nullptr));
     for (const sg_norm_kind kind : {SG_NORM_LAYER, SG_NORM_RMS}) {
       sg_norm_desc norm = SG_NORM_DESC_INIT;
       norm.x = given(), norm.y = result(), norm.gamma = c.operand(cols), norm.kind = kind;

@@ -15,6 +15,7 @@
 #include <cstring>
 #include <list>
 #include <memory>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -294,7 +295,7 @@ class chain {
         case 5: return gemm(out);
         default: return attention();
       }
-    switch (random_.below(15)) {
+    switch (random_.below(19)) {
       case 0: return elementwise(in, out);
       case 1: return softmax(in, out);
       case 2: return norm(in, out);
@@ -309,6 +310,10 @@ class chain {
       case 11: return conv();
       case 12: return clamp(in, out);
       case 13: return row_dot(in);
+      case 14: return row_reduce(in);
+      case 15: return softmax_gradient(in, out);
+      case 16: return norm_gradient(in, out);
+      case 17: return sgd();
       default: return gemm(out);
     }
   }
@@ -378,6 +383,106 @@ class chain {
     std::vector<double> sums(static_cast<std::size_t>(a.rows));
     for (std::size_t i = 0; i < first.size(); ++i) sums[i / std::size_t(a.cols)] += first[i] * second[i];
     write(y, sums);
+  }
+
+  void row_reduce(const part &x) {
+    if (x.cols == 0) return;  // a mean of nothing is NaN
+    const part y = any_part(x.rows, 1, random_.below(2) ? SG_LAYOUT_ROW_MAJOR : SG_LAYOUT_COLUMN_MAJOR);
+    sg_row_reduce_desc desc = SG_ROW_REDUCE_DESC_INIT;
+    desc.x = view(x), desc.y = view(y), desc.reduction = random_.below(2) ? SG_REDUCTION_MEAN : SG_REDUCTION_MAX;
+    if (!begins({x}, {y})) return;
+    note("row reduce", y);
+    if (!accepted(sg_row_reduce_async(context_, &desc, &submit_, handle()), share(x, y))) return;
+    const std::vector<double> values = read(x);
+    std::vector<double> reduced;
+    for (std::int64_t i = 0; i < x.rows; ++i) {
+      const auto row = values.begin() + i * x.cols;
+      const double sum = std::accumulate(row, row + x.cols, 0.0), most = *std::max_element(row, row + x.cols);
+      reduced.push_back(desc.reduction == SG_REDUCTION_MEAN ? sum / double(x.cols) : most);
+    }
+    write(y, reduced);
+  }
+
+  // Of any Y, which need not be a softmax.
+  void softmax_gradient(const part &y, const part &dx) {
+    const part dy = random_.below(3) ? any_part(dx.rows, dx.cols, dx.layout) : dx;
+    if (!is_small(y) || !is_small(dy)) return;
+    sg_softmax_backward_desc desc = SG_SOFTMAX_BACKWARD_DESC_INIT;
+    desc.y = view(y), desc.dy = view(dy), desc.dx = view(dx);
+    if (!begins({y, dy}, {dx})) return;
+    note("softmax gradient", dx);
+    if (!accepted(sg_softmax_backward_async(context_, &desc, &submit_, handle()), bad(y, dx) || bad(dy, dx))) return;
+    std::vector<double> weights = read(y);
+    const std::vector<double> gradients = read(dy);
+    for (std::size_t i = 0; i < weights.size(); i += std::size_t(y.cols)) {
+      const double sum = std::inner_product(&weights[i], &weights[i] + y.cols, &gradients[i], 0.0);
+      for (std::size_t j = i; j < i + std::size_t(y.cols); ++j) weights[j] *= gradients[j] - sum;
+    }
+    write(dx, weights);
+  }
+
+  void norm_gradient(const part &dy, const part &dx) {
+    const part x = random_.below(3) ? any_part(dx.rows, dx.cols, dx.layout) : dx;
+    const part gamma = any_part(1, x.cols, SG_LAYOUT_ROW_MAJOR), beta = any_part(1, x.cols, SG_LAYOUT_ROW_MAJOR);
+    if (!is_small(dy) || !is_small(x)) return;
+    sg_norm_backward_desc desc = SG_NORM_BACKWARD_DESC_INIT;
+    desc.dy = view(dy), desc.x = view(x), desc.dx = view(dx), desc.epsilon = epsilon;
+    desc.kind = random_.below(2) ? SG_NORM_LAYER : SG_NORM_RMS;
+    const bool has_gamma = random_.below(2) != 0, has_beta = desc.kind == SG_NORM_LAYER && random_.below(2) != 0;
+    if (has_gamma) desc.dgamma = view(gamma).data;
+    if (has_beta) desc.dbeta = view(beta).data;
+    std::vector<part> results = {dx};
+    if (has_gamma) results.push_back(gamma);
+    if (has_beta) results.push_back(beta);
+    if (!begins({dy, x}, results)) return;
+    note("norm gradient", dx);
+    const auto meets = [&](const part &vector) { return share(vector, dy) || share(vector, x) || share(vector, dx); };
+    const bool overlaps = bad(dy, dx) || bad(x, dx) || (has_gamma && meets(gamma)) || (has_beta && meets(beta)) ||
+                          (has_gamma && has_beta && share(gamma, beta));
+    if (!accepted(sg_norm_backward_async(context_, &desc, &submit_, handle()), overlaps)) return;
+    const std::vector<double> given = read(dy), values = read(x);
+    std::vector<double> result(given.size()), of_gamma(std::size_t(x.cols)), of_beta(std::size_t(x.cols));
+    const double count = double(x.cols);
+    for (std::int64_t i = 0; i < x.rows; ++i) {
+      const double *const g = given.data() + i * x.cols, *const row = values.data() + i * x.cols;
+      double mean = 0, squares = 0, sum = 0, products = 0;
+      const bool is_layer = desc.kind == SG_NORM_LAYER;
+      for (std::int64_t j = 0; j < x.cols && is_layer; ++j) mean += row[j] / count;
+      for (std::int64_t j = 0; j < x.cols; ++j) squares += (row[j] - mean) * (row[j] - mean) / count;
+      const double factor = 1 / std::sqrt(squares + desc.epsilon);
+      for (std::int64_t j = 0; j < x.cols; ++j) {
+        const double normal = (row[j] - mean) * factor;
+        sum += is_layer ? g[j] / count : 0, products += g[j] * normal / count;
+        of_gamma[std::size_t(j)] += g[j] * normal, of_beta[std::size_t(j)] += g[j];
+      }
+      for (std::int64_t j = 0; j < x.cols; ++j)
+        result[std::size_t(i * x.cols + j)] = factor * (g[j] - sum - (row[j] - mean) * factor * products);
+    }
+    write(dx, result);
+    if (has_gamma) write(gamma, of_gamma);
+    if (has_beta) write(beta, of_beta);
+  }
+
+  void sgd() {
+    const std::int64_t count = upto(side);
+    const part parameters = any_part(1, count, SG_LAYOUT_ROW_MAJOR), gradient = any_part(1, count, SG_LAYOUT_ROW_MAJOR);
+    const part momentum = any_part(1, count, SG_LAYOUT_ROW_MAJOR);
+    if (!is_small(parameters) || !is_small(gradient) || !is_small(momentum)) return;
+    sg_sgd_desc desc = SG_SGD_DESC_INIT;
+    desc.parameters = view(parameters).data, desc.gradient = view(gradient).data, desc.elements = count;
+    desc.momentum_buffer = view(momentum).data, desc.dtype = SG_DTYPE_F64;
+    desc.rate = random_.real(), desc.momentum = 0.5, desc.nesterov = random_.below(2);
+    if (!begins({gradient}, {parameters, momentum})) return;
+    note("sgd", parameters);
+    const bool overlaps = share(parameters, gradient) || share(parameters, momentum) || share(gradient, momentum);
+    if (!accepted(sg_sgd_async(context_, &desc, &submit_, handle()), overlaps)) return;
+    std::vector<double> p = read(parameters), m = read(momentum);
+    const std::vector<double> g = read(gradient);
+    for (std::size_t i = 0; i < p.size(); ++i) {
+      m[i] = 0.5 * m[i] + g[i];
+      p[i] -= desc.rate * (desc.nesterov ? g[i] + 0.5 * m[i] : m[i]);
+    }
+    write(parameters, p), write(momentum, m);
   }
 
   void softmax(const part &x, const part &y) {

@@ -280,6 +280,8 @@ class Traces(Program):
         text = page.read_text()
         self.assertIn("sim", text)
         self.assertIn('"copy in 0"', text)
+        self.assertIn('"summary":["Predicted, not run: ', text)
+        self.assertNotIn("took", text.partition('"advice":')[2].partition('"names":')[0], "nothing ran")
         self.complaint("plan", "--m", 8, "--n", 8, "--k", 8, "--html", self.folder / "none" / "plan.html", exits=FAILED)
 
 
@@ -582,6 +584,9 @@ class Bench(Program):
         record = json.loads(path.read_text())
         self.assertEqual((record["schema"], record["suite"], record["quick"]), ("streamgemm-bench/1", "cpu", True))
         self.assertTrue(record["commit"] and record["date"] and record["device"]["cores"])
+        for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines():
+            if line.startswith("model name"):
+                self.assertEqual(record["device"]["processor"], line.partition(": ")[2])
         cases = {}
         for row in record["rows"]:
             self.assertTrue(0 < row["min"] <= row["seconds"] <= row["max"] and row["samples"] >= 3 and row["flops"] > 0)

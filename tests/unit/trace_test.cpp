@@ -15,6 +15,7 @@
 #include "trace/exporters.hpp"
 #include "trace/metrics.hpp"
 #include "trace/recorder.hpp"
+#include "trace/summary.hpp"
 #include "trace/trace_file.hpp"
 
 namespace sg::trace {
@@ -277,6 +278,28 @@ TEST(trace_exporters, page_and_picture_hold_any_label) {
   EXPECT_NE(std::string::npos, drawn.find("&lt;/script&gt;&lt;b&gt;&amp;&quot;"));
   for (const char *loads : {"src=", "href=", "@import", "url(", "fetch("})
     EXPECT_EQ(std::string::npos, page.find(loads)) << "the page needs nothing else";
+}
+
+TEST(trace_exporters, summary_has_what_took_the_time_the_limit_and_the_first_advice) {
+  history seen = history_of(textbook().what());
+  const auto say = [&] { return summary_of(seen, metrics_of(seen)); };
+  const summary said = say();
+  EXPECT_NE(std::string::npos, said.time.find("2 jobs took ")) << said.time;
+  EXPECT_EQ(0u, said.limit.find("Copies limit: the compute lanes waited for copies 50.0% of the time")) << said.limit;
+  EXPECT_EQ(0u, said.change.find("No advice")) << said.change;
+  seen.advices = {{"pin the operands", "evidence", 2}, {"second", "", 1}};
+  EXPECT_EQ(0u, say().change.find("To save about 2.000 s of 4.000 s, by the device's model: pin the operands."))
+      << say().change;
+  seen.contexts[0].is_virtual = true;
+  EXPECT_NE(std::string::npos, say().change.find("on this simulated device, to be measured on a real one"));
+  seen.prediction = {{"predicted", "4 us"}};
+  EXPECT_EQ(0u, say().time.find("Predicted, not run: 6 commands")) << say().time;
+  EXPECT_EQ(0u, say().change.find("To save a predicted ")) << say().change;
+  seen.advices[0].gain_seconds = 0;
+  EXPECT_EQ("As fast, and simpler: pin the operands.", say().change);
+  const history nothing = history_of(recording{});
+  EXPECT_EQ("No command ran on a device.", summary_of(nothing, metrics_of(nothing)).time);
+  EXPECT_EQ("", summary_of(nothing, metrics_of(nothing)).limit);
 }
 
 TEST(trace_exporters, empty_recording) {

@@ -99,6 +99,74 @@ static class LayersTest {
     Expect.Throws<ArgumentException>(() => { context.RowDotAsync(a, b, b); }, "y is 2 x 3; with a of 2 x 3 it must be 2 x 1");
   }
 
+  public static async Task ReductionsOfRows() {
+    Matrix x = Place(new double[,] { { 1, 2, 6 }, { 4, -5, 4 } }), y = OnDevice.Poisoned(2, 1);
+    await context.RowReduceAsync(x, y);
+    Holds(new double[,] { { 9 }, { 3 } }, y, "sums");
+    context.RowReduce(x, y, new RowReduceOptions { Reduction = Reduction.Mean });
+    Holds(new double[,] { { 3 }, { 1 } }, y, "means");
+    context.RowReduce(x, y, new RowReduceOptions { Reduction = Reduction.Min });
+    Holds(new double[,] { { 1 }, { -5 } }, y, "minima");
+    Expect.Throws<ArgumentException>(() => { context.RowReduceAsync(x, x); }, "y is 2 x 3");
+  }
+
+  public static async Task LossesAndTheirGradients() {
+    Matrix x = Place(new double[,] { { 0, Math.Log(3) }, { 5, 5 } }), y = OnDevice.Poisoned(2, 1), dx = OnDevice.Poisoned(2, 2);
+    Indices classes = OnTheDevice(new[,] { { 1, -100 } });  // the second row is ignored
+    await context.CrossEntropyAsync(x, classes, y);
+    Holds(new double[,] { { Math.Log(4.0 / 3) }, { 0 } }, y, "losses");
+    context.CrossEntropyBackward(x, classes, dx, new CrossEntropyOptions { Scale = 2 });
+    Holds(new double[,] { { 0.5, -0.5 }, { 0, 0 } }, dx, "gradient of the losses");
+    await context.SoftmaxBackwardAsync(Place(new double[,] { { 0.25, 0.75 }, { 0.5, 0.5 } }), Place(new double[,] { { 4, 0 }, { 1, 1 } }), dx);
+    Holds(new double[,] { { 0.75, -0.75 }, { 0, 0 } }, dx, "gradient of a softmax");
+    Expect.Throws<ArgumentException>(() => { context.CrossEntropyBackwardAsync(x, classes, dx, new CrossEntropyOptions { Scale = double.NaN }); }, "it must be finite");
+  }
+
+  public static async Task GradientsOfNorms() {
+    Matrix x = Place(new double[,] { { 1, 3 }, { -2, 2 } }), dy = Place(new double[,] { { 1, 2 }, { 3, 5 } }), dx = OnDevice.Poisoned(2, 2);
+    Matrix dgamma = OnDevice.Poisoned(1, 2), dbeta = OnDevice.Poisoned(1, 2);
+    await context.LayerNormBackwardAsync(dy, x, none, dx, dgamma, dbeta, new NormOptions { Epsilon = 0 });
+    Holds(new double[,] { { 0, 0 }, { 0, 0 } }, dx, "dx of a layer norm");
+    Holds(new double[,] { { -4, 7 } }, dgamma, "dgamma");
+    Holds(new double[,] { { 4, 7 } }, dbeta, "dbeta");
+    context.RmsNormBackward(dy, x, none, dx, options: new NormOptions { Epsilon = 0 });
+    double factor = 1 / Math.Sqrt(5);
+    Holds(new double[,] { { factor * (1 - 7.0 / 10), factor * (2 - 21.0 / 10) }, { 2, 2 } }, dx, "dx of an RMS norm");
+    Matrix back = OnDevice.Poisoned(2, 2);
+    context.Rotary(dy, back);
+    context.RotaryBackward(back, back);
+    Holds(new double[,] { { 1, 2 }, { 3, 5 } }, back, "turned back");
+    Expect.Throws<ArgumentException>(() => context.RmsNormBackward(dy, x, none, dx, OnDevice.Poisoned(1, 1)), "dgamma is ");
+  }
+
+  public static async Task Optimizers() {
+    Matrix parameters = Place(new double[,] { { 1, 2 }, { 3, 4 } }), gradient = Place(new double[,] { { 1, 1 }, { -1, 2 } });
+    Matrix momentum = Place(new double[,] { { 1, 0 }, { 0, 0 } }), first = Place(new double[2, 2]), second = Place(new double[2, 2]);
+    await context.SgdAsync(parameters, gradient, new SgdOptions { Rate = 0.5, Momentum = 0.5, MomentumBuffer = momentum });
+    Holds(new double[,] { { 0.25, 1.5 }, { 3.5, 3 } }, parameters, "sgd");
+    Holds(new double[,] { { 1.5, 1 }, { -1, 2 } }, momentum, "momentum");
+    context.Adam(parameters, gradient, first, second, new AdamOptions { Rate = 0.25, Epsilon = 0 });
+    Holds(new double[,] { { 0, 1.25 }, { 3.75, 2.75 } }, parameters, "adam");
+    Expect.Throws<ArgumentException>(() => context.Adam(parameters, gradient, first, second, new AdamOptions { Step = 0 }), "options.Step is 0");
+    Expect.Throws<ArgumentException>(() => context.Adam(parameters, gradient, first, OnDevice.Poisoned(1, 1)), "second is ");
+  }
+
+  public static async Task Pooling() {
+    Matrix x = Place(new double[,] { { 1, 5, 2, 3 } }), y = OnDevice.Poisoned(1, 1), dx = OnDevice.Poisoned(1, 4);
+    Images images = Images.Nchw(x, 1, 2, 2), pooled = Images.Nchw(y, 1, 1, 1), gradient = Images.Nchw(dx, 1, 2, 2);
+    var windows = new Windows(2, 2);
+    await context.Pool2dAsync(images, pooled, windows);
+    Holds(new double[,] { { 5 } }, y, "maximum");
+    context.Pool2dBackward(pooled, images, windows, gradient);
+    Holds(new double[,] { { 0, 5, 0, 0 } }, dx, "its gradient");
+    var average = new Pool2dOptions { Pooling = global::StreamGemm.Pooling.Average };
+    context.Pool2d(images, pooled, windows, average);
+    Holds(new double[,] { { 2.75 } }, y, "average");
+    context.Pool2dBackward(pooled, default(Images), windows, gradient, average);
+    Holds(new double[,] { { 0.6875, 0.6875, 0.6875, 0.6875 } }, dx, "its gradient");
+    Expect.Throws<ArgumentException>(() => context.Pool2d(images, gradient, windows), "y is ");
+  }
+
   public static async Task Conversions() {
     Matrix a = Place(new double[,] { { 1, 2, 3 }, { 4, 5, 6 } }), c = context.AllocateDevice(24).Matrix(3, 2, DType.F32);
     await context.ConvertAsync(a, Op.T, c);
@@ -165,6 +233,14 @@ static class LayersTest {
     add("RMS norm", y => context.RmsNorm(x, none, y), y => graph.RecordRmsNorm(x, none, y));
     add("rotary", y => context.Rotary(x, y), y => graph.RecordRotary(x, y));
     add("transposition", y => context.Convert(x, Op.T, y), y => graph.RecordConvert(x, Op.T, y));
+    add("rotary backward", y => context.RotaryBackward(x, y), y => graph.RecordRotaryBackward(x, y));
+    add("softmax backward", y => context.SoftmaxBackward(x, w, y), y => graph.RecordSoftmaxBackward(x, w, y));
+    add("layer norm backward", y => context.LayerNormBackward(x, w, none, y), y => graph.RecordLayerNormBackward(x, w, none, y));
+    add("RMS norm backward", y => context.RmsNormBackward(x, w, none, y), y => graph.RecordRmsNormBackward(x, w, none, y));
+    add("cross entropy backward", y => context.CrossEntropyBackward(x, indices, y), y => graph.RecordCrossEntropyBackward(x, indices, y));
+    add("pooling", y => context.Pool2d(ImagesOf(x), ImagesOf(y), pixel), y => graph.RecordPool2d(ImagesOf(x), ImagesOf(y), pixel));
+    add("pooling backward", y => context.Pool2dBackward(ImagesOf(x), ImagesOf(w), pixel, ImagesOf(y)),
+        y => graph.RecordPool2dBackward(ImagesOf(x), ImagesOf(w), pixel, ImagesOf(y)));
     add("gather", y => context.Gather(x, indices, y), y => graph.RecordGather(x, indices, y));
     add("linear", y => context.Linear(x, w, y), y => graph.RecordLinear(x, w, y));
     add("linear backward", y => context.LinearBackward(x, w: w, dx: y), y => graph.RecordLinearBackward(x, w: w, dx: y));

@@ -54,8 +54,9 @@ class _Optimizer:
     def step(self, gradients, **order):
         """Submits the step of all parameters as one job, and returns its Job at once; the result is the list of the parameters that it updates.
 
-        gradients: a list with an array, a Job or None for each parameter, or a dict of them by name. A parameter without a gradient stays as
-            it is. order: stream, after, priority, untracked, timeout, label, trace_id, as for Context.gemm_async.
+        gradients: a list with an array, a Job or None for each parameter, or a dict of them by name. A parameter without a gradient stays as it is.
+
+        The keywords, `order`, are the options of every submission: stream, after, priority, untracked, timeout, label, trace_id.
         """
         given, options = self._by_name(gradients, "gradients"), self._options()
         if not isinstance(gradients, Mapping):

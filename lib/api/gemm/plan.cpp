@@ -77,12 +77,17 @@ void require_as_planned(const problem &planned, const problem &given) {
 std::string text_of(const prepared_plan &plan, sg_plan_format format) {
   const schedule &s = *plan.compiled()->schedule;
   const device_model &model = context_of(*plan.owner()).model();
+  const auto history = [&] {
+    const program &made = *plan.compiled();
+    return trace::history_of_plan(
+        {1, 1, made.schedule, made.what, made.request, std::make_shared<const device_model>(model)});
+  };
   switch (format) {
     case SG_PLAN_TEXT: return describe_text(s, model);
     case SG_PLAN_JSON: return describe_json(s, model);
     case SG_PLAN_TIMELINE: return timeline_text(s, simulate(s, model));
-    case SG_PLAN_HTML: return trace::html(trace::history_of(s, model, model.name));
-    case SG_PLAN_SVG: return trace::svg(trace::history_of(s, model, model.name));
+    case SG_PLAN_HTML: return trace::html(history());
+    case SG_PLAN_SVG: return trace::svg(history());
   }
   throw error(SG_STATUS_INVALID_ARGUMENT, "@format is %d, which is no format", int{format});
 }

@@ -45,12 +45,31 @@ inline std::int64_t index_at(const void *indices, std::int64_t i, std::int32_t b
   return bytes == 8 ? static_cast<const std::int64_t *>(indices)[i] : static_cast<const std::int32_t *>(indices)[i];
 }
 
-// The greatest element that is no NaN.
+// The greatest or the least of n elements that are no NaN, of several at a time, so that compilers vectorize it.
+template <bool is_max, class Real>
+Real extreme_without_nan(const Real *x, std::int64_t n) noexcept {
+  constexpr int lanes = 16;
+  const auto better = [](Real a, Real b) { return (is_max ? b > a : b < a) ? b : a; };
+  Real best[lanes];
+  for (Real &each : best) each = no_extreme<Real>(is_max);
+  std::int64_t j = 0;
+  for (; j + lanes <= n; j += lanes)
+    for (int lane = 0; lane < lanes; ++lane) best[lane] = better(best[lane], x[j + lane]);
+  for (; j < n; ++j) best[0] = better(best[0], x[j]);
+  for (const Real each : best) best[0] = better(best[0], each);
+  return best[0];
+}
 template <class Real>
-Real greatest(const Real *x, std::int64_t n) noexcept {
-  Real most = -std::numeric_limits<Real>::infinity();
-  for (std::int64_t j = 0; j < n; ++j) most = x[j] > most ? x[j] : most;
-  return most;
+bool has_nan(const Real *x, std::int64_t n) noexcept {
+  int found = 0;
+  for (std::int64_t j = 0; j < n; ++j) found |= x[j] != x[j] ? 1 : 0;
+  return found != 0;
+}
+// NaN if one is NaN.
+template <class Real>
+Real extreme(const Real *x, std::int64_t n, bool is_max) noexcept {
+  if (has_nan(x, n)) return std::numeric_limits<Real>::quiet_NaN();
+  return is_max ? extreme_without_nan<true>(x, n) : extreme_without_nan<false>(x, n);
 }
 
 // The gradients of a norm of a row; `gamma` NULL: ones; `products` NULL: none. dX may be dY or X.

@@ -26,7 +26,8 @@ inline void run_cross_entropy(const sg_backend_cross_entropy &what, const std::b
         row[static_cast<std::size_t>(j)] = static_cast<real>(Traits::load(stored_at<Traits>(x)[i * what.x_row + j]));
       const std::int64_t index = index_at(indices, i, what.index_bytes);
       const bool exists = index >= 0 && index < n;
-      const real most = greatest(row.data(), n), chosen = exists ? row[static_cast<std::size_t>(index)] : 0;
+      const real most = extreme_without_nan<true>(row.data(), n),
+                 chosen = exists ? row[static_cast<std::size_t>(index)] : 0;
       for (real &each : row) each = std::exp(each - most);
       const real sum = pairwise_sum<real>(0, n, [&](std::int64_t j) { return row[static_cast<std::size_t>(j)]; });
       if (y) {

@@ -91,6 +91,15 @@ std::string nvidia_driver() {
   return "";
 }
 
+// As Linux names it; "": it does not, as on ARM.
+std::string processor() {
+  std::ifstream in("/proc/cpuinfo");
+  for (std::string line; std::getline(in, line);)
+    if (const std::size_t colon = line.find(": "); colon != line.npos && line.starts_with("model name"))
+      return line.substr(colon + 2);
+  return "";
+}
+
 std::string utc_now() {
   const std::time_t now = std::time(nullptr);
   char text[32];
@@ -128,6 +137,7 @@ class recorder : public suite_run {
 
   json record(const std::string &suite, const std::string &command) const {
     json device = device_;
+    if (device.value("device", "cpu").starts_with("cpu")) device["processor"] = processor();
     if (device.value("device", "").starts_with("cuda") && !nvidia_driver().empty()) device["driver"] = nvidia_driver();
     return {{"schema", bench_schema}, {"suite", suite},          {"version", sg_version_string()},
             {"commit", SG_COMMIT},    {"date", utc_now()},       {"command", command},

@@ -43,15 +43,12 @@ class cpu_suite {
  private:
   void describe_machine() {
     std::ifstream info("/proc/cpuinfo");
-    std::string line, model, flags;
-    while (std::getline(info, line) && (model.empty() || flags.empty())) {
-      if (line.starts_with("model name")) model = line.substr(line.find(':') + 2);
+    std::string line, flags;
+    while (std::getline(info, line) && flags.empty())
       if (line.starts_with("flags")) flags = line.substr(line.find(':') + 1) + " ";
-    }
     json useful = json::array();
     for (const char *flag : {"avx2", "avx512f", "avx_vnni", "avx512_vnni", "avx512_bf16", "amx_bf16", "amx_int8"})
       if (flags.find(std::string(1, ' ').append(flag).append(" ")) != std::string::npos) useful.push_back(flag);
-    out_.note("processor", model);
     out_.note("processor_flags", useful);
     out_.note("cores", cores_);
     for (const peer &p : peers_) out_.note(p.name, p.version);

@@ -30,7 +30,7 @@ sg_status cross_entropy_rows(const sg_backend_cross_entropy &what, workspace &sp
     const bool exists = index >= 0 && index < n;
     Real loss = 0, sum = 0;
     if (exists) {
-      const Real most = greatest(x, n), chosen = x[index];
+      const Real most = extreme_without_nan<true>(x, n), chosen = x[index];
       simd().layers->softmax(wide, exponentials, x, n, false);
       sum = pairwise_sum<Real>(0, n, [exponentials](std::int64_t j) { return exponentials[j]; });
       loss = std::log(sum) + (most - chosen);

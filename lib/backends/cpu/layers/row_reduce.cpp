@@ -47,7 +47,7 @@ sg_status reduce_contiguous_rows(const sg_backend_row_reduce &what, workspace &s
         *static_cast<double *>(sums.next()) = pairwise_sum<Real>(0, count, [x](std::int64_t k) { return x[k]; });
         sums.push();
       } else {
-        for (std::int64_t k = 0; k < count; ++k) best = extreme_of(best, x[k], is_max);
+        best = extreme_of(best, extreme(x, count, is_max), is_max);
       }
       if (end.stops(count)) return SG_STATUS_CANCELLED;
       j += count;

@@ -120,6 +120,96 @@ public class LayersTest extends DeviceTest {
   }
 
   @Test
+  public void reductionsOfRows() {
+    Matrix x = place(2, 3, 1, 2, 6, 4, -5, 4);
+    Matrix y = poisoned(2, 1);
+    assertSame(y, context.layers().rowReduceAsync(x, y, new RowReduce(), DEFAULTS).join());
+    assertArrayEquals(new double[] {9, 3}, fetch(y), 0);
+    context.layers().rowReduce(x, y, new RowReduce().reduction(Reduction.MEAN));
+    assertArrayEquals(new double[] {3, 1}, fetch(y), 1e-15);
+    context.layers().rowReduce(x, y, new RowReduce().reduction(Reduction.MIN));
+    assertArrayEquals(new double[] {1, -5}, fetch(y), 0);
+    refused("y is 2 x 3", () -> context.layers().rowReduceAsync(x, x, new RowReduce(), DEFAULTS));
+  }
+
+  @Test
+  public void lossesAndTheirGradients() {
+    Layers layers = context.layers();
+    Matrix x = place(2, 2, 0, Math.log(3), 5, 5);
+    Matrix y = poisoned(2, 1);
+    Indices classes = onDevice(Indices.of(1, -100)); // the second row is ignored
+    assertSame(y, layers.crossEntropyAsync(x, classes, y, DEFAULTS).join());
+    assertArrayEquals(new double[] {Math.log(4.0 / 3), 0}, fetch(y), 1e-14);
+    Matrix dx = poisoned(2, 2);
+    assertSame(dx, layers.crossEntropyBackward(x, classes, dx, new CrossEntropy().scale(2)));
+    assertArrayEquals(new double[] {0.5, -0.5, 0, 0}, fetch(dx), 1e-14);
+    Matrix weights = place(2, 2, 0.25, 0.75, 0.5, 0.5);
+    layers.softmaxBackwardAsync(weights, place(2, 2, 4, 0, 1, 1), dx, DEFAULTS).join();
+    assertArrayEquals(new double[] {0.75, -0.75, 0, 0}, fetch(dx), 1e-14);
+    refused("indices are given", () -> layers.crossEntropy(x, Indices.of(1), y));
+    refused("it must be finite", () -> layers.crossEntropyBackward(x, classes, dx, new CrossEntropy().scale(Double.NaN)));
+  }
+
+  @Test
+  public void gradientsOfNorms() {
+    Matrix x = place(2, 2, 1, 3, -2, 2);
+    Matrix dy = place(2, 2, 1, 2, 3, 5);
+    Matrix dx = poisoned(2, 2);
+    Matrix dgamma = poisoned(1, 2);
+    Matrix dbeta = poisoned(1, 2);
+    context.layers().layerNormBackwardAsync(dy, x, null, dx, dgamma, dbeta, 0, DEFAULTS).join();
+    assertArrayEquals(new double[] {0, 0, 0, 0}, fetch(dx), 1e-14);
+    assertArrayEquals(new double[] {-4, 7}, fetch(dgamma), 1e-14);
+    assertArrayEquals(new double[] {4, 7}, fetch(dbeta), 0);
+    assertSame(dx, context.layers().rmsNormBackward(dy, x, null, dx, null, 0));
+    double factor = 1 / Math.sqrt(5);
+    assertArrayEquals(new double[] {factor * (1 - 7.0 / 10), factor * (2 - 21.0 / 10), 2, 2}, fetch(dx), 1e-14);
+    Matrix back = poisoned(2, 2);
+    context.layers().rotary(dy, back, new Rotary());
+    assertSame(back, context.layers().rotaryBackward(back, back, new Rotary()));
+    assertArrayEquals(fetch(dy), fetch(back), 1e-14);
+    refused("dgamma is f64 1 x 1", () -> context.layers().rmsNormBackward(dy, x, null, dx, poisoned(1, 1), 0));
+  }
+
+  @Test
+  public void optimizers() {
+    Layers layers = context.layers();
+    Matrix parameters = place(2, 2, 1, 2, 3, 4);
+    Matrix gradient = place(2, 2, 1, 1, -1, 2);
+    Matrix momentum = place(2, 2, 1, 0, 0, 0);
+    layers.sgdAsync(parameters, gradient, new Sgd().rate(0.5).momentum(0.5).momentumBuffer(momentum), DEFAULTS).join();
+    assertArrayEquals(new double[] {0.25, 1.5, 3.5, 3}, fetch(parameters), 0);
+    assertArrayEquals(new double[] {1.5, 1, -1, 2}, fetch(momentum), 0);
+    Matrix first = place(2, 2, 0, 0, 0, 0);
+    Matrix second = place(2, 2, 0, 0, 0, 0);
+    assertSame(parameters, layers.adam(parameters, gradient, first, second, new Adam().rate(0.25)));
+    assertArrayEquals(new double[] {0, 1.25, 3.75, 2.75}, fetch(parameters), 1e-7);
+    refused("step is 0", () -> layers.adam(parameters, gradient, first, second, new Adam().step(0)));
+    refused("second is f64 1 x 1", () -> layers.adam(parameters, gradient, first, poisoned(1, 1), new Adam()));
+    refused("gradient is ", () -> layers.sgd(parameters, place(1, 3, 1, 2, 3), new Sgd()));
+  }
+
+  @Test
+  public void pooling() {
+    Matrix x = place(1, 4, 1, 5, 2, 3);
+    Images images = Images.nchw(x, 1, 2, 2);
+    Windows windows = new Windows(2, 2);
+    Matrix y = poisoned(1, 1);
+    Images pooled = Images.nchw(y, 1, 1, 1);
+    assertSame(pooled, context.layers().pool2dAsync(images, pooled, windows, new Pool2d(), DEFAULTS).join());
+    assertArrayEquals(new double[] {5}, fetch(y), 0);
+    Matrix dx = poisoned(1, 4);
+    context.layers().pool2dBackward(pooled, images, windows, Images.nchw(dx, 1, 2, 2), new Pool2d());
+    assertArrayEquals(new double[] {0, 5, 0, 0}, fetch(dx), 0);
+    Pool2d average = new Pool2d().pooling(Pooling.AVERAGE);
+    context.layers().pool2d(images, pooled, windows, average);
+    assertArrayEquals(new double[] {2.75}, fetch(y), 0);
+    context.layers().pool2dBackward(pooled, null, windows, Images.nchw(dx, 1, 2, 2), average);
+    assertArrayEquals(new double[] {2.75 / 4, 2.75 / 4, 2.75 / 4, 2.75 / 4}, fetch(dx), 0);
+    refused("y is ", () -> context.layers().pool2d(images, Images.nchw(dx, 1, 2, 2), windows, average));
+  }
+
+  @Test
   public void conversions() {
     Matrix a = place(2, 3, 1, 2, 3, 4, 5, 6);
     Matrix c = context.deviceMatrix(DType.F32, 3, 2);
@@ -176,6 +266,8 @@ public class LayersTest extends DeviceTest {
     Matrix w = place(2, 2, numbers(4));
     Matrix filter = place(1, 1, 3);
     Matrix between = poisoned(2, 2);
+    Matrix zeros = context.deviceMatrix(DType.F64, 2, 2);
+    Matrix zerosToo = context.deviceMatrix(DType.F64, 2, 2);
     Indices indices = onDevice(Indices.of(1, 0));
     Recurrent layer = new Recurrent(Cell.GRU, place(6, 2, numbers(12)), place(6, 2, numbers(12)));
     layer.reserve(context.layers().recurrentReserve(steps(x)));
@@ -192,6 +284,29 @@ public class LayersTest extends DeviceTest {
         (l, y) -> l.rmsNorm(x, null, y, 1e-5),
         (l, y) -> l.rotary(x, y, new Rotary()),
         (l, y) -> l.convert(x, Op.T, y),
+        (l, y) -> l.rotaryBackward(x, y, new Rotary()),
+        (l, y) -> l.softmaxBackward(x, w, y),
+        (l, y) -> l.layerNormBackward(x, w, null, y, null, null, 1e-5),
+        (l, y) -> l.rmsNormBackward(x, w, null, y, null, 1e-5),
+        (l, y) -> l.rowReduce(x, y.block(0, 0, 2, 1), new RowReduce()),
+        (l, y) -> l.crossEntropy(x, indices, y.block(0, 0, 2, 1)),
+        (l, y) -> l.crossEntropyBackward(x, indices, y, new CrossEntropy()),
+        (l, y) -> l.pool2d(images(x), images(y), new Windows(1, 1), new Pool2d()),
+        (l, y) -> l.pool2dBackward(images(x), images(w), new Windows(1, 1), images(y), new Pool2d()),
+        (l, y) -> {
+          l.convert(x, Op.N, y);
+          l.sgd(y, w, new Sgd());
+        },
+        (l, y) -> {
+          l.clamp(x, zeros, new Clamp().low(0).high(0));
+          l.clamp(x, zerosToo, new Clamp().low(0).high(0));
+          l.convert(x, Op.N, y);
+          l.adam(y, w, zeros, zerosToo, new Adam());
+        },
+        (l, y) -> {
+          l.convert(x, Op.N, y);
+          l.scatterAdd(y, w, indices);
+        },
         (l, y) -> l.gather(x, indices, y),
         (l, y) -> l.linear(x, w, y, new Linear()),
         (l, y) -> l.linearBackward(x, null, w, y, null, null, new Linear()),
