@@ -7,7 +7,7 @@ import re
 
 ALIASES = {"_Operand": "array, Job or a list of them", "_Source": "array or Job", "_Array": "array", "_Numpy": "numpy.ndarray", "_C": "array",
            "_Bias": "array, Job, number or None", "_Op": '"N", "T" or "C"', "_Compute": "str or Compute", "_Activation": "str or Activation",
-           "_Place": "str or MemoryKind", "_Order": '"C" or "F"', "_Shape": "sequence of int", "Any": "object", "npt.NDArray": "numpy.ndarray"}
+           "_Place": "str or MemoryKind", "_Order": '"C" or "F"', "_Shape": "sequence of int", "_Arrays": "list or dict", "Any": "object", "npt.NDArray": "numpy.ndarray"}
 AT_CALL = {"InvalidArgument": "an argument breaks a rule, which the message says with the argument's name and value.",
            "TypeError": "an argument is of no such type, or has no such name.",
            "Unsupported": "the device cannot do that for these types.",

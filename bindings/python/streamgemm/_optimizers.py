@@ -114,11 +114,14 @@ class SGD(_Optimizer):
 
     The options are attributes: a new `lr` applies from the next step on. Its states, in a device's memory for parameters there, are
     f64 for f64 and f32 for the other types.
+
+    context: computes the steps. parameters: a list of arrays, or a dict of them by name, which steps update in place.
+    lr: the learning rate. momentum: from 0 to 1; its state is made if it is not 0. weight_decay: of the parameters.
+    nesterov: Nesterov's momentum.
     """
 
     def __init__(self, context, parameters, *, lr=1e-3, momentum=0.0, weight_decay=0.0, nesterov=False):
-        """context: computes the steps. parameters: a list of arrays, or a dict of them by name, which steps update in place.
-        lr: the learning rate. momentum, weight_decay, nesterov: as for Context.sgd_async; the momentum's state is made if it is not 0."""
+        """context, parameters, lr, momentum, weight_decay, nesterov: as the class says."""
         self.lr, self.momentum, self.weight_decay, self.nesterov = lr, momentum, weight_decay, nesterov
         super().__init__(context, parameters, ("momentum_buffer",) if momentum else ())
 
@@ -140,11 +143,14 @@ class Adam(_Optimizer):
 
     Each array counts its own steps. The options are attributes: a new `lr` applies from the next step on. Its states, in a device's memory for
     parameters there, are f64 for f64 and f32 for the other types.
+
+    context: computes the steps. parameters: a list of arrays, or a dict of them by name, which steps update in place.
+    lr: the learning rate. betas: of the first and the second moment. eps: added to the root. weight_decay: of the parameters.
+    decoupled: the decay is not part of the gradient (AdamW).
     """
 
     def __init__(self, context, parameters, *, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.0, decoupled=False):
-        """context: computes the steps. parameters: a list of arrays, or a dict of them by name, which steps update in place.
-        lr: the learning rate. betas: of the first and the second moment. eps: added to the root. weight_decay, decoupled: as for Context.adam_async."""
+        """context, parameters, lr, betas, eps, weight_decay, decoupled: as the class says."""
         self.lr, self.betas, self.eps, self.weight_decay, self.decoupled = lr, betas, eps, weight_decay, decoupled
         super().__init__(context, parameters, ("first", "second"))
 
