@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "api/operands/operand_bytes.hpp"
 #include "api/operations/operations.hpp"
 #include "api/submission/layer.hpp"
 #include "plan/layers/norm_backward.hpp"

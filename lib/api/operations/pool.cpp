@@ -6,6 +6,7 @@
 #include "api/operands/windows_of.hpp"
 #include "api/operations/operations.hpp"
 #include "api/submission/layer.hpp"
+#include "base/checked.hpp"
 
 namespace sg {
 
