@@ -155,9 +155,11 @@ class patterns {
     return uses(lane_kind::copy_in) ? 0 : 2;
   }
 
-  // The simulated time of these jobs if chains of them ran side by side; 0: unknown.
+  // The simulated time of these jobs if chains of them ran side by side, on lanes that are as slow as they were measured;
+  // 0: unknown.
   double side_by_side_ns(const std::vector<const job_work *> &jobs) const {
     merged_schedule all;
+    std::array<double, lane_kinds> measured_ns{}, simulated_ns{};  // times of all commands
     int stage = 3;
     for (const job_work *each : jobs) {
       const auto own = schedule_of(*each);
@@ -166,8 +168,16 @@ class patterns {
       const bool is_copy = next != 1;
       all.append(*own, next > stage || (next == stage && is_copy));
       stage = next;
+      for (const interval &command : simulate(*own, model_).commands)
+        simulated_ns[static_cast<std::size_t>(command.where.kind)] += (command.end - command.start) * 1e9;
+      for (std::size_t kind = 0; kind < measured_ns.size(); ++kind)
+        for (const time_interval &command : each->by_lane[kind])
+          measured_ns[kind] += double(command.end_ns - command.start_ns);
     }
-    return simulate(all.whole(), model_).seconds * 1e9;
+    double slowness = 1;
+    for (std::size_t kind = 0; kind < measured_ns.size(); ++kind)
+      if (simulated_ns[kind] > 0) slowness = std::max(slowness, measured_ns[kind] / simulated_ns[kind]);
+    return simulate(all.whole(), model_).seconds * 1e9 * slowness;
   }
 
   // A thread that submits a job, waits for it, and so on.

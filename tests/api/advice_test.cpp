@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Advice of traces on the order of jobs: following it gains what it promises, in virtual time.
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
 #include <functional>
 #include <optional>
+#include <regex>
 #include <string>
 #include <vector>
 
@@ -107,6 +112,37 @@ TEST_F(advice_of_traces, submit_several_jobs_before_waiting) {
         }
       },
       [&] { gemms_side_by_side(); });
+}
+
+// The device is slower than the model says: what is promised is scaled by what was measured.
+TEST_F(advice_of_traces, several_jobs_on_a_device_that_is_slower_than_its_model) {
+  const auto one_after_another = [&] {
+    for (std::size_t i = 0; i < gemms; ++i) {
+      gemm(i, nullptr);
+      ASSERT_OK(sg_job_wait(kept_.back(), SG_FOREVER));
+    }
+  };
+  const double span = record(one_after_another, false), gain = promised("submit several jobs");
+  std::string model(1 << 16, '\0');
+  ASSERT_OK(sg_context_model(context_, model.data(), model.size(), nullptr));
+  model.resize(std::strlen(model.c_str()));
+  model = std::regex_replace(model, std::regex("(_per_second\": [0-9.]+)(e\\+?([0-9]+))?"), "$1e1");
+  model =
+      std::regex_replace(model, std::regex("\"name\": \"h200\","),
+                         "\"name\": \"h200\", \"calibrated\": {\"device\": \"sim:h200\", \"date\": \"2020-01-01\"},");
+  const std::string path = testing::TempDir() + "slower_than_its_model.json";
+  std::ofstream(path) << model;
+  std::filesystem::permissions(path, std::filesystem::perms::owner_read | std::filesystem::perms::owner_write);
+  ASSERT_EQ(0, setenv("SG_CALIBRATION", path.c_str(), 1));
+  TearDown();
+  SetUp();
+  unsetenv("SG_CALIBRATION");
+  char used[1 << 16];
+  ASSERT_OK(sg_context_model(context_, used, sizeof used, nullptr));
+  ASSERT_NE(nullptr, std::strstr(used, path.c_str())) << used;
+  ASSERT_NEAR(span, record(one_after_another, false), 0.2 * span);  // the device is what it was
+  EXPECT_LT(promised("submit several jobs"), 1.2 * gain);
+  std::remove(path.c_str());
 }
 
 TEST_F(advice_of_traces, several_streams_instead_of_one) {
