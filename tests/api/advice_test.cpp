@@ -7,7 +7,6 @@
 #include <fstream>
 #include <functional>
 #include <optional>
-#include <regex>
 #include <string>
 #include <vector>
 
@@ -126,10 +125,13 @@ TEST_F(advice_of_traces, several_jobs_on_a_device_that_is_slower_than_its_model)
   std::string model(1 << 16, '\0');
   ASSERT_OK(sg_context_model(context_, model.data(), model.size(), nullptr));
   model.resize(std::strlen(model.c_str()));
-  model = std::regex_replace(model, std::regex("(_per_second\": [0-9.]+)(e\\+?([0-9]+))?"), "$1e1");
-  model =
-      std::regex_replace(model, std::regex("\"name\": \"h200\","),
-                         "\"name\": \"h200\", \"calibrated\": {\"device\": \"sim:h200\", \"date\": \"2020-01-01\"},");
+  const std::string key = "_per_second\": ", name = "\"name\": \"h200\",";
+  for (std::size_t at = model.find(key); at != std::string::npos; at = model.find(key, at + 1)) {
+    std::size_t length = 0;
+    const double faster = 4 * std::stod(model.substr(at + key.size()), &length);
+    model.replace(at + key.size(), length, std::to_string(faster));
+  }
+  model.insert(model.find(name) + name.size(), "\"calibrated\": {\"device\": \"sim:h200\", \"date\": \"2020-01-01\"},");
   const std::string path = testing::TempDir() + "slower_than_its_model.json";
   std::ofstream(path) << model;
   std::filesystem::permissions(path, std::filesystem::perms::owner_read | std::filesystem::perms::owner_write);
@@ -140,8 +142,9 @@ TEST_F(advice_of_traces, several_jobs_on_a_device_that_is_slower_than_its_model)
   char used[1 << 16];
   ASSERT_OK(sg_context_model(context_, used, sizeof used, nullptr));
   ASSERT_NE(nullptr, std::strstr(used, path.c_str())) << used;
+  ASSERT_EQ(nullptr, std::strstr(used, "passed over")) << used;
   ASSERT_NEAR(span, record(one_after_another, false), 0.2 * span);  // the device is what it was
-  EXPECT_LT(promised("submit several jobs"), 1.2 * gain);
+  EXPECT_LT(promised("submit several jobs"), 1.5 * gain);
   std::remove(path.c_str());
 }
 
