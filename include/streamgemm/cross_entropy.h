@@ -17,8 +17,8 @@ SG_BEGIN_DECLS
 /**
  * Descriptor of the cross entropy of each row: y[i] = log(sum over j of e^(x[i][j])) - x[i][indices[i]], computed without overflow.
  *
- * Indices are read when the job runs. A row whose index is not from 0 to the number of columns - 1 is ignored: y[i] becomes 0. A row
- * with a NaN or plus infinity becomes NaN. Y is one column, in either layout. Since 0.2.
+ * Indices are read when the job runs. A row whose index is not from 0 to the number of columns - 1 is ignored: y[i] becomes 0. Another row
+ * with a NaN or plus infinity, or of minus infinity alone, becomes NaN. Y is one column, in either layout. Since 0.2.
  */
 typedef struct sg_cross_entropy_desc {
   size_t struct_size;       /**< sizeof(sg_cross_entropy_desc), set by SG_CROSS_ENTROPY_DESC_INIT. */

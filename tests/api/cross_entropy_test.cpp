@@ -108,6 +108,12 @@ TEST_P(cross_entropy, refused) {
   sg_cross_entropy_backward_desc backward = SG_CROSS_ENTROPY_BACKWARD_DESC_INIT;
   backward.x = backward.dx = x.view, backward.indices = good.indices, backward.scale = NAN;
   EXPECT_REFUSED(sg_cross_entropy_backward(context_, &backward, nullptr), SG_STATUS_INVALID_ARGUMENT, "desc->scale is");
+  backward.scale = 1e39;
+  EXPECT_REFUSED(sg_cross_entropy_backward(context_, &backward, nullptr), SG_STATUS_INVALID_ARGUMENT,
+                 "desc->scale is 1e+39");
+  sg_cross_entropy_backward_desc aliased = SG_CROSS_ENTROPY_BACKWARD_DESC_INIT;
+  aliased.x = x.view, aliased.dx = y.view, aliased.x.cols = aliased.dx.cols = 1, aliased.indices = y.view.data;
+  EXPECT_REFUSED(sg_cross_entropy_backward(context_, &aliased, nullptr), SG_STATUS_INVALID_ARGUMENT, "overlap");
   backward.scale = 1, backward.dy = y.view, backward.dy.data = x.view.data;
   EXPECT_REFUSED(sg_cross_entropy_backward(context_, &backward, nullptr), SG_STATUS_INVALID_ARGUMENT, "overlap");
 }

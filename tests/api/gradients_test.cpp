@@ -83,6 +83,33 @@ TEST_P(gradients, norms) {
   }
 }
 
+// Rows that are no whole groups, on several lanes of cores: each has a group at least.
+TEST(gradients_on_lanes, rows_of_no_whole_groups) {
+  for (const auto &[rows, cols] : {std::pair{255, 800}, {255, 2000}, {319, 2000}, {383, 3000}, {65, 4000}, {40, 9000}})
+    for (const int lanes : {1, 2, 3, 4, 6}) {
+      const context on = open_context("cpu", lanes);
+      const std::size_t count = std::size_t(rows) * std::size_t(cols);
+      std::vector<float> dy(count, 1), x(count), dx(count, NAN), dgamma(std::size_t(cols), NAN),
+          dbeta(std::size_t(cols), NAN);
+      for (std::size_t i = 0; i < count; ++i) x[i] = i % std::size_t(cols) % 2 ? 1.0f : -1.0f;
+      const auto matrix = [&, rows = rows, cols = cols](std::vector<float> &of, sg_layout layout) {
+        return sg_matrix{of.data(), rows, cols, 0, SG_DTYPE_F32, layout};
+      };
+      for (const sg_layout layout : {SG_LAYOUT_ROW_MAJOR, SG_LAYOUT_COLUMN_MAJOR}) {
+        sg_norm_backward_desc desc = SG_NORM_BACKWARD_DESC_INIT;
+        desc.dy = matrix(dy, layout), desc.x = matrix(x, layout), desc.dx = matrix(dx, layout), desc.epsilon = 0;
+        desc.dgamma = dgamma.data(), desc.dbeta = dbeta.data();
+        ASSERT_OK(sg_norm_backward(on, &desc, nullptr)) << rows << " x " << cols << " on " << lanes;
+        if (layout == SG_LAYOUT_COLUMN_MAJOR) continue;  // X is another matrix then
+        for (std::size_t j = 0; j < dbeta.size(); ++j) {
+          ASSERT_EQ(float(rows), dbeta[j]) << rows << " x " << cols << " on " << lanes << ", " << j;
+          ASSERT_EQ(float(j % 2 ? rows : -rows), dgamma[j]) << rows << " x " << cols << " on " << lanes << ", " << j;
+        }
+        for (const float each : dx) ASSERT_EQ(0, each);
+      }
+    }
+}
+
 // The gradient of a rotary embedding is the one with `inverse`, bit by bit.
 TEST_P(gradients, rotary) {
   for (int attempt = 0; attempt < 20; ++attempt) {

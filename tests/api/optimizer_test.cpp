@@ -153,6 +153,12 @@ TEST_P(optimizer, refused) {
   EXPECT_REFUSED(sg_adam(context_, &desc, nullptr), SG_STATUS_INVALID_ARGUMENT, "overlap");
   desc = good, desc.elements = -1;
   EXPECT_REFUSED(sg_adam(context_, &desc, nullptr), SG_STATUS_INVALID_ARGUMENT, "desc->elements is -1");
+  desc = good, desc.rate = 1e39;
+  EXPECT_REFUSED(sg_adam(context_, &desc, nullptr), SG_STATUS_INVALID_ARGUMENT,
+                 "desc->rate is 1e+39; the arithmetic is in f32");
+  desc = good, desc.epsilon = 1e-50;
+  EXPECT_REFUSED(sg_adam(context_, &desc, nullptr), SG_STATUS_INVALID_ARGUMENT,
+                 "desc->epsilon is 1e-50, which is 0 in f32");
   desc = good, desc.dtype = SG_DTYPE_I8;
   EXPECT_REFUSED(sg_adam(context_, &desc, nullptr), SG_STATUS_UNSUPPORTED, "desc->dtype is i8");
 }

@@ -143,6 +143,21 @@ TEST_P(pool, not_a_number) {
   }
 }
 
+TEST_P(pool, an_average_of_ones_is_one) {
+  for (const sg_dtype type : types) {
+    matrix x(context_, type, 1, 121, {}), y = result(context_, type, 1, 1, {});
+    for (int i = 0; i < 121; ++i) x.set(0, i, 1);
+    x.send();
+    shape s{1, 1, 11, 11, {11, 11, 1, 1, 1, 1, 0, 0, 0, 0}, false};
+    sg_pool2d_desc desc = SG_POOL2D_DESC_INIT;
+    set_shape(desc, s, type, SG_POOLING_AVERAGE);
+    desc.x.data = x.view.data, desc.y.data = y.view.data;
+    ASSERT_OK(sg_pool2d(context_, &desc, nullptr));
+    y.fetch();
+    EXPECT_EQ(1, y.get(0, 0)) << sg_dtype_name(type);
+  }
+}
+
 TEST_P(pool, refused) {
   matrix x = values(SG_DTYPE_F32, 1, 36, {}), y = result(context_, SG_DTYPE_F32, 1, 36, {});
   shape s{1, 1, 6, 6, {2, 2, 2, 2, 1, 1, 0, 0, 0, 0}, false};

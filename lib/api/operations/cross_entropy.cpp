@@ -40,6 +40,7 @@ void submit(context &on, const sg_cross_entropy_backward_desc &d, const char *na
   check_view(out);
   check_view(scores);
   require_layer_type(out);
+  require_in_arithmetic(d.scale, d.x.dtype, name, "scale");
   require_same_form(scores, out);
   const bool has_gradient = d.dy.data != nullptr;
   if (has_gradient) {

@@ -71,6 +71,8 @@ void submit(context &on, const sg_sgd_desc &d, const char *name, checked_submit 
   require_range(d.nesterov, 0, 1, (std::string(name) + "->nesterov").c_str());
   if (d.momentum != 0) require(d.momentum_buffer, (std::string(name) + "->momentum_buffer").c_str());
   checked_step step(on, d, name);
+  require_in_arithmetic(d.rate, d.dtype, name, "rate");
+  require_in_arithmetic(d.weight_decay, d.dtype, name, "weight_decay");
   if (d.momentum_buffer) step.add_state(ops::optimizer::first, "momentum_buffer", d.momentum_buffer);
   ops::optimizer what;
   what.nesterov = d.nesterov != 0;
@@ -88,6 +90,12 @@ void submit(context &on, const sg_adam_desc &d, const char *name, checked_submit
   require_finite(d.weight_decay, 0, name, "weight_decay");
   require_range(d.decoupled, 0, 1, (std::string(name) + "->decoupled").c_str());
   checked_step step(on, d, name);
+  require_in_arithmetic(d.rate, d.dtype, name, "rate");
+  require_in_arithmetic(d.epsilon, d.dtype, name, "epsilon");
+  require_in_arithmetic(d.weight_decay, d.dtype, name, "weight_decay");
+  if (d.dtype != SG_DTYPE_F64 && d.epsilon > 0 && static_cast<float>(d.epsilon) == 0)
+    throw error(SG_STATUS_INVALID_ARGUMENT, "@%s->epsilon is %g, which is 0 in f32, the type of the arithmetic", name,
+                d.epsilon);
   step.add_state(ops::optimizer::first, "first", d.first);
   step.add_state(ops::optimizer::second, "second", d.second);
   ops::optimizer what;

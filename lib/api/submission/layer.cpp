@@ -2,6 +2,7 @@
 #include "api/submission/layer.hpp"
 
 #include <cmath>
+#include <limits>
 
 #include "api/entry.hpp"
 #include "api/operands/operand_bytes.hpp"
@@ -56,6 +57,7 @@ given_operand given_indices(const char *desc, const void *const &indices, sg_ind
 void add_indices(layer &to, const given_operand &indices, std::size_t view) {
   add_operand(to, indices, view);
   to.operands[view].alignment = 4 * indices.view.rows;
+  to.operands[view].separate = true;
 }
 
 void require_norm(sg_norm_kind kind, double epsilon, const char *desc) {
@@ -63,6 +65,13 @@ void require_norm(sg_norm_kind kind, double epsilon, const char *desc) {
     throw error(SG_STATUS_INVALID_ARGUMENT, "@%s->kind is %d, which is no kind of a norm", desc, int{kind});
   if (!(epsilon >= 0) || !std::isfinite(epsilon))
     throw error(SG_STATUS_INVALID_ARGUMENT, "@%s->epsilon is %g; it must be finite and not negative", desc, epsilon);
+}
+
+void require_in_arithmetic(double value, sg_dtype type, const char *desc, const char *field) {
+  if (type == SG_DTYPE_F64 || !std::isfinite(value)) return;
+  if (std::fabs(value) > double(std::numeric_limits<float>::max()))
+    throw error(SG_STATUS_INVALID_ARGUMENT, "@%s->%s is %g; the arithmetic is in f32, whose largest number is %g", desc,
+                field, value, double(std::numeric_limits<float>::max()));
 }
 
 void require_reserved_zero(std::uint32_t reserved, const char *desc) {

@@ -31,22 +31,24 @@ class pooled_image {
  public:
   explicit pooled_image(const sg_backend_pool &what) noexcept : what_(what), w_(what.of) {}
 
-  // `x` and `y`: one image.
-  void pool(const Real *x, Real *y) const noexcept {
-    each_window([&](std::int64_t c, const tap_range &rows, const tap_range &cols, std::int64_t at) {
+  // `x` and `y`: one image. stops(taps) is asked now and then; false: it has stopped.
+  template <class Stops>
+  bool pool(const Real *x, Real *y, Stops &&stops) const noexcept {
+    return each_window(stops, [&](std::int64_t c, const tap_range &rows, const tap_range &cols, std::int64_t at) {
       Real result = what_.pooling == SG_POOLING_MAX ? no_extreme<Real>(true) : 0;
       each_pixel(c, rows, cols, [&](std::int64_t pixel) {
         result = what_.pooling == SG_POOLING_MAX ? extreme_of(result, x[pixel], true) : result + x[pixel];
       });
-      y[at] = what_.pooling == SG_POOLING_MAX ? result : result * weight(rows, cols);
+      y[at] = what_.pooling == SG_POOLING_MAX ? result : result / divisor(rows, cols);
     });
   }
 
   // `dx` begins as zeros. `x` is read for a maximum only.
-  void pool_gradient(const Real *x, const Real *dy, Real *dx) const noexcept {
-    each_window([&](std::int64_t c, const tap_range &rows, const tap_range &cols, std::int64_t at) {
+  template <class Stops>
+  bool pool_gradient(const Real *x, const Real *dy, Real *dx, Stops &&stops) const noexcept {
+    return each_window(stops, [&](std::int64_t c, const tap_range &rows, const tap_range &cols, std::int64_t at) {
       if (what_.pooling != SG_POOLING_MAX) {
-        const Real gradient = dy[at] * weight(rows, cols);
+        const Real gradient = dy[at] / divisor(rows, cols);
         each_pixel(c, rows, cols, [&](std::int64_t pixel) { dx[pixel] += gradient; });
         return;
       }
@@ -60,15 +62,15 @@ class pooled_image {
   }
 
  private:
-  // Of each pixel in an average.
-  Real weight(const tap_range &rows, const tap_range &cols) const noexcept {
+  // Of an average.
+  Real divisor(const tap_range &rows, const tap_range &cols) const noexcept {
     const std::int64_t inside = rows.count() * cols.count();
     const std::int64_t count = what_.pooling == SG_POOLING_AVERAGE ? std::int64_t{w_.kernel_h} * w_.kernel_w
                                                                    : std::max<std::int64_t>(inside, 1);
-    return 1 / static_cast<Real>(count);
+    return static_cast<Real>(count);
   }
-  template <class Body>
-  void each_window(Body &&body) const noexcept {
+  template <class Stops, class Body>
+  bool each_window(Stops &&stops, Body &&body) const noexcept {
     const bool channels_inner = w_.channel == 1 && w_.channels > 1;
     const auto window = [&](std::int64_t c, std::int64_t i, std::int64_t j) {
       body(c, taps_of(i, w_.height, w_.kernel_h, w_.stride_h, w_.dilation_h, w_.pad_top),
@@ -78,7 +80,11 @@ class pooled_image {
     for (std::int64_t outer = 0; outer < (channels_inner ? 1 : w_.channels); ++outer)
       for (std::int64_t i = 0; i < w_.out_h; ++i)
         for (std::int64_t j = 0; j < w_.out_w; ++j)
-          for (std::int64_t inner = 0; inner < (channels_inner ? w_.channels : 1); ++inner) window(outer + inner, i, j);
+          for (std::int64_t inner = 0; inner < (channels_inner ? w_.channels : 1); ++inner) {
+            window(outer + inner, i, j);
+            if (stops(std::int64_t{w_.kernel_h} * w_.kernel_w)) return false;
+          }
+    return true;
   }
   template <class Body>
   void each_pixel(std::int64_t c, const tap_range &rows, const tap_range &cols, Body &&body) const noexcept {

@@ -33,14 +33,15 @@ inline void run_pool(const sg_backend_pool &what, const std::byte *x, std::byte 
         stored_at<Traits>(to)[first + std::int64_t(i)] = Traits::store(values[i]);
     };
     const pooled_image<real> image(what);
+    const auto never_stops = [](std::int64_t) { return false; };
     for (std::int64_t n = 0; n < w.images; ++n) {
       const std::vector<real> of_x = read(x, n * w.image, unpooled);
       std::vector<real> result(static_cast<std::size_t>(y ? pooled : unpooled));
       if (y) {
-        image.pool(of_x.data(), result.data());
+        image.pool(of_x.data(), result.data(), never_stops);
         write(y, n * what.y_image, result);
       } else {
-        image.pool_gradient(of_x.data(), read(dy, n * what.y_image, pooled).data(), result.data());
+        image.pool_gradient(of_x.data(), read(dy, n * what.y_image, pooled).data(), result.data(), never_stops);
         write(dx, n * what.dx_image, result);
       }
     }

@@ -76,10 +76,18 @@ class norm_backward_plan {
     return builder_.add_alias(m.buffer, of, stride_of_groups(true, f_.rows, m.ld) * size_of(of));
   }
 
+  // Parts of whole groups of rows, of which each lane's first has one at least; rows of no group are with the last.
+  std::vector<range> rows_in_groups(std::int64_t count) const {
+    if (f_.rows == 0) return {};
+    std::vector<range> parts = cut(f_.rows / group(), count);
+    for (range &each : parts) each = {each.first * group(), each.size * group()};
+    parts.back().size = f_.rows - parts.back().first;
+    return parts;
+  }
+
   void add_gradients(int lanes, std::int64_t blocks) {
     const sg_dtype wide = accumulator_of(type());
-    const auto parts =
-        f_.rows == 0 ? std::vector<range>() : cut(f_.rows, std::max<std::int64_t>(lanes, blocks), group());
+    const std::vector<range> parts = rows_in_groups(std::max<std::int64_t>(lanes, blocks));
     const int used = std::clamp<int>(int(parts.size()), 1, lanes);
     std::int64_t longest = 0;
     for (const range &each : parts) longest = std::max(longest, each.size);
@@ -144,14 +152,17 @@ schedule plan_of(const norm_backward_form &f, const plan_terms &terms) {
   // On cores, less is not worth another worker.
   const int lanes = cores ? int(std::clamp<std::int64_t>(std::int64_t(bytes / double(256 << 10)), 1, terms.lanes)) : 1;
   const double of_block = double(cores ? core_product_bytes : product_bytes);
-  for (std::int64_t blocks = std::clamp(std::int64_t(bytes / of_block) + 1, std::int64_t{1}, most);;
-       blocks = std::min(most, 2 * blocks)) {
-    schedule made = norm_backward_plan(f, std::min<int>(lanes, int(most)), blocks).finish(terms);
+  std::int64_t blocks = std::clamp(std::int64_t(bytes / of_block) + 1, std::int64_t{1}, most), needed = INT64_MAX;
+  for (;; blocks = std::min(most, 2 * blocks)) {
+    schedule made =
+        norm_backward_plan(f, std::min<int>(lanes, int(std::min<std::int64_t>(most, lanes))), blocks).finish(terms);
     if (made.device_bytes <= terms.memory_limit) return made;
-    if (blocks == most)
+    // Smaller blocks do not make transposed operands smaller.
+    if (blocks == most || made.device_bytes >= needed || blocks > most_commands / 4)
       throw error(SG_STATUS_OUT_OF_MEMORY,
                   "the gradients of a norm need %lld bytes of device memory; the limit is %lld",
                   static_cast<long long>(made.device_bytes), static_cast<long long>(terms.memory_limit));
+    needed = made.device_bytes - made.device_bytes / 8;
   }
 }
 

@@ -38,22 +38,22 @@ sg_status pool_images(const sg_backend_pool &what, workspace &space) noexcept {
   };
   const pooled_image<Real> image(what);
   poll end(space);
+  const auto stops = [&end](std::int64_t taps) { return end.stops(taps); };
   for (std::int64_t n = 0; n < w.images; ++n) {
     const Real *const x = read(what.x, n, w.image, of_x, unpooled);
     if (what.y != nullptr) {
       char *const y = image_at(what.y, n, what.y_image);
       Real *const to = is_short ? of_y : reinterpret_cast<Real *>(y);
-      image.pool(x, to);
+      if (!image.pool(x, to, stops)) return SG_STATUS_CANCELLED;
       if (is_short) narrow(y, what.type, to, pooled);
     } else {
       const Real *const dy = read(what.dy, n, what.y_image, of_y, pooled);
       char *const dx = image_at(what.dx, n, what.dx_image);
       Real *const to = is_short ? of_dx : reinterpret_cast<Real *>(dx);
       std::fill_n(to, unpooled, Real(0));
-      image.pool_gradient(x, dy, to);
+      if (!image.pool_gradient(x, dy, to, stops)) return SG_STATUS_CANCELLED;
       if (is_short) narrow(dx, what.type, to, unpooled);
     }
-    if (end.stops(pooled * w.kernel_h * w.kernel_w + unpooled)) return SG_STATUS_CANCELLED;
   }
   return SG_STATUS_OK;
 }

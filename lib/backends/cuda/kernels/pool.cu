@@ -39,10 +39,10 @@ struct pooled_window {
              std::int64_t(cols.first + s * w.dilation_w) * w.pixel);
   }
   template <class Real>
-  __device__ Real weight(const sg_backend_pool &what) const {
+  __device__ Real divisor(const sg_backend_pool &what) const {
     const std::int64_t inside = std::int64_t(rows.count()) * cols.count();
-    if (what.pooling == SG_POOLING_AVERAGE) return 1 / Real(std::int64_t(what.of.kernel_h) * what.of.kernel_w);
-    return 1 / Real(inside > 1 ? inside : 1);
+    if (what.pooling == SG_POOLING_AVERAGE) return Real(std::int64_t(what.of.kernel_h) * what.of.kernel_w);
+    return Real(inside > 1 ? inside : 1);
   }
 };
 
@@ -76,7 +76,7 @@ __global__ void __launch_bounds__(block_threads) pool_kernel(sg_backend_pool wha
       const real value = ops::widened(x[pixel]);
       result = !is_max ? result + value : value > result || value != value ? value : result;
     });
-    if (!is_max) result *= window.weight<real>(what);
+    if (!is_max) result /= window.divisor<real>(what);
     static_cast<T *>(what.y)[image * what.y_image + at] = ops::rounded(result);
   }
 }
@@ -119,7 +119,7 @@ __global__ void __launch_bounds__(block_threads) pool_gradient_kernel(sg_backend
         const pooled_window window(w, std::int32_t(top / w.stride_h), std::int32_t(left / w.stride_w));
         const real gradient = ops::widened(dy[top / w.stride_h * what.y_row + left / w.stride_w * what.y_pixel]);
         if (what.pooling != SG_POOLING_MAX)
-          sum += gradient * window.weight<real>(what);
+          sum += gradient / window.divisor<real>(what);
         else if (is_chosen(w, window, x, pixel))
           sum += gradient;
       }

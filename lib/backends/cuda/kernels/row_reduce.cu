@@ -30,16 +30,16 @@ struct reduction_of {
   }
 };
 
-// Elements first, first + step, ..., `count` neighbours at a time; fewer at the row's end. Parts of a sum keep its
-// error small.
+// Elements first, first + step, ..., `count` neighbours at a time; fewer at the row's end. Short parts of a sum, which
+// are added in double, keep its error small.
 template <class T, int count>
-__device__ typename arithmetic<T>::sum reduce_elements(const T *x, std::int64_t x_col, std::int64_t cols,
-                                                       std::int64_t first, std::int64_t step,
-                                                       const reduction_of<typename arithmetic<T>::sum> &plus) {
+__device__ double reduce_elements(const T *x, std::int64_t x_col, std::int64_t cols, std::int64_t first,
+                                  std::int64_t step, const reduction_of<double> &plus_parts) {
   using ops = arithmetic<T>;
   using real = typename ops::sum;
+  const reduction_of<real> plus{plus_parts.reduction};
   constexpr int steps_of_part = 64;
-  real total = plus.of_nothing();
+  double total = plus_parts.of_nothing();
   for (std::int64_t j = first; j < cols;) {
     real part = plus.of_nothing();
     for (int n = 0; n < steps_of_part && j < cols; ++n, j += step) {
@@ -51,24 +51,25 @@ __device__ typename arithmetic<T>::sum reduce_elements(const T *x, std::int64_t 
         for (std::int64_t k = j; k < j + count && k < cols; ++k) part = plus(part, ops::widened(x[k * x_col]));
       }
     }
-    total = plus(total, part);
+    total = plus_parts(total, double(part));
   }
   return total;
 }
 
 // Contiguous rows, `threads` threads for each.
 template <class T, int count, int threads>
-__global__ void row_reduce_kernel(sg_backend_row_reduce what) {
+__global__ void __launch_bounds__(threads == 32 ? block_threads : threads)
+    row_reduce_kernel(sg_backend_row_reduce what) {
   using ops = arithmetic<T>;
   using real = typename ops::sum;
-  const reduction_of<real> plus{what.reduction};
+  const reduction_of<double> plus{what.reduction};
   const int rows_of_block = int(blockDim.x) / threads, thread = int(threadIdx.x) % threads;
   for (std::int64_t i = std::int64_t(blockIdx.x) * rows_of_block + threadIdx.x / threads; i < what.rows;
        i += std::int64_t(gridDim.x) * rows_of_block) {
     const T *x = static_cast<const T *>(what.x) + i * what.x_row;
-    real value = reduce_elements<T, count>(x, 1, what.cols, std::int64_t(thread) * count, threads * count, plus);
+    double value = reduce_elements<T, count>(x, 1, what.cols, std::int64_t(thread) * count, threads * count, plus);
     value = combined_over<threads>(value, plus);
-    if (thread == 0) static_cast<T *>(what.y)[i * what.y_row] = ops::rounded(plus.finished(value, what.cols));
+    if (thread == 0) static_cast<T *>(what.y)[i * what.y_row] = ops::rounded(real(plus.finished(value, what.cols)));
   }
 }
 
@@ -78,13 +79,13 @@ template <class T>
 __global__ void row_reduce_by_columns_kernel(sg_backend_row_reduce what) {
   using ops = arithmetic<T>;
   using real = typename ops::sum;
-  __shared__ real of_threads[threads_of_reduced][reduced_neighbours + 1];
-  const reduction_of<real> plus{what.reduction};
+  __shared__ double of_threads[threads_of_reduced][reduced_neighbours + 1];
+  const reduction_of<double> plus{what.reduction};
   for (std::int64_t first = std::int64_t(blockIdx.x) * reduced_neighbours; first < what.rows;
        first += std::int64_t(gridDim.x) * reduced_neighbours) {
     const std::int64_t i = first + threadIdx.x;
     const bool exists = i < what.rows;  // a thread without a row takes part in the barriers
-    real value = plus.of_nothing();
+    double value = plus.of_nothing();
     if (exists)
       value = reduce_elements<T, 1>(static_cast<const T *>(what.x) + i * what.x_row, what.x_col, what.cols, threadIdx.y,
                                     threads_of_reduced, plus);
@@ -93,7 +94,7 @@ __global__ void row_reduce_by_columns_kernel(sg_backend_row_reduce what) {
     __syncthreads();
     if (!exists || threadIdx.y != 0) continue;
     for (int y = 1; y < threads_of_reduced; ++y) value = plus(value, of_threads[y][threadIdx.x]);
-    static_cast<T *>(what.y)[i * what.y_row] = ops::rounded(plus.finished(value, what.cols));
+    static_cast<T *>(what.y)[i * what.y_row] = ops::rounded(real(plus.finished(value, what.cols)));
   }
 }
 

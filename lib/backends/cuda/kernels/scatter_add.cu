@@ -20,6 +20,20 @@ __device__ std::int64_t row_of_table(const sg_backend_scatter_add &what, std::in
   return index >= 0 && index < what.table_rows ? index : -1;
 }
 
+// Whether a row before row i has its index; the same for all threads of the block, which looks at some rows at a time.
+__device__ bool has_earlier(const sg_backend_scatter_add &what, std::int64_t i, std::int64_t row) {
+  constexpr std::int64_t rows_of_thread = 8;
+  for (std::int64_t first = 0; first < i; first += rows_of_thread * block_threads) {
+    bool is_same = false;
+    for (std::int64_t n = 0; n < rows_of_thread; ++n) {
+      const std::int64_t j = first + n * block_threads + threadIdx.x;
+      is_same = is_same || (j < i && row_of_table(what, j) == row);
+    }
+    if (__syncthreads_or(is_same)) return true;
+  }
+  return false;
+}
+
 // Blocks (., y) have rows, blocks (x, .) columns.
 template <class T>
 __global__ void __launch_bounds__(block_threads) scatter_add_kernel(sg_backend_scatter_add what) {
@@ -28,9 +42,7 @@ __global__ void __launch_bounds__(block_threads) scatter_add_kernel(sg_backend_s
   __shared__ unsigned same[scatter_warps];
   for (std::int64_t i = blockIdx.y; i < what.rows; i += gridDim.y) {
     const std::int64_t row = row_of_table(what, i);
-    bool is_later = row < 0;
-    for (std::int64_t j = threadIdx.x; j < i && !is_later; j += block_threads) is_later = row_of_table(what, j) == row;
-    if (__syncthreads_or(is_later)) continue;
+    if (row < 0 || has_earlier(what, i, row)) continue;
     for (std::int64_t first_col = std::int64_t(blockIdx.x) * block_threads; first_col < what.cols;
          first_col += std::int64_t(gridDim.x) * block_threads) {
       const std::int64_t col = first_col + threadIdx.x;
