@@ -447,10 +447,10 @@ class Context:
         kernel: rows and columns of a window, or one number for both.
         out: the images that are written; None makes new ones.
         stride: a number, or one for rows and one for columns; None: kernel. padding, dilation, layout: as for conv2d_async. Pixels outside an image
-            take no part in a maximum.
+            take no part in a maximum; a window without any pixel is minus infinity.
         pooling: "max", "average", whose pixels outside the image are zeros, or "average_inside", of the pixels inside.
         """
-        return pool2d(y=out, windows=windows_of(kernel, kernel if stride is None else stride, padding, dilation), image_layout=layout)
+        return pool2d(y=out, windows=pooled_windows(kernel, stride, padding, dilation), image_layout=layout)
 
     @rule_pool_gradient
     def pool2d_backward(
@@ -466,7 +466,7 @@ class Context:
         """
         height, width = (None, None) if size is None else integers(size, 'size', (2,))
         return pool2d_backward(
-            height=height, width=width, windows=windows_of(kernel, kernel if stride is None else stride, padding, dilation), image_layout=layout
+            height=height, width=width, windows=pooled_windows(kernel, stride, padding, dilation), image_layout=layout
         )
 
     @rule_windows

@@ -32,7 +32,7 @@ typedef struct sg_gather_desc {
   size_t struct_size;       /**< sizeof(sg_gather_desc), set by SG_GATHER_DESC_INIT. */
   sg_matrix table;          /**< [in: table_rows x cols] The rows to choose from, one at least. */
   sg_matrix y;              /**< [out: rows x cols] The result: a row for each index, of the table's type and columns. */
-  const void *indices;      /**< [in: rows of index_type] As many as Y has rows, contiguous, in the device's memory, aligned to their size. */
+  const void *indices;      /**< [in: rows of index_type] As many as Y has rows, contiguous, aligned to their size. */
   sg_index_type index_type; /**< Default: i32. */
   uint32_t flags;           /**< sg_gather_flags: SG_GATHER_FROM_END, SG_GATHER_NAN, or both. Default: 0. */
 } sg_gather_desc;

@@ -85,8 +85,8 @@ TEST_P(gradients, norms) {
 
 // Rows that are no whole groups, on several lanes of cores: each has a group at least.
 TEST(gradients_on_lanes, rows_of_no_whole_groups) {
-  for (const auto &[rows, cols] : {std::pair{255, 800}, {255, 2000}, {319, 2000}, {383, 3000}, {65, 4000}, {40, 9000}})
-    for (const int lanes : {1, 2, 3, 4, 6}) {
+  for (const auto &[rows, cols] : {std::pair{255, 800}, {319, 2000}, {40, 9000}})
+    for (const int lanes : {3, 4, 6}) {
       const context on = open_context("cpu", lanes);
       const std::size_t count = std::size_t(rows) * std::size_t(cols);
       std::vector<float> dy(count, 1), x(count), dx(count, NAN), dgamma(std::size_t(cols), NAN),

@@ -77,7 +77,8 @@ const char *text_of(PyObject *value, const char *argument) {
 }
 
 int enum_of(PyObject *value, PyObject *table, const char *argument) {
-  if (PyLong_Check(value)) return (int)PyLong_AsLong(value); /* the library checks its range */
+  /* A plain number is no name: of row_reduce(x, 0) it would be a dimension. */
+  if (PyLong_Check(value) && !PyLong_CheckExact(value) && !PyBool_Check(value)) return (int)PyLong_AsLong(value);
   PyObject *found = PyUnicode_Check(value) ? PyDict_GetItemWithError(table, value) : NULL;
   if (found) return (int)PyLong_AsLong(found);
   if (PyErr_Occurred()) return -1;

@@ -99,6 +99,9 @@ bool sizes_of(const operation *o, int at, int64_t *sizes, int *count) {
         return raise_argument("%s has elements of %s; they must be i32 or i64", rule->name, sg_dtype_name(v->dtype));
       sizes[0] = 1;
       for (int i = 0; i < v->ndim; ++i) sizes[0] *= v->shape[i];
+      if (words == 2 && v->ndim > 1 && v->shape[v->ndim - 1] != words)
+        return raise_argument("the last dimension of %s is %zd; an index of i64 has two words of i32", rule->name,
+                              v->shape[v->ndim - 1]);
       if (words == 2 && (v->ndim == 0 || v->shape[v->ndim - 1] % words != 0))
         return raise_argument("%s has %zd words of i32; an index of i64 has two", rule->name, sizes[0]);
       sizes[0] /= words;

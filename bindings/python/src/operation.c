@@ -122,8 +122,12 @@ static bool check_operand(operation *o, int at) {
     Py_ssize_t extents[MAX_DIMENSIONS];
     memcpy(extents, v->shape, (size_t)v->ndim * sizeof *extents);
     as_given.shape = extents;
-    if (rule->kind == OF_INDICES && v->ndim > 1 && FIELD(o, rule->type_offset, sg_index_type) == SG_INDEX_I64)
-      --as_given.ndim; /* of words */
+    if (rule->kind == OF_INDICES && FIELD(o, rule->type_offset, sg_index_type) == SG_INDEX_I64) { /* of words */
+      if (v->ndim > 1)
+        --as_given.ndim;
+      else
+        extents[0] /= 2;
+    }
     move_back(o, rule, extents, v->ndim);
     move_back(o, rule, shape.extent, shape.ndim);
     if (!has_extents(&as_given, rule->name, &shape)) return false;
@@ -198,7 +202,8 @@ static bool see_written(operation *o, int at, PyObject *given) {
   if (given == Py_False && rule->optional) return true;
   if (lacks_operand(o, at)) return true;
   if (given != Py_None) return o->given[at] || see_array_of(o, at, given);
-  if (rule->result < 0) return true;
+  if (rule->result < 0)
+    return rule->optional || raise_argument("%s is None; it is read and written: it must be given", rule->name);
   if (is_read && rule->is_read)
     return raise_argument("%s is None; %sit is read: it must be given", rule->name,
                           is_switch ? "accumulate is True, so " : "");

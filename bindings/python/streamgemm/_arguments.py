@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the operations' native calls take, from the arguments of Python."""
 
+import sys
 from ctypes import c_int32
 from typing import NamedTuple
 
@@ -62,6 +63,12 @@ def windows_of(kernel, stride, padding, dilation):
     return *kernel, *integers(stride, "stride", (2,), 1), *integers(dilation, "dilation", (2,), 1), *(padding * 2)[:4]
 
 
+def pooled_windows(kernel, stride, padding, dilation):
+    """The fields of sg_windows of a pooling; a stride of None is the kernel."""
+    kernel = integers(kernel, "kernel", (2,), 1)
+    return windows_of(kernel, kernel if stride is None else stride, padding, dilation)
+
+
 def sizes_of(shape, layout):
     """Images, channels, height and width of a shape; None: they follow from the arrays."""
     if shape is None:
@@ -76,8 +83,8 @@ def words_of(indices, index_type):
         return indices, index_type
     try:
         seen = memoryview(indices)
-    except TypeError:  # no buffer: it is in device memory
-        return indices, IndexType.I32
+    except TypeError:  # no buffer: a tensor, or in device memory
+        return _words_of_tensor(indices)
     if seen.itemsize != 8 or seen.format not in ("q", "l"):
         return indices, IndexType.I32
     if seen.nbytes == 0:  # which memoryview does not cast
@@ -90,6 +97,20 @@ def words_of(indices, index_type):
     if seen.ndim == 0:
         return c_int32(integer(seen[()], "indices", -(1 << 31), (1 << 31) - 1)), IndexType.I32
     return seen.cast("B").cast("i", (*seen.shape, 2)), IndexType.I64
+
+
+def _words_of_tensor(indices):
+    """Of a PyTorch tensor of i64, its memory as i32."""
+    dtype = str(getattr(indices, "dtype", ""))
+    if dtype != "torch.int64" or not hasattr(indices, "view"):
+        return indices, IndexType.I32
+    if indices.dim() == 0:
+        return c_int32(integer(indices.item(), "indices", -(1 << 31), (1 << 31) - 1)), IndexType.I32
+    if indices.numel() == 0:
+        return indices.int(), IndexType.I32
+    if not indices.is_contiguous():
+        raise InvalidArgument(f"indices has shape {tuple(indices.shape)} and strides {indices.stride()}; they must be contiguous")
+    return indices.view(sys.modules["torch"].int32).reshape(*indices.shape, 2), IndexType.I64
 
 
 def _as_array(matrix):

@@ -118,6 +118,15 @@ class DeviceArray(Matrix):
     def __rmatmul__(self, other):
         return self._context.matmul(other, self)
 
+    def item(self):
+        """The only element as a Python number, after the jobs that write it."""
+        if self.size != 1:
+            raise InvalidArgument(f"the array has shape {self.shape}; item() is of one element")
+        return self.asnumpy().item()
+
+    def __float__(self):
+        return float(self.item())
+
     def asnumpy(self):
         """A new NumPy array with its elements, after the jobs that write them."""
         import numpy

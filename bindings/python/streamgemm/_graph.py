@@ -74,7 +74,7 @@ class Graph(Handle, GraphMethods, RecordedMethods):
     def update(self, index, *operands, **scalars):
         """Sets other operands and scalars of a recorded submission, for later runs.
 
-        index: its number in the order of recording. operands, scalars: of a GEMM as for set_gemm, of a copy as for set_copy.
+        index: its number in the order of recording. operands, scalars: of a GEMM as for set_gemm, of a copy as for set_copy. Other operations keep theirs.
         """
         with self._lock:
             _, _, form = self._recorded(index)

@@ -55,6 +55,7 @@ class _Optimizer:
         """Submits the step of all parameters as one job, and returns its Job at once; the result is the list of the parameters that it updates.
 
         gradients: a list with an array, a Job or None for each parameter, or a dict of them by name. A parameter without a gradient stays as it is.
+        A step counts when it is submitted, also if its job fails or is cancelled: state_dict and load_state_dict go back to an earlier state.
 
         The keywords, `order`, are the options of every submission: stream, after, priority, untracked, timeout, label, trace_id.
         """
@@ -74,7 +75,10 @@ class _Optimizer:
                     self._record(graph, self._parameters[key], array._result if isinstance(array, Job) else array, states, key, options)
                 except (InvalidArgument, TypeError) as wrong:
                     raise type(wrong)(f"the step of parameters[{key!r}] by gradients[{key!r}]: {wrong}") from None
-            job = graph.run_async(after=[*order.pop("after", ()), *pending], **order)
+            after = order.pop("after", ())
+            if not isinstance(after, (list, tuple)):
+                raise TypeError(f"after is {brief(after)}; it must be a sequence of jobs")
+            job = graph.run_async(after=[*after, *pending], **order)
         for key in given:
             self._steps[key] += 1
         return job
@@ -100,8 +104,12 @@ class _Optimizer:
         for name, like in wanted.items():
             if numpy.shape(state[name]) != like.shape:
                 raise InvalidArgument(f"state[{name!r}] has shape {numpy.shape(state[name])}; it must be {like.shape}")
+        counts = {key: int(state[f"steps.{key}"]) for key in self._parameters}
+        for key, count in counts.items():
+            if count < 0:
+                raise InvalidArgument(f"state['steps.{key}'] is {count}; it must not be negative")
         for key in self._parameters:
-            self._steps[key] = int(state[f"steps.{key}"])
+            self._steps[key] = counts[key]
             for name, arrays in self._states.items():
                 self._context.copy(arrays[key], numpy.array(state[f"{name}.{key}"], wanted[f"{name}.{key}"].dtype, order="C"))
 

@@ -40,6 +40,10 @@ class DeviceArrays(unittest.TestCase):
         np.testing.assert_array_equal(x.astype(np.float16), rounded.asnumpy())
         self.assertEqual("bf16", self.context.array(x, "bf16").dtype)
         self.assertEqual(np.float16(1.1), self.context.array(np.float64(1.1), "f16").asnumpy()[()])  # without dimensions
+        one = self.context.array(np.full((1, 1), 2.5))
+        self.assertEqual((2.5, 2.5), (one.item(), float(one)))
+        with self.assertRaisesRegex(sg.InvalidArgument, r"the array has shape \(2, 1\); item\(\) is of one element"):
+            self.context.array(np.ones((2, 1))).item()
         self.assertEqual((7,), self.context.empty(7).shape)
 
     def test_views_are_numpy_s(self):

@@ -33,6 +33,15 @@ class Operands(TorchTest):
         (forward, _), (backward, named) = recorder.calls
         return forward, backward, named
 
+    def test_indices_of_i64(self):
+        table, classes = torch.arange(12.0).reshape(4, 3), torch.tensor([[2, 0], [3, 1]])  # PyTorch's usual type
+        self.assertTrue(torch.equal(torch.as_tensor(self.context.gather(table.numpy(), classes)), table[classes]))
+        losses = self.context.cross_entropy(table.numpy()[:2], classes[:, 1].contiguous())
+        wanted = torch.nn.functional.cross_entropy(table[:2], classes[:, 1], reduction="none")
+        self.assertTrue(torch.allclose(torch.as_tensor(losses)[:, 0], wanted))
+        with self.assertRaisesRegex(sg.InvalidArgument, r"indices has shape \(2,\) and strides \(2,\); they must be contiguous"):
+            self.context.cross_entropy(table.numpy()[:2], torch.arange(4).reshape(2, 2)[:, 1])
+
     def test_no_copies(self):
         packed = randn(2, 6, 3 * 4 * 5, grad=False).reshape(2, 6, 3, 4, 5).permute(2, 0, 3, 1, 4)  # heads of q, k and v beside each other
         last = torch.channels_last

@@ -224,6 +224,7 @@ class Training(TrainingCases):
         state = [np.zeros((2, 3)), np.zeros((2, 3))]
         for call, text in (
             (lambda: c.row_reduce(x, "median"), r"reduction is 'median', which is none of \['sum', 'mean'"),
+            (lambda: c.row_reduce(x, 0), r"reduction is 0, which is none of \['sum', 'mean'"),
             (lambda: c.row_reduce(x, out=x), r"out has shape \(2, 3\); it must be \(2, 1\)"),
             (lambda: c.row_reduce(x, axis=2), "axis is 2; x has 2 dimensions"),
             (lambda: c.softmax_backward(x, short), r"dy has shape \(2,\); it must be \(2, 3\)"),
@@ -231,6 +232,9 @@ class Training(TrainingCases):
             (lambda: c.cross_entropy(x, two[:1]), r"indices has shape \(1,\); it must be \(2,\)"),
             (lambda: c.cross_entropy(x, two.astype(np.int32)[:1]), r"indices has shape \(1,\); it must be \(2,\)"),
             (lambda: c.cross_entropy(np.ones((2, 5, 3)), np.ones((2, 4), int)), r"indices has shape \(2, 4\); it must be"),
+            (lambda: c.cross_entropy(x, two.astype(np.int32), index_type="i64"), r"indices has shape \(1,\); it must be \(2,\)"),
+            (lambda: c.gather(x, np.zeros((3, 10), np.int32), index_type="i64"), "the last dimension of indices is 10; an index of i64 has two words"),
+            (lambda: c.adam(x, x + 1, None, state[1]), "first is None; it is read and written: it must be given"),
             (lambda: c.cross_entropy(x, short), "indices has elements of f64; they must be i32 or i64"),
             (lambda: c.cross_entropy(x, two, x), r"out has shape \(2, 3\); it must be \(2, 1\)"),
             (lambda: c.cross_entropy_backward(x, two, short), r"dy has shape \(2,\); it must be \(2, 1\)"),
