@@ -155,8 +155,8 @@ class patterns {
     return uses(lane_kind::copy_in) ? 0 : 2;
   }
 
-  // The simulated time of these jobs if chains of them ran side by side, on lanes that are as slow as they were measured;
-  // 0: unknown.
+  // The simulated time of these jobs if chains of them ran side by side, on lanes that are as slow as they were
+  // measured; 0: unknown.
   double side_by_side_ns(const std::vector<const job_work *> &jobs) const {
     merged_schedule all;
     std::array<double, lane_kinds> measured_ns{}, simulated_ns{};  // times of all commands
