@@ -247,6 +247,7 @@ class Context:
         flags = (_raw.SG_GATHER_FROM_END if from_end else 0) | (_raw.SG_GATHER_NAN if nan else 0)
         return gather(y=out, flags=flags)
 
+    @rule_scatter
     def scatter_add(table, x, indices, *, index_type=None, from_end=False) -> "table":
         """table[indices[i]] += x[i], row by row: the gradient of gather.
 

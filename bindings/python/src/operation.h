@@ -131,5 +131,6 @@ bool rule_size(operation *o);
 bool rule_elementwise(operation *o);
 bool rule_pool_gradient(operation *o);
 bool rule_momentum(operation *o);
+bool rule_scatter(operation *o);
 
 #endif

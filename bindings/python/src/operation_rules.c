@@ -45,6 +45,13 @@ bool rule_pool_gradient(operation *o) {
   return rule_size(o);
 }
 
+bool rule_scatter(operation *o) {
+  const int table = operand_of(o, "table"), x = operand_of(o, "x");
+  if (!o->given[table] || o->seen[table].ndim != 2) return true; /* the checks of operands say so */
+  const Py_ssize_t columns = o->seen[table].shape[1], given = o->seen[x].shape[o->seen[x].ndim - 1];
+  return columns == given || raise_argument("x has rows of %zd elements; those of table have %zd", given, columns);
+}
+
 bool rule_momentum(operation *o) {
   const sg_sgd_desc *const d = (const sg_sgd_desc *)o->desc;
   return d->momentum == 0 || o->given[operand_of(o, "momentum_buffer")] ||
