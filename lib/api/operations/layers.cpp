@@ -125,8 +125,8 @@ ops::rotary rotary_of(const sg_rotary_desc &d, const char *name, const char *x_n
   what.rotated_size = d.rotated_size != 0 ? d.rotated_size : what.head_size;
   if (what.rotated_size < 0 || what.rotated_size % 2 != 0 || what.rotated_size > what.head_size)
     throw error(SG_STATUS_INVALID_ARGUMENT,
-                "@%s->rotated_size is %lld; the rotated elements of a head of %lld must be even in number, and no more", name,
-                long_long{d.rotated_size}, long_long{what.head_size});
+                "@%s->rotated_size is %lld; the rotated elements of a head of %lld must be even in number, and no more",
+                name, long_long{d.rotated_size}, long_long{what.head_size});
   constexpr std::int64_t most = std::int64_t{1} << 52;  // so many positions are exact in f64
   require_range(d.first_position, 0, most, field("first_position").c_str());
   require_range(d.sequence_length, 0, most, field("sequence_length").c_str());
