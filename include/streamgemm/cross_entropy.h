@@ -47,7 +47,7 @@ typedef struct sg_cross_entropy_backward_desc {
   const void *indices;      /**< [in: rows of index_type] As given to sg_cross_entropy_async. */
   sg_matrix dy;             /**< [in optional: rows x 1] dY, of X's type. data NULL: ones, and the other fields are not used. */
   sg_matrix dx;             /**< [out: rows x cols] The result; may be X. */
-  double scale;             /**< Of the gradient; finite. SG_CROSS_ENTROPY_BACKWARD_DESC_INIT sets 1. */
+  double scale;             /**< Of the gradient; finite, also in f32 where the arithmetic is in f32. SG_CROSS_ENTROPY_BACKWARD_DESC_INIT sets 1. */
   sg_index_type index_type; /**< Default: i32. */
   uint32_t reserved;        /**< 0. */
 } sg_cross_entropy_backward_desc;

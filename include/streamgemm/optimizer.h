@@ -6,6 +6,7 @@
  * The rules of layers.h for types, arithmetic, memory and order apply.
  * A step updates one tensor of parameters in place. A graph (graph.h) of steps updates many tensors as one job; sg_graph_update sets
  * the number of Adam's step, or a new rate. States are of f64 for f64, and of f32 for the other types.
+ * Rates and other numbers that f32 does not have are refused where the arithmetic is in f32.
  */
 #ifndef STREAMGEMM_OPTIMIZER_H
 #define STREAMGEMM_OPTIMIZER_H

@@ -18,12 +18,6 @@ namespace {
 
 using long_long = long long;
 
-void check_dtype(sg_dtype type, const char *desc) {
-  if (!is_layer_dtype(type))
-    throw error(SG_STATUS_UNSUPPORTED, "@%s->dtype is %s; it must be f64, f32, f16 or bf16", desc,
-                type_text(type).c_str());
-}
-
 // What the descriptors of a convolution and of its gradients have in common.
 template <class Desc>
 checked_windows check_conv(const Desc &d, const char *desc) {
@@ -40,7 +34,7 @@ checked_windows check_conv(const Desc &d, const char *desc) {
     if (channels % d.groups != 0)
       throw error(SG_STATUS_INVALID_ARGUMENT, "@%s->%s is %lld and @%s->groups is %lld, which does not divide it", desc,
                   name, long_long{channels}, desc, long_long{d.groups});
-  check_dtype(d.dtype, desc);
+  require_layer_type(d.dtype, desc);
   if (d.compute < SG_COMPUTE_EXACT || d.compute > SG_COMPUTE_F8 || !is_compute_of(d.dtype, d.compute))
     throw error(SG_STATUS_INVALID_ARGUMENT, "@%s->compute is %d, which is no compute of %s operands", desc,
                 int{d.compute}, name_of(d.dtype));

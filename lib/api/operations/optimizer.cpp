@@ -26,9 +26,7 @@ template <class Desc>
 class checked_step {
  public:
   checked_step(context &on, const Desc &d, const char *name) : d_(d), name_(name), x_(on) {
-    if (!is_layer_dtype(d.dtype))
-      throw error(SG_STATUS_UNSUPPORTED, "@%s->dtype is %s; it must be f64, f32, f16 or bf16", name,
-                  type_text(d.dtype).c_str());
+    require_layer_type(d.dtype, name);
     require_range(d.elements, 0, INT64_MAX / 64, (std::string(name) + "->elements").c_str());
     x_.allows_in_place = false;
     vectors_[0] = given_values(name, "parameters", d.parameters, d.elements, 1, d.dtype);

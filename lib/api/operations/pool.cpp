@@ -24,9 +24,7 @@ class checked_pool {
         x_(on) {
     if (d.pooling < SG_POOLING_MAX || d.pooling > SG_POOLING_AVERAGE_INSIDE)
       throw error(SG_STATUS_INVALID_ARGUMENT, "@%s->pooling is %d, which is no pooling", name, int{d.pooling});
-    if (!is_layer_dtype(d.dtype))
-      throw error(SG_STATUS_UNSUPPORTED, "@%s->dtype is %s; it must be f64, f32, f16 or bf16", name,
-                  type_text(d.dtype).c_str());
+    require_layer_type(d.dtype, name);
     require_reserved_zero(d.reserved, name);
     static_cast<ops::windows &>(what_) = windows_.of;
     what_.pooling = d.pooling;

@@ -16,6 +16,12 @@ void require_layer_type(const given_operand &result) {
                 result.name, name_of(type));
 }
 
+void require_layer_type(sg_dtype type, const char *desc) {
+  if (!is_layer_dtype(type))
+    throw error(SG_STATUS_UNSUPPORTED, "@%s->dtype is %s; it must be f64, f32, f16 or bf16", desc,
+                type_text(type).c_str());
+}
+
 void require_extent(const given_operand &x, std::int64_t rows, std::int64_t cols, const given_operand &result) {
   using long_long = long long;
   if (x.view.rows == rows && x.view.cols == cols) return;

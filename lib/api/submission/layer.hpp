@@ -50,6 +50,7 @@ inline bool is_layer_dtype(sg_dtype type) noexcept {
 
 // These throw sg::error naming the field. The given operands must outlive the layer.
 void require_layer_type(const given_operand &result);
+void require_layer_type(sg_dtype type, const char *desc);  // the descriptor's own field, dtype
 void require_extent(const given_operand &x, std::int64_t rows, std::int64_t cols, const given_operand &result);
 void require_same_form(const given_operand &x, const given_operand &result);
 // One column of `x`'s type, with a value for each of its rows.

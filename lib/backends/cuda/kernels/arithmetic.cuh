@@ -73,6 +73,8 @@ struct arithmetic<__nv_bfloat16> {
 
 inline __device__ float exponential(float x) { return expf(x); }
 inline __device__ double exponential(double x) { return exp(x); }
+inline __device__ float square_root(float x) { return sqrtf(x); }
+inline __device__ double square_root(double x) { return sqrt(x); }
 
 // Keeps a NaN. Half of x times 1 + tanh(u) is x / (1 + e^-2u), which is accurate where tanh(u) is near -1; 0 at minus
 // infinity.

@@ -8,9 +8,6 @@
 namespace sg::cuda {
 namespace {
 
-inline __device__ float root(float x) { return sqrtf(x); }
-inline __device__ double root(double x) { return sqrt(x); }
-
 template <class T>
 struct norm_values {
   using ops = arithmetic<T>;
@@ -56,7 +53,7 @@ struct norm_rows {
     }
     row.each([&](real &value) { squares += (value - mean) * (value - mean); });
     squares = row.combined(squares, plus);
-    const real factor = 1 / root(squares / real(row.cols) + real(epsilon));
+    const real factor = 1 / square_root(squares / real(row.cols) + real(epsilon));
     row.write(norm_values<T>{static_cast<const T *>(gamma), static_cast<const T *>(beta), mean, factor, {}, {}});
   }
 };

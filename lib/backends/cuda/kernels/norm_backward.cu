@@ -9,9 +9,6 @@
 namespace sg::cuda {
 namespace {
 
-inline __device__ float square_root(float x) { return sqrtf(x); }
-inline __device__ double square_root(double x) { return sqrt(x); }
-
 // dX may be dY or X: a thread writes only elements that it alone has read.
 template <class T>
 __global__ void __launch_bounds__(block_threads) norm_backward_kernel(sg_backend_norm_backward what) {

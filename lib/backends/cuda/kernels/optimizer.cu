@@ -10,9 +10,6 @@
 namespace sg::cuda {
 namespace {
 
-inline __device__ float root_of(float x) { return sqrtf(x); }
-inline __device__ double root_of(double x) { return sqrt(x); }
-
 // The numbers of a step in the type of the arithmetic.
 template <class Real>
 struct optimizer_step {
@@ -35,7 +32,7 @@ __global__ void __launch_bounds__(block_threads)
       const real mean = s.beta1 * first[i] + s.rest1 * g, square = s.beta2 * second[i] + s.rest2 * g * g;
       first[i] = mean, second[i] = square;
       const real from = s.decoupled ? parameter * s.shrink : parameter;
-      parameters[i] = ops::rounded(from - s.step * mean / (root_of(square) / s.root + s.epsilon));
+      parameters[i] = ops::rounded(from - s.step * mean / (square_root(square) / s.root + s.epsilon));
       continue;
     }
     g += s.decay * parameter;
