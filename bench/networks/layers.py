@@ -15,55 +15,12 @@ import statistics
 import record as records
 import streamgemm as sg
 import torch
-
-REPEATS = 20
+from record import REPEATS, cuda_graph, near, operands, recorded, repeated
 
 
 def values(*shape, dtype=torch.bfloat16, scale=1.0, place="cuda"):
     made = (torch.randn(shape, device="cuda") * scale).to(dtype)
     return made if place == "cuda" else made.cpu().pin_memory()
-
-
-def operands(*tensors):
-    """The tensors as the library's calls take them quickest."""
-    return [sg.Matrix(tensor) for tensor in tensors]
-
-
-def near(found, known, what, tolerance=2e-2):
-    found, known = found.float().cuda(), known.float().cuda()
-    error = ((found - known).abs().max() / known.abs().max()).item()
-    assert error < tolerance, f"{what}: {error} of the largest value off"
-
-
-def cuda_graph(work, repeats):
-    """A CUDA graph of the work of PyTorch, `repeats` times; None if it cannot be captured."""
-    side = torch.cuda.Stream()
-    with torch.cuda.stream(side):
-        for _ in range(3):
-            work()
-    torch.cuda.synchronize()
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        for _ in range(repeats):
-            work()
-    return graph.replay
-
-
-def repeated(work, repeats=REPEATS):
-    def run():
-        for _ in range(repeats):
-            latest = work()
-        return latest
-
-    return run
-
-
-def recorded(context, record, repeats=REPEATS, stream=None):
-    """A graph of the library with what `record` records, `repeats` times."""
-    graph = context.graph()
-    for _ in range(repeats):
-        record(graph, stream)
-    return graph.run_async
 
 
 def gemm_rate(context):

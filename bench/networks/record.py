@@ -11,6 +11,8 @@ import time
 import streamgemm as sg
 import torch
 
+REPEATS = 20
+
 
 def arguments(description):
     parser = argparse.ArgumentParser(description=description)
@@ -20,15 +22,69 @@ def arguments(description):
     return parser
 
 
+def synchronize():
+    """Waits for PyTorch's work on its CUDA device, if there is one."""
+    if torch.cuda.is_available():
+        torch.cuda.synchronize()
+
+
 def timed(work):
     """Seconds until the device has done the work, which may return a job."""
-    torch.cuda.synchronize()
+    synchronize()
     began = time.perf_counter()
     job = work()
     if isinstance(job, sg.Job):
         job.result()
-    torch.cuda.synchronize()
+    synchronize()
     return time.perf_counter() - began
+
+
+def operands(*tensors):
+    """The tensors as the library's calls take them quickest."""
+    return [sg.Matrix(tensor) for tensor in tensors]
+
+
+def difference(found, known):
+    """The largest difference of two tensors, relative to the largest known value."""
+    known = known if known.is_floating_point() and known.element_size() == 8 else known.float()
+    found = found.to(known)
+    return ((found - known).abs().max() / known.abs().max()).item()
+
+
+def near(found, known, what, tolerance=2e-2):
+    error = difference(found.cuda(), known.cuda())
+    assert error < tolerance, f"{what}: {error} of the largest value off"
+
+
+def cuda_graph(work, repeats):
+    """A CUDA graph of the work of PyTorch, `repeats` times; None if it cannot be captured."""
+    side = torch.cuda.Stream()
+    with torch.cuda.stream(side):
+        for _ in range(3):
+            work()
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        for _ in range(repeats):
+            work()
+    return graph.replay
+
+
+def repeated(work, repeats=REPEATS):
+    def run():
+        for _ in range(repeats):
+            latest = work()
+        return latest
+
+    return run
+
+
+def recorded(context, record, repeats=REPEATS, stream=None):
+    """A graph of the library with what `record` records, `repeats` times."""
+    graph = context.graph()
+    for _ in range(repeats):
+        record(graph, stream)
+    return graph.run_async
 
 
 def best_link():
@@ -47,7 +103,7 @@ class Record:
         self._content = {
             "schema": "streamgemm-bench/1", "suite": suite, "version": sg.__version__, "commit": commit,
             "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
-            "device": {"device": "cuda:0", "name": context.device.description, "torch": torch.__version__,
+            "device": {"device": context.device.name, "name": context.device.description, "torch": torch.__version__,
                        "cudnn": torch.backends.cudnn.version()},
             "rows": [],
         }  # fmt: skip
