@@ -125,7 +125,7 @@ def rows(draw, model, kind):
         rms = model.startswith("Llama") and kind == "norm"
         form["function"] = "rms_norm" if rms else "layer_norm"
     elif kind.startswith("softmax"):
-        form["width"] = draw.choice((*tokens, max(tokens), vocabulary, draw.randint(2, 4096)))
+        form["width"] = draw.choice((max(tokens), vocabulary, *tokens[1:], draw.randint(2, 4096)))
         form["heads"] = draw.choice((1, 12))
     elif kind == "elementwise":
         form["function"] = draw.choice(("gelu", "silu", "multiply", "add", "gelu_gradient", "silu_gradient"))

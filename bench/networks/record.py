@@ -45,7 +45,7 @@ def operands(*tensors):
 
 
 def difference(found, known):
-    """The largest difference of two tensors, relative to the largest known value."""
+    """The largest difference of two tensors, relative to the largest known value; NaN if one has a NaN."""
     known = known if known.is_floating_point() and known.element_size() == 8 else known.float()
     found = found.to(known)
     return ((found - known).abs().max() / known.abs().max()).item()
