@@ -1,37 +1,52 @@
-#!/bin/sh
+#!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # The tests that need a GPU, on it, and compute-sanitizer over a part of them; a line each. CI has no GPU: its tests skip
 # these. Usage: tests/on_gpu.sh BUILD [DEVICE [SECONDS]], with CUDA's tools in PATH; SECONDS of random tests, 10 by default. Exits
 # with 1 when one fails.
 set -u
-build=$1 device=${2:-cuda:0} random_seconds=${3:-10} failed=0
-log=$(mktemp)
-trap 'rm -f "$log"' EXIT
+build=$1 device=${2:-cuda:0} random_seconds=${3:-10} jobs=${JOBS:-6}
+logs=$(mktemp -d)
+trap 'rm -rf "$logs"' EXIT
 program() { find "$build" -type f -name "$1" ! -path '*/emulated/*' | head -1; }
 export SG_CUDA_CUDNN="${SG_CUDA_CUDNN:-1}"
 export SG_TEST_DEVICE="$device" SG_TEST_DEVICES="$device"
 export SG_PLUGIN_PATH="${SG_PLUGIN_PATH:-$(program libstreamgemm-cuda.so)}"
 
-run() { # its name, and the command
+number=0
+run() { # its name, and the command; up to $jobs at once
   name=$1
   shift
-  "$@" >"$log" 2>&1
-  status=$?
-  passed=$(grep -c '^\[       OK' "$log")
-  echo "$name: exit $status, $passed passed, $(grep -c '^\[  SKIPPED \] .*ms)' "$log") skipped"
-  case $name in process_test* | random_*) passed=1 ;; esac # they count none
-  [ $status = 0 ] && [ "$passed" -gt 0 ] && return
-  failed=1
-  case $name in
-    random_*) cat "$log" ;; # the seed and a program
-    *) grep -E '^\[  FAILED|Failure|=========' "$log" | head -20 ;;
-  esac
+  number=$((number + 1))
+  while [ "$(jobs -pr | wc -l)" -ge "$jobs" ]; do sleep 0.1; done
+  (
+    log=$logs/$(printf %03d $number)
+    echo "$name" >"$log.name"
+    "$@" >"$log.out" 2>&1
+    echo $? >"$log.rc"
+  ) &
+}
+
+report() { # a line for each
+  failed=0
+  wait
+  for each in "$logs"/*.name; do
+    name=$(cat "$each") log=${each%.name}.out status=$(cat "${each%.name}.rc")
+    passed=$(grep -c '^\[       OK' "$log")
+    echo "$name: exit $status, $passed passed, $(grep -c '^\[  SKIPPED \] .*ms)' "$log") skipped"
+    case $name in process_test* | random_*) passed=1 ;; esac # they count none
+    [ "$status" = 0 ] && [ "$passed" -gt 0 ] && continue
+    failed=1
+    case $name in
+      random_*) cat "$log" ;; # the seed and a program
+      *) grep -E '^\[  FAILED|Failure|=========' "$log" | head -20 ;;
+    esac
+  done
 }
 
 run conformance "$(program conformance)"
-for topic in alignment arithmetic attention attention_backward axpby bad_gemm bad_input blocking callback conv conv_memory convert copy deadline dispatch downcast empty epilogue extreme \
-  failure fair_share footprint foreign_memory gather gemm_grouped gemm_plans gemm_rules gemm_types graph graph_update im2col interleaved job label layers limits linear metrics operation order overlap \
-  partition pipeline plan queue recurrent repeat repeat_layers rounding staging stream textbook trace; do
+for topic in alignment arithmetic attention attention_backward axpby bad_gemm bad_input blocking callback conv conv_memory convert copy cross_entropy clamp deadline dispatch downcast empty epilogue extreme \
+  failure fair_share footprint foreign_memory gather gemm_grouped gemm_plans gemm_rules gemm_types gradients graph graph_update im2col interleaved job label layers limits linear metrics operation optimizer order overlap \
+  partition pipeline plan pool queue recurrent repeat repeat_layers rounding row_dot row_reduce scatter_add staging stream textbook trace; do
   run $topic "$(program api_tests)" $topic
 done
 run interop "$(program interop_test)"
@@ -44,11 +59,12 @@ for kind in layers pipelines; do
 done
 
 # The library's own kernels: reductions, epilogues, splits, pointers, layers, recurrent cells, conversions of f8 and i8, narrow copies.
-own='*reduc*:*f8*:*i8*:*gemm_group*:*short_compute*:*every_direction_and_pitch*:*layers*:*convert*:*rotary*:*gather*:*windows*:*cells*:*softmax_backward*'
+own='*reduc*:*f8*:*i8*:*gemm_group*:*short_compute*:*every_direction_and_pitch*:*layers*:*convert*:*rotary*:*gather*:*windows*:*cells*:*softmax_backward*:*training*'
 run "memcheck of conformance $own" compute-sanitizer --tool memcheck --error-exitcode 9 "$(program conformance)" --gtest_filter="$own"
 for topic in alignment attention attention_backward axpby clamp conv convert cross_entropy gather gradients graph im2col layers limits linear optimizer partition pool recurrent rounding row_dot row_reduce scatter_add; do
   run "memcheck of $topic" compute-sanitizer --tool memcheck --error-exitcode 9 "$(program api_tests)" $topic
 done
 own='*reduc*:*every_value_of_f8*:*f8_compute*:*gemm_group*:*layers*special*'
 run "racecheck of conformance $own" compute-sanitizer --tool racecheck --error-exitcode 9 "$(program conformance)" --gtest_filter="$own"
+report
 exit $failed

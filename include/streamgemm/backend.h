@@ -89,7 +89,8 @@ typedef enum sg_backend_command_kind {
   SG_BACKEND_SCATTER_ADD = 25,      /**< sg_backend_scatter_add. */
   SG_BACKEND_POOL = 26,             /**< sg_backend_pool. */
   SG_BACKEND_NORM_BACKWARD = 27,    /**< sg_backend_norm_backward. */
-  SG_BACKEND_OPTIMIZER = 28          /**< sg_backend_optimizer. */
+  SG_BACKEND_OPTIMIZER = 28,         /**< sg_backend_optimizer. */
+  SG_BACKEND_ATTENTION_BACKWARD = 29 /**< sg_backend_attention_backward. */
 } sg_backend_command_kind;
 
 /** The commands but the marker, for the tables of a backend: X(NAME, KIND, TITLE) for the struct sg_backend_NAME, whose kind is
@@ -121,7 +122,8 @@ typedef enum sg_backend_command_kind {
   X(scatter_add, SCATTER_ADD, "sums into rows of a table")             \
   X(pool, POOL, "a pooling")                                           \
   X(norm_backward, NORM_BACKWARD, "a norm's gradient")                 \
-  X(optimizer, OPTIMIZER, "a step of an optimizer")
+  X(optimizer, OPTIMIZER, "a step of an optimizer")                    \
+  X(attention_backward, ATTENTION_BACKWARD, "an attention's gradients")
 
 /** The beginning of every command. */
 typedef struct sg_backend_command {
@@ -397,19 +399,28 @@ typedef struct sg_backend_col2im {
   uint32_t reserved;         /**< 0. */
 } sg_backend_col2im;
 
-/** Y = activation(conv(X, W) + bias) of whole images without gaps, as sg_conv2d_desc describes it; Y in the order of X. A device
- * without it has sg_backend_im2col and GEMMs. */
+/** Which operand of a convolution is computed from the other two. */
+typedef enum sg_backend_conv_gradient {
+  SG_BACKEND_CONV_OF_Y = 0, /**< Y = activation(conv(X, W) + bias). */
+  SG_BACKEND_CONV_OF_X = 1, /**< The gradient of X, in x, from that of Y, in y, and W. */
+  SG_BACKEND_CONV_OF_W = 2  /**< The gradient of W, in w, from that of Y, in y, and X. */
+} sg_backend_conv_gradient;
+
+/** Y = activation(conv(X, W) + bias) of whole images without gaps, as sg_conv2d_desc describes it; Y in the order of X. Or one of
+ * its gradients, without bias and activation. A device without it has sg_backend_im2col and GEMMs. */
 typedef struct sg_backend_conv {
   sg_backend_command header; /**< SG_BACKEND_CONV. */
   sg_backend_windows of;     /**< Of X, and channels_inner of W; the fields of positions and columns are 0. */
   int64_t y_image;           /**< From image to image of Y, in elements. */
-  const void *x;             /**< The images; read. */
-  const void *w;             /**< The filters, contiguous; read. */
+  void *x;                   /**< The images; read, or the result. */
+  void *w;                   /**< The filters, contiguous; read, or the result. */
   const void *bias;          /**< A value for each output channel; NULL: zeros. Read. */
-  void *y;                   /**< The result; overlaps no other operand. */
+  void *y;                   /**< Read, or the result, which overlaps no other operand. */
   int32_t out_channels;      /**< A multiple of of.groups; > 0. */
   sg_dtype type;             /**< Of all operands. */
   sg_activation activation;  /**< As in sg_backend_gemm. */
+  sg_backend_conv_gradient gradient; /**< Which operand is the result. */
+  sg_dtype w_type;           /**< 0; or of W, where it is the result: f32 for f16 and bf16. */
   uint32_t reserved;         /**< 0. */
   void *scratch;             /**< Memory for copies of the operands in an order of the device's own, aligned to 256; NULL: none. */
   int64_t scratch_bytes;     /**< Its size. */
@@ -444,6 +455,34 @@ typedef struct sg_backend_attention {
   sg_backend_heads v;        /**< Read. */
   sg_backend_heads o;        /**< The result. A query without keys gets zeros. */
 } sg_backend_attention;
+
+/** The gradients of an attention from dO, as sg_attention_backward_desc describes them. Products and sums in f32; weights, their
+ * gradients and O, which the device computes again, are rounded once each. A result whose data is NULL is not wanted.
+ * Optional: the core uses GEMMs and softmaxes instead. */
+typedef struct sg_backend_attention_backward {
+  sg_backend_command header; /**< SG_BACKEND_ATTENTION_BACKWARD. */
+  int64_t batch;             /**< This and the next nine as in sg_backend_attention. */
+  int64_t heads;             /**< Of Q and dO. */
+  int64_t kv_heads;          /**< Of K and V. */
+  int64_t queries;           /**< Tokens of Q and dO. */
+  int64_t keys;              /**< Tokens of K and V. */
+  int64_t width;             /**< Elements of a token of Q and K. */
+  int64_t value_width;       /**< Elements of a token of V and dO. */
+  int64_t mask_offset;       /**< Of a causal mask. */
+  sg_mask mask;              /**< Whether it is causal. */
+  sg_dtype type;             /**< f16 or bf16. */
+  double scale;              /**< Finite. */
+  sg_backend_heads q;        /**< Read. */
+  sg_backend_heads k;        /**< Read. */
+  sg_backend_heads v;        /**< Read. */
+  sg_backend_heads d_o;      /**< Read. */
+  sg_backend_heads dq;       /**< A result, of Q's form. */
+  sg_backend_heads dk;       /**< A result, of K's form. */
+  sg_backend_heads dv;       /**< A result, of V's form. */
+  void *scratch;             /**< Aligned to 256. */
+  int64_t scratch_bytes;     /**< For each query of each head 8 + 4 * width + 2 * value_width; for missing results their elements; and
+                              * 8 for each batch; all rounded up to 256. */
+} sg_backend_attention_backward;
 
 /** What sg_backend_cell computes. */
 typedef enum sg_backend_cell_step {

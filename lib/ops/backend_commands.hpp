@@ -63,7 +63,7 @@ class backend_commands {
 
  private:
   struct slot {
-    alignas(16) std::byte bytes[320];
+    alignas(16) std::byte bytes[336];
   };
   std::vector<slot> slots_;
 };

@@ -9,6 +9,7 @@
 
 #include "base/device_index.hpp"
 #include "ops/attention.hpp"
+#include "ops/attention_backward.hpp"
 #include "ops/axpby.hpp"
 #include "ops/cell.hpp"
 #include "ops/cell_backward.hpp"
@@ -67,16 +68,16 @@ constexpr bool in_order(lane where) noexcept { return where.kind != lane_kind::s
 constexpr bool on_device(lane where) noexcept { return where.kind != lane_kind::staging; }
 
 // The operations. A new one is added at the end.
-using payload =
-    std::variant<ops::copy_in, ops::copy_out, ops::pack, ops::unpack, ops::gemm, ops::reduce, ops::axpby,
-                 ops::elementwise, ops::softmax, ops::norm, ops::dequantize, ops::rotary, ops::convert, ops::gather,
-                 ops::im2col, ops::col2im, ops::conv, ops::attention, ops::cell, ops::cell_backward,
-                 ops::softmax_backward, ops::custom, ops::clamp, ops::copy, ops::marker, ops::graph, ops::row_dot,
-                 ops::row_reduce, ops::cross_entropy, ops::scatter_add, ops::pool, ops::norm_backward, ops::optimizer>;
+using payload = std::variant<ops::copy_in, ops::copy_out, ops::pack, ops::unpack, ops::gemm, ops::reduce, ops::axpby,
+                             ops::elementwise, ops::softmax, ops::norm, ops::dequantize, ops::rotary, ops::convert,
+                             ops::gather, ops::im2col, ops::col2im, ops::conv, ops::attention, ops::cell,
+                             ops::cell_backward, ops::softmax_backward, ops::custom, ops::clamp, ops::copy, ops::marker,
+                             ops::graph, ops::row_dot, ops::row_reduce, ops::cross_entropy, ops::scatter_add, ops::pool,
+                             ops::norm_backward, ops::optimizer, ops::attention_backward>;
 inline constexpr std::size_t operation_count = std::variant_size_v<payload>;
 
 struct command {
-  static constexpr std::size_t most_views = 5;
+  static constexpr std::size_t most_views = 8;
 
   payload what;
   lane where;

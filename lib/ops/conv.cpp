@@ -14,8 +14,12 @@ namespace {
 
 using ops::conv;
 
-access_mode access(const command &, std::size_t view) {
-  return view == conv::y || view == conv::scratch ? access_mode::write : access_mode::read;
+access_mode access(const command &c, std::size_t view) {
+  const sg_backend_conv_gradient gradient = c.as<conv>()->gradient;
+  const std::size_t result = gradient == SG_BACKEND_CONV_OF_X   ? conv::x
+                             : gradient == SG_BACKEND_CONV_OF_W ? conv::w
+                                                                : conv::y;
+  return view == result || view == conv::scratch ? access_mode::write : access_mode::read;
 }
 
 const char *defect(const buffer_list &buffers, const command &command) {
@@ -30,8 +34,10 @@ const char *defect(const buffer_list &buffers, const command &command) {
     return "the filters of a convolution do not fit";
   if (bias.exists() && (bias.rows != c.out_channels || bias.cols != 1)) return "the bias of a convolution does not fit";
   for (const view *each : {&x, &w, &bias})
-    if (each->exists() && type_of(buffers, *each) != type_of(buffers, y))
+    if (each->exists() && (each != &w || c.gradient != SG_BACKEND_CONV_OF_W) &&
+        type_of(buffers, *each) != type_of(buffers, y))
       return "the operands of a convolution differ in type";
+  if (bias.exists() && c.gradient != SG_BACKEND_CONV_OF_Y) return "the gradient of a convolution has no bias";
   return nullptr;
 }
 
@@ -71,6 +77,9 @@ sg_backend_conv lowered(const buffer_list &buffers, const command &command) {
   made.out_channels = c.out_channels;
   made.type = type_of(buffers, command.views[conv::y]);
   made.activation = c.activation;
+  made.gradient = c.gradient;
+  const sg_dtype w_type = type_of(buffers, command.views[conv::w]);
+  if (w_type != made.type) made.w_type = w_type;
   return made;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A convolution of whole images as one command, for devices that have it.
+// A convolution of whole images as one command, or one of its gradients, for devices that have it.
 #pragma once
 
 #include <streamgemm/backend.h>
@@ -16,6 +16,7 @@ struct conv : windows {
   enum : std::size_t { y, x, w, bias, scratch };
   std::int32_t out_channels = 1;
   sg_activation activation = SG_ACTIVATION_NONE;
+  sg_backend_conv_gradient gradient = SG_BACKEND_CONV_OF_Y;
   bool operator==(const conv &) const = default;
   static const operation entry;
 };

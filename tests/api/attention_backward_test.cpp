@@ -39,12 +39,13 @@ long double tolerance(sg_dtype type) {
 
 class attention_backward : public on_each_device {
  protected:
-  void check(const attention_shape &s, sg_dtype type, double scale, std::uint64_t workspace, int wanted) {
+  void check(const attention_shape &s, sg_dtype type, double scale, std::uint64_t workspace, int wanted,
+             std::int64_t granule = 1) {
     const auto of_queries = [&](std::int64_t width) {
-      return std::make_unique<heads_in_memory>(context_, random_, type, s.batch, s.heads, s.queries, width);
+      return std::make_unique<heads_in_memory>(context_, random_, type, s.batch, s.heads, s.queries, width, granule);
     };
     const auto of_keys = [&](std::int64_t width) {
-      return std::make_unique<heads_in_memory>(context_, random_, type, s.batch, s.kv_heads, s.keys, width);
+      return std::make_unique<heads_in_memory>(context_, random_, type, s.batch, s.kv_heads, s.keys, width, granule);
     };
     const auto q = of_queries(s.width), d_o = of_queries(s.value_width), dq = of_queries(s.width);
     const auto k = of_keys(s.width), v = of_keys(s.value_width), dk = of_keys(s.width), dv = of_keys(s.value_width);
@@ -117,6 +118,25 @@ TEST_P(attention_backward, gradients_are_central_differences) {
          << " workspace " << workspace << " wanted " << wanted;
     SCOPED_TRACE(text.str());
     check(s, types[turn % 4], random_.below(2) ? 0.7 : 0, workspace, wanted);
+    if (HasFailure()) return;
+  }
+}
+
+// As a device's fused kernels take them.
+TEST_P(attention_backward, sixteen_bits_in_whole_vectors) {
+  constexpr std::int64_t vector_elements = 8;
+  for (int turn = 0; turn < 12; ++turn) {
+    attention_shape s{};
+    s.batch = 1 + random_.below(2), s.kv_heads = 1 + random_.below(2), s.heads = s.kv_heads * (1 + random_.below(2));
+    s.queries = 1 + random_.below(4), s.keys = 1 + random_.below(5);
+    s.width = vector_elements * (1 + random_.below(2)), s.value_width = vector_elements;
+    s.causal = random_.below(3) > 0;
+    if (s.causal) s.mask_offset = random_.below(2) ? s.keys - s.queries : 0;
+    const int wanted = random_.below(2) ? 7 : 1 + random_.below(7);
+    SCOPED_TRACE(testing::Message() << turn << ": " << s.batch << " " << s.heads << "/" << s.kv_heads << " "
+                                    << s.queries << " x " << s.keys << " of " << s.width << " causal " << s.causal
+                                    << " " << s.mask_offset << " wanted " << wanted);
+    check(s, types[2 + turn % 2], random_.below(2) ? 0.7 : 0, 0, wanted, vector_elements);
     if (HasFailure()) return;
   }
 }

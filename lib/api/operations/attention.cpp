@@ -126,10 +126,37 @@ void require_supported(const context &on, sg_dtype type, sg_mask mask, bool grad
                 on.on().name().c_str());
 }
 
-bool has_kernel(const context &on, const attention_form &f) {
-  auto wanted = backend_command<sg_backend_attention>();
-  wanted.type = f.type;
-  wanted.width = f.width, wanted.value_width = f.value_width;
+// The sizes and strides of a command, without addresses.
+template <class Command>
+Command command_of(const attention_form &f, const ops::attention &what, double scale) {
+  auto made = backend_command<Command>();
+  const auto heads = [](const head_strides &x) { return sg_backend_heads{nullptr, x.batch, x.head, x.token}; };
+  made.batch = what.batch, made.heads = what.heads, made.kv_heads = what.kv_heads;
+  made.queries = what.queries, made.keys = what.keys, made.width = what.width, made.value_width = what.value_width;
+  made.mask_offset = what.mask_offset;
+  made.mask = what.causal ? SG_MASK_CAUSAL : SG_MASK_NONE;
+  made.type = f.type;
+  made.scale = scale;
+  made.q = heads(what.of_q), made.k = heads(what.of_k), made.v = heads(what.of_v);
+  return made;
+}
+
+bool is_one_command(const context &on, const attention_form &f, double scale) {
+  auto wanted = command_of<sg_backend_attention>(f, fused(f), scale);
+  wanted.o = {nullptr, f.o.batch, f.o.head, f.o.token};
+  return on.on().supports(wanted.header);
+}
+
+bool is_one_command(const context &on, const attention_backward_form &f, const sg_attention_backward_desc &d,
+                    double scale) {
+  auto wanted = command_of<sg_backend_attention_backward>(f, fused(f), scale);
+  const auto heads = [](const sg_heads &x) {
+    return sg_backend_heads{x.data, x.batch_stride, x.head_stride, x.token_stride};
+  };
+  wanted.d_o = heads(d.d_o);
+  if (f.computes_dq) wanted.dq = heads(d.dq);
+  if (f.computes_dk) wanted.dk = heads(d.dk);
+  if (f.computes_dv) wanted.dv = heads(d.dv);
   return on.on().supports(wanted.header);
 }
 
@@ -175,7 +202,7 @@ void submit(context &on, const sg_attention_desc &d, const char *name, checked_s
   if (!is_empty)
     for (const given_heads &each : all)
       add_heads(operands, each, form, name, &each == &o ? access_mode::write : access_mode::read);
-  form.by_device = !is_empty && has_kernel(on, form);
+  form.by_device = !is_empty && form.keys > 0 && is_one_command(on, form, scale_of(d));
   submit_operands(on, operands, d, name, {SG_OPERATION_ATTENTION, form_of<attention_form>(form), is_empty},
                   usual_request(order), order, out_job);
 }
@@ -210,6 +237,7 @@ void submit(context &on, const sg_attention_backward_desc &d, const char *name, 
     for (std::size_t i = 0; i < std::size(results); ++i)
       if (*computes[i]) add_heads(operands, results[i], form, name, access_mode::write);
   }
+  form.by_device = has_results && form.keys > 0 && form.queries > 0 && is_one_command(on, {form}, d, scale_of(d));
   submit_operands(on, operands, d, name,
                   {SG_OPERATION_ATTENTION_BACKWARD, form_of<attention_backward_form>({form}), !has_results},
                   usual_request(order), order, out_job);

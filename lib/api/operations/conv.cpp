@@ -97,16 +97,27 @@ class conv_operands {
                     order, out_job);
   }
 
-  // Whether the device has a command of its own for it.
+  // Whether the device has commands of its own for it.
   void look_for_conv(const sg_conv2d_desc &d) {
-    auto wanted = backend_command<sg_backend_conv>();
-    wanted.of = lower_images(form_.of, {0, 0, 1, 0, x_elements(), x_elements(), images()});
-    wanted.y_image = y_elements();
+    sg_backend_conv wanted = whole_images(d.dtype);
     wanted.bias = d.bias;
-    wanted.out_channels = static_cast<std::int32_t>(d.out_channels);
-    wanted.type = d.dtype;
     wanted.activation = d.activation;
     form_.by_device = operands_.on().on().supports(wanted.header);
+  }
+  void look_for_gradients(sg_dtype type, sg_dtype gradient_type) {
+    const auto is_dense = [](const operand &x) { return !exists(x) || x.cols <= 1 || x.ld == x.rows; };
+    const device &on = operands_.on().on();
+    sg_backend_conv wanted = whole_images(type);
+    const bool suits = is_dense(form_.at(conv_parameter::y));
+    if (exists(form_.at(conv_parameter::dx))) {
+      wanted.gradient = SG_BACKEND_CONV_OF_X;
+      form_.by_device = suits && is_dense(form_.at(conv_parameter::dx)) && on.supports(wanted.header);
+    }
+    if (exists(form_.at(conv_parameter::dw)) && !form_.accumulates) {
+      wanted.gradient = SG_BACKEND_CONV_OF_W;
+      if (gradient_type != type) wanted.w_type = gradient_type;
+      form_.dw_by_device = suits && is_dense(form_.at(conv_parameter::x)) && on.supports(wanted.header);
+    }
   }
 
   void require_supported(bool takes_windows, bool adds_windows) const {
@@ -122,6 +133,15 @@ class conv_operands {
   }
 
  private:
+  sg_backend_conv whole_images(sg_dtype type) const {
+    auto made = backend_command<sg_backend_conv>();
+    made.of = lower_images(form_.of, {0, 0, 1, 0, x_elements(), x_elements(), images()});
+    made.y_image = y_elements();
+    made.out_channels = static_cast<std::int32_t>(form_.out_channels);
+    made.type = type;
+    return made;
+  }
+
   void add(conv_parameter which, const given_operand &x, access_mode mode) {
     operand made = stored(x, 1);
     total_bytes(made, 1, x.name);
@@ -188,6 +208,7 @@ void submit(context &on, const sg_conv2d_backward_desc &d, const char *name, che
   }
   if (dbias) all.add_values(which::dbias, "dbias", d.dbias, d.out_channels, 1, type, gradient);
   all.require_supported(has_windows && (dw || dx), has_windows && dx && !f.is_direct());
+  if (has_windows && f.of.channels > 0) all.look_for_gradients(d.dtype, type);
   all.submit(on, d, SG_OPERATION_CONV2D_BACKWARD, order, out_job);
 }
 

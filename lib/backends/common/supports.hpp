@@ -69,6 +69,12 @@ constexpr bool is_supported(const sg_backend_attention &what) noexcept {
   const auto fits = [](std::int64_t width) { return width > 0 && width <= 128; };
   return is_short_float(what.type) && fits(what.width) && fits(what.value_width);
 }
+// Whether it is faster than GEMMs: a block has many queries of a head, and with few queries and heads the
+// multiprocessors are idle, or compute what is not wanted.
+constexpr bool suits_kernel(const sg_backend_attention &what, std::int32_t multiprocessors) noexcept {
+  constexpr std::int64_t enough_queries = 16;
+  return is_supported(what) && (what.queries >= enough_queries || 2 * what.batch * what.heads >= multiprocessors);
+}
 
 }  // namespace common
 }  // namespace sg

@@ -99,6 +99,7 @@ bool sg_backend_device::supports(const sg_backend_command &command) const {
     case SG_BACKEND_COPY: return true;
     case SG_BACKEND_GEMM: return is_supported(as<sg_backend_gemm>(command)) && seconds_of(command) >= 0;
     case SG_BACKEND_REDUCE: return is_supported(as<sg_backend_reduce>(command));
+    case SG_BACKEND_ATTENTION: return suits_kernel(as<sg_backend_attention>(command), compute_units());
     default: {
       const operation *const other = operation_of(command.kind);
       return other && other->supports(command);

@@ -22,10 +22,11 @@ SG_BACKEND_COMMANDS(SG_WORK)
 
 namespace {
 
-// The stream has functions of its own for these, and convolutions are windows and GEMMs.
+// The stream has functions of its own for these; convolutions and gradients of attention are other commands.
 template <class Command>
 constexpr bool is_elsewhere = std::is_same_v<Command, sg_backend_copy> || std::is_same_v<Command, sg_backend_gemm> ||
-                              std::is_same_v<Command, sg_backend_reduce> || std::is_same_v<Command, sg_backend_conv>;
+                              std::is_same_v<Command, sg_backend_reduce> || std::is_same_v<Command, sg_backend_conv> ||
+                              std::is_same_v<Command, sg_backend_attention_backward>;
 
 template <class Command>
 constexpr operation entry(sg_backend_command_kind kind) noexcept {

@@ -81,33 +81,88 @@ ops::attention fused(const attention_form &f) {
   return what;
 }
 
-bool suits_fused(const attention_form &f, const device_model &model) {
-  constexpr std::int64_t enough_queries = 16;
-  return f.compute == SG_COMPUTE_EXACT && (f.queries >= enough_queries || 2 * f.batch * f.heads >= model.units);
+ops::attention_backward fused(const attention_backward_form &f) {
+  ops::attention_backward what;
+  static_cast<ops::attention &>(what) = fused(static_cast<const attention_form &>(f));
+  what.of_o = f.d_o;
+  what.of_dq = f.dq, what.of_dk = f.dk, what.of_dv = f.dv;
+  return what;
 }
 
+namespace {
+
+// A schedule of one command, whose operands are parameters.
+class fused_build {
+ public:
+  fused_build(const attention_form &f, const device_model &model) : f_(f), model_(model) {}
+
+  void add_queries(command &c, std::size_t view, const char *name, const head_strides &x, std::int64_t width) {
+    add(c, view, name, x, f_.heads, f_.queries, width);
+  }
+  void add_keys(command &c, std::size_t view, const char *name, const head_strides &x, std::int64_t width) {
+    add(c, view, name, x, f_.kv_heads, f_.keys, width);
+  }
+  schedule finish(const command &c, const char *strategy, double flops, std::int64_t scratch_bytes = 0) {
+    command made = c;
+    if (scratch_bytes > 0) {
+      const std::int32_t room = builder_.add_device_buffer(SG_DTYPE_F32, scratch_bytes);
+      const std::int64_t elements = scratch_bytes / size_of(SG_DTYPE_F32);
+      made.views[ops::attention_backward::scratch] = view{room, 0, 1, 0, elements, elements, 1};
+    }
+    builder_.add(made);
+    schedule out = builder_.finish(strategy);
+    out.flops = flops;
+    out.predicted_seconds = simulate(out, model_).seconds;
+    out.bound_seconds = std::max(flops / gemm_rate_of(model_, f_.type, f_.compute), bytes_ / model_.memory_rate);
+    return out;
+  }
+  // A parameter without elements, in the place of one that is not given.
+  void skip(const char *name) { builder_.add_parameter({{0, 1, 1, 0, f_.type, SG_MEMORY_DEVICE, false}, name}); }
+
+ private:
+  void add(command &c, std::size_t at, const char *name, const head_strides &x, std::int64_t heads, std::int64_t tokens,
+           std::int64_t width) {
+    const std::int64_t elements = head_bytes(f_, x, heads, tokens, width) / size_of(f_.type);
+    bytes_ += double(f_.batch) * double(heads) * double(tokens) * double(width) * double(size_of(f_.type));
+    const operand span{elements, 1, std::max<std::int64_t>(1, elements), 0, f_.type, SG_MEMORY_DEVICE, false};
+    c.views[at] = builder_.part_of(builder_.add_parameter({span, name}), {0, 1}, {0, 0, elements, 1});
+  }
+
+  const attention_form &f_;
+  const device_model &model_;
+  schedule_builder builder_;
+  double bytes_ = 0;
+};
+
+}  // namespace
+
 schedule build_fused_attention(const attention_form &f, const device_model &model) {
-  schedule_builder builder;
+  using what = ops::attention;
+  fused_build build(f, model);
   command c;
   c.what = fused(f);
-  double bytes = 0;
-  const auto whole = [&](const char *name, const head_strides &x, std::int64_t heads, std::int64_t tokens,
-                         std::int64_t width) {
-    const std::int64_t elements = head_bytes(f, x, heads, tokens, width) / size_of(f.type);
-    bytes += double(f.batch) * double(heads) * double(tokens) * double(width) * double(size_of(f.type));
-    const operand span{elements, 1, std::max<std::int64_t>(1, elements), 0, f.type, SG_MEMORY_DEVICE, false};
-    return builder.part_of(builder.add_parameter({span, name}), {0, 1}, {0, 0, elements, 1});
-  };
-  c.views[ops::attention::q] = whole("Q", f.q, f.heads, f.queries, f.width);
-  c.views[ops::attention::k] = whole("K", f.k, f.kv_heads, f.keys, f.width);
-  c.views[ops::attention::v] = whole("V", f.v, f.kv_heads, f.keys, f.value_width);
-  c.views[ops::attention::o] = whole("O", f.o, f.heads, f.queries, f.value_width);
-  builder.add(c);
-  schedule made = builder.finish("attention, one kernel");
-  made.flops = ops::flops_of(fused(f));
-  made.predicted_seconds = simulate(made, model).seconds;
-  made.bound_seconds = std::max(made.flops / gemm_rate_of(model, f.type, f.compute), bytes / model.memory_rate);
-  return made;
+  build.add_queries(c, what::q, "Q", f.q, f.width);
+  build.add_keys(c, what::k, "K", f.k, f.width);
+  build.add_keys(c, what::v, "V", f.v, f.value_width);
+  build.add_queries(c, what::o, "O", f.o, f.value_width);
+  return build.finish(c, "attention, one kernel", ops::flops_of(fused(f)));
+}
+
+schedule build_fused_attention(const attention_backward_form &f, const device_model &model) {
+  using what = ops::attention_backward;
+  constexpr double gemms = 5, gemms_of_attention = 2;
+  fused_build build(f, model);
+  command c;
+  c.what = fused(f);
+  build.add_queries(c, what::q, "Q", f.q, f.width);
+  build.add_keys(c, what::k, "K", f.k, f.width);
+  build.add_keys(c, what::v, "V", f.v, f.value_width);
+  build.add_queries(c, what::d_o, "dO", f.d_o, f.value_width);
+  f.computes_dq ? build.add_queries(c, what::dq, "dQ", f.dq, f.width) : build.skip("dQ");
+  f.computes_dk ? build.add_keys(c, what::dk, "dK", f.dk, f.width) : build.skip("dK");
+  f.computes_dv ? build.add_keys(c, what::dv, "dV", f.dv, f.value_width) : build.skip("dV");
+  return build.finish(c, "attention backward, one command", ops::flops_of(fused(f)) * gemms / gemms_of_attention,
+                      ops::scratch_of(fused(f), f.type, {f.computes_dq, f.computes_dk, f.computes_dv}));
 }
 
 schedule build_attention(const attention_form &f, const device_model &model, int lanes) {

@@ -10,6 +10,7 @@
 
 #include "model/device_model.hpp"
 #include "ops/attention.hpp"
+#include "ops/attention_backward.hpp"
 #include "plan/form/form.hpp"
 #include "plan/schedule/schedule.hpp"
 
@@ -28,7 +29,7 @@ struct attention_form {
   bool causal = false;
   std::int64_t mask_offset = 0;  // query i has the keys j <= i + mask_offset
   std::int64_t workspace = 0;    // limit of the arena in bytes; 0: by the model
-  bool by_device = false;        // the device has a kernel of it
+  bool by_device = false;        // the device has one command for it
   // Of the gradients, which have no O.
   head_strides d_o, dq, dk, dv;
   bool computes_dq = false, computes_dk = false, computes_dv = false;
@@ -49,9 +50,9 @@ std::int64_t head_bytes(const attention_form &f, const head_strides &x, std::int
 
 // The attention as one kernel.
 ops::attention fused(const attention_form &f);
-// Whether one kernel is faster than GEMMs: there are queries for it, or heads for the whole device.
-bool suits_fused(const attention_form &f, const device_model &model);
+ops::attention_backward fused(const attention_backward_form &f);
 schedule build_fused_attention(const attention_form &f, const device_model &model);
+schedule build_fused_attention(const attention_backward_form &f, const device_model &model);
 
 // Of an attention with elements in O, by GEMMs. lanes: compute lanes to use at most. Sets predicted_seconds and
 // bound_seconds. Throws SG_STATUS_OUT_OF_MEMORY if the workspace is too small for one query, with the requirement.

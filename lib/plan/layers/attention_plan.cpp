@@ -54,11 +54,15 @@ void visit_operands(attention_backward_form &f, const operand_visitor &visit) {
 }
 
 schedule plan_of(const attention_form &f, const plan_terms &terms) {
-  if (f.by_device && f.keys > 0 && suits_fused(f, terms.model)) return build_fused_attention(f, terms.model);
+  if (f.by_device && f.keys > 0 && f.compute == SG_COMPUTE_EXACT) return build_fused_attention(f, terms.model);
   return plan_blocks(f, terms, build_attention);
 }
 
 schedule plan_of(const attention_backward_form &f, const plan_terms &terms) {
+  if (f.by_device && f.keys > 0 && f.compute == SG_COMPUTE_EXACT) {
+    schedule made = build_fused_attention(f, terms.model);
+    if (made.device_bytes <= terms.memory_limit) return made;
+  }
   return plan_blocks(f, terms, build_attention_backward);
 }
 

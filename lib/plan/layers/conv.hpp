@@ -23,8 +23,10 @@ conv_scratch conv_scratch_of(const conv_form &f);
 // Whether X and Y have no gaps, as the device's convolution requires.
 bool has_dense_images(const conv_form &f);
 
-// The gradients with elements. Sums over the windows are kept in the accumulator's type.
-schedule build_conv_backward(const conv_form &f, const conv_cuts &cuts, const device_model &model);
+// The gradients with elements. Sums over the windows are kept in the accumulator's type. by_device: by the device's own
+// commands for whole images, where it has them.
+schedule build_conv_backward(const conv_form &f, const conv_cuts &cuts, const device_model &model,
+                             bool by_device = false);
 
 // The parts of form_of<conv_form>: the fastest of some cuts within the memory.
 schedule plan_of(const conv_form &f, const plan_terms &terms);

@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "base/checked.hpp"
+#include "ops/conv.hpp"
 #include "plan/layers/column_sums.hpp"
 #include "plan/layers/conv.hpp"
 
@@ -21,8 +22,8 @@ ops::windows each_pixel(const conv_form &f) {
 
 class conv_backward : conv_build {
  public:
-  conv_backward(const conv_form &f, const conv_cuts &cuts, const device_model &model)
-      : conv_backward(f, model, blocks_of(f, cuts, model)) {}
+  conv_backward(const conv_form &f, const conv_cuts &cuts, const device_model &model, bool by_device)
+      : conv_backward(f, model, blocks_of(f, cuts, model, by_device), by_device) {}
 
   schedule run() {
     if (dx_) w_ = load_whole(which::w, filter_items(), w_ready_);
@@ -39,23 +40,29 @@ class conv_backward : conv_build {
       if (has_windows_) dy = place_dy(dy_ring, part);
       std::vector<std::uint32_t> writers;
       if (dx_ && !has_windows_) writers.push_back(clear(dx, part));
+      if (dx_by_device_ || dw_by_device_) add_images({part, {0, positions()}}, x, dx, dy, writers);
       for (const conv_block &b : blocks_.of_parts[i]) add_block(b, x, dx, dy, writers);
       if (dx_) bring_back(which::dx, dx, part, writers);
     }
     if (bias_) bias_->finish(sums_);
-    if (dw_) finish_filter();
-    schedule made = builder_.finish("conv backward " + std::to_string(blocks_.count()) + " blocks");
+    if (dw_ && !dw_by_device_) finish_filter();
+    const bool is_whole = dx_by_device_ == dx_ && dw_by_device_ == dw_;
+    schedule made =
+        builder_.finish(is_whole && has_windows_ ? "conv backward by device"
+                                                 : "conv backward " + std::to_string(blocks_.count()) + " blocks");
     made.flops = flops_;
     return made;
   }
 
  private:
-  conv_backward(const conv_form &f, const device_model &model, const conv_blocks &blocks)
+  conv_backward(const conv_form &f, const device_model &model, const conv_blocks &blocks, bool by_device)
       : conv_build(with_items(f), model, blocks, pageable(f)),
         type_(f.type()),
         sum_type_(accumulator_of(type_)),
         dx_(exists(f.at(which::dx))),
         dw_(exists(f.at(which::dw))),
+        dx_by_device_(by_device && f.by_device && dx_),
+        dw_by_device_(by_device && f.dw_by_device && dw_),
         has_windows_(blocks_.count() > 0),
         direct_(f.is_direct()) {}
 
@@ -66,7 +73,7 @@ class conv_backward : conv_build {
     return f;
   }
 
-  static conv_blocks blocks_of(const conv_form &f, const conv_cuts &cuts, const device_model &model) {
+  static conv_blocks blocks_of(const conv_form &f, const conv_cuts &cuts, const device_model &model, bool by_device) {
     const operand &x = f.at(which::x), &dx = f.at(which::dx), &dy = f.at(which::y);
     const auto is_dense = [](const operand &of) {
       return !exists(of) || of.ld == of.rows || of.cols <= 1 || on_host(of);
@@ -75,8 +82,10 @@ class conv_backward : conv_build {
     // NCHW images of a block become one matrix, dY too.
     const std::int64_t columns = f.of.channels_last ? (f.is_direct() ? 0 : pitch_of(f.of.columns())) : f.of.columns();
     const bool has_windows = exists(dy);
-    const std::int64_t bytes =
-        columns * size_of(accumulator_of(dy.type)) + (f.of.channels_last ? 0 : f.out_channels * size_of(dy.type));
+    const bool has_gemms = !by_device || (exists(dx) && !f.by_device) || (exists(f.at(which::dw)) && !f.dw_by_device);
+    const bool repacks = !f.of.channels_last && (has_gemms || exists(f.at(which::dbias)));
+    const std::int64_t bytes = (has_gemms ? columns * size_of(accumulator_of(dy.type)) : 0) +
+                               (repacks ? f.out_channels * size_of(dy.type) : 0);
     // Each block that adds to an image rounds it.
     const bool splits = !exists(dx) || f.is_direct() || accumulator_of(dy.type) == dy.type;
     return {
@@ -117,14 +126,14 @@ class conv_backward : conv_build {
     }
     if (!has_windows_) return;
     for (int lane = 0; lane < blocks_.lanes; ++lane) {
-      if ((dx_ || dw_) && (!direct_ || !channels_last()))
+      if (has_gemms() && (!direct_ || !channels_last()))
         matrices_.push_back(
             builder_.add_device_buffer(sum_type_, matrix_elements(blocks_.most, f_.of.columns()) * size_of(sum_type_)));
-      if (!channels_last())
+      if (!channels_last() && (has_gemms() || !sums_.empty()))
         dy_matrices_.push_back(
             builder_.add_device_buffer(type_, matrix_elements(blocks_.most, f_.out_channels) * size_of(type_)));
     }
-    if (dw_)
+    if (dw_ && !dw_by_device_)
       filter_sums_ =
           builder_.add_device_buffer(sum_type_, checked_mul(filter_bytes(), blocks_.lanes, "W"), filter_bytes());
     has_sums_.resize(std::size_t(blocks_.lanes));
@@ -139,8 +148,39 @@ class conv_backward : conv_build {
   // Whether the pixels of X are the matrix of the block's windows.
   bool is_matrix(const conv_block &b) const { return channels_last() || b.images.size == 1; }
 
+  bool has_gemms() const { return (dx_ && !dx_by_device_) || (dw_ && !dw_by_device_); }
+
+  // The gradients that the device has commands for, of whole images.
+  void add_images(const conv_block &b, const placed_images &x, const placed_images &dx, const placed_images &dy,
+                  std::vector<std::uint32_t> &writers) {
+    const auto add = [&](sg_backend_conv_gradient gradient, const placed_images &of_x, which x_is, const view &w,
+                         const std::vector<std::uint32_t> &before) {
+      ops::conv what;
+      static_cast<ops::windows &>(what) = f_.of;
+      what.out_channels = std::int32_t(f_.out_channels);
+      what.gradient = gradient;
+      command c;
+      c.what = what;
+      c.where = {lane_kind::compute, next_lane()};
+      c.views[ops::conv::y] = whole_images(dy, type_, f_.at(which::y).rows, b);
+      c.views[ops::conv::x] = whole_images(of_x, type_, f_.at(x_is).rows, b);
+      c.views[ops::conv::w] = w;
+      std::vector<std::uint32_t> waits = before;
+      for (const placed_images *each : {&of_x, &dy}) waits.insert(waits.end(), each->ready.begin(), each->ready.end());
+      flops_ += 2.0 * double(b.count()) * double(f_.out_channels) * double(f_.columns_of_group());
+      return builder_.add(c, waits);
+    };
+    const std::int64_t columns = f_.columns_of_group();
+    if (dx_by_device_)
+      builder_.merge(writers, add(SG_BACKEND_CONV_OF_X, dx, which::dx,
+                                  view{w_, 0, 1, 0, columns, columns, f_.out_channels}, w_ready_));
+    if (dw_by_device_)
+      add(SG_BACKEND_CONV_OF_W, x, which::x, view{index_of(which::dw), 0, 1, 0, columns, columns, f_.out_channels}, {});
+  }
+
   void add_block(const conv_block &b, const placed_images &x, const placed_images &dx, const placed_images &dy,
                  std::vector<std::uint32_t> &writers) {
+    if (!has_gemms() && sums_.empty()) return;
     const std::uint16_t lane = next_lane();
     // dY as one matrix, with the groups as items.
     std::vector<std::uint32_t> dy_ready = dy.ready;
@@ -162,8 +202,8 @@ class conv_backward : conv_build {
       if (dy.users && is_matrix(b)) builder_.merge(*dy.users, command);
     };
     if (!sums_.empty()) reads_dy(add_sums(b, dy_whole, lane, dy_ready));
-    if (dw_) reads_dy(add_filter_part(b, x, dy_items, lane, dy_ready));
-    if (dx_) reads_dy(add_dx(b, dx, dy_items, lane, dy_ready, writers));
+    if (dw_ && !dw_by_device_) reads_dy(add_filter_part(b, x, dy_items, lane, dy_ready));
+    if (dx_ && !dx_by_device_) reads_dy(add_dx(b, dx, dy_items, lane, dy_ready, writers));
   }
 
   std::uint32_t add_sums(const conv_block &b, const view &whole, std::uint16_t lane,
@@ -276,7 +316,7 @@ class conv_backward : conv_build {
   }
 
   sg_dtype type_, sum_type_;
-  bool dx_, dw_, has_windows_, direct_;
+  bool dx_, dw_, dx_by_device_, dw_by_device_, has_windows_, direct_;
   std::optional<bias_gradient> bias_;
   std::vector<column_sums> sums_;  // one, or none
   std::int32_t w_ = -1, filter_sums_ = -1;
@@ -288,8 +328,8 @@ class conv_backward : conv_build {
 
 }  // namespace
 
-schedule build_conv_backward(const conv_form &f, const conv_cuts &cuts, const device_model &model) {
-  return conv_backward(f, cuts, model).run();
+schedule build_conv_backward(const conv_form &f, const conv_cuts &cuts, const device_model &model, bool by_device) {
+  return conv_backward(f, cuts, model, by_device).run();
 }
 
 }  // namespace sg

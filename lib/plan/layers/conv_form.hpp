@@ -18,7 +18,8 @@ inline constexpr std::size_t conv_parameters = 7;
 struct conv_form {
   ops::windows of;  // of all channels, in groups; positions_are_rows: the images are NCHW
   std::int64_t out_channels = 0;
-  bool by_device = false;                         // the device has a command for whole images
+  bool by_device = false;                         // the device has a command for whole images, of Y or dX
+  bool dw_by_device = false;                      // likewise of dW
   std::int64_t workspace = 0;                     // limit of the matrices of windows in bytes; 0: by the model
   std::array<operand, conv_parameters> operands;  // a missing one has no elements
   sg_compute compute = SG_COMPUTE_EXACT;

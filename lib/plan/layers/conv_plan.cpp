@@ -35,6 +35,11 @@ class conv_search {
       schedule made = build_conv(f, {parts, f.workspace, terms_.lanes}, terms_.model, true);
       if (made.device_bytes <= terms_.memory_limit) best_.offer(std::move(made));
     }
+    const bool by_device = f.by_device || f.dw_by_device;
+    if (!forward && by_device && !terms_.model.lanes_are_cores && !is_streamed(f) && exists(f.at(conv_parameter::y))) {
+      schedule made = build_conv_backward(f, {parts, f.workspace, terms_.lanes}, terms_.model, true);
+      if (made.device_bytes <= terms_.memory_limit) best_.offer(std::move(made));
+    }
     std::int64_t workspace = f.workspace > 0 ? f.workspace : usual_conv_workspace(terms_.model, terms_.lanes);
     for (; workspace > 0; workspace /= 4) {
       const conv_cuts cuts{parts, workspace, terms_.lanes};

@@ -11,18 +11,19 @@
 
 namespace sg_test {
 
-// Batches, heads and tokens in any order, with gaps; elements are read and written in a copy.
+// Batches, heads and tokens in any order, with gaps of several times `granule` elements; elements are read and written
+// in a copy.
 class heads_in_memory {
  public:
   heads_in_memory(sg_context *on, random_source &random, sg_dtype type, std::int64_t batch, std::int64_t heads,
-                  std::int64_t tokens, std::int64_t width)
+                  std::int64_t tokens, std::int64_t width, std::int64_t granule = 1)
       : on_(on), type_(type) {
     std::array<std::pair<std::int64_t, std::int64_t *>, 3> dimensions = {
         std::pair{batch, &view_.batch_stride}, {heads, &view_.head_stride}, {tokens, &view_.token_stride}};
     for (int i = 2; i > 0; --i) std::swap(dimensions[std::size_t(i)], dimensions[std::size_t(random.below(i + 1))]);
     std::int64_t reach = width;
     for (const auto &[count, stride] : dimensions) {
-      reach += random.below(3) == 0 ? random.below(4) : 0;
+      reach += random.below(3) == 0 ? granule * random.below(4) : 0;
       *stride = std::max<std::int64_t>(reach, 1);
       reach = *stride * std::max<std::int64_t>(count, 1);
     }

@@ -1,40 +1,146 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the plugin declares of cuDNN, against cuDNN's own header where there is one.
-#include "backends/cuda/libraries/dnn.hpp"
+#include "backends/cuda/dnn/attributes.hpp"
 
 #if __has_include(<cudnn.h>)
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 #include <cudnn.h>
 
-#include <cstddef>
+#if CUDNN_MAJOR >= 9
 #include <type_traits>
 #include <utility>
 
 namespace dnn = sg::cuda::dnn;
 
-static_assert(int{dnn::f32} == CUDNN_DATA_FLOAT && int{dnn::f16} == CUDNN_DATA_HALF);
-static_assert(int{dnn::bf16} == CUDNN_DATA_BFLOAT16);
-static_assert(int{dnn::nchw} == CUDNN_TENSOR_NCHW && int{dnn::nhwc} == CUDNN_TENSOR_NHWC);
-static_assert(int{dnn::default_math} == CUDNN_DEFAULT_MATH && int{dnn::tensor_op_math} == CUDNN_TENSOR_OP_MATH);
-static_assert(int{dnn::fma_math} == CUDNN_FMA_MATH);
-static_assert(int{dnn::implicit_gemm} == CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_GEMM);
-static_assert(int{dnn::implicit_precomputed_gemm} == CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_PRECOMP_GEMM);
-static_assert(int{dnn::explicit_gemm} == CUDNN_CONVOLUTION_FWD_ALGO_GEMM);
-static_assert(int{dnn::algorithms} == CUDNN_CONVOLUTION_FWD_ALGO_COUNT);
-static_assert(int{dnn::relu} == CUDNN_ACTIVATION_RELU && int{dnn::identity} == CUDNN_ACTIVATION_IDENTITY);
-static_assert(dnn::cross_correlation == CUDNN_CROSS_CORRELATION && dnn::propagate_nan == CUDNN_PROPAGATE_NAN);
+#define SAME_VALUE(ours, theirs) static_assert(int{dnn::ours} == int{theirs})
+SAME_VALUE(f32, CUDNN_DATA_FLOAT);
+SAME_VALUE(f16, CUDNN_DATA_HALF);
+SAME_VALUE(i32, CUDNN_DATA_INT32);
+SAME_VALUE(bf16, CUDNN_DATA_BFLOAT16);
+SAME_VALUE(boolean, CUDNN_DATA_BOOLEAN);
+SAME_VALUE(pointwise_mode, CUDNN_BACKEND_POINTWISE_DESCRIPTOR);
+SAME_VALUE(convolution_mode, CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR);
+SAME_VALUE(engine, CUDNN_BACKEND_ENGINE_DESCRIPTOR);
+SAME_VALUE(engine_configuration, CUDNN_BACKEND_ENGINECFG_DESCRIPTOR);
+SAME_VALUE(engine_heuristics, CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR);
+SAME_VALUE(execution_plan, CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
+SAME_VALUE(convolution_forward, CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR);
+SAME_VALUE(convolution_filter_gradient, CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR);
+SAME_VALUE(convolution_data_gradient, CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR);
+SAME_VALUE(pointwise, CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR);
+SAME_VALUE(operation_graph, CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR);
+SAME_VALUE(variant_pack, CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR);
+SAME_VALUE(tensor_descriptor, CUDNN_BACKEND_TENSOR_DESCRIPTOR);
+SAME_VALUE(matmul_mode, CUDNN_BACKEND_MATMUL_DESCRIPTOR);
+SAME_VALUE(matmul, CUDNN_BACKEND_OPERATION_MATMUL_DESCRIPTOR);
+SAME_VALUE(reduction_mode, CUDNN_BACKEND_REDUCTION_DESCRIPTOR);
+SAME_VALUE(reduction, CUDNN_BACKEND_OPERATION_REDUCTION_DESCRIPTOR);
+SAME_VALUE(reshape, CUDNN_BACKEND_OPERATION_RESHAPE_DESCRIPTOR);
+SAME_VALUE(type_handle, CUDNN_TYPE_HANDLE);
+SAME_VALUE(type_data_type, CUDNN_TYPE_DATA_TYPE);
+SAME_VALUE(type_boolean, CUDNN_TYPE_BOOLEAN);
+SAME_VALUE(type_i64, CUDNN_TYPE_INT64);
+SAME_VALUE(type_f32, CUDNN_TYPE_FLOAT);
+SAME_VALUE(type_pointer, CUDNN_TYPE_VOID_PTR);
+SAME_VALUE(type_convolution_kind, CUDNN_TYPE_CONVOLUTION_MODE);
+SAME_VALUE(type_heuristics, CUDNN_TYPE_HEUR_MODE);
+SAME_VALUE(type_numerical_note, CUDNN_TYPE_NUMERICAL_NOTE);
+SAME_VALUE(type_function, CUDNN_TYPE_POINTWISE_MODE);
+SAME_VALUE(type_descriptor, CUDNN_TYPE_BACKEND_DESCRIPTOR);
+SAME_VALUE(type_reduction, CUDNN_TYPE_REDUCTION_OPERATOR_TYPE);
+SAME_VALUE(add, CUDNN_POINTWISE_ADD);
+SAME_VALUE(multiply, CUDNN_POINTWISE_MUL);
+SAME_VALUE(divide, CUDNN_POINTWISE_DIV);
+SAME_VALUE(subtract, CUDNN_POINTWISE_SUB);
+SAME_VALUE(exponential, CUDNN_POINTWISE_EXP);
+SAME_VALUE(logarithm, CUDNN_POINTWISE_LOG);
+SAME_VALUE(identity, CUDNN_POINTWISE_IDENTITY);
+SAME_VALUE(relu, CUDNN_POINTWISE_RELU_FWD);
+SAME_VALUE(greater_or_equal, CUDNN_POINTWISE_CMP_GE);
+SAME_VALUE(less, CUDNN_POINTWISE_CMP_LT);
+SAME_VALUE(logical_and, CUDNN_POINTWISE_LOGICAL_AND);
+SAME_VALUE(index_along, CUDNN_POINTWISE_GEN_INDEX);
+SAME_VALUE(select, CUDNN_POINTWISE_BINARY_SELECT);
+SAME_VALUE(sum, CUDNN_REDUCE_TENSOR_ADD);
+SAME_VALUE(maximum, CUDNN_REDUCE_TENSOR_MAX);
+SAME_VALUE(uses_tensor_cores, CUDNN_NUMERICAL_NOTE_TENSOR_CORE);
+SAME_VALUE(narrows_inputs, CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS);
+SAME_VALUE(narrows_sums, CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION);
+SAME_VALUE(uses_fourier, CUDNN_NUMERICAL_NOTE_FFT);
+SAME_VALUE(is_nondeterministic, CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC);
+SAME_VALUE(uses_winograd, CUDNN_NUMERICAL_NOTE_WINOGRAD);
+SAME_VALUE(uses_winograd_of_4, CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_4x4);
+SAME_VALUE(uses_winograd_of_6, CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_6x6);
+SAME_VALUE(uses_winograd_of_13, CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_13x13);
+SAME_VALUE(cross_correlation, CUDNN_CROSS_CORRELATION);
+SAME_VALUE(heuristics_a, CUDNN_HEUR_MODE_A);
+SAME_VALUE(heuristics_fallback, CUDNN_HEUR_MODE_FALLBACK);
+static_assert(int{dnn::numerical_notes} >= int{CUDNN_NUMERICAL_NOTE_TYPE_COUNT} - 1);
 
-using theirs = cudnnConvolutionFwdAlgoPerf_t;
-static_assert(sizeof(dnn::proposal) == sizeof(theirs));
-static_assert(offsetof(dnn::proposal, state) == offsetof(theirs, status));
-static_assert(offsetof(dnn::proposal, workspace) == offsetof(theirs, memory));
-static_assert(offsetof(dnn::proposal, math) == offsetof(theirs, mathType));
-#if CUDNN_MAJOR >= 9
+SAME_VALUE(of_pointwise_mode::function, CUDNN_ATTR_POINTWISE_MODE);
+SAME_VALUE(of_pointwise_mode::arithmetic, CUDNN_ATTR_POINTWISE_MATH_PREC);
+SAME_VALUE(of_pointwise_mode::axis, CUDNN_ATTR_POINTWISE_AXIS);
+SAME_VALUE(of_convolution_mode::arithmetic, CUDNN_ATTR_CONVOLUTION_COMP_TYPE);
+SAME_VALUE(of_convolution_mode::kind, CUDNN_ATTR_CONVOLUTION_CONV_MODE);
+SAME_VALUE(of_convolution_mode::dilations, CUDNN_ATTR_CONVOLUTION_DILATIONS);
+SAME_VALUE(of_convolution_mode::strides, CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES);
+SAME_VALUE(of_convolution_mode::after, CUDNN_ATTR_CONVOLUTION_POST_PADDINGS);
+SAME_VALUE(of_convolution_mode::before, CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS);
+SAME_VALUE(of_convolution_mode::dimensions, CUDNN_ATTR_CONVOLUTION_SPATIAL_DIMS);
+SAME_VALUE(of_heuristics::mode, CUDNN_ATTR_ENGINEHEUR_MODE);
+SAME_VALUE(of_heuristics::graph, CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH);
+SAME_VALUE(of_heuristics::results, CUDNN_ATTR_ENGINEHEUR_RESULTS);
+SAME_VALUE(of_configuration::engine, CUDNN_ATTR_ENGINECFG_ENGINE);
+SAME_VALUE(of_plan::handle, CUDNN_ATTR_EXECUTION_PLAN_HANDLE);
+SAME_VALUE(of_plan::configuration, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG);
+SAME_VALUE(of_plan::workspace, CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE);
+SAME_VALUE(of_pointwise::mode, CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR);
+SAME_VALUE(of_pointwise::x, CUDNN_ATTR_OPERATION_POINTWISE_XDESC);
+SAME_VALUE(of_pointwise::b, CUDNN_ATTR_OPERATION_POINTWISE_BDESC);
+SAME_VALUE(of_pointwise::y, CUDNN_ATTR_OPERATION_POINTWISE_YDESC);
+SAME_VALUE(of_pointwise::t, CUDNN_ATTR_OPERATION_POINTWISE_TDESC);
+SAME_VALUE(of_graph::handle, CUDNN_ATTR_OPERATIONGRAPH_HANDLE);
+SAME_VALUE(of_graph::operations, CUDNN_ATTR_OPERATIONGRAPH_OPS);
+SAME_VALUE(of_tensor::alignment, CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT);
+SAME_VALUE(of_tensor::type, CUDNN_ATTR_TENSOR_DATA_TYPE);
+SAME_VALUE(of_tensor::sizes, CUDNN_ATTR_TENSOR_DIMENSIONS);
+SAME_VALUE(of_tensor::strides, CUDNN_ATTR_TENSOR_STRIDES);
+SAME_VALUE(of_tensor::number, CUDNN_ATTR_TENSOR_UNIQUE_ID);
+SAME_VALUE(of_tensor::is_virtual, CUDNN_ATTR_TENSOR_IS_VIRTUAL);
+SAME_VALUE(of_tensor::is_value, CUDNN_ATTR_TENSOR_IS_BY_VALUE);
+SAME_VALUE(of_pack::numbers, CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS);
+SAME_VALUE(of_pack::addresses, CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS);
+SAME_VALUE(of_pack::workspace, CUDNN_ATTR_VARIANT_PACK_WORKSPACE);
+SAME_VALUE(of_engine::notes, CUDNN_ATTR_ENGINE_NUMERICAL_NOTE);
+SAME_VALUE(of_matmul_mode::arithmetic, CUDNN_ATTR_MATMUL_COMP_TYPE);
+SAME_VALUE(of_matmul::a, CUDNN_ATTR_OPERATION_MATMUL_ADESC);
+SAME_VALUE(of_matmul::b, CUDNN_ATTR_OPERATION_MATMUL_BDESC);
+SAME_VALUE(of_matmul::c, CUDNN_ATTR_OPERATION_MATMUL_CDESC);
+SAME_VALUE(of_matmul::mode, CUDNN_ATTR_OPERATION_MATMUL_DESC);
+SAME_VALUE(of_matmul::rows, CUDNN_ATTR_OPERATION_MATMUL_GEMM_M_OVERRIDE_DESC);
+SAME_VALUE(of_matmul::cols, CUDNN_ATTR_OPERATION_MATMUL_GEMM_N_OVERRIDE_DESC);
+SAME_VALUE(of_matmul::inner, CUDNN_ATTR_OPERATION_MATMUL_GEMM_K_OVERRIDE_DESC);
+SAME_VALUE(of_reduction_mode::function, CUDNN_ATTR_REDUCTION_OPERATOR);
+SAME_VALUE(of_reduction_mode::arithmetic, CUDNN_ATTR_REDUCTION_COMP_TYPE);
+SAME_VALUE(of_reduction::x, CUDNN_ATTR_OPERATION_REDUCTION_XDESC);
+SAME_VALUE(of_reduction::y, CUDNN_ATTR_OPERATION_REDUCTION_YDESC);
+SAME_VALUE(of_reduction::mode, CUDNN_ATTR_OPERATION_REDUCTION_DESC);
+SAME_VALUE(of_reshape::x, CUDNN_ATTR_OPERATION_RESHAPE_XDESC);
+SAME_VALUE(of_reshape::y, CUDNN_ATTR_OPERATION_RESHAPE_YDESC);
+#define SAME_CONVOLUTION(which, NAME, X, W, Y)                                                     \
+  SAME_VALUE(attributes_of(dnn::which).alpha, CUDNN_ATTR_OPERATION_CONVOLUTION_##NAME##_ALPHA);    \
+  SAME_VALUE(attributes_of(dnn::which).beta, CUDNN_ATTR_OPERATION_CONVOLUTION_##NAME##_BETA);      \
+  SAME_VALUE(attributes_of(dnn::which).mode, CUDNN_ATTR_OPERATION_CONVOLUTION_##NAME##_CONV_DESC); \
+  SAME_VALUE(attributes_of(dnn::which).x, CUDNN_ATTR_OPERATION_CONVOLUTION_##NAME##_##X);          \
+  SAME_VALUE(attributes_of(dnn::which).w, CUDNN_ATTR_OPERATION_CONVOLUTION_##NAME##_##W);          \
+  SAME_VALUE(attributes_of(dnn::which).y, CUDNN_ATTR_OPERATION_CONVOLUTION_##NAME##_##Y)
+SAME_CONVOLUTION(convolution_forward, FORWARD, X, W, Y);
+SAME_CONVOLUTION(convolution_data_gradient, BWD_DATA, DX, W, DY);
+SAME_CONVOLUTION(convolution_filter_gradient, BWD_FILTER, X, DW, DY);
+
 static_assert(dnn::is_out_of_memory(CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED));
 static_assert(dnn::is_out_of_memory(CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED));
-static_assert(dnn::is_unsupported(CUDNN_STATUS_NOT_SUPPORTED_SHAPE));
-#endif
-static_assert(dnn::is_unsupported(CUDNN_STATUS_NOT_SUPPORTED) && CUDNN_STATUS_SUCCESS == 0);
+static_assert(CUDNN_STATUS_SUCCESS == 0);
 
 // Functions have as many arguments, each of the same size.
 template <class R, class... A>
@@ -43,14 +149,11 @@ std::index_sequence<sizeof(A)...> arguments_of(R (*)(A...));
   static_assert(std::is_same_v<decltype(arguments_of(dnn::functions{}.ours)), decltype(arguments_of(&theirs))>)
 SAME(create, cudnnCreate);
 SAME(set_stream, cudnnSetStream);
-SAME(tensor_set, cudnnSetTensor4dDescriptorEx);
-SAME(filter_set, cudnnSetFilter4dDescriptor);
-SAME(convolution_set, cudnnSetConvolution2dDescriptor);
-SAME(convolution_set_groups, cudnnSetConvolutionGroupCount);
-SAME(convolution_set_math, cudnnSetConvolutionMathType);
-SAME(activation_set, cudnnSetActivationDescriptor);
-SAME(propose, cudnnGetConvolutionForwardAlgorithm_v7);
-SAME(workspace, cudnnGetConvolutionForwardWorkspaceSize);
-SAME(run, cudnnConvolutionForward);
-SAME(run_fused, cudnnConvolutionBiasActivationForward);
+SAME(make, cudnnBackendCreateDescriptor);
+SAME(unmake, cudnnBackendDestroyDescriptor);
+SAME(set, cudnnBackendSetAttribute);
+SAME(get, cudnnBackendGetAttribute);
+SAME(finalize, cudnnBackendFinalize);
+SAME(execute, cudnnBackendExecute);
+#endif
 #endif

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "backends/cuda/kernels/clamp.hpp"
+#include "backends/cuda/kernels/conv_depthwise.hpp"
 #include "backends/cuda/kernels/layers.hpp"
 #include "backends/cuda/kernels/row_dot.hpp"
 #include "backends/cuda/kernels/row_reduce.hpp"
@@ -85,6 +86,13 @@ float to_bf16(float x) {
   return std::isfinite(rounded) ? rounded : with_bits_of(x, 0xffff0000u);
 }
 
+double activated(double x, sg_activation activation) {
+  constexpr double root_2_over_pi = 0.7978845608028654;
+  if (activation == SG_ACTIVATION_RELU) return x < 0 ? 0 : x;
+  if (activation != SG_ACTIVATION_GELU) return x;
+  return x == -INFINITY ? 0 : x / (1 + std::exp(-2 * root_2_over_pi * (x + 0.044715 * x * x * x)));
+}
+
 }  // namespace
 
 cudaError_t launch_reduce(const sg_backend_reduce &what, cudaStream_t in) noexcept {
@@ -104,6 +112,42 @@ cudaError_t launch_attention(const sg_backend_attention &what, cudaStream_t in) 
   return launch(
       in, {{what.q.data, bytes}, {what.k.data, bytes}, {what.v.data, bytes}, by_component(what.o.data, what.type)},
       [what] { sim::run_attention(what, at(what.q.data), at(what.k.data), at(what.v.data), at(what.o.data)); });
+}
+
+cudaError_t launch_conv_depthwise(const sg_backend_conv &what, cudaStream_t in) noexcept {
+  const auto convolve = [what] {
+    const sg_backend_windows &w = what.of;
+    const std::int32_t of_channel = what.out_channels / w.channels, taps = w.kernel_h * w.kernel_w;
+    const bool last = w.channel == 1;
+    sim::with_layer_type(what.type, [&]<class Type>() {
+      using stored = typename Type::stored;
+      using real = typename Type::sum;
+      const auto *x = static_cast<const stored *>(what.x), *filters = static_cast<const stored *>(what.w);
+      const auto *bias = static_cast<const stored *>(what.bias);
+      auto *y = static_cast<stored *>(what.y);
+      for (std::int64_t n = 0; n < w.images; ++n)
+        for (std::int32_t o = 0; o < what.out_channels; ++o)
+          for (std::int32_t row = 0; row < w.out_h; ++row)
+            for (std::int32_t col = 0; col < w.out_w; ++col) {
+              real sum = 0;
+              for (std::int32_t tap = 0; tap < taps; ++tap) {
+                const std::int32_t h = row * w.stride_h - w.pad_top + tap / w.kernel_w * w.dilation_h;
+                const std::int32_t v = col * w.stride_w - w.pad_left + tap % w.kernel_w * w.dilation_w;
+                if (h < 0 || h >= w.height || v < 0 || v >= w.width) continue;
+                sum += real(Type::load(x[n * w.image + o / of_channel * w.channel + h * w.row + v * w.pixel])) *
+                       real(Type::load(filters[std::int64_t{o} * taps + tap]));
+              }
+              if (bias != nullptr) sum += real(Type::load(bias[o]));
+              const std::int64_t pixel = std::int64_t{row} * w.out_w + col, pixels = std::int64_t{w.out_h} * w.out_w;
+              const std::int64_t at = last ? pixel * what.out_channels + o : o * pixels + pixel;
+              y[n * what.y_image + at] = Type::store(activated(sum, what.activation));
+            }
+    });
+  };
+  return launch(in,
+                {by_component(what.x, what.type), by_component(what.w, what.type), by_component(what.bias, what.type),
+                 by_component(what.y, what.type)},
+                convolve);
 }
 
 cudaError_t launch_elementwise(const sg_backend_elementwise &what, cudaStream_t in) noexcept {

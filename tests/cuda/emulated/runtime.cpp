@@ -45,6 +45,13 @@ CUresult pop(CUcontext *out) {
   return CUDA_SUCCESS;
 }
 CUresult exchange_capture_mode(CUstreamCaptureMode *) { return CUDA_SUCCESS; }  // no capture forbids anything here
+CUresult fill(CUdeviceptr to, unsigned value, std::size_t count, CUstream in) {
+  auto *const first = reinterpret_cast<unsigned *>(to);
+  cudaError_t error = enter(call::command);
+  if (error == cudaSuccess) error = reach(in, {first});
+  if (error == cudaSuccess) error = enqueue(in, [=] { std::fill_n(first, count, value); });
+  return static_cast<CUresult>(error);
+}
 
 }  // namespace
 
@@ -56,7 +63,8 @@ API cudaError_t cudaGetDriverEntryPointByVersion(const char *name, void **addres
       {"cuCtxGetCurrent", reinterpret_cast<void *>(get_current)},
       {"cuCtxPushCurrent", reinterpret_cast<void *>(push)},
       {"cuCtxPopCurrent", reinterpret_cast<void *>(pop)},
-      {"cuThreadExchangeStreamCaptureMode", reinterpret_cast<void *>(exchange_capture_mode)}};
+      {"cuThreadExchangeStreamCaptureMode", reinterpret_cast<void *>(exchange_capture_mode)},
+      {"cuMemsetD32Async", reinterpret_cast<void *>(fill)}};
   *address = nullptr;
   for (const auto *some : {&functions, &partition_functions()})
     if (const auto found = some->find(name); found != some->end()) *address = found->second;

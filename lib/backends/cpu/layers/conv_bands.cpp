@@ -61,7 +61,7 @@ conv_band conv_bands::at(std::int64_t index) const noexcept {
     of.height = static_cast<std::int32_t>(end - first), of.out_h = static_cast<std::int32_t>(count);
     of.pad_top = static_cast<std::int32_t>(first - top);
   }
-  made.of.x = static_cast<const char *>(what_.x) + (image * w.image + first * w.row) * size;
+  made.of.x = static_cast<char *>(what_.x) + (image * w.image + first * w.row) * size;
   made.of.y = static_cast<char *>(what_.y) + (image * what_.y_image + row * w.out_w) * size;
   return made;
 }

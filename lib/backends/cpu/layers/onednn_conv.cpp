@@ -35,7 +35,7 @@ struct conv_key {
   bool operator==(const conv_key &other) const noexcept { return std::memcmp(&band, &other.band, sizeof band) == 0; }
   static constexpr char has_bias = 0;
 };
-static_assert(sizeof(sg_backend_conv) == 216 && sizeof(conv_band) == 224);
+static_assert(sizeof(sg_backend_conv) == 224 && sizeof(conv_band) == 232);
 
 // The memory of a command from its beginning on.
 struct scratch_room {
@@ -252,7 +252,8 @@ void activate(const sg_backend_conv &what) noexcept {
 bool has_conv(const sg_backend_conv &what) noexcept {
   const sg_backend_windows &w = what.of;
   const bool is_bf16 = what.type == SG_DTYPE_BF16 && what.activation != SG_ACTIVATION_GELU;
-  return (what.type == SG_DTYPE_F32 || (is_bf16 && has_isa(dnnl_cpu_isa_avx512_core_bf16))) && w.dilation_h == 1 &&
+  return what.gradient == SG_BACKEND_CONV_OF_Y &&
+         (what.type == SG_DTYPE_F32 || (is_bf16 && has_isa(dnnl_cpu_isa_avx512_core_bf16))) && w.dilation_h == 1 &&
          w.dilation_w == 1 && w.pad_top < w.kernel_h && w.pad_left < w.kernel_w &&
          std::int64_t{w.out_h - 1} * w.stride_h - w.pad_top < w.height &&
          std::int64_t{w.channels} * w.height * w.width > 1;

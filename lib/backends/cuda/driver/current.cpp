@@ -36,6 +36,7 @@ struct found {
     need(functions.push, "cuCtxPushCurrent");
     need(functions.pop, "cuCtxPopCurrent");
     need(functions.exchange_capture_mode, "cuThreadExchangeStreamCaptureMode");
+    need(functions.fill, "cuMemsetD32Async");
     constexpr unsigned since = 12050;
     has_partitions = find(of_partitions.resource, "cuDeviceGetDevResource", since) &&
                      find(of_partitions.split, "cuDevSmResourceSplitByCount", since) &&

@@ -18,6 +18,7 @@ struct driver_functions {
   decltype(&cuCtxPushCurrent_v2) push;
   decltype(&cuCtxPopCurrent_v2) pop;
   decltype(&cuThreadExchangeStreamCaptureMode) exchange_capture_mode;
+  decltype(&cuMemsetD32Async) fill;
 };
 
 // Functions for green contexts, which older drivers lack.

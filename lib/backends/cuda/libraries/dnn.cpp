@@ -11,17 +11,15 @@
 namespace sg::cuda::dnn {
 namespace {
 
-constexpr std::size_t oldest = 8200;  // the first with convolutions of bf16
+constexpr std::size_t oldest = 90100;
 
 // The one that the process has already, as with PyTorch. Another one is loaded only on request: a library of the
 // process that is loaded later and needs cuDNN, perhaps a newer one, would get it by its name.
 void *open(bool may_load) noexcept {
-  constexpr const char *names[] = {"libcudnn.so.9", "libcudnn.so.8"};
-  for (const char *name : names)
-    if (void *found = dlopen(name, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD)) return found;
+  constexpr const char *name = "libcudnn.so.9";
+  if (void *found = dlopen(name, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD)) return found;
   if (!may_load) return nullptr;
-  for (const char *name : names)
-    if (void *found = dlopen(name, RTLD_NOW | RTLD_LOCAL)) return found;
+  if (void *found = dlopen(name, RTLD_NOW | RTLD_LOCAL)) return found;
   return dlopen("/usr/local/cuda/lib64/libcudnn.so.9", RTLD_NOW | RTLD_LOCAL);
 }
 
@@ -38,39 +36,25 @@ struct loaded {
   bool find_all(bool may_load) noexcept {
     void *const found = open(may_load);
     if (found == nullptr) {
-      log_fallback("%s, convolutions are GEMMs",
+      log_fallback("%s, the library's own kernels and GEMMs are used",
                    may_load ? "cuDNN cannot be loaded" : "the process has no cuDNN, and SG_CUDA_CUDNN is not 1");
       return false;
     }
     const auto find = [&]<class Function>(Function &function, const char *name) {
       function = reinterpret_cast<Function>(dlsym(found, name));
-      if (function == nullptr) log_fallback("cuDNN has no %s, convolutions are GEMMs", name);
+      if (function == nullptr) log_fallback("cuDNN has no %s, the library's own kernels and GEMMs are used", name);
       return function != nullptr;
     };
     if (!find(all.version, "cudnnGetVersion")) return false;
     if (all.version() < oldest) {
-      log_fallback("cuDNN %zu is too old, convolutions are GEMMs", all.version());
+      log_fallback("cuDNN %zu is too old, the library's own kernels and GEMMs are used", all.version());
       return false;
     }
     return find(all.text, "cudnnGetErrorString") && find(all.create, "cudnnCreate") &&
            find(all.destroy, "cudnnDestroy") && find(all.set_stream, "cudnnSetStream") &&
-           find(all.tensor_create, "cudnnCreateTensorDescriptor") &&
-           find(all.tensor_destroy, "cudnnDestroyTensorDescriptor") &&
-           find(all.tensor_set, "cudnnSetTensor4dDescriptorEx") &&
-           find(all.filter_create, "cudnnCreateFilterDescriptor") &&
-           find(all.filter_destroy, "cudnnDestroyFilterDescriptor") &&
-           find(all.filter_set, "cudnnSetFilter4dDescriptor") &&
-           find(all.convolution_create, "cudnnCreateConvolutionDescriptor") &&
-           find(all.convolution_destroy, "cudnnDestroyConvolutionDescriptor") &&
-           find(all.convolution_set, "cudnnSetConvolution2dDescriptor") &&
-           find(all.convolution_set_groups, "cudnnSetConvolutionGroupCount") &&
-           find(all.convolution_set_math, "cudnnSetConvolutionMathType") &&
-           find(all.activation_create, "cudnnCreateActivationDescriptor") &&
-           find(all.activation_destroy, "cudnnDestroyActivationDescriptor") &&
-           find(all.activation_set, "cudnnSetActivationDescriptor") &&
-           find(all.propose, "cudnnGetConvolutionForwardAlgorithm_v7") &&
-           find(all.workspace, "cudnnGetConvolutionForwardWorkspaceSize") && find(all.run, "cudnnConvolutionForward") &&
-           find(all.run_fused, "cudnnConvolutionBiasActivationForward");
+           find(all.make, "cudnnBackendCreateDescriptor") && find(all.unmake, "cudnnBackendDestroyDescriptor") &&
+           find(all.set, "cudnnBackendSetAttribute") && find(all.get, "cudnnBackendGetAttribute") &&
+           find(all.finalize, "cudnnBackendFinalize") && find(all.execute, "cudnnBackendExecute");
   }
 };
 

@@ -4,6 +4,8 @@
 #include <cstdio>
 
 #include "backends/common/operation.hpp"
+#include "backends/cuda/dnn/attention.hpp"
+#include "backends/cuda/dnn/conv.hpp"
 #include "backends/cuda/driver/failure.hpp"
 #include "backends/cuda/gemm/gemm.hpp"
 #include "backends/cuda/kernels/kernels.hpp"
@@ -33,7 +35,15 @@ sg_status run(call_resources &in, const Command &what) noexcept {
 sg_status run(call_resources &, const sg_backend_command &) noexcept { return SG_STATUS_OK; }  // a marker
 sg_status run(call_resources &in, const sg_backend_copy &what) noexcept { return run_copy(in, what); }
 sg_status run(call_resources &in, const sg_backend_gemm &what) noexcept { return run_gemm(in, what); }
-sg_status run(call_resources &in, const sg_backend_conv &what) noexcept { return run_conv(in, in.conv, what); }
+sg_status run(call_resources &in, const sg_backend_conv &what) noexcept { return run_conv(in, in.dnn, what); }
+sg_status run(call_resources &in, const sg_backend_attention_backward &what) noexcept {
+  return run_by_dnn(in, in.dnn, what);
+}
+sg_status run(call_resources &in, const sg_backend_attention &what) noexcept {
+  sg_status status = SG_STATUS_OK;
+  if (run_by_dnn(in, in.dnn, what, status)) return status;
+  return in.owner().check(launch_attention(what, in.native()), "starting an attention");
+}
 sg_status run(call_resources &in, const sg_backend_custom &what) noexcept {
   return what.run(what.what, in.native(), what.operands, what.operand_count, failure_text());
 }
@@ -54,14 +64,21 @@ constexpr operation_table operations(entries);
 
 }  // namespace
 
+// The kernel of an attention has the instructions of chips from compute capability 8.0 on.
 bool supports(device &on, const sg_backend_command &what) noexcept {
-  const operation *const known = operations.find(what.kind);
-  if (known == nullptr || !known->supports(what)) return false;
   switch (what.kind) {
-    // The kernel has the instructions of chips from compute capability 8.0 on.
-    case SG_BACKEND_ATTENTION: return on.facts().major >= 8;
-    case SG_BACKEND_CONV: return supports_conv(on, on.convolutions(), as<sg_backend_conv>(what));
-    default: return true;
+    case SG_BACKEND_ATTENTION: {
+      const auto &attention = as<sg_backend_attention>(what);
+      return supports_by_dnn(on, on.executables(), attention) ||
+             (on.facts().major >= 8 && suits_kernel(attention, on.facts().multiProcessorCount));
+    }
+    case SG_BACKEND_ATTENTION_BACKWARD:
+      return supports_by_dnn(on, on.executables(), as<sg_backend_attention_backward>(what));
+    case SG_BACKEND_CONV: return supports_conv(on, on.executables(), as<sg_backend_conv>(what));
+    default: {
+      const operation *const known = operations.find(what.kind);
+      return known != nullptr && known->supports(what);
+    }
   }
 }
 

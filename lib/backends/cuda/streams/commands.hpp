@@ -4,7 +4,7 @@
 
 #include <streamgemm/backend.h>
 
-#include "backends/cuda/conv/convolution.hpp"
+#include "backends/cuda/dnn/executables.hpp"
 #include "backends/cuda/gemm/gemm_resources.hpp"
 #include "backends/cuda/streams/device.hpp"
 
@@ -13,13 +13,13 @@ namespace sg::cuda {
 // Of one stream, or of one branch of a graph.
 struct call_resources : gemm_resources {
   call_resources(device &owner, cudaStream_t native, bool captured) noexcept
-      : gemm_resources(owner, native, captured, owner.tuned()), conv(owner.convolutions()) {}
+      : gemm_resources(owner, native, captured, owner.tuned()), dnn(owner.executables()) {}
   void free() noexcept {
     gemm_resources::free();
-    conv.free();
+    dnn.free();
   }
 
-  conv_resources conv;
+  dnn::stream_resources dnn;
 };
 
 bool supports(device &on, const sg_backend_command &what) noexcept;

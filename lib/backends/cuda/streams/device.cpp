@@ -29,7 +29,7 @@ device::~device() {
   const process_end::freeing now;
   if (context() == nullptr || !now.allowed()) return;
   const current here(context());
-  convolutions_.release();
+  executables_.release();
 }
 
 sg_status device::tune() noexcept {

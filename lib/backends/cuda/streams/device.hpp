@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An open GPU with what its streams share: their list, timed choices of kernels, known convolutions.
+// An open GPU with what its streams share: their list, timed choices of kernels, cuDNN's executables.
 #pragma once
 
 #include <atomic>
@@ -8,7 +8,7 @@
 #include <memory>
 #include <mutex>
 
-#include "backends/cuda/conv/convolution.hpp"
+#include "backends/cuda/dnn/executables.hpp"
 #include "backends/cuda/gemm/choices.hpp"
 #include "backends/cuda/gpu/gpu.hpp"
 
@@ -25,7 +25,7 @@ class device : public gpu {
   // Turns on the timing of kernels, once for each shape. Call before the first command.
   sg_status tune() noexcept;
   const std::unique_ptr<choices> &tuned() const noexcept { return tuned_; }  // empty: kernels are not timed
-  convolution_cache &convolutions() noexcept { return convolutions_; }
+  dnn::executable_cache &executables() noexcept { return executables_; }
 
   void add(stream &x) noexcept;
   void remove(stream &x) noexcept;
@@ -38,7 +38,7 @@ class device : public gpu {
   explicit device(int ordinal) noexcept : gpu(ordinal) {}
 
   std::unique_ptr<choices> tuned_;
-  convolution_cache convolutions_;
+  dnn::executable_cache executables_;
   std::atomic<std::int64_t> polled_ns_{0};
   std::mutex streams_lock_;  // of the list
   stream *streams_ = nullptr;

@@ -88,14 +88,15 @@ sg_status graph::open_branch() {
 sg_status graph::open_branches(const sg_backend_node *nodes, std::int32_t count) {
   std::int32_t sources = 0;
   std::int64_t most_items = 0;
-  bool has_conv = false;
+  bool uses_dnn = false;
   for (std::int32_t i = 0; i < count; ++i) {
     sources += nodes[i].before_count == 0;
     std::int64_t items = 0;
     for (std::int32_t c = 0; c < nodes[i].command_count; ++c) {
       const sg_backend_command &command = *nodes[i].commands[c];
       if (command.kind == SG_BACKEND_GEMM) items += as<sg_backend_gemm>(command).batch;
-      has_conv = has_conv || command.kind == SG_BACKEND_CONV;
+      uses_dnn = uses_dnn || command.kind == SG_BACKEND_CONV || command.kind == SG_BACKEND_ATTENTION ||
+                 command.kind == SG_BACKEND_ATTENTION_BACKWARD;
     }
     most_items = std::max(most_items, items);
   }
@@ -105,8 +106,8 @@ sg_status graph::open_branches(const sg_backend_node *nodes, std::int32_t count)
     cublasHandle_t handle = nullptr;
     if (const sg_status status = calls.blas_handle(0, handle)) return status;
     dnn::handle dnn = nullptr;
-    if (has_conv && dnn::load() != nullptr)
-      if (const sg_status status = calls.conv.dnn_handle(calls.native(), dnn)) return status;
+    if (uses_dnn && dnn::load() != nullptr)
+      if (const sg_status status = calls.dnn.handle_of(calls.native(), dnn)) return status;
     void *pointers = nullptr;
     if (most_items > 1)
       if (const sg_status status = calls.pointer_memory(3 * most_items, &pointers)) return status;

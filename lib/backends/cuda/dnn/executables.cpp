@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backends/cuda/dnn/executables.hpp"
+
+#include <new>
+#include <utility>
+
+#include "backends/cuda/driver/failure.hpp"
+#include "backends/cuda/driver/log.hpp"
+#include "backends/cuda/driver/process_end.hpp"
+#include "backends/cuda/gpu/gpu.hpp"
+
+namespace sg::cuda::dnn {
+namespace {
+
+constexpr std::size_t most_shapes = 4096;
+
+}  // namespace
+
+sg_status failure(status of, const char *what) noexcept {
+  return fail(is_out_of_memory(of) ? SG_STATUS_OUT_OF_MEMORY : SG_STATUS_BACKEND_FAILURE, "%s: %s", what,
+              library().text(of));
+}
+
+const executable *executable_cache::find(gpu &owner, const shape &wanted, const maker &make) noexcept {
+  try {
+    const std::lock_guard lock(lock_);
+    const auto known = known_.find(wanted);
+    if (known != known_.end()) return known->second.get();
+    if (known_.size() == most_shapes) return nullptr;
+    if (handle_ == nullptr) {
+      const status outcome = library().create(&handle_);
+      if (outcome != 0) {
+        handle_ = nullptr;
+        log_fallback("cuDNN does not start on cuda:%d, other kernels are used: %s", owner.ordinal(),
+                     library().text(outcome));
+        return nullptr;
+      }
+      process_end::watch_again();
+    }
+    return known_.emplace(wanted, make(handle_)).first->second.get();
+  } catch (const std::bad_alloc &) {
+    return nullptr;
+  }
+}
+
+void executable_cache::release() noexcept {
+  known_.clear();
+  if (handle_ != nullptr) library().destroy(handle_);
+  handle_ = nullptr;
+}
+
+sg_status stream_resources::handle_of(cudaStream_t native, handle &out) noexcept {
+  if (handle_ == nullptr) {
+    handle fresh = nullptr;
+    if (const status outcome = library().create(&fresh)) return failure(outcome, "cuDNN does not start");
+    if (const status outcome = library().set_stream(fresh, native)) {
+      library().destroy(fresh);
+      return failure(outcome, "cuDNN does not start");
+    }
+    handle_ = fresh;
+  }
+  out = handle_;
+  return SG_STATUS_OK;
+}
+
+void stream_resources::free() noexcept {
+  if (handle_ != nullptr) library().destroy(handle_);
+}
+
+}  // namespace sg::cuda::dnn
