@@ -683,8 +683,12 @@ typedef struct sg_backend_norm_backward {
   const void *gamma;         /**< One for each column, contiguous; NULL: ones. */
   void *dx;                  /**< The result. */
   int64_t dx_row;            /**< From row to row of dX. */
-  void *products;            /**< Of f64 for f64, otherwise of f32; NULL: none. Written. */
-  int64_t products_row;      /**< From row to row of the products. */
+  void *products;            /**< Of each group of rows the sum of dY times the normalized X, of f64 for f64, otherwise of f32; NULL:
+                              * none. Written. */
+  int64_t products_row;      /**< From group to group of the products. */
+  void *dy_sums;             /**< Of each group of rows the sum of dY, of the same type; NULL: none. Written. */
+  int64_t dy_sums_row;       /**< From group to group. */
+  int64_t group_rows;        /**< Rows of a group, of which the last may have fewer; > 0. */
 } sg_backend_norm_backward;
 
 /** A step of an optimizer on contiguous values, as sg_sgd_desc and sg_adam_desc describe it. */

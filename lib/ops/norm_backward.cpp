@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/norm_backward.hpp"
 
+#include "base/checked.hpp"
 #include "ops/binding.hpp"
 #include "ops/describe.hpp"
 #include "ops/memory_bound.hpp"
@@ -13,7 +14,7 @@ namespace {
 using ops::norm_backward;
 
 access_mode access(const command &, std::size_t view) {
-  return view == norm_backward::dx || view == norm_backward::products ? access_mode::write : access_mode::read;
+  return view == norm_backward::dx || view >= norm_backward::products ? access_mode::write : access_mode::read;
 }
 
 const char *defect(const buffer_list &buffers, const command &command) {
@@ -26,9 +27,12 @@ const char *defect(const buffer_list &buffers, const command &command) {
   if (gamma.exists() &&
       !(gamma.items == 1 && gamma.rows == dx.rows && gamma.cols == 1 && type_of(buffers, gamma) == type))
     return "gamma of a norm's gradient does not fit";
-  const bool fit = !products.exists() || (products.items == 1 && products.rows == dx.rows && products.cols == dx.cols &&
-                                          type_of(buffers, products) == accumulator_of(type));
-  return fit ? nullptr : "the products of a norm's gradient do not fit";
+  const std::int64_t groups = ceil_div(dx.cols, command.as<norm_backward>()->group_rows);
+  for (const view *each : {&products, &command.views[norm_backward::dy_sums]})
+    if (each->exists() && !(each->items == 1 && each->rows == dx.rows && each->cols == groups &&
+                            type_of(buffers, *each) == accumulator_of(type)))
+      return "the sums of a norm's gradient do not fit";
+  return nullptr;
 }
 
 command_cost cost(const device_model &model, const buffer_list &buffers, const command &command) {
@@ -62,13 +66,19 @@ void lower(const buffer_list &buffers, const command &command, const binding &wh
     made.products = address_of(buffers, products, where, products.item);
     made.products_row = products.ld;
   }
+  const view &dy_sums = command.views[norm_backward::dy_sums];
+  if (dy_sums.exists()) {
+    made.dy_sums = address_of(buffers, dy_sums, where, dy_sums.item);
+    made.dy_sums_row = dy_sums.ld;
+  }
+  made.group_rows = from.group_rows;
   out.add(made);
 }
 
 double seconds(const device_model &model, const sg_backend_command &command, bool) {
   const auto &x = as_backend<sg_backend_norm_backward>(command);
   const auto size = double(size_of(x.type)), wide = double(size_of(accumulator_of(x.type)));
-  const double bytes = double(x.rows) * double(x.cols) * (3 * size + (x.products ? wide : 0));
+  const double bytes = double(x.rows) * double(x.cols) * (3 * size + (x.products ? wide / double(x.group_rows) : 0));
   return model.launch_gap + memory_bound_kernel(model, bytes).seconds;
 }
 

@@ -18,9 +18,10 @@ struct operation;
 namespace ops {
 
 struct norm_backward {
-  enum : std::size_t { dx, dy, x, gamma, products };
+  enum : std::size_t { dx, dy, x, gamma, products, dy_sums };
   sg_norm_kind kind = SG_NORM_LAYER;
   double epsilon = 0;
+  std::int64_t group_rows = 1;  // whose products, and rows of dY, are added
   bool operator==(const norm_backward &) const = default;
   static const operation entry;
 };

@@ -224,17 +224,28 @@ TEST_P(training, poolings) {
 
 TEST_P(training, gradients_of_norms) {
   for (const sg_dtype type : layer_types)
-    for (const auto &[rows, cols] : {std::pair{1, 2}, {33, 9}, {5, 257}, {2, 1501}})
+    for (const auto &[rows, cols, group] : {std::tuple{1, 2, 1},
+                                            {33, 9, 1},
+                                            {33, 8, 4},
+                                            {70, 96, 64},
+                                            {5, 257, 2},
+                                            {19, 1024, 16},
+                                            {2, 1501, 1},
+                                            {3, 2048, 2},
+                                            {2, 8200, 2}})
       for (const sg_norm_kind kind : {SG_NORM_LAYER, SG_NORM_RMS}) {
         operand dy(*this, type, rows, cols, 3), x(*this, type, rows, cols, 2), gamma(*this, type, 1, cols, 0);
-        operand dx(*this, type, rows, cols, 1),
-            products(*this, type == SG_DTYPE_F64 ? type : SG_DTYPE_F32, rows, cols, 4);
+        const sg_dtype wide = type == SG_DTYPE_F64 ? type : SG_DTYPE_F32;
+        const int groups = (rows + group - 1) / group;
+        operand dx(*this, type, rows, cols, 1), products(*this, wide, groups, cols, 4),
+            sums(*this, wide, groups, cols, 0);
         auto what = backend_command<sg_backend_norm_backward>();
         what.rows = rows, what.cols = cols, what.type = type, what.kind = kind, what.epsilon = 0.125;
         what.dy = dy.at.data(), what.dy_row = dy.ld, what.x = x.at.data(), what.x_row = x.ld,
         what.gamma = gamma.at.data();
         what.dx = dx.at.data(), what.dx_row = dx.ld, what.products = products.at.data(),
         what.products_row = products.ld;
+        what.group_rows = group, what.dy_sums = sums.at.data(), what.dy_sums_row = sums.ld;
         run(what);
         struct row_values {
           real mean = 0, factor = 0, sum = 0, product = 0;
@@ -263,9 +274,21 @@ TEST_P(training, gradients_of_norms) {
               return pair(row.factor * (scaled(i, j) - row.sum - normal(i, j) * row.product), 16);
             },
             "a norm's gradient");
+        const auto of_group = [&](std::int64_t g, auto &&value) {
+          real sum = 0;
+          for (std::int64_t i = g * group; i < std::min<std::int64_t>(rows, (g + 1) * group); ++i) sum += value(i);
+          return pair(sum, 16 * group);
+        };
         expect_near(
-            products, [&](std::int64_t i, std::int64_t j) { return pair(dy.value(i, j) * normal(i, j), 16); },
+            products,
+            [&](std::int64_t g, std::int64_t j) {
+              return of_group(g, [&](std::int64_t i) { return dy.value(i, j) * normal(i, j); });
+            },
             "products");
+        expect_near(
+            sums,
+            [&](std::int64_t g, std::int64_t j) { return of_group(g, [&](std::int64_t i) { return dy.value(i, j); }); },
+            "sums of dY");
       }
 }
 

@@ -72,6 +72,13 @@ Real extreme(const Real *x, std::int64_t n, bool is_max) noexcept {
   return is_max ? extreme_without_nan<true>(x, n) : extreme_without_nan<false>(x, n);
 }
 
+// Adds a row to the sums of its group, which begin with its first row.
+template <class Real>
+void add_to_group(const sg_backend_norm_backward &what, std::int64_t row, Real *sums, const Real *values) noexcept {
+  const bool is_first = row % what.group_rows == 0;
+  for (std::int64_t j = 0; j < what.cols; ++j) sums[j] = is_first ? values[j] : sums[j] + values[j];
+}
+
 // The gradients of a norm of a row; `gamma` NULL: ones; `products` NULL: none. dX may be dY or X.
 template <class Real>
 void norm_gradient(const sg_backend_norm_backward &what, Real *dx, Real *products, const Real *dy, const Real *x,

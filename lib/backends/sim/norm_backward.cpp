@@ -16,10 +16,14 @@ std::function<void()> work_of(const address_space &memory, const sg_backend_norm
     gamma =
         memory.device_bytes(what.gamma, strided_extent(1, 0, what.cols, 1, what.type), "gamma of a norm's gradient");
   std::byte *dx = found(what.dx, what.dx_row, what.type, "dX of a norm's gradient");
-  std::byte *products = nullptr;
-  if (what.products)
-    products = found(what.products, what.products_row, sum_type_of(what.type), "the products of a norm's gradient");
-  return [what, dy, x, gamma, dx, products] { run_norm_backward(what, dy, x, gamma, dx, products); };
+  const std::int64_t groups = (what.rows + what.group_rows - 1) / what.group_rows;
+  const auto sums = [&](const void *at, std::int64_t row, const char *name) {
+    return at ? memory.device_bytes(at, strided_extent(groups, row, what.cols, 1, sum_type_of(what.type)), name)
+              : nullptr;
+  };
+  std::byte *products = sums(what.products, what.products_row, "the products of a norm's gradient");
+  std::byte *dy_sums = sums(what.dy_sums, what.dy_sums_row, "the sums of a norm's gradient");
+  return [what, dy, x, gamma, dx, products, dy_sums] { run_norm_backward(what, dy, x, gamma, dx, products, dy_sums); };
 }
 
 }  // namespace sg::sim

@@ -14,9 +14,9 @@
 namespace sg::sim {
 
 // The command's own pointers are not used.
-// `gamma` and `products` may be NULL.
+// `gamma` and the sums may be NULL.
 inline void run_norm_backward(const sg_backend_norm_backward &what, const std::byte *dy, const std::byte *x,
-                              const std::byte *gamma, std::byte *dx, std::byte *products) {
+                              const std::byte *gamma, std::byte *dx, std::byte *products, std::byte *dy_sums) {
   with_layer_type(what.type, [&]<class Traits>() {
     using real = typename Traits::sum;
     const auto read = [&](const std::byte *from, std::int64_t first) {
@@ -26,11 +26,15 @@ inline void run_norm_backward(const sg_backend_norm_backward &what, const std::b
       return values;
     };
     const std::vector<real> factors = read(gamma, 0);
-    std::vector<real> result(static_cast<std::size_t>(what.cols));
+    std::vector<real> result(static_cast<std::size_t>(what.cols)), of_row(result.size());
+    const auto group_of = [&](std::byte *sums, std::int64_t row, std::int64_t pitch) {
+      return reinterpret_cast<real *>(sums) + row / what.group_rows * pitch;
+    };
     for (std::int64_t i = 0; i < what.rows; ++i) {
       const std::vector<real> of_dy = read(dy, i * what.dy_row), of_x = read(x, i * what.x_row);
-      auto *const to = products ? reinterpret_cast<real *>(products) + i * what.products_row : nullptr;
-      norm_gradient(what, result.data(), to, of_dy.data(), of_x.data(), gamma ? factors.data() : nullptr);
+      norm_gradient(what, result.data(), of_row.data(), of_dy.data(), of_x.data(), gamma ? factors.data() : nullptr);
+      if (products) add_to_group(what, i, group_of(products, i, what.products_row), of_row.data());
+      if (dy_sums) add_to_group(what, i, group_of(dy_sums, i, what.dy_sums_row), of_dy.data());
       for (std::size_t j = 0; j < result.size(); ++j)
         stored_at<Traits>(dx)[i * what.dx_row + std::int64_t(j)] = Traits::store(result[j]);
     }

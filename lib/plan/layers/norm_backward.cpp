@@ -21,8 +21,9 @@ constexpr std::int64_t product_bytes = 64 << 20, core_product_bytes = 512 << 10;
 
 class norm_backward_plan {
  public:
-  // `blocks`: of rows, at least.
-  norm_backward_plan(const norm_backward_form &f, int lanes, std::int64_t blocks) : f_(f) {
+  // `blocks`: of rows, at least. sum_rows: whose products one row of sums has.
+  norm_backward_plan(const norm_backward_form &f, int lanes, std::int64_t blocks, std::int64_t sum_rows)
+      : f_(f), sum_rows_(sum_rows) {
     for (std::size_t i = 0; i < which::parameters; ++i) {
       const operand &x = f.operands[i];
       buffer made{buffer_kind::parameter, x.type, false, SG_MEMORY_DEVICE, 0, 0, 0, static_cast<std::int32_t>(i)};
@@ -54,7 +55,9 @@ class norm_backward_plan {
 
   sg_dtype type() const noexcept { return f_.operands[which::dx].type; }
   bool has(std::size_t i) const noexcept { return exists(f_.operands[i]); }
-  std::int64_t group() const noexcept { return rows_of_group(f_.rows); }
+  // Rows whose sums are a group of column_sums.
+  std::int64_t group() const noexcept { return rows_of_group(f_.rows / sum_rows_) * sum_rows_; }
+  std::int64_t sums_of(std::int64_t rows) const noexcept { return ceil_div(rows, sum_rows_); }
 
   view rows_of(const matrix &m, sg_dtype of, const range &rows, std::int64_t from) const noexcept {
     return {m.buffer, 0, 1, (rows.first - from) * m.ld * size_of(of), m.ld, f_.columns, rows.size};
@@ -71,9 +74,9 @@ class norm_backward_plan {
     return builder_.add(c, waits);
   }
 
-  // dY with groups of rows as items.
-  std::int32_t in_groups(const matrix &m, sg_dtype of) {
-    return builder_.add_alias(m.buffer, of, stride_of_groups(true, f_.rows, m.ld) * size_of(of));
+  // A matrix of `rows` rows with groups of them as items.
+  std::int32_t in_groups(const matrix &m, sg_dtype of, std::int64_t rows) {
+    return builder_.add_alias(m.buffer, of, stride_of_groups(true, rows, m.ld) * size_of(of));
   }
 
   // Parts of whole groups of rows, of which each lane's first has one at least; rows of no group are with the last.
@@ -91,34 +94,45 @@ class norm_backward_plan {
     const int used = std::clamp<int>(int(parts.size()), 1, lanes);
     std::int64_t longest = 0;
     for (const range &each : parts) longest = std::max(longest, each.size);
-    const auto sums_of = [&](sg_dtype of) {
-      return column_sums(builder_, {f_.rows, f_.columns, true, of, type()}, {0, f_.columns}, std::int64_t(parts.size()),
-                         0, used);
+    const auto all_sums = [&](sg_dtype of, std::int64_t rows) {
+      return column_sums(builder_, {rows, f_.columns, true, of, type()}, {0, f_.columns}, std::int64_t(parts.size()), 0,
+                         used);
     };
-    std::vector<matrix> products;
-    std::vector<std::int32_t> products_in_groups;
+    // Sums of groups of rows by lane, and dY itself where each row is a group.
+    const bool adds_dy = sum_rows_ > 1;
+    std::vector<matrix> products, dy_sums;
+    std::vector<std::int32_t> products_in_groups, dy_in_groups;
+    const auto make_room = [&](std::vector<matrix> &sums, std::vector<std::int32_t> &groups) {
+      const std::int64_t elements = checked_mul(sums_of(longest), f_.columns, "products");
+      for (int i = 0; i < used && f_.rows > 0; ++i) {
+        sums.push_back(
+            {builder_.add_device_buffer(wide, checked_mul(elements, size_of(wide), "products")), f_.columns});
+        groups.push_back(in_groups(sums.back(), wide, sums_of(f_.rows)));
+      }
+    };
     std::optional<column_sums> gamma, beta;
     if (has(which::dgamma)) {
-      gamma.emplace(sums_of(wide));
-      for (int i = 0; i < used && f_.rows > 0; ++i) {
-        const std::int64_t bytes = checked_mul(checked_mul(longest, f_.columns, "products"), size_of(wide), "products");
-        products.push_back({builder_.add_device_buffer(wide, bytes), f_.columns});
-        products_in_groups.push_back(in_groups(products.back(), wide));
-      }
+      gamma.emplace(all_sums(wide, sums_of(f_.rows)));
+      make_room(products, products_in_groups);
     }
-    if (has(which::dbeta)) beta.emplace(sums_of(type()));
-    const std::int32_t dy_in_groups = beta && f_.rows > 0 ? in_groups(matrices_[which::dy], type()) : -1;
+    if (has(which::dbeta)) {
+      beta.emplace(all_sums(adds_dy ? wide : type(), sums_of(f_.rows)));
+      if (adds_dy)
+        make_room(dy_sums, dy_in_groups);
+      else if (f_.rows > 0)
+        dy_in_groups.push_back(in_groups(matrices_[which::dy], type(), f_.rows));
+    }
     std::vector<std::uint32_t> ready, computed;
     for (const std::size_t i : {which::dy, which::x})
       if (!parts.empty() && f_.is_column_major[i]) builder_.merge(ready, transpose(stored_[i], matrices_[i], true, {}));
     for (std::size_t i = 0; i < parts.size(); ++i) {
       const int lane = int(i) % used;
       // dX may be dY itself, whose rows are summed before.
-      if (beta)
-        beta->add(dy_in_groups, parts[i].first * matrices_[which::dy].ld * size_of(type()), matrices_[which::dy].ld,
-                  parts[i].size, ready, lane);
+      if (beta && !adds_dy)
+        beta->add(dy_in_groups.front(), parts[i].first * matrices_[which::dy].ld * size_of(type()),
+                  matrices_[which::dy].ld, parts[i].size, ready, lane);
       command c;
-      c.what = ops::norm_backward{f_.kind, f_.epsilon};
+      c.what = ops::norm_backward{f_.kind, f_.epsilon, sum_rows_};
       c.where = {lane_kind::compute, std::uint16_t(lane)};
       for (const auto &[index, from] : {std::pair{ops::norm_backward::dx, which::dx},
                                         {ops::norm_backward::dy, which::dy},
@@ -126,10 +140,12 @@ class norm_backward_plan {
         c.views[index] = rows_of(matrices_[from], type(), parts[i], 0);
       if (has(which::gamma))
         c.views[ops::norm_backward::gamma] = view{matrices_[which::gamma].buffer, 0, 1, 0, f_.columns, f_.columns, 1};
-      if (gamma)
-        c.views[ops::norm_backward::products] = rows_of(products[std::size_t(lane)], wide, parts[i], parts[i].first);
+      const range sums{0, sums_of(parts[i].size)};
+      if (gamma) c.views[ops::norm_backward::products] = rows_of(products[std::size_t(lane)], wide, sums, 0);
+      if (beta && adds_dy) c.views[ops::norm_backward::dy_sums] = rows_of(dy_sums[std::size_t(lane)], wide, sums, 0);
       builder_.merge(computed, builder_.add(c, ready));
-      if (gamma) gamma->add(products_in_groups[std::size_t(lane)], 0, f_.columns, parts[i].size, {}, lane);
+      if (gamma) gamma->add(products_in_groups[std::size_t(lane)], 0, f_.columns, sums.size, {}, lane);
+      if (beta && adds_dy) beta->add(dy_in_groups[std::size_t(lane)], 0, f_.columns, sums.size, {}, lane);
     }
     if (gamma) gamma->finish(stored_[which::dgamma].buffer, 0, {});
     if (beta) beta->finish(stored_[which::dbeta].buffer, 0, {});
@@ -138,24 +154,36 @@ class norm_backward_plan {
   }
 
   const norm_backward_form &f_;
+  const std::int64_t sum_rows_;
   schedule_builder builder_;
   std::array<matrix, which::parameters> stored_{}, matrices_{};
 };
 
+// On a GPU the kernel adds the products of as many rows as leave work for all multiprocessors: a power of two.
+std::int64_t rows_of_sum(std::int64_t rows, const device_model &model) {
+  constexpr std::int64_t most = 64, groups_of_unit = 4;
+  std::int64_t made = 1;
+  while (made < most && rows / (2 * made) >= groups_of_unit * std::max(1, model.units)) made *= 2;
+  return made;
+}
+
 }  // namespace
 
 schedule plan_of(const norm_backward_form &f, const plan_terms &terms) {
-  const std::int64_t most = std::max<std::int64_t>(1, f.rows / std::max<std::int64_t>(1, rows_of_group(f.rows)));
-  const sg_dtype wide = accumulator_of(f.operands[norm_backward_form::dx].type);
-  const double bytes = double(f.rows) * double(f.columns) * double(size_of(wide));
   const bool cores = terms.model.lanes_are_cores;
+  const std::int64_t sum_rows = cores ? 1 : rows_of_sum(f.rows, terms.model);
+  const std::int64_t group = rows_of_group(f.rows / sum_rows) * sum_rows;
+  const std::int64_t most = std::max<std::int64_t>(1, f.rows / std::max<std::int64_t>(1, group));
+  const sg_dtype wide = accumulator_of(f.operands[norm_backward_form::dx].type);
+  const double bytes = double(f.rows / sum_rows) * double(f.columns) * double(size_of(wide));
   // On cores, less is not worth another worker.
   const int lanes = cores ? int(std::clamp<std::int64_t>(std::int64_t(bytes / double(256 << 10)), 1, terms.lanes)) : 1;
   const double of_block = double(cores ? core_product_bytes : product_bytes);
   std::int64_t blocks = std::clamp(std::int64_t(bytes / of_block) + 1, std::int64_t{1}, most), needed = INT64_MAX;
   for (;; blocks = std::min(most, 2 * blocks)) {
     schedule made =
-        norm_backward_plan(f, std::min<int>(lanes, int(std::min<std::int64_t>(most, lanes))), blocks).finish(terms);
+        norm_backward_plan(f, std::min<int>(lanes, int(std::min<std::int64_t>(most, lanes))), blocks, sum_rows)
+            .finish(terms);
     if (made.device_bytes <= terms.memory_limit) return made;
     // Smaller blocks do not make transposed operands smaller.
     if (blocks == most || made.device_bytes >= needed || blocks > most_commands / 4)

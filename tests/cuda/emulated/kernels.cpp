@@ -209,9 +209,11 @@ cudaError_t launch_pool(const sg_backend_pool &what, cudaStream_t in) noexcept {
 cudaError_t launch_norm_backward(const sg_backend_norm_backward &what, cudaStream_t in) noexcept {
   return launch(in,
                 {by_component(what.dy, what.type), by_component(what.x, what.type), by_component(what.gamma, what.type),
-                 by_component(what.dx, what.type), by_component(what.products, sum_type_of(what.type))},
+                 by_component(what.dx, what.type), by_component(what.products, sum_type_of(what.type)),
+                 by_component(what.dy_sums, sum_type_of(what.type))},
                 [what] {
-                  sim::run_norm_backward(what, at(what.dy), at(what.x), at(what.gamma), at(what.dx), at(what.products));
+                  sim::run_norm_backward(what, at(what.dy), at(what.x), at(what.gamma), at(what.dx), at(what.products),
+                                         at(what.dy_sums));
                 });
 }
 

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The gradient of a norm: a block of threads for each row.
+// The gradient of a norm: a block of threads for each group of rows, of which each warp has some, or, if they are long,
+// all threads one after the other. Rows, and the sums of the group, are in registers if they fit.
+#include <algorithm>
 #include <cstdint>
 
 #include "layer_types.cuh"
@@ -9,15 +11,112 @@
 namespace sg::cuda {
 namespace {
 
-// dX may be dY or X: a thread writes only elements that it alone has read.
-template <class T>
+constexpr int most_warps = 8;
+
+// Columns of a thread: packs of `count`, one in `threads` packs.
+template <class T, int count, int threads, int held>
 __global__ void __launch_bounds__(block_threads) norm_backward_kernel(sg_backend_norm_backward what) {
+  using ops = arithmetic<T>;
+  using real = typename ops::sum;
+  constexpr int packs = held / count;
+  extern __shared__ __align__(16) unsigned char shared[];
+  real *const of_warps = reinterpret_cast<real *>(shared);
+  const int thread = int(threadIdx.x) % threads, warp = threads == 32 ? int(threadIdx.x) / 32 : 0;
+  const int rows_at_once = threads == 32 ? int(blockDim.x) / 32 : 1;
+  const real number = real(what.cols);
+  const auto plus = [](real a, real b) { return a + b; };
+  const auto column_of = [&](int k) { return (std::int64_t(k) * threads + thread) * count; };
+  const T *const gamma = static_cast<const T *>(what.gamma);
+  const std::int64_t first = std::int64_t(blockIdx.x) * what.group_rows;
+  const std::int64_t end = first + what.group_rows < what.rows ? first + what.group_rows : what.rows;
+  real products[held] = {}, gradients[held] = {};
+  for (std::int64_t i = first + warp; i < end; i += rows_at_once) {
+    const T *const x = static_cast<const T *>(what.x) + i * what.x_row;
+    const T *const dy = static_cast<const T *>(what.dy) + i * what.dy_row;
+    T *const dx = static_cast<T *>(what.dx) + i * what.dx_row;
+    pack<T, count> of_x[packs], of_dy[packs];
+#pragma unroll
+    for (int k = 0; k < packs; ++k)
+      if (column_of(k) < what.cols) {
+        of_x[k] = load_pack<count>(x + column_of(k));
+        of_dy[k] = load_pack<count>(dy + column_of(k));
+      }
+    // f(k, v, value of X, value of dY) for the thread's elements.
+    const auto each = [&](auto f) {
+#pragma unroll
+      for (int k = 0; k < packs; ++k)
+        if (column_of(k) < what.cols)
+#pragma unroll
+          for (int v = 0; v < count; ++v) f(k, v, ops::widened(of_x[k].at[v]), ops::widened(of_dy[k].at[v]));
+    };
+    real mean = 0, rest = 0, squares = 0, of_gradient = 0, of_product = 0;
+    if (what.kind == SG_NORM_LAYER) {
+      each([&](int, int, real value, real) { mean += value; });
+      mean = combined_over<threads>(mean, plus) / number;
+      each([&](int, int, real value, real) { rest += value - mean; });
+      rest = combined_over<threads>(rest, plus) / number;
+    }
+    each([&](int, int, real value, real) { squares += (value - mean - rest) * (value - mean - rest); });
+    squares = combined_over<threads>(squares, plus);
+    const real factor = 1 / square_root(squares / number + real(what.epsilon));
+    const auto scaled = [&](int k, int v, real gradient) {
+      return gamma == nullptr ? gradient : gradient * ops::widened(gamma[column_of(k) + v]);
+    };
+    each([&](int k, int v, real value, real gradient) {
+      const real g = scaled(k, v, gradient), h = (value - mean - rest) * factor;
+      of_gradient += g, of_product += g * h;
+      products[k * count + v] += gradient * h;
+      gradients[k * count + v] += gradient;
+    });
+    of_gradient = what.kind == SG_NORM_LAYER ? combined_over<threads>(of_gradient, plus) / number : real(0);
+    of_product = combined_over<threads>(of_product, plus) / number;
+    // dX may be dY or X: a thread writes only elements that it alone has read.
+    each([&](int k, int v, real value, real gradient) {
+      const real h = (value - mean - rest) * factor;
+      of_x[k].at[v] = ops::rounded(factor * (scaled(k, v, gradient) - of_gradient - h * of_product));
+    });
+#pragma unroll
+    for (int k = 0; k < packs; ++k)
+      if (column_of(k) < what.cols) store_pack(dx + column_of(k), of_x[k]);
+  }
+  const auto finish = [&](void *sums, std::int64_t pitch, const real(&of_thread)[held]) {
+    if (sums == nullptr) return;
+    real *const to = static_cast<real *>(sums) + blockIdx.x * pitch;
+    if (rows_at_once > 1) __syncthreads();
+#pragma unroll
+    for (int k = 0; k < packs; ++k)
+#pragma unroll
+      for (int v = 0; v < count; ++v) {
+        const std::int64_t column = column_of(k) + v;
+        if (column >= what.cols) continue;
+        if (rows_at_once == 1)
+          to[column] = of_thread[k * count + v];
+        else
+          of_warps[warp * what.cols + column] = of_thread[k * count + v];
+      }
+    if (rows_at_once == 1) return;
+    __syncthreads();
+    for (std::int64_t column = threadIdx.x; column < what.cols; column += blockDim.x) {
+      real sum = of_warps[column];
+      for (int i = 1; i < rows_at_once; ++i) sum += of_warps[i * what.cols + column];
+      to[column] = sum;
+    }
+  };
+  finish(what.products, what.products_row, products);
+  finish(what.dy_sums, what.dy_sums_row, gradients);
+}
+
+// Rows that do not fit in registers are read again for each sum.
+template <class T>
+__global__ void __launch_bounds__(block_threads) long_rows_kernel(sg_backend_norm_backward what) {
   using ops = arithmetic<T>;
   using real = typename ops::sum;
   const T *gamma = static_cast<const T *>(what.gamma);
   const real count = real(what.cols);
   const auto plus = [](real a, real b) { return a + b; };
-  for (std::int64_t i = blockIdx.x; i < what.rows; i += gridDim.x) {
+  const std::int64_t first = std::int64_t(blockIdx.x) * what.group_rows;
+  const std::int64_t end = first + what.group_rows < what.rows ? first + what.group_rows : what.rows;
+  for (std::int64_t i = first; i < end; ++i) {
     const T *x = static_cast<const T *>(what.x) + i * what.x_row,
             *dy = static_cast<const T *>(what.dy) + i * what.dy_row;
     T *dx = static_cast<T *>(what.dx) + i * what.dx_row;
@@ -45,21 +144,55 @@ __global__ void __launch_bounds__(block_threads) norm_backward_kernel(sg_backend
     });
     of_gradient = what.kind == SG_NORM_LAYER ? combined_over<block_threads>(of_gradient, plus) / count : real(0);
     of_product = combined_over<block_threads>(of_product, plus) / count;
-    real *products = static_cast<real *>(what.products);
+    const auto add = [&](void *sums, std::int64_t pitch, std::int64_t j, real value) {
+      if (sums == nullptr) return;
+      real &to = static_cast<real *>(sums)[blockIdx.x * pitch + j];
+      to = i == first ? value : to + value;
+    };
     each([&](std::int64_t j) {
-      const real h = centred(j) * factor, g = scaled(j);
-      if (products != nullptr) products[i * what.products_row + j] = ops::widened(dy[j]) * h;
+      const real h = centred(j) * factor, g = scaled(j), gradient = ops::widened(dy[j]);
+      add(what.products, what.products_row, j, gradient * h);
+      add(what.dy_sums, what.dy_sums_row, j, gradient);
       dx[j] = ops::rounded(factor * (g - of_gradient - h * of_product));
     });
   }
 }
 
+template <class T, int count>
+cudaError_t launch_held(const sg_backend_norm_backward &what, unsigned groups, cudaStream_t in) {
+  using real = typename arithmetic<T>::sum;
+  constexpr int warp = 32, few = 8 > count ? 8 : count, many = 32;
+  constexpr int warps = sizeof(real) == 8 ? most_warps / 2 : most_warps;  // whose sums fit in shared memory
+  const int used = int(std::min<std::int64_t>(warps, what.group_rows));
+  const unsigned bytes = used > 1 ? unsigned(used * what.cols * sizeof(real)) : 0;
+  if (what.cols <= warp * few)
+    norm_backward_kernel<T, count, warp, few><<<groups, used * warp, bytes, in>>>(what);
+  else if (what.cols <= warp * many)
+    norm_backward_kernel<T, count, warp, many><<<groups, used * warp, bytes, in>>>(what);
+  else if (what.cols <= block_threads * many)
+    norm_backward_kernel<T, count, block_threads, many><<<groups, block_threads, 0, in>>>(what);
+  else
+    long_rows_kernel<T><<<groups, block_threads, 0, in>>>(what);
+  return cudaGetLastError();
+}
+
 }  // namespace
 
 cudaError_t launch_norm_backward(const sg_backend_norm_backward &what, cudaStream_t in) noexcept {
+  sg_backend_norm_backward grouped = what;
+  constexpr std::int64_t rows_without_sums = 8;
+  if (what.products == nullptr && what.dy_sums == nullptr) grouped.group_rows = rows_without_sums;
+  const std::int64_t groups = (grouped.rows + grouped.group_rows - 1) / grouped.group_rows;
+  if (groups > INT32_MAX) return cudaErrorInvalidConfiguration;
   return with_layer_type(what.type, [&](auto element) {
-    norm_backward_kernel<typename decltype(element)::type><<<blocks_for(what.rows), block_threads, 0, in>>>(what);
-    return cudaGetLastError();
+    using T = typename decltype(element)::type;
+    constexpr int count = whole_pack<T>;
+    const row_operands of_x{what.rows, what.cols, what.x, what.x_row, 1, what.dx, what.dx_row, 1};
+    const row_operands of_dy{what.rows, what.cols, what.dy, what.dy_row, 1, what.dx, what.dx_row, 1};
+    const bool in_packs =
+        pack_of(of_x, sizeof(T), sizeof(T), {}) == count && pack_of(of_dy, sizeof(T), sizeof(T), {}) == count;
+    return in_packs ? launch_held<T, count>(grouped, unsigned(groups), in)
+                    : launch_held<T, 1>(grouped, unsigned(groups), in);
   });
 }
 
