@@ -32,6 +32,7 @@
 #include "ops/row_dot.hpp"
 #include "ops/row_reduce.hpp"
 #include "ops/scatter_add.hpp"
+#include "ops/score_mask.hpp"
 #include "ops/softmax.hpp"
 #include "ops/softmax_backward.hpp"
 #include "ops/staging.hpp"
@@ -67,12 +68,12 @@ constexpr bool in_order(lane where) noexcept { return where.kind != lane_kind::s
 constexpr bool on_device(lane where) noexcept { return where.kind != lane_kind::staging; }
 
 // The operations. A new one is added at the end.
-using payload =
-    std::variant<ops::copy_in, ops::copy_out, ops::pack, ops::unpack, ops::gemm, ops::reduce, ops::axpby,
-                 ops::elementwise, ops::softmax, ops::norm, ops::dequantize, ops::rotary, ops::convert, ops::gather,
-                 ops::im2col, ops::col2im, ops::conv, ops::attention, ops::cell, ops::cell_backward,
-                 ops::softmax_backward, ops::custom, ops::clamp, ops::copy, ops::marker, ops::graph, ops::row_dot,
-                 ops::row_reduce, ops::cross_entropy, ops::scatter_add, ops::pool, ops::norm_backward, ops::optimizer>;
+using payload = std::variant<ops::copy_in, ops::copy_out, ops::pack, ops::unpack, ops::gemm, ops::reduce, ops::axpby,
+                             ops::elementwise, ops::softmax, ops::norm, ops::dequantize, ops::rotary, ops::convert,
+                             ops::gather, ops::im2col, ops::col2im, ops::conv, ops::attention, ops::cell,
+                             ops::cell_backward, ops::softmax_backward, ops::custom, ops::clamp, ops::copy, ops::marker,
+                             ops::graph, ops::row_dot, ops::row_reduce, ops::cross_entropy, ops::scatter_add, ops::pool,
+                             ops::norm_backward, ops::optimizer, ops::score_mask>;
 inline constexpr std::size_t operation_count = std::variant_size_v<payload>;
 
 struct command {
