@@ -69,7 +69,7 @@ typedef struct sg_attention_desc {
   uint32_t reserved;   /**< 0. */
   sg_heads bias;       /**< [in optional: batch x heads x queries x keys] Is added to the scores, from query to query by token_stride; any
                             stride may be 0, which repeats it. data NULL: none. */
-  sg_heads visible;    /**< [in optional: batch x heads x queries x keys of byte] A byte for each score, 0 for a hidden key; strides as of the
+  sg_heads visible;    /**< [in optional: batch x heads x queries x keys of i8] A byte for each score, 0 for a hidden key; strides as of the
                             bias, in bytes. data NULL: none. */
   const int32_t *query_lengths; /**< [in optional: batch of i32] The queries of each batch that exist, contiguous; NULL: all. */
   const int32_t *key_lengths;   /**< [in optional: batch of i32] The keys of each batch that exist, contiguous; NULL: all. */
@@ -136,7 +136,7 @@ typedef struct sg_attention_backward_desc {
   uint32_t reserved;   /**< 0. */
   sg_heads bias;       /**< [in optional: batch x heads x queries x keys] This and the next four as in sg_attention_desc, with the values of the
                             attention. */
-  sg_heads visible;    /**< [in optional: batch x heads x queries x keys of byte] A byte for each score. */
+  sg_heads visible;    /**< [in optional: batch x heads x queries x keys of i8] A byte for each score. */
   const int32_t *query_lengths; /**< [in optional: batch of i32] The queries of each batch that exist. */
   const int32_t *key_lengths;   /**< [in optional: batch of i32] The keys of each batch that exist. */
   int64_t window;      /**< Of a causal mask. */
