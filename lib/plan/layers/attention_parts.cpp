@@ -127,7 +127,8 @@ void attention_parts::choose_blocks(int lanes, bool by_items) {
   const std::int64_t room = std::max<std::int64_t>(1, (workspace / lanes_ - 3 * 256) / row_bytes());
   const std::int64_t least = cores ? least_queries_of_core : least_queries;
   items_ = l_.items, rows_ = std::max<std::int64_t>(1, l_.rows);
-  if (f_.causal) rows_ = std::clamp(ceil_div(rows_, causal_blocks), std::min(rows_, 2 * least), rows_);
+  if (f_.causal || (f_.masks.from_end && !f_.masks.has_query_lengths))
+    rows_ = std::clamp(ceil_div(rows_, causal_blocks), std::min(rows_, 2 * least), rows_);
   while (items_ > 1 && (items_ * std::min(rows_, least) > room || (cores && blocks(by_items) < lanes_)))
     items_ = ceil_div(items_, 2);
   while (rows_ > 1 && (items_ * rows_ > room || (cores && rows_ > least && blocks(by_items) < lanes_ && !by_items)))
@@ -148,11 +149,15 @@ void attention_parts::unfold() {
 }
 
 range attention_parts::visible_keys(const range &rows) const {
-  if (!f_.causal) return {0, f_.keys};
+  const attention_masks &m = f_.masks;
   const range queries = l_.folded ? range{0, f_.queries} : rows;
   const auto at = [&](std::int64_t key) { return std::clamp<std::int64_t>(key, 0, f_.keys); };
+  if (!f_.causal) {  // from the end the limit is largest where all keys exist, and no query is left out
+    const bool is_known = m.from_end && !m.has_query_lengths;
+    return {0, is_known ? at(queries.end() + f_.mask_offset + f_.keys - f_.queries) : f_.keys};
+  }
   const std::int64_t end = at(queries.end() + f_.mask_offset);
-  const std::int64_t first = f_.masks.window > 0 ? at(queries.first + f_.mask_offset + 1 - f_.masks.window) : 0;
+  const std::int64_t first = m.window > 0 ? at(queries.first + f_.mask_offset + 1 - m.window) : 0;
   return {first, end - first};
 }
 
