@@ -18,7 +18,9 @@ namespace sg {
 
 namespace {
 
-// One operand of an attention.
+head_strides strides_of(const sg_heads &x) noexcept { return {x.batch_stride, x.head_stride, x.token_stride}; }
+
+// One operand of an attention, or a mask, whose tokens are queries and whose elements are keys.
 struct given_heads {
   const char *name;
   const sg_heads &of;
@@ -27,7 +29,7 @@ struct given_heads {
   sg_dtype type;
   bool repeats = false;  // all of its tokens may be the same
 
-  head_strides strides() const noexcept { return {of.batch_stride, of.head_stride, of.token_stride}; }
+  head_strides strides() const noexcept { return strides_of(of); }
 };
 
 template <class Desc>
@@ -98,8 +100,6 @@ void require_separate_tokens(const given_heads &o, std::int64_t batch, const cha
   }
 }
 
-head_strides strides(const sg_heads &x) { return {x.batch_stride, x.head_stride, x.token_stride}; }
-
 // A causal limit from the end of the sequences is a known one if all of them have the descriptor's lengths.
 template <class Desc>
 void set_masks(attention_form &f, const Desc &d) {
@@ -110,8 +110,8 @@ void set_masks(attention_form &f, const Desc &d) {
   attention_masks &m = f.masks;
   m.has_query_lengths = d.query_lengths, m.has_key_lengths = d.key_lengths;
   m.from_end = from_end && has_lengths, m.window = d.window;
-  if ((m.has_bias = d.bias.data)) m.bias = strides(d.bias);
-  if ((m.has_visible = d.visible.data)) m.visible = strides(d.visible);
+  if ((m.has_bias = d.bias.data)) m.bias = strides_of(d.bias);
+  if ((m.has_visible = d.visible.data)) m.visible = strides_of(d.visible);
 }
 
 template <class Desc>
@@ -119,14 +119,14 @@ attention_form sizes_of(const Desc &d) {
   attention_form f;
   f.batch = d.batch, f.heads = d.heads, f.kv_heads = d.kv_heads;
   f.queries = d.queries, f.keys = d.keys, f.width = d.width, f.value_width = d.value_width;
-  f.q = strides(d.q), f.k = strides(d.k), f.v = strides(d.v);
+  f.q = strides_of(d.q), f.k = strides_of(d.k), f.v = strides_of(d.v);
   f.type = d.dtype, f.compute = d.compute;
   set_masks(f, d);
   f.workspace = static_cast<std::int64_t>(d.workspace);
   if constexpr (std::is_same_v<Desc, sg_attention_desc>)
-    f.o = strides(d.o);
+    f.o = strides_of(d.o);
   else
-    f.d_o = strides(d.d_o), f.dq = strides(d.dq), f.dk = strides(d.dk), f.dv = strides(d.dv);
+    f.d_o = strides_of(d.d_o), f.dq = strides_of(d.dq), f.dk = strides_of(d.dk), f.dv = strides_of(d.dv);
   return f;
 }
 

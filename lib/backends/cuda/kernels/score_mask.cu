@@ -11,6 +11,7 @@ namespace sg::cuda {
 namespace {
 
 constexpr int mask_threads = 256;
+constexpr std::int64_t columns_of_block = 8 * mask_threads;  // so that the divisions of score_row_of cost little
 
 template <class T>
 __global__ void __launch_bounds__(mask_threads) score_mask_kernel(sg_backend_score_mask what) {
@@ -44,8 +45,8 @@ __global__ void __launch_bounds__(mask_threads) score_mask_kernel(sg_backend_sco
 
 cudaError_t launch_score_mask(const sg_backend_score_mask &what, cudaStream_t in) noexcept {
   return with_layer_type(what.bias_type, [&](auto element) {
-    const std::int64_t columns = (what.cols + mask_threads - 1) / mask_threads;
-    const dim3 grid(unsigned(columns < 1024 ? columns : 1024), unsigned(what.rows < 65535 ? what.rows : 65535));
+    const std::int64_t blocks = (what.cols + columns_of_block - 1) / columns_of_block;
+    const dim3 grid(unsigned(blocks < 1024 ? blocks : 1024), unsigned(what.rows < 65535 ? what.rows : 65535));
     score_mask_kernel<typename decltype(element)::type><<<grid, mask_threads, 0, in>>>(what);
     return cudaGetLastError();
   });
