@@ -47,6 +47,11 @@ def kind_of(field):
     return VIEWS.get(field.type) or ("indices" if field.marker.dtype == "index_type" else "flat")
 
 
+def fixed_type(field):
+    """The type that an operand has whatever the others have; None: theirs."""
+    return field.marker.dtype if re.fullmatch(r"[a-z]+\d+", field.marker.dtype or "") else None
+
+
 def has_elements(field):
     """Whether an operand is contiguous memory of any shape."""
     return field.marker.shape == ("elements",)

@@ -28,13 +28,14 @@ INLINE = ("softmax", "norm", "gather", "scatter_add")  # whose options are argum
 # What the class of an operation's options is made with, and its setters of several fields.
 CONSTRUCTED = {"conv2d": ["windows"], "recurrent": ["cell", "w_ih", "w_hh"]}
 SETTERS = {
-    "attention": {"causal": ["mask_offset"]},
+    "attention": {"causal": ["mask_offset"], "causal_from_end": ["mask_offset"]},
     "axpby": {"with": ["alpha", "beta"]},
     "rotary": {"tables": ["cos", "sin"]},
     "recurrent": {"biases": ["bias_ih", "bias_hh"], "start": ["h0", "c0"], "end": ["hn", "cn"]},
     "recurrent gradients": {"end": ["dhn", "dcn"], "weights": ["dw_ih", "dw_hh"], "biases": ["dbias_ih", "dbias_hh"],
                             "start": ["dh0", "dc0"]},
 }
+MASKS = {"causal": "CAUSAL", "causalFromEnd": "CAUSAL_FROM_END"}  # of those setters
 
 
 class Java(JavaValues):
@@ -134,8 +135,8 @@ class Java(JavaValues):
             yield "\n" + javadoc("  ", f"Sets {' and '.join(n for _, n, _ in named)}.", tags)
             yield f"  public {name} {setter}({', '.join(f'{kind} {n}' for kind, n, _ in named)}) {{"
             yield from begin
-            if setter == "causal":
-                yield "    this.mask = Mask.CAUSAL;"
+            if setter in MASKS:
+                yield f"    this.mask = Mask.{MASKS[setter]};"
             for kind, n, f in named:
                 value = f'java.util.Objects.requireNonNull({n}, "{n}")' if f.type in self.model.enums and not f.marker else n
                 value = f'Names.requireSize("{n}", {n})' if f.type == "uint64_t" else value

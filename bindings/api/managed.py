@@ -83,6 +83,8 @@ class Managed:
     def required_type(self, call, field):
         """The type that an operand must have."""
         named = field.marker.dtype
+        if calls.fixed_type(field):
+            return f"DType.{named.upper()}"
         if named:
             return {"wide": f"Shapes.{self.method('wide')}(type)", "gradient_dtype": "gradientType"}.get(named, self.any_type)
         if any(f.name == "dtype" for f in call.desc.own):
@@ -167,7 +169,8 @@ class Managed:
             at, name = self.place(call, f)
             sizes = ", ".join(self.expression(call, [d]) for d in f.marker.shape)
             more = ("layout, " if f in images else "", ", true" if f in images and "first_channel" in names else ", false" if f in images else "")
-            statement = f'{at}.{self.method("require")}("{name}", type, {more[0]}{sizes}{more[1]});'
+            type = self.required_type(call, f) if calls.fixed_type(f) else "type"
+            statement = f'{at}.{self.method("require")}("{name}", {type}, {more[0]}{sizes}{more[1]});'
             yield f"if ({self.is_given(at)}) {statement}" if f.marker.optional else statement
         gradients = [self.place(call, f)[0] for f in call.operands if f.marker.dtype == "gradient_dtype"]
         if gradients:
@@ -242,7 +245,7 @@ class Managed:
                 yield self.store(f, self.constants[call.fixed[f.name]])
             elif f.marker and at:
                 yield from self.store_operand(call, f, at)
-                if f.marker.dtype not in (None, "wide", "gradient_dtype"):
+                if f.marker.dtype not in (None, "wide", "gradient_dtype") and not calls.fixed_type(f):
                     value = self.side(at, "type") if kind_of(f) == "indices" else self.type_of_operand(at)
                     statement = self.store(self.by_name(call, f.marker.dtype), value)
                     yield f"if ({self.guard(call, f)}) {statement}" if f.marker.optional else statement

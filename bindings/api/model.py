@@ -15,6 +15,7 @@ languages, the ABI tests. The headers keep a few habits (tests/abi asserts them)
                                      determines a size, the others are checked
       [in: op_w(in x out)]           its shape, transposed where that field says so
       [in: gates*hidden of f32]      its type, if it has none of its own: a field of the struct, or a type
+      [in: queries x keys of i8]     of sg_heads: scores, which any stride of 0 repeats
       [in: batch x hidden by stride] the field that is the distance of its rows, in elements
 """
 import dataclasses

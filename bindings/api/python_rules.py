@@ -10,6 +10,7 @@ MATRICES = {"sg_matrix": "OF_ROWS", "sg_heads": "OF_HEADS", "sg_sequence": "OF_S
 NUMBERS = {"int32_t": "OPTION_BOOL", "uint32_t": "OPTION_INT32", "int64_t": "OPTION_INT64", "uint64_t": "OPTION_SIZE",
            "double": "OPTION_DOUBLE", "sg_scalar": "OPTION_SCALAR", "sg_windows": "OPTION_WINDOWS"}
 OWN = ("dtype", "batch_first", "axis", "waits")  # arguments of a native call that are no fields
+TYPES = {"gradient_dtype": "TYPE_OF_GRADIENTS", "wide": "TYPE_WIDE", "i8": "TYPE_I8", "i32": "TYPE_I32"}
 FACTOR = re.compile(r"\w+")
 
 
@@ -102,6 +103,8 @@ class Rule:
             return "OF_INDICES"
         if field.marker.shape == ("elements",):
             return "OF_ELEMENTS"
+        if field.type == "sg_heads" and field.marker.shape[-1] == "keys":
+            return "OF_SCORES"
         if field.type == "sg_matrix" and field.marker.shape[0] != "rows" and field.marker.shape[0] != "positions":
             return "OF_MATRIX"
         return MATRICES.get(field.type) or ("OF_FILTERS" if len(field.marker.shape) == 4 else "OF_VALUES")
@@ -132,7 +135,7 @@ class Rule:
             "result": results.index(self.shown(field)) if self.shown(field) in results else -1,
             "needed_for": [f.name for f in self.operands].index(needed) if needed else -1,
             "batch_dim": self.dims[field.name].index("batch") if kind == "OF_VALUES" and "batch" in self.dims[field.name] and self.has("steps") else -1,
-            "type": {"gradient_dtype": "TYPE_OF_GRADIENTS", "wide": "TYPE_WIDE"}.get(marker.dtype, "TYPE_OWN" if own else common),
+            "type": TYPES.get(marker.dtype, "TYPE_OWN" if own else common),
             "type_offset": self.offset(own) if own else None, "op_offset": self.offset(marker.op) if marker.op else None,
             "dims": "{" + ", ".join(f'"{d}"' for d in letters) + "}",
         }

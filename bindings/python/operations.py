@@ -312,31 +312,45 @@ class Context:
         """
         return linear_backward()
 
-    def attention(q, k, v, out=None, *, mask=None, mask_offset=0, scale=None, workspace=0, compute='exact') -> "out":
+    def attention(
+        q, k, v, out=None, *, mask=None, mask_offset=0, window=0, bias=None, visible=None, query_lengths=None, key_lengths=None,
+        scale=None, workspace=0, compute='exact'
+    ) -> "out":
         """out = softmax(scale * q @ k.T + mask) @ v for each head.
 
         q, k, v: arrays of (batch, heads, tokens, width), or of the last three or two of these, or Jobs: f64, f32, f16 or
             bf16, with any strides except for the last dimension. k and v may have fewer heads, of which each serves as many
             of q.
         out: the array that is written; None makes a new one.
-        mask: None or "causal": query i has the keys j <= i + mask_offset.
+        mask: None, "causal": query i has the keys j <= i + mask_offset, or "causal_from_end": those up to i + keys - queries +
+            mask_offset, where the numbers are the lengths of its batch.
         mask_offset: of a causal mask: the number of keys before the first query's own.
+        window: of a causal mask: a query has the last so many of those positions only; 0: all.
+        bias: is added to the scores; an array of (batch, heads, queries, keys), of the type of q, or of what NumPy broadcasts to it but
+            for the last dimension. -inf hides a key.
+        visible: the same of bool, or of bytes (numpy.uint8, or i8 in device memory): False or 0 hides a key.
+        query_lengths, key_lengths: numpy.int32 arrays of (batch,), read when the job runs: of each batch the queries and keys that exist.
+            Queries beyond get zeros, keys beyond are hidden.
         scale: of the products; None: 1 / sqrt(width).
         workspace: limit of the memory for scores, in bytes; 0: the library's choice.
         compute: as for gemm_async.
         """
+        visible = bytes_of(visible)
         return attention(o=out)
 
     def attention_backward(
-        q, k, v, d_out, *, dq=None, dk=None, dv=None, mask=None, mask_offset=0, scale=None, workspace=0, compute='exact'
+        q, k, v, d_out, *, dq=None, dk=None, dv=None, mask=None, mask_offset=0, window=0, bias=None, visible=None,
+        query_lengths=None, key_lengths=None, scale=None, workspace=0, compute='exact'
     ) -> "(dq, dk, dv)":
         """the gradients of an attention as one job.
 
-        q, k, v, mask, mask_offset, scale: as given to attention_async. d_out: the gradient of its result, of the same shape.
+        q, k, v, mask, mask_offset, window, bias, visible, query_lengths, key_lengths, scale: as given to attention_async, without a
+            gradient of bias. d_out: the gradient of its result, of the same shape.
         dq, dk, dv: arrays that are written, of the shapes of q, k and v; None makes a new one, False: it is not computed, and
             None in the result. They may be parts of one packed array.
         workspace: as for attention_async. compute: as for gemm_async.
         """
+        visible = bytes_of(visible)
         return attention_backward(d_o=d_out)
 
     def lstm(

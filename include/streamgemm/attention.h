@@ -12,8 +12,18 @@
  * once; the sum of the weighted values, in f32 (where the sum of values near bf16's largest overflows), is divided by the sum of
  * the rounded weights and rounded once to O, which therefore is a mean of values: it exceeds none.
  *
- * With a causal mask query i has the keys j <= i + mask_offset. A query without keys gets zeros. Keys behind the mask, NaN
- * too, have no effect, but values must be finite: 0 times NaN or infinity is NaN.
+ * Masks hide keys; all that are given apply together, and a key that one of them hides is hidden:
+ * - mask: with SG_MASK_CAUSAL query i has the keys j <= i + mask_offset. With SG_MASK_CAUSAL_FROM_END it has those up to
+ *   i + key_length - query_length + mask_offset, where the lengths are those of its batch: the last query has the last key.
+ * - window: of the keys that a causal mask leaves, query i has the last `window` positions up to the limit of the mask.
+ * - query_lengths, key_lengths: the lengths of the sequences of each batch, i32, read when the job runs, so that the jobs of a
+ *   graph follow them. Keys from key_lengths[b] on are hidden, and queries from query_lengths[b] on have no keys. A length below 0
+ *   counts as 0, one above the descriptor's number of tokens as that number.
+ * - visible: a byte for each score; 0 hides the key, any other value shows it.
+ * - bias: is added to scale * Q * K^T in the type of the scores; minus infinity hides the key.
+ * A query without visible keys gets zeros and adds nothing to gradients. Hidden keys, a NaN in their scores or bias too, have no
+ * effect, but values, hidden ones too, must be finite: 0 times NaN or infinity is NaN. A score of a visible key that is NaN or plus
+ * infinity makes the query's result NaN.
  *
  * Memory: operands are in any memory (memory.h). The scores of as many queries as
  * the workspace has room for exist at a time, in memory of the context, so that it is bounded for any number of tokens.
@@ -43,8 +53,8 @@ typedef struct sg_attention_desc {
   sg_heads o;          /**< [out: batch x heads x queries x value_width] The result. Its tokens do not overlap, nor other operands. */
   sg_dtype dtype;      /**< Of all operands. Default: f32. */
   sg_mask mask;        /**< Default: none. */
-  int64_t mask_offset; /**< Of a causal mask: 0 for as many keys as queries, and the number of earlier keys if there are more.
-                            May be negative; without a mask it is 0. */
+  int64_t mask_offset; /**< Of a causal mask: 0 for as many keys as queries, and the number of earlier keys if there are more;
+                            0 of one from the end. May be negative; without a mask it is 0. */
   int64_t batch;       /**< >= 0. SG_ATTENTION_DESC_INIT sets 1. */
   int64_t heads;       /**< Heads of Q and O; >= 0, a multiple of kv_heads. SG_ATTENTION_DESC_INIT sets 1. */
   int64_t kv_heads;    /**< Heads of K and V; >= 1. SG_ATTENTION_DESC_INIT sets 1. */
@@ -57,13 +67,21 @@ typedef struct sg_attention_desc {
                             1 MiB for each core. */
   sg_compute compute;  /**< The least accurate arithmetic allowed. Default: exact. */
   uint32_t reserved;   /**< 0. */
+  sg_heads bias;       /**< [in optional: batch x heads x queries x keys] Is added to the scores, from query to query by token_stride; any
+                            stride may be 0, which repeats it. data NULL: none. */
+  sg_heads visible;    /**< [in optional: batch x heads x queries x keys of i8] A byte for each score, 0 for a hidden key; strides as of the
+                            bias, in bytes. data NULL: none. */
+  const int32_t *query_lengths; /**< [in optional: batch of i32] The queries of each batch that exist, contiguous; NULL: all. */
+  const int32_t *key_lengths;   /**< [in optional: batch of i32] The keys of each batch that exist, contiguous; NULL: all. */
+  int64_t window;      /**< Of a causal mask: query i has no keys j <= limit - window, where the mask's limit is its last key. 0: no window. */
 } sg_attention_desc;
 
 /** Initial value of an sg_attention_desc: one batch, one head, no mask, scale 1 / sqrt(width). */
 #define SG_ATTENTION_DESC_INIT                                                                                    \
   {                                                                                                               \
     sizeof(sg_attention_desc), {NULL, 0, 0, 0}, {NULL, 0, 0, 0}, {NULL, 0, 0, 0}, {NULL, 0, 0, 0}, SG_DTYPE_F32,  \
-        SG_MASK_NONE, 0, 1, 1, 1, 0, 0, 0, 0, 0.0, 0, SG_COMPUTE_EXACT, 0                                         \
+        SG_MASK_NONE, 0, 1, 1, 1, 0, 0, 0, 0, 0.0, 0, SG_COMPUTE_EXACT, 0, {NULL, 0, 0, 0}, {NULL, 0, 0, 0},       \
+        NULL, NULL, 0                                                                                             \
   }
 
 /**
@@ -88,7 +106,7 @@ SG_API sg_status sg_attention(sg_context *context, const sg_attention_desc *desc
 
 /**
  * Descriptor of the gradients of an attention, from dO, the gradient of the loss with respect to O. The weights are computed
- * again from Q and K; O itself is not needed. A result whose data pointer is NULL is not computed. Results overlap no other
+ * again from Q and K, with the same masks; O itself is not needed. A bias has no gradient here. A result whose data pointer is NULL is not computed. Results overlap no other
  * operand; where the heads of each token follow each other and tokens are evenly spaced, as in a packed array of dQ, dK and dV,
  * bytes between tokens do not count. All values must be finite. Since 0.2.
  */
@@ -116,6 +134,12 @@ typedef struct sg_attention_backward_desc {
                             it. */
   sg_compute compute;  /**< The least accurate arithmetic allowed. Default: exact. */
   uint32_t reserved;   /**< 0. */
+  sg_heads bias;       /**< [in optional: batch x heads x queries x keys] This and the next four as in sg_attention_desc, with the values of the
+                            attention. */
+  sg_heads visible;    /**< [in optional: batch x heads x queries x keys of i8] A byte for each score. */
+  const int32_t *query_lengths; /**< [in optional: batch of i32] The queries of each batch that exist. */
+  const int32_t *key_lengths;   /**< [in optional: batch of i32] The keys of each batch that exist. */
+  int64_t window;      /**< Of a causal mask. */
 } sg_attention_backward_desc;
 
 /** Initial value of an sg_attention_backward_desc: nothing is computed. */
@@ -123,7 +147,7 @@ typedef struct sg_attention_backward_desc {
   {                                                                                                                  \
     sizeof(sg_attention_backward_desc), {NULL, 0, 0, 0}, {NULL, 0, 0, 0}, {NULL, 0, 0, 0}, {NULL, 0, 0, 0},          \
         {NULL, 0, 0, 0}, {NULL, 0, 0, 0}, {NULL, 0, 0, 0}, SG_DTYPE_F32, SG_MASK_NONE, 0, 1, 1, 1, 0, 0, 0, 0, 0.0, 0, \
-        SG_COMPUTE_EXACT, 0                                                                                          \
+        SG_COMPUTE_EXACT, 0, {NULL, 0, 0, 0}, {NULL, 0, 0, 0}, NULL, NULL, 0                                         \
   }
 
 /**

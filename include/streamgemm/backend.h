@@ -90,7 +90,8 @@ typedef enum sg_backend_command_kind {
   SG_BACKEND_POOL = 26,             /**< sg_backend_pool. */
   SG_BACKEND_NORM_BACKWARD = 27,    /**< sg_backend_norm_backward. */
   SG_BACKEND_OPTIMIZER = 28,         /**< sg_backend_optimizer. */
-  SG_BACKEND_ATTENTION_BACKWARD = 29 /**< sg_backend_attention_backward. */
+  SG_BACKEND_SCORE_MASK = 29,        /**< sg_backend_score_mask. */
+  SG_BACKEND_ATTENTION_BACKWARD = 30 /**< sg_backend_attention_backward. */
 } sg_backend_command_kind;
 
 /** The commands but the marker, for the tables of a backend: X(NAME, KIND, TITLE) for the struct sg_backend_NAME, whose kind is
@@ -123,6 +124,7 @@ typedef enum sg_backend_command_kind {
   X(pool, POOL, "a pooling")                                           \
   X(norm_backward, NORM_BACKWARD, "a norm's gradient")                 \
   X(optimizer, OPTIMIZER, "a step of an optimizer")                    \
+  X(score_mask, SCORE_MASK, "a mask of scores")                        \
   X(attention_backward, ATTENTION_BACKWARD, "an attention's gradients")
 
 /** The beginning of every command. */
@@ -455,6 +457,37 @@ typedef struct sg_backend_attention {
   sg_backend_heads v;        /**< Read. */
   sg_backend_heads o;        /**< The result. A query without keys gets zeros. */
 } sg_backend_attention;
+
+/** The masks of an attention, as sg_attention_desc describes them, on a block S of its scores, in place: a bias is added, and the
+ * scores of hidden keys become minus infinity. Row major. Row r of S is row i = first_row + r % item_rows of item
+ * n = first_item + r / item_rows: a score of batch n / kv_heads, of head (n % kv_heads) * (heads / kv_heads) + first_head +
+ * i / queries, and of query i % queries. Column c is key first_key + c. Optional: attentions with masks then are refused. */
+typedef struct sg_backend_score_mask {
+  sg_backend_command header; /**< SG_BACKEND_SCORE_MASK. */
+  int64_t rows;              /**< Rows of S; > 0. */
+  int64_t cols;              /**< Columns of S; > 0. */
+  sg_dtype type;             /**< Of S: f64 or f32. */
+  sg_dtype bias_type;        /**< f64 if S is, otherwise f32, f16 or bf16. */
+  void *scores;              /**< S. */
+  int64_t scores_row;        /**< From row to row of S, in elements. */
+  int64_t item_rows;         /**< Rows of S of each item; > 0. */
+  int64_t first_item;        /**< Of row 0. */
+  int64_t first_row;         /**< Of row 0 of each item. */
+  int64_t first_head;        /**< Of row 0, among the heads with the same keys. */
+  int64_t first_key;         /**< Of column 0. */
+  int64_t heads;             /**< Of the attention; a multiple of kv_heads. */
+  int64_t kv_heads;          /**< > 0. */
+  int64_t queries;           /**< Of the attention; > 0. */
+  int64_t keys;              /**< Of the attention; > 0. */
+  sg_backend_heads bias;     /**< Read; a token is a query, its elements are keys. data NULL: none. */
+  sg_backend_heads visible;  /**< Read; the same, of bytes. data NULL: none. */
+  const int32_t *query_lengths; /**< One for each batch; NULL: all have `queries`. */
+  const int32_t *key_lengths;   /**< One for each batch; NULL: all have `keys`. */
+  int64_t mask_offset;       /**< Of a causal mask. */
+  int64_t window;            /**< Of a causal mask; 0: none. */
+  sg_mask mask;              /**< Any. */
+  uint32_t reserved;         /**< 0. */
+} sg_backend_score_mask;
 
 /** The gradients of an attention from dO, as sg_attention_backward_desc describes them. Products and sums in f32; weights, their
  * gradients and O, which the device computes again, are rounded once each. A result whose data is NULL is not wanted.

@@ -164,10 +164,12 @@ typedef enum sg_function {
   SG_FUNCTION_TANH_GRADIENT = 14      /**< a * f'(b), where f is tanh. */
 } sg_function;
 
-/** Which elements a softmax leaves out. Since 0.2. */
+/** Which elements a softmax leaves out, or which keys an attention. Since 0.2. */
 typedef enum sg_mask {
-  SG_MASK_NONE = 0,  /**< None. */
-  SG_MASK_CAUSAL = 1 /**< In row i those behind column i + mask_offset. */
+  SG_MASK_NONE = 0,           /**< None. */
+  SG_MASK_CAUSAL = 1,         /**< In row i those behind column i + mask_offset. */
+  SG_MASK_CAUSAL_FROM_END = 2 /**< Of an attention only: for query i the keys behind i + key_length - query_length + mask_offset, where the
+                                   lengths are those of its batch. */
 } sg_mask;
 
 /** Which elements of a head a rotary embedding rotates together; d is the number of rotated elements. Since 0.2. */

@@ -33,6 +33,7 @@
 #include "ops/row_dot.hpp"
 #include "ops/row_reduce.hpp"
 #include "ops/scatter_add.hpp"
+#include "ops/score_mask.hpp"
 #include "ops/softmax.hpp"
 #include "ops/softmax_backward.hpp"
 #include "ops/staging.hpp"
@@ -73,7 +74,7 @@ using payload = std::variant<ops::copy_in, ops::copy_out, ops::pack, ops::unpack
                              ops::gather, ops::im2col, ops::col2im, ops::conv, ops::attention, ops::cell,
                              ops::cell_backward, ops::softmax_backward, ops::custom, ops::clamp, ops::copy, ops::marker,
                              ops::graph, ops::row_dot, ops::row_reduce, ops::cross_entropy, ops::scatter_add, ops::pool,
-                             ops::norm_backward, ops::optimizer, ops::attention_backward>;
+                             ops::norm_backward, ops::optimizer, ops::score_mask, ops::attention_backward>;
 inline constexpr std::size_t operation_count = std::variant_size_v<payload>;
 
 struct command {

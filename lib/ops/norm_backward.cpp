@@ -28,7 +28,8 @@ const char *defect(const buffer_list &buffers, const command &command) {
       !(gamma.items == 1 && gamma.rows == dx.rows && gamma.cols == 1 && type_of(buffers, gamma) == type))
     return "gamma of a norm's gradient does not fit";
   const std::int64_t groups = ceil_div(dx.cols, command.as<norm_backward>()->group_rows);
-  for (const view *each : {&products, &command.views[norm_backward::dy_sums]})
+  const view &dy_sums = command.views[norm_backward::dy_sums];
+  for (const view *each : {&products, &dy_sums})
     if (each->exists() && !(each->items == 1 && each->rows == dx.rows && each->cols == groups &&
                             type_of(buffers, *each) == accumulator_of(type)))
       return "the sums of a norm's gradient do not fit";

@@ -741,6 +741,58 @@ class chain {
     }
   }
 
+  // Masks of an attention of one batch: a bias of all heads, in a matrix; the quantized values as visible keys and as a
+  // length, which is out of range mostly; a window; the end of the keys.
+  struct masks {
+    part bias{};
+    bool has_bias = false;
+    std::int64_t visible = -1, length = -1;  // in the quantized values; -1: none
+  };
+  template <class Desc>
+  masks draw_masks(Desc &desc) {
+    masks drawn_ones;
+    if (random_.below(2)) desc.mask = SG_MASK_CAUSAL, desc.mask_offset = random_.below(20) - 10;
+    if (drawn.note("masks of scores", desc.queries > 0 && desc.keys > 0 && random_.below(2))) {
+      const bool repeats = random_.below(2);
+      drawn_ones.bias = any_part(repeats ? 1 : desc.queries, desc.keys, SG_LAYOUT_ROW_MAJOR);
+      drawn_ones.has_bias = random_.below(2) && is_small(drawn_ones.bias);
+      if (drawn_ones.has_bias)
+        desc.bias = {data_[drawn_ones.bias.matrix] + drawn_ones.bias.start, 0, 0, repeats ? 0 : side};
+      if (random_.below(2)) {
+        drawn_ones.visible = random_.below(int(elements - desc.keys));
+        desc.visible = {memory_.codes + drawn_ones.visible, 0, 0, random_.below(2) ? 0 : desc.keys};
+        if (drawn_ones.visible + desc.queries * desc.keys > elements) desc.visible.token_stride = 0;
+      }
+      if (random_.below(3) == 0) {
+        drawn_ones.length = 4 * random_.below(int(elements / 4));
+        desc.key_lengths = reinterpret_cast<const std::int32_t *>(memory_.codes + drawn_ones.length);
+      }
+      if (desc.mask && random_.below(2)) desc.window = 1 + random_.below(20);
+      if (desc.mask && random_.below(2)) desc.mask = SG_MASK_CAUSAL_FROM_END;
+    }
+    return drawn_ones;
+  }
+  template <class Desc>
+  std::vector<std::int64_t> keys_of(const Desc &desc, const masks &given, std::int64_t i) const {
+    std::vector<std::int64_t> shown;
+    std::int32_t length = std::int32_t(desc.keys);
+    if (given.length >= 0) std::memcpy(&length, codes_.data() + given.length, 4);
+    const std::int64_t keys = std::clamp<std::int64_t>(length, 0, desc.keys);
+    const std::int64_t last = i + desc.mask_offset + (desc.mask == SG_MASK_CAUSAL_FROM_END ? keys - desc.queries : 0);
+    for (std::int64_t j = 0; j < keys; ++j)
+      if (!(desc.mask && (j > last || (desc.window > 0 && j <= last - desc.window))) &&
+          (given.visible < 0 || codes_[std::size_t(given.visible + i * desc.visible.token_stride + j)] != 0))
+        shown.push_back(j);
+    return shown;
+  }
+  double bias_of(const masks &given, std::int64_t i, std::int64_t j) {
+    return given.has_bias ? host(given.bias, given.bias.rows == 1 ? 0 : i, j) : 0;
+  }
+  static std::vector<part> with_bias(std::vector<part> inputs, const masks &given) {
+    if (given.has_bias) inputs.push_back(given.bias);
+    return inputs;
+  }
+
   // Of one query head for each key head.
   void attention_gradients() {
     const std::int64_t heads = 1 + random_.below(3), width = upto(side / heads / 2);
@@ -754,36 +806,39 @@ class chain {
     desc.dq = heads_of(dq), desc.dk = heads_of(dk), desc.dv = heads_of(dv);
     desc.dtype = SG_DTYPE_F64, desc.heads = desc.kv_heads = heads, desc.queries = queries, desc.keys = keys;
     desc.width = desc.value_width = width;
-    if (random_.below(2)) desc.mask = SG_MASK_CAUSAL, desc.mask_offset = random_.below(20) - 10;
+    const masks given = draw_masks(desc);
     if (random_.below(2)) desc.workspace = std::uint64_t(1200 + random_.below(8000));
-    if (!begins({q, k, v, d_o}, {dq, dk, dv})) return;
+    const std::vector<part> inputs = with_bias({q, k, v, d_o}, given);
+    if (!begins(inputs, {dq, dk, dv})) return;
     note("attention backward", dq);
     bool overlaps = share(dq, dk) || share(dq, dv) || share(dk, dv);
     for (const part *result : {&dq, &dk, &dv})
-      for (const part *input : {&q, &k, &v, &d_o}) overlaps |= share(*result, *input);
+      for (const part &input : inputs) overlaps |= share(*result, input);
     if (!accepted(sg_attention_backward_async(context_, &desc, &submit_, handle()), overlaps)) return;
     const double scale = 1 / std::sqrt(double(width));
     for (const part *result : {&dq, &dk, &dv})
       write(*result, std::vector<double>(std::size_t(result->rows * result->cols)));
-    std::vector<double> weights(static_cast<std::size_t>(keys)), gradients(weights.size());
     for (std::int64_t h = 0; h < heads; ++h)
       for (std::int64_t i = 0; i < queries; ++i) {
         const std::int64_t first = h * width;
-        const std::int64_t visible = desc.mask ? std::clamp<std::int64_t>(i + desc.mask_offset + 1, 0, keys) : keys;
+        const std::vector<std::int64_t> shown = keys_of(desc, given, i);
+        const auto count = std::int64_t(shown.size());
+        std::vector<double> weights, gradients;
         double mean = 0;
-        for (std::int64_t j = 0; j < visible; ++j) {
+        for (const std::int64_t j : shown) {
           double score = 0, gradient = 0;
           for (std::int64_t d = first; d < first + width; ++d) {
             score += host(q, i, d) * host(k, j, d);
             gradient += host(d_o, i, d) * host(v, j, d);
           }
-          weights[std::size_t(j)] = scale * score;
-          gradients[std::size_t(j)] = gradient;
+          weights.push_back(scale * score + bias_of(given, i, j));
+          gradients.push_back(gradient);
         }
-        sg_reference::softmax(weights.data(), keys, visible);
-        for (std::int64_t j = 0; j < visible; ++j) mean += weights[std::size_t(j)] * gradients[std::size_t(j)];
-        for (std::int64_t j = 0; j < visible; ++j) {
-          const double weight = weights[std::size_t(j)], ds = scale * weight * (gradients[std::size_t(j)] - mean);
+        sg_reference::softmax(weights.data(), count, count);
+        for (std::size_t n = 0; n < shown.size(); ++n) mean += weights[n] * gradients[n];
+        for (std::size_t n = 0; n < shown.size(); ++n) {
+          const std::int64_t j = shown[n];
+          const double weight = weights[n], ds = scale * weight * (gradients[n] - mean);
           for (std::int64_t d = first; d < first + width; ++d) {
             host(dv, j, d) += weight * host(d_o, i, d);
             host(dq, i, d) += ds * host(k, j, d);
@@ -934,26 +989,29 @@ class chain {
     desc.q = heads_of(q), desc.k = heads_of(k), desc.v = heads_of(v), desc.o = heads_of(o);
     desc.dtype = SG_DTYPE_F64, desc.heads = heads, desc.kv_heads = kv_heads, desc.queries = queries, desc.keys = keys;
     desc.width = desc.value_width = width;
-    if (random_.below(2)) desc.mask = SG_MASK_CAUSAL, desc.mask_offset = random_.below(20) - 10;
+    const masks given = draw_masks(desc);
     if (random_.below(2)) desc.workspace = std::uint64_t(600 + random_.below(8000));
-    if (!begins({q, k, v}, {o})) return;
+    const std::vector<part> inputs = with_bias({q, k, v}, given);
+    if (!begins(inputs, {o})) return;
     note("attention", o);
-    const bool overlaps = share(q, o) || share(k, o) || share(v, o);
+    bool overlaps = false;
+    for (const part &input : inputs) overlaps |= share(input, o);
     if (!accepted(sg_attention_async(context_, &desc, &submit_, handle()), overlaps)) return;
-    std::vector<double> weights(static_cast<std::size_t>(keys));
     for (std::int64_t h = 0; h < heads; ++h)
       for (std::int64_t i = 0; i < queries; ++i) {
         const std::int64_t first = h / (heads / kv_heads) * width;
-        const std::int64_t visible = desc.mask ? std::clamp<std::int64_t>(i + desc.mask_offset + 1, 0, keys) : keys;
-        for (std::int64_t j = 0; j < visible; ++j) {
+        const std::vector<std::int64_t> shown = keys_of(desc, given, i);
+        const auto count = std::int64_t(shown.size());
+        std::vector<double> weights;
+        for (const std::int64_t j : shown) {
           double product = 0;
           for (std::int64_t d = 0; d < width; ++d) product += host(q, i, h * width + d) * host(k, j, first + d);
-          weights[std::size_t(j)] = product / std::sqrt(double(width));
+          weights.push_back(product / std::sqrt(double(width)) + bias_of(given, i, j));
         }
-        sg_reference::softmax(weights.data(), keys, visible);
+        sg_reference::softmax(weights.data(), count, count);
         for (std::int64_t d = 0; d < width; ++d) {
           double mean = 0;
-          for (std::int64_t j = 0; j < visible; ++j) mean += weights[std::size_t(j)] * host(v, j, first + d);
+          for (std::size_t n = 0; n < shown.size(); ++n) mean += weights[n] * host(v, shown[n], first + d);
           host(o, i, h * width + d) = mean;
         }
       }

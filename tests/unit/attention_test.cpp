@@ -33,8 +33,8 @@ head_strides any_strides(std::mt19937 &random, std::int64_t batch, std::int64_t 
 std::string text(const attention_form &f) {
   std::ostringstream out;
   out << f.batch << " " << f.heads << "/" << f.kv_heads << " " << f.queries << " x " << f.keys << " causal " << f.causal
-      << " " << f.mask_offset << " workspace " << f.workspace << " o " << f.o.batch << " " << f.o.head << " "
-      << f.o.token;
+      << " " << f.mask_offset << " window " << f.masks.window << " workspace " << f.workspace << " o " << f.o.batch
+      << " " << f.o.head << " " << f.o.token;
   return out.str();
 }
 
@@ -79,6 +79,14 @@ attention_form any_form(std::mt19937 &random, int turn) {
   f.o = any_strides(random, f.batch, f.heads, f.queries, f.value_width);
   f.causal = random() % 2 == 0, f.mask_offset = f.causal ? std::int64_t(random() % 41) - 20 : 0;
   f.workspace = random() % 3 == 0 ? 0 : 1024 + std::int64_t(random() % 20000);
+  attention_masks &m = f.masks;
+  if (f.keys == 0 || random() % 2 == 0) return f;
+  m.has_bias = random() % 2, m.has_visible = random() % 2;
+  m.has_query_lengths = random() % 2, m.has_key_lengths = random() % 2;
+  if (m.has_bias) m.bias = any_strides(random, f.batch, f.heads, f.queries, f.keys);
+  if (m.has_visible) m.visible = {0, 0, random() % 2 ? f.keys : 0};
+  if (f.causal && random() % 2) m.window = size(60);
+  if (f.causal && (m.has_query_lengths || m.has_key_lengths) && random() % 2) f.causal = false, m.from_end = true;
   return f;
 }
 

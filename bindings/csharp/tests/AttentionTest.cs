@@ -89,6 +89,27 @@ static class AttentionTest {
     OnDevice.Holds(OnDevice.Made(Batch * Count, Width, (i, e) => all[i * Tokens + last, e]), o, "the last query");
   }
 
+  // Scores that any stride of 0 repeats.
+  static Heads Scores(Matrix memory) => Heads.Strided(memory, Batch, Count, Tokens, Tokens, 0, 0, Tokens);
+
+  public static void MasksThatLeaveWhatACausalOneDoes() {
+    Matrix bias = OnDevice.Place(OnDevice.Made(Tokens, Tokens, (i, j) => j > i ? double.NegativeInfinity : 0));
+    var shown = new sbyte[Tokens, Tokens];
+    for (int i = 0; i < Tokens; ++i)
+      for (int j = 0; j <= i; ++j) shown[i, j] = 1;
+    Matrix visible = context.AllocateDevice(Tokens * Tokens).Matrix(Tokens, Tokens, DType.I8);
+    context.Copy(shown, visible);
+    Matrix lengths = context.AllocateDevice(4 * Batch).Matrix(1, Batch, DType.I32);
+    context.Copy(new int[,] { { Tokens, Tokens } }, lengths);
+    foreach (var options in new[] { new AttentionOptions { Bias = Scores(bias) }, new AttentionOptions { Visible = Scores(visible) },
+                                    new AttentionOptions { Mask = Mask.CausalFromEnd, KeyLengths = lengths, QueryLengths = lengths, Window = Tokens } }) {
+      Matrix o = OnDevice.Poisoned(Batch * Count * Tokens, Width);
+      context.Attention(Place(q), Place(k), Place(v), Heads.InRows(o, Count, Batch), options);
+      OnDevice.Holds(Expected(true, 1 / Math.Sqrt(Width)), o, "masks");
+    }
+    OnDevice.Refused("options.Visible is", () => context.Attention(Place(q), Place(k), Place(v), Place(q), new AttentionOptions { Visible = Scores(bias) }));
+  }
+
   public static async Task Gradients() {
     double[,] dq = new double[Batch * Count * Tokens, Width], dk = new double[Batch * Groups * Tokens, Width], dv = new double[Batch * Groups * Tokens, Width];
     ExpectedGradients(true, 0.5, dq, dk, dv);

@@ -79,6 +79,10 @@ bool sizes_of(const operation *o, int at, int64_t *sizes, int *count) {
         return raise_argument("%s has %d dimensions; it has 2 to 4: batch, heads, tokens, width", rule->name, v->ndim);
       for (int i = 0; i < 4; ++i) sizes[i] = i < 4 - v->ndim ? 1 : v->shape[i - 4 + v->ndim];
       break;
+    case OF_SCORES:
+      if (!has_ndim(v, rule->name, 1, 4)) return false;
+      for (int i = 0; i < 4; ++i) sizes[i] = i < 4 - v->ndim ? 1 : v->shape[i - 4 + v->ndim];
+      break;
     case OF_SEQUENCE:
       if (v->ndim != 2 && v->ndim != 3)
         return raise_argument("%s has %d dimensions; it has 3, steps, batch and values, or 2 without a batch",
@@ -179,6 +183,16 @@ static bool heads_of(const view *v, const char *name, sg_heads *to) {
   return true;
 }
 
+static bool scores_of(const view *v, const char *name, sg_heads *to) {
+  int64_t given[4], strides[4] = {0};
+  if (!strides_in_elements(v, name, given)) return false;
+  memcpy(strides + 4 - v->ndim, given, (size_t)v->ndim * sizeof *given);
+  if (v->shape[v->ndim - 1] > 1 && strides[3] != 1)
+    return raise_argument("the keys of a query of %s do not follow each other in memory", name);
+  *to = (sg_heads){v->data, strides[0], strides[1], strides[2]};
+  return true;
+}
+
 static bool sequence_of(const operation *o, const view *v, const char *name, sg_sequence *to) {
   int64_t strides[3];
   if (!strides_in_elements(v, name, strides)) return false;
@@ -208,6 +222,7 @@ bool store_operand(operation *o, int at) {
     case OF_ROWS:
     case OF_MATRIX: return matrix_of(v, rule->name, to);
     case OF_HEADS: return heads_of(v, rule->name, to);
+    case OF_SCORES: return scores_of(v, rule->name, to);
     case OF_SEQUENCE: return sequence_of(o, v, rule->name, to);
     case OF_IMAGES: return images_of(v, rule->name, to);
     default: *(void **)to = v->data; return follow_each_other(v, rule->name, 0);

@@ -57,7 +57,7 @@ static bool bind_operand(operation *o, int at) {
     for (int i = 0; i < o->lead.ndim; ++i) o->lead.extent[i] = v->shape[i];
     if (in_words && v->ndim == 1) o->lead.extent[0] /= 2;
   }
-  for (int i = 0; i < count; ++i) bind_size(o, rule->dims[i], sizes[i]);
+  for (int i = 0; i < count && rule->kind != OF_SCORES; ++i) bind_size(o, rule->dims[i], sizes[i]);
   if (o->type == 0) o->type = v->dtype;
   if (rule->type == TYPE_OF_GRADIENTS && o->gradient == 0) o->gradient = v->dtype;
   return true;
@@ -85,6 +85,8 @@ static sg_dtype wanted_type(const operation *o, const operand_rule *rule) {
   switch (rule->type) {
     case TYPE_OF_GRADIENTS: return o->gradient;
     case TYPE_WIDE: return o->type == SG_DTYPE_F64 ? SG_DTYPE_F64 : SG_DTYPE_F32;
+    case TYPE_I8: return SG_DTYPE_I8;
+    case TYPE_I32: return SG_DTYPE_I32;
     case TYPE_OF_RESULT:
     case TYPE_OWN: return 0;
     default: return o->type;
@@ -106,6 +108,33 @@ static bool has_dimensions_of_elements(const operation *o, int at) {
   return has_extents(&o->seen[at], o->of->operands[at].name, &shape);
 }
 
+static bool has_type(const operation *o, int at) {
+  const operand_rule *const rule = &o->of->operands[at];
+  const sg_dtype type = wanted_type(o, rule), is = o->seen[at].dtype;
+  if (type == 0 || is == type) return true;
+  if (rule->type == TYPE_COMMON) return refuse_type(o, at, o->first);
+  return raise_argument("%s is %s; it must be %s%s", rule->name, sg_dtype_name(is),
+                        rule->type == TYPE_I8 ? "bool, uint8 or " : "", sg_dtype_name(type));
+}
+
+/* Sizes of 1 before the keys are repeated. */
+static bool check_scores(operation *o, int at, const int64_t *wanted) {
+  const char *const name = o->of->operands[at].name;
+  int64_t sizes[4];
+  int count;
+  if (!sizes_of(o, at, sizes, &count)) return false;
+  for (int i = 0; i < 4; ++i) {
+    if (sizes[i] == wanted[i] || (i < 3 && sizes[i] == 1)) continue;
+    PyObject *const is = shape_text(&o->seen[at]);
+    if (is)
+      raise_argument("%s has shape %R; it must be (%lld, %lld, %lld, %lld), or 1 in place of some but the last", name,
+                     is, (long long)wanted[0], (long long)wanted[1], (long long)wanted[2], (long long)wanted[3]);
+    Py_XDECREF(is);
+    return false;
+  }
+  return has_type(o, at) && store_operand(o, at);
+}
+
 static bool check_operand(operation *o, int at) {
   const operand_rule *const rule = &o->of->operands[at];
   const view *const v = &o->seen[at];
@@ -114,6 +143,7 @@ static bool check_operand(operation *o, int at) {
   gemm_shape shape;
   if (!wanted_sizes(o, at, sizes, &unknown)) return false;
   if (rule->kind == OF_ELEMENTS && !has_dimensions_of_elements(o, at)) return false;
+  if (rule->kind == OF_SCORES) return check_scores(o, at, sizes);
   const bool is_table = rule->kind == OF_INDICES || rule->kind == OF_ELEMENTS ||
                         (rule->kind == OF_ROWS && !has_leads(o, rule)); /* of any dimensions before the last */
   if (rule->dims[0] && unknown < 0 && !(is_table && has_sizes(o, at, sizes))) {
@@ -132,11 +162,7 @@ static bool check_operand(operation *o, int at) {
     move_back(o, rule, shape.extent, shape.ndim);
     if (!has_extents(&as_given, rule->name, &shape)) return false;
   }
-  const sg_dtype type = wanted_type(o, rule);
-  if (type != 0 && v->dtype != type)
-    return rule->type == TYPE_COMMON ? refuse_type(o, at, o->first)
-                                     : raise_argument("%s is %s; it must be %s", rule->name, sg_dtype_name(v->dtype),
-                                                      sg_dtype_name(type)) != NULL;
+  if (!has_type(o, at)) return false;
   if (rule->type == TYPE_OF_GRADIENTS) o->gradient = v->dtype;
   if (rule->type_offset != 0 && rule->kind != OF_INDICES) FIELD(o, rule->type_offset, sg_dtype) = v->dtype;
   return store_operand(o, at);

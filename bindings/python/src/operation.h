@@ -14,6 +14,7 @@ typedef enum operand_kind {
   OF_MATRIX,   /* two */
   OF_VALUES,   /* contiguous, with as many as the shape */
   OF_HEADS,    /* (batch, heads, tokens, width), or the last two or three */
+  OF_SCORES,   /* (batch, heads, queries, keys), or the last ones; a dimension before keys may be 1 */
   OF_SEQUENCE, /* (steps, batch, values), (steps, values), or with the first two exchanged */
   OF_IMAGES,   /* four, in an image layout */
   OF_FILTERS,  /* four, in a filter layout, contiguous */
@@ -21,9 +22,17 @@ typedef enum operand_kind {
   OF_ELEMENTS  /* contiguous, of any dimensions */
 } operand_kind;
 
-/* That of the first operand, of the result, of all gradients of weights, f32 or f64, or any, which the library checks.
- */
-typedef enum type_rule { TYPE_COMMON, TYPE_OF_RESULT, TYPE_OF_GRADIENTS, TYPE_WIDE, TYPE_OWN } type_rule;
+/* That of the first operand, of the result, of all gradients of weights, f32 or f64, any, which the library checks, or
+ * that type. */
+typedef enum type_rule {
+  TYPE_COMMON,
+  TYPE_OF_RESULT,
+  TYPE_OF_GRADIENTS,
+  TYPE_WIDE,
+  TYPE_OWN,
+  TYPE_I8,
+  TYPE_I32
+} type_rule;
 
 typedef struct operand_rule {
   const char *name;

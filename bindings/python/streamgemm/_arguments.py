@@ -113,6 +113,14 @@ def _words_of_tensor(indices):
     return indices.view(sys.modules["torch"].int32).reshape(*indices.shape, 2), IndexType.I64
 
 
+def bytes_of(visible):
+    """Booleans and bytes of NumPy and PyTorch as i8, in place."""
+    kind = str(getattr(visible, "dtype", ""))
+    if kind in ("torch.bool", "torch.uint8"):
+        return visible.view(sys.modules["torch"].int8)
+    return visible.view("int8") if kind in ("bool", "uint8") else visible
+
+
 def _as_array(matrix):
     """A NumPy array of host memory where there is NumPy and a type for it; otherwise the Matrix."""
     try:

@@ -155,22 +155,33 @@ def _by_parts(call, name, *operands, **results):
             _by_parts(call, name, *(part(x, *half) for x in operands), **{key: part(x, *half) for key, x in results.items()})
 
 
+def _masks(mask):
+    """A mask of (..., heads, queries, keys) as an argument of Context.attention."""
+    if mask is None:
+        return {}
+    mask = _plain(mask)
+    mask = mask.reshape(math.prod(mask.shape[:-3]), *(1,) * (3 - mask.dim()), *mask.shape[-3:])
+    mask = mask if mask.stride(3) == 1 else mask.contiguous()
+    return {"visible" if mask.dtype == torch.bool else "bias": mask}
+
+
 class _Attention(torch.autograd.Function):
     @staticmethod
-    def forward(ctx, call, q, k, v):
+    def forward(ctx, call, q, k, v, mask):
         ctx.call = call
-        ctx.save_for_backward(q, k, v)
+        ctx.save_for_backward(q, k, v, mask)
         heads, out = [_heads(tensor) for tensor in (q, k, v)], torch.empty(*q.shape[:-1], v.shape[-1], dtype=q.dtype, device=q.device)
-        _by_parts(call, "attention", *heads, out=_heads(out))
+        _by_parts(call, "attention", *heads, out=_heads(out), **_masks(mask))
         return out
 
     @staticmethod
     @once_differentiable
     def backward(ctx, d_out):
-        given = [_heads(tensor) for tensor in ctx.saved_tensors]
+        *saved, mask = ctx.saved_tensors
+        given = [_heads(tensor) for tensor in saved]
         made = [_empty_like(tensor)() if needed else False for tensor, needed in zip(given, ctx.needs_input_grad[1:])]
-        _by_parts(ctx.call, "attention_backward", *given, _heads(d_out), dq=made[0], dk=made[1], dv=made[2])
-        return None, *(None if new is False else new.view(tensor.shape) for new, tensor in zip(made, ctx.saved_tensors))
+        _by_parts(ctx.call, "attention_backward", *given, _heads(d_out), dq=made[0], dk=made[1], dv=made[2], **_masks(mask))
+        return None, *(None if new is False else new.view(tensor.shape) for new, tensor in zip(made, saved)), None
 
 
 class _Conv2d(torch.autograd.Function):
@@ -213,23 +224,35 @@ def linear(input, weight, bias=None, *, context=None, compute="exact", label=Non
     return _Linear.apply(_Call(context, compute=compute, label=label, options=options), input, weight, bias)
 
 
+def _check_mask(mask, query, is_causal):
+    """Refuses what is no mask of the scores of query, or one that requires a gradient."""
+    if is_causal:
+        raise InvalidArgument("attn_mask is given and is_causal is True; one of them is possible")
+    if isinstance(mask, torch.Tensor) and mask.dtype == torch.bool:
+        return
+    _check(query=query, attn_mask=mask)
+    if mask.requires_grad:
+        raise Unsupported("attn_mask requires a gradient, which is not supported")
+
+
 def attention(
     query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None, enable_gqa=False,
     *, context=None, compute="exact", label=None, workspace=0,
 ):  # fmt: skip
-    """softmax(scale * query @ key.T + causal mask) @ value, like torch.nn.functional.scaled_dot_product_attention.
+    """softmax(scale * query @ key.T + mask) @ value, like torch.nn.functional.scaled_dot_product_attention.
 
     query: (..., heads, tokens, width), or (tokens, width). key, value: the same with tokens of their own, and other dimensions
     that broadcast; the width of value is free.
-    attn_mask, dropout_p: None and 0; others are refused.
-    is_causal: query i has the keys j <= i.
+    attn_mask: of bool, False hides a key, or of the type of query, which is added to the scores; it broadcasts to (..., heads, queries,
+    keys) and has no gradient. A query without keys gets zeros. dropout_p: 0; others are refused.
+    is_causal: query i has the keys j <= i; without attn_mask.
     scale: of the products; None: 1 / sqrt(width).
     enable_gqa: key and value may have fewer heads, each of which serves as many of query.
     context, compute, label, workspace: as of linear and of Context.attention_async, for both passes.
     """
     _check(query=query, key=key, value=value)
     if attn_mask is not None:
-        raise Unsupported("attn_mask is given; of masks only is_causal=True is supported")
+        _check_mask(attn_mask, query, is_causal)
     if dropout_p != 0:
         raise Unsupported(f"dropout_p is {dropout_p}; it must be 0, as dropout is not supported")
     kept = 3 if enable_gqa else 2  # dimensions that are not broadcast
@@ -246,9 +269,15 @@ def attention(
         raise InvalidArgument(f"key has {key.shape[-3]} heads; they must divide the {query.shape[-3]} of query")
     _has_shape("key", key, (*key.shape[:-1], query.shape[-1]))
     _has_shape("value", value, (*key.shape[:-1], value.shape[-1]))
+    if attn_mask is not None:
+        scores = (*query.shape[:-1], key.shape[-2])
+        try:
+            attn_mask = attn_mask.expand(scores)
+        except RuntimeError:
+            raise InvalidArgument(f"attn_mask has shape {tuple(attn_mask.shape)}; it must broadcast to {scores}") from None
     mask = "causal" if is_causal else None
     call = _Call(context, mask=mask, scale=scale, compute=compute, label=label, workspace=workspace)
-    return _Attention.apply(call, query, key, value)
+    return _Attention.apply(call, query, key, value, attn_mask)
 
 
 def conv2d(

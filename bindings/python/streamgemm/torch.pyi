@@ -12,7 +12,7 @@ def linear(
     label: str | None = None, options: PlanOptions | None = None,
 ) -> Tensor: ...
 def attention(
-    query: Tensor, key: Tensor, value: Tensor, attn_mask: None = None, dropout_p: float = 0.0, is_causal: bool = False,
+    query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None, dropout_p: float = 0.0, is_causal: bool = False,
     scale: float | None = None, enable_gqa: bool = False, *, context: Context | None = None, compute: Compute | str = "exact",
     label: str | None = None, workspace: int = 0,
 ) -> Tensor: ...

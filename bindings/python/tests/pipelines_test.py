@@ -139,8 +139,8 @@ class Pipelines(DeviceTest):
         q, table = x.transpose(1, 0, 2), floats((5, 3), np.float32, 2)
         classes, images = np.array([[0, 5, -100, 2], [1, 1, 6, 3]]), floats((1, 2, 4, 4), np.float32)
         calls = {
-            "attention": ((q, q, q), {"mask": "causal"}),
-            "attention_backward": ((q, q, q, q), {"mask": "causal"}),
+            "attention": ((q, q, q), {"mask": "causal", "window": 2, "bias": w[:2, :2], "key_lengths": np.array([1], np.int32)}),
+            "attention_backward": ((q, q, q, q), {"mask": "causal", "visible": w[:2, :2] > 0}),
             "clamp": ((x, -0.5, 0.5), {}),
             "clamp_backward": ((x, x, -0.5, 0.5), {}),
             "row_dot": ((x, x), {}),

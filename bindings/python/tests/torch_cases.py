@@ -25,14 +25,18 @@ if DEVICE.startswith("cuda") and DEVICE not in [device.name for device in sg.dev
     sys.exit(77)
 
 
-def known_attention(query, key, value, is_causal=False, scale=None, enable_gqa=False):
+def known_attention(query, key, value, attn_mask=None, is_causal=False, scale=None, enable_gqa=False):
     """The formula of torch.nn.functional.scaled_dot_product_attention, which older versions do not have."""
     if enable_gqa:
         key, value = (x.repeat_interleave(query.shape[-3] // x.shape[-3], -3) for x in (key, value))
     scores = query @ key.transpose(-1, -2) * (1 / math.sqrt(query.shape[-1]) if scale is None else scale)
     if is_causal:
         scores = scores.masked_fill(torch.ones(scores.shape[-2:], dtype=torch.bool, device=scores.device).triu(1), -math.inf)
-    return scores.softmax(-1) @ value
+    if attn_mask is not None and attn_mask.dtype == torch.bool:
+        scores = scores.masked_fill(~attn_mask, -math.inf)
+    elif attn_mask is not None:
+        scores = scores + attn_mask
+    return scores.softmax(-1).nan_to_num() @ value
 
 
 def known_linear(x, w, bias=None):

@@ -70,6 +70,10 @@ class Values(TorchTest):
                 heads = [kv * draw.choice((1, 2, 3)) if how["enable_gqa"] else kv]
                 ones = [1 if draw.random() < 0.3 else e for e in batch]
                 given = new(*batch, *heads, queries, width), new(*ones, kv, keys, width), new(*batch, kv, keys, extent(1))
+                if not how["is_causal"] and draw.random() < 0.7:
+                    sizes = [1 if draw.random() < 0.3 else e for e in (*batch, *heads, queries)]
+                    mask = randn(*sizes[draw.randrange(len(sizes)):], keys, grad=False)
+                    how["attn_mask"] = mask if draw.random() < 0.5 else (mask > 0).index_fill(-1, torch.tensor(0), True)
             else:
                 groups, kernel = extent(1), (extent(1) % 4 + 1, extent(1) % 3 + 1)
                 how = {"groups": groups, "stride": draw.choice((1, 2, (1, 3))), "dilation": draw.choice((1, (2, 1)))}
@@ -82,6 +86,13 @@ class Values(TorchTest):
                 given = new(*images, groups * weight.shape[1], *image), weight, new(weight.shape[0]) if draw.random() < 0.5 else None
             with self.subTest(seed=seed, name=name, how=how, shapes=[None if x is None else tuple(x.shape) for x in given]):
                 self.like_torch(name, given, **how)
+
+    def test_a_query_without_keys(self):
+        q, mask = randn(2, 3, 4), torch.ones(3, 3, dtype=torch.bool).tril(-1)
+        out = self.call("attention", q, q, q, mask)
+        self.assertEqual(float(out[:, 0].abs().sum()), 0)
+        out.sum().backward()
+        self.assertTrue(bool(q.grad.isfinite().all()))
 
     def test_empty(self):
         for given in (((0, 3), (4, 3)), ((2, 0, 3), (4, 3)), ((2, 0), (4, 0), (4,)), ((2, 3), (0, 3))):
@@ -132,6 +143,8 @@ class Values(TorchTest):
         many = lambda batch, heads: randn(batch, heads, 128, 64)   # noqa: E731
         for batch, heads, kv in ((5, 1, 1), (1, 6, 3), (3, 4, 4)):
             self.like_torch("attention", (many(batch, heads), many(batch, kv), many(batch, kv)), is_causal=True, enable_gqa=True)
+            for shape in ((128, 128), (batch, heads, 1, 128)):
+                self.like_torch("attention", (many(batch, heads), many(batch, heads), many(batch, heads)), attn_mask=randn(*shape, grad=False))
         with self.assertRaisesRegex(sg.OutOfMemory, "device memory"):
             self.call("attention", *(randn(1, 1, 2000, 64) for _ in range(3)))
 

@@ -18,14 +18,18 @@ namespace sg {
 
 namespace {
 
-// One operand of an attention.
+head_strides strides_of(const sg_heads &x) noexcept { return {x.batch_stride, x.head_stride, x.token_stride}; }
+
+// One operand of an attention, or a mask, whose tokens are queries and whose elements are keys.
 struct given_heads {
   const char *name;
   const sg_heads &of;
   attention_parameter which;
   std::int64_t heads, tokens, width;
+  sg_dtype type;
+  bool repeats = false;  // all of its tokens may be the same
 
-  head_strides strides() const noexcept { return {of.batch_stride, of.head_stride, of.token_stride}; }
+  head_strides strides() const noexcept { return strides_of(of); }
 };
 
 template <class Desc>
@@ -46,10 +50,14 @@ void check_sizes(const Desc &d, const char *desc) {
 
 template <class Desc>
 void check_options(const Desc &d, const char *desc) {
-  if (d.mask < SG_MASK_NONE || d.mask > SG_MASK_CAUSAL)
+  if (d.mask < SG_MASK_NONE || d.mask > SG_MASK_CAUSAL_FROM_END)
     throw error(SG_STATUS_INVALID_ARGUMENT, "@%s->mask is %d, which is no mask", desc, int{d.mask});
   const std::int64_t most_offset = d.mask == SG_MASK_NONE ? 0 : std::int64_t{1} << 60;
   require_range(d.mask_offset, -most_offset, most_offset, (std::string(desc) + "->mask_offset").c_str());
+  require_range(d.window, 0, std::int64_t{1} << 60, (std::string(desc) + "->window").c_str());
+  if (d.window > 0 && d.mask == SG_MASK_NONE)
+    throw error(SG_STATUS_INVALID_ARGUMENT, "@%s->window is %lld and @%s->mask is none; a window needs a causal mask",
+                desc, static_cast<long long>(d.window), desc);
   if (!std::isfinite(d.scale))
     throw error(SG_STATUS_INVALID_ARGUMENT, "@%s->scale is %g; it must be finite", desc, d.scale);
   if (!is_layer_dtype(d.dtype))
@@ -69,9 +77,10 @@ void check_strides(const given_heads &x, const char *desc) {
       {"batch_stride", x.of.batch_stride}, {"head_stride", x.of.head_stride}, {"token_stride", x.of.token_stride}};
   for (const auto &[name, stride] : strides)
     require_range(stride, 0, INT64_MAX, (std::string(desc) + "->" + x.name + "." + name).c_str());
-  if (x.tokens > 1 && x.of.token_stride < x.width)
-    throw error(SG_STATUS_INVALID_ARGUMENT, "@%s->%s.token_stride is %lld; a token has %lld elements", desc, x.name,
-                static_cast<long long>(x.of.token_stride), static_cast<long long>(x.width));
+  if (x.tokens > 1 && x.of.token_stride < x.width && !(x.repeats && x.of.token_stride == 0))
+    throw error(SG_STATUS_INVALID_ARGUMENT, "@%s->%s.token_stride is %lld; a %s has %lld %s", desc, x.name,
+                static_cast<long long>(x.of.token_stride), x.repeats ? "query" : "token",
+                static_cast<long long>(x.width), x.repeats ? "keys" : "elements");
 }
 
 // Each stride of a result steps over all that the smaller ones reach.
@@ -91,20 +100,33 @@ void require_separate_tokens(const given_heads &o, std::int64_t batch, const cha
   }
 }
 
+// A causal limit from the end of the sequences is a known one if all of them have the descriptor's lengths.
+template <class Desc>
+void set_masks(attention_form &f, const Desc &d) {
+  const bool has_lengths = d.query_lengths || d.key_lengths, from_end = d.mask == SG_MASK_CAUSAL_FROM_END;
+  f.causal = d.mask == SG_MASK_CAUSAL || (from_end && !has_lengths);
+  f.mask_offset = d.mask_offset + (from_end && !has_lengths ? d.keys - d.queries : 0);
+  if (d.batch == 0 || d.heads == 0 || d.queries == 0 || d.keys == 0) return;
+  attention_masks &m = f.masks;
+  m.has_query_lengths = d.query_lengths, m.has_key_lengths = d.key_lengths;
+  m.from_end = from_end && has_lengths, m.window = d.window;
+  if ((m.has_bias = d.bias.data)) m.bias = strides_of(d.bias);
+  if ((m.has_visible = d.visible.data)) m.visible = strides_of(d.visible);
+}
+
 template <class Desc>
 attention_form sizes_of(const Desc &d) {
-  const auto strides = [](const sg_heads &x) { return head_strides{x.batch_stride, x.head_stride, x.token_stride}; };
   attention_form f;
   f.batch = d.batch, f.heads = d.heads, f.kv_heads = d.kv_heads;
   f.queries = d.queries, f.keys = d.keys, f.width = d.width, f.value_width = d.value_width;
-  f.q = strides(d.q), f.k = strides(d.k), f.v = strides(d.v);
+  f.q = strides_of(d.q), f.k = strides_of(d.k), f.v = strides_of(d.v);
   f.type = d.dtype, f.compute = d.compute;
-  f.causal = d.mask == SG_MASK_CAUSAL, f.mask_offset = d.mask_offset;
+  set_masks(f, d);
   f.workspace = static_cast<std::int64_t>(d.workspace);
   if constexpr (std::is_same_v<Desc, sg_attention_desc>)
-    f.o = strides(d.o);
+    f.o = strides_of(d.o);
   else
-    f.d_o = strides(d.d_o), f.dq = strides(d.dq), f.dk = strides(d.dk), f.dv = strides(d.dv);
+    f.d_o = strides_of(d.d_o), f.dq = strides_of(d.dq), f.dk = strides_of(d.dk), f.dv = strides_of(d.dv);
   return f;
 }
 
@@ -113,16 +135,23 @@ double scale_of(const Desc &d) {
   return d.scale != 0 ? d.scale : d.width > 0 ? 1 / std::sqrt(static_cast<double>(d.width)) : 1;
 }
 
-void require_supported(const context &on, sg_dtype type, sg_mask mask, bool gradients, const char *desc) {
+void require_supported(const context &on, const attention_form &f, bool gradients, const char *desc) {
+  const sg_dtype type = f.type;
   auto softmax = backend_command<sg_backend_softmax>();
   softmax.type = type;
-  softmax.mask = mask;
+  softmax.mask = f.causal ? SG_MASK_CAUSAL : SG_MASK_NONE;
   if (accumulator_of(type) != type) softmax.x_type = accumulator_of(type);
   auto gradient = backend_command<sg_backend_softmax_backward>();
   gradient.type = type;
   gradient.dy_type = accumulator_of(type);
   if (!on.on().supports(softmax.header) || (gradients && !on.on().supports(gradient.header)))
     throw error(SG_STATUS_UNSUPPORTED, "@%s->dtype is %s; device %.64s has no softmax of it", desc, name_of(type),
+                on.on().name().c_str());
+  auto mask = backend_command<sg_backend_score_mask>();
+  mask.type = accumulator_of(type), mask.bias_type = type;
+  if (f.masks.exist() && !on.on().supports(mask.header))
+    throw error(SG_STATUS_UNSUPPORTED,
+                "@%s has a bias, visible keys, lengths or a window, which device %.64s does not have", desc,
                 on.on().name().c_str());
 }
 
@@ -141,7 +170,9 @@ Command command_of(const attention_form &f, const ops::attention &what, double s
   return made;
 }
 
+// Commands have no masks but a causal one whose limit is known.
 bool is_one_command(const context &on, const attention_form &f, double scale) {
+  if (f.masks.exist()) return false;
   auto wanted = command_of<sg_backend_attention>(f, fused(f), scale);
   wanted.o = {nullptr, f.o.batch, f.o.head, f.o.token};
   return on.on().supports(wanted.header);
@@ -149,6 +180,7 @@ bool is_one_command(const context &on, const attention_form &f, double scale) {
 
 bool is_one_command(const context &on, const attention_backward_form &f, const sg_attention_backward_desc &d,
                     double scale) {
+  if (f.masks.exist()) return false;
   auto wanted = command_of<sg_backend_attention_backward>(f, fused(f), scale);
   const auto heads = [](const sg_heads &x) {
     return sg_backend_heads{x.data, x.batch_stride, x.head_stride, x.token_stride};
@@ -162,14 +194,14 @@ bool is_one_command(const context &on, const attention_backward_form &f, const s
 
 // Adds an operand; nothing if it has no elements.
 void add_heads(operand_set &to, const given_heads &x, attention_form &f, const char *desc, access_mode mode) {
-  const std::int64_t size = size_of(f.type);
+  const std::int64_t size = size_of(x.type);
   operand span;  // one column
-  span.rows = head_bytes(f, x.strides(), x.heads, x.tokens, x.width) / size;
+  span.rows = head_elements(f, x.strides(), x.heads, x.tokens, x.width);
   span.cols = 1;
   span.ld = std::max<std::int64_t>(1, span.rows);
-  span.type = f.type;
+  span.type = x.type;
   if (span.rows == 0) return;
-  const sg_matrix view{x.of.data, span.rows, 1, 0, f.type, SG_LAYOUT_COLUMN_MAJOR};
+  const sg_matrix view{x.of.data, span.rows, 1, 0, x.type, SG_LAYOUT_COLUMN_MAJOR};
   operand_set::rules rules;
   rules.mode = mode;
   rules.set = {x.of.data,
@@ -181,27 +213,58 @@ void add_heads(operand_set &to, const given_heads &x, attention_form &f, const c
   f.spaces[static_cast<std::size_t>(x.which)] = span.space;
 }
 
+template <class Desc>
+std::array<given_heads, 2> masks_of(const Desc &d) {
+  return {{{"bias", d.bias, attention_parameter::bias, d.heads, d.queries, d.keys, d.dtype, true},
+           {"visible", d.visible, attention_parameter::visible, d.heads, d.queries, d.keys, SG_DTYPE_I8, true}}};
+}
+
+template <class Desc>
+void check_masks(const Desc &d, const char *desc) {
+  for (const given_heads &each : masks_of(d))
+    if (each.of.data) check_strides(each, desc);
+}
+
+// Of a descriptor with elements in a result.
+template <class Desc>
+void add_masks(operand_set &to, const Desc &d, attention_form &f, const char *desc) {
+  for (const given_heads &each : masks_of(d))
+    if (each.of.data) add_heads(to, each, f, desc, access_mode::read);
+  const auto add_lengths = [&](const char *name, const std::int32_t *const &given, attention_parameter which) {
+    const auto index = static_cast<std::size_t>(which);
+    operand span{d.batch, 1, d.batch, 0, SG_DTYPE_I32, SG_MEMORY_DEVICE, false};
+    to.add(index, given_values(desc, name, given, d.batch, 1, SG_DTYPE_I32), span, {});
+    f.spaces[index] = span.space;
+  };
+  using enum attention_parameter;
+  if (f.masks.has_query_lengths) add_lengths("query_lengths", d.query_lengths, query_lengths);
+  if (f.masks.has_key_lengths) add_lengths("key_lengths", d.key_lengths, key_lengths);
+}
+
 }  // namespace
 
 void submit(context &on, const sg_attention_desc &d, const char *name, checked_submit &order, sg_job **out_job) {
-  const given_heads all[] = {{"q", d.q, attention_parameter::q, d.heads, d.queries, d.width},
-                             {"k", d.k, attention_parameter::k, d.kv_heads, d.keys, d.width},
-                             {"v", d.v, attention_parameter::v, d.kv_heads, d.keys, d.value_width},
-                             {"o", d.o, attention_parameter::o, d.heads, d.queries, d.value_width}};
+  const given_heads all[] = {{"q", d.q, attention_parameter::q, d.heads, d.queries, d.width, d.dtype},
+                             {"k", d.k, attention_parameter::k, d.kv_heads, d.keys, d.width, d.dtype},
+                             {"v", d.v, attention_parameter::v, d.kv_heads, d.keys, d.value_width, d.dtype},
+                             {"o", d.o, attention_parameter::o, d.heads, d.queries, d.value_width, d.dtype}};
   const given_heads &o = all[3];
   check_sizes(d, name);
   check_options(d, name);
   for (const given_heads &each : all) check_strides(each, name);
+  check_masks(d, name);
   attention_form form = sizes_of(d);
-  for (const given_heads &each : all) head_bytes(form, each.strides(), each.heads, each.tokens, each.width);
+  for (const given_heads &each : all) head_elements(form, each.strides(), each.heads, each.tokens, each.width);
   require_separate_tokens(o, d.batch, name);
-  require_supported(on, d.dtype, d.mask, false, name);
+  require_supported(on, form, false, name);
   const bool is_empty = d.batch == 0 || d.heads == 0 || d.queries == 0 || d.value_width == 0;
   operand_set operands(on);
   operands.set_scalars(scale_of(d), 0);
-  if (!is_empty)
+  if (!is_empty) {
     for (const given_heads &each : all)
       add_heads(operands, each, form, name, &each == &o ? access_mode::write : access_mode::read);
+    add_masks(operands, d, form, name);
+  }
   form.by_device = !is_empty && form.keys > 0 && is_one_command(on, form, scale_of(d));
   submit_operands(on, operands, d, name, {SG_OPERATION_ATTENTION, form_of<attention_form>(form), is_empty},
                   usual_request(order), order, out_job);
@@ -209,35 +272,40 @@ void submit(context &on, const sg_attention_desc &d, const char *name, checked_s
 
 void submit(context &on, const sg_attention_backward_desc &d, const char *name, checked_submit &order,
             sg_job **out_job) {
-  const given_heads inputs[] = {{"q", d.q, attention_parameter::q, d.heads, d.queries, d.width},
-                                {"k", d.k, attention_parameter::k, d.kv_heads, d.keys, d.width},
-                                {"v", d.v, attention_parameter::v, d.kv_heads, d.keys, d.value_width},
-                                {"d_o", d.d_o, attention_parameter::o, d.heads, d.queries, d.value_width}};
-  const given_heads results[] = {{"dq", d.dq, attention_parameter::dq, d.heads, d.queries, d.width},
-                                 {"dk", d.dk, attention_parameter::dk, d.kv_heads, d.keys, d.width},
-                                 {"dv", d.dv, attention_parameter::dv, d.kv_heads, d.keys, d.value_width}};
+  const given_heads inputs[] = {{"q", d.q, attention_parameter::q, d.heads, d.queries, d.width, d.dtype},
+                                {"k", d.k, attention_parameter::k, d.kv_heads, d.keys, d.width, d.dtype},
+                                {"v", d.v, attention_parameter::v, d.kv_heads, d.keys, d.value_width, d.dtype},
+                                {"d_o", d.d_o, attention_parameter::o, d.heads, d.queries, d.value_width, d.dtype}};
+  const given_heads results[] = {{"dq", d.dq, attention_parameter::dq, d.heads, d.queries, d.width, d.dtype},
+                                 {"dk", d.dk, attention_parameter::dk, d.kv_heads, d.keys, d.width, d.dtype},
+                                 {"dv", d.dv, attention_parameter::dv, d.kv_heads, d.keys, d.value_width, d.dtype}};
   check_sizes(d, name);
   check_options(d, name);
-  require_supported(on, d.dtype, d.mask, true, name);
   attention_form form = sizes_of(d);
-  const auto bytes_of = [&](const given_heads &x) { return head_bytes(form, x.strides(), x.heads, x.tokens, x.width); };
+  require_supported(on, form, true, name);
+  const auto elements_of = [&](const given_heads &x) {
+    return head_elements(form, x.strides(), x.heads, x.tokens, x.width);
+  };
   bool *const computes[] = {&form.computes_dq, &form.computes_dk, &form.computes_dv};
   bool has_results = false;
   for (std::size_t i = 0; i < std::size(results); ++i) {
     if (!results[i].of.data) continue;
     check_strides(results[i], name);
     require_separate_tokens(results[i], d.batch, name);
-    has_results |= *computes[i] = bytes_of(results[i]) > 0;
+    has_results |= *computes[i] = elements_of(results[i]) > 0;
   }
   operand_set operands(on);
   operands.set_scalars(scale_of(d), 0);
+  check_masks(d, name);
   if (has_results) {
     for (const given_heads &each : inputs)
       check_strides(each, name), add_heads(operands, each, form, name, access_mode::read);
     for (std::size_t i = 0; i < std::size(results); ++i)
       if (*computes[i]) add_heads(operands, results[i], form, name, access_mode::write);
+    add_masks(operands, d, form, name);
   }
-  form.by_device = has_results && form.keys > 0 && form.queries > 0 && is_one_command(on, {form}, d, scale_of(d));
+  form.by_device = has_results && form.keys > 0 && form.queries > 0 &&
+                   is_one_command(on, attention_backward_form{form}, d, scale_of(d));
   submit_operands(on, operands, d, name,
                   {SG_OPERATION_ATTENTION_BACKWARD, form_of<attention_backward_form>({form}), !has_results},
                   usual_request(order), order, out_job);

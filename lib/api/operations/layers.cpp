@@ -47,7 +47,7 @@ void submit(context &on, const sg_elementwise_desc &d, const char *name, checked
 void submit(context &on, const sg_softmax_desc &d, const char *name, checked_submit &order, sg_job **out_job) {
   const given_operand in = given_by_rows(name, "x", d.x), out = given_by_rows(name, "y", d.y);
   if (d.mask < SG_MASK_NONE || d.mask > SG_MASK_CAUSAL)
-    throw error(SG_STATUS_INVALID_ARGUMENT, "@%s->mask is %d, which is no mask", name, int{d.mask});
+    throw error(SG_STATUS_INVALID_ARGUMENT, "@%s->mask is %d, which is no mask of a softmax", name, int{d.mask});
   // Sums with row numbers must not overflow.
   constexpr std::int64_t most_offset = std::int64_t{1} << 61;
   if (d.mask == SG_MASK_NONE)

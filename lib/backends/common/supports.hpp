@@ -65,6 +65,11 @@ constexpr bool is_supported(const sg_backend_col2im &what) noexcept {
   return is_layer_type(what.type) && (what.matrix_type == what.type || what.matrix_type == sum_type_of(what.type));
 }
 
+constexpr bool is_supported(const sg_backend_score_mask &what) noexcept {
+  const bool is_wide = what.type == SG_DTYPE_F64 || what.type == SG_DTYPE_F32;
+  return is_wide && is_layer_type(what.bias_type) && sum_type_of(what.bias_type) == what.type;
+}
+
 constexpr bool is_supported(const sg_backend_attention &what) noexcept {
   const auto fits = [](std::int64_t width) { return width > 0 && width <= 128; };
   return is_short_float(what.type) && fits(what.width) && fits(what.value_width);

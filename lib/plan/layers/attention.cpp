@@ -40,14 +40,15 @@ class attention_build : attention_parts {
  private:
   void add_block(const block_of_queries &b, std::uint16_t lane) {
     const heads_operand &q = of_queries_[0], &o = of_queries_[1], &k = of_keys_[0], &v = of_keys_[1];
-    const std::int64_t keys = visible_keys(b.rows);
-    if (keys == 0) return fill(of_queries(o, b), lane);
+    const range keys = visible_keys(b.rows);
+    if (keys.size == 0) return fill(of_queries(o, b), lane);
     const bool rounds = memory_.has_sum;
     const std::int64_t rows = b.items.size * b.rows.size;
     const view sums = rounds ? view{sums_[lane], 0, 1, 0, rows, rows, 1} : view{};
     const std::int32_t weights = rounds ? weights_[lane] : scores_[lane];
     add_weights(b, k, q, scores_[lane], weights, sums, keys, lane);
-    const view values = of_keys(v, b, 0, keys), factors = of_block(weights, f_.type, b.items.size, b.rows.size, keys);
+    const view values = of_keys(v, b, keys.first, keys.size),
+               factors = of_block(weights, f_.type, b.items.size, b.rows.size, keys.size);
     if (!rounds || f_.value_width == 0)
       return multiply(of_queries(o, b), values, SG_OP_N, factors, SG_OP_N, scalar_role::one, false, lane);
     // The scores are no longer needed.
@@ -62,14 +63,15 @@ class attention_build : attention_parts {
 
 }  // namespace
 
-std::int64_t head_bytes(const attention_form &f, const head_strides &x, std::int64_t heads, std::int64_t tokens,
-                        std::int64_t width) {
+std::int64_t head_elements(const attention_form &f, const head_strides &x, std::int64_t heads, std::int64_t tokens,
+                           std::int64_t width) {
   if (f.batch == 0 || heads == 0 || tokens == 0 || width == 0) return 0;
   std::int64_t elements = width;
   for (const auto &[count, stride] :
        {std::pair{f.batch, x.batch}, std::pair{heads, x.head}, std::pair{tokens, x.token}})
     elements = checked_add(elements, checked_mul(count - 1, stride, "an operand"), "an operand");
-  return checked_mul(elements, size_of(f.type), "an operand");
+  checked_mul(elements, size_of(f.type), "an operand");
+  return elements;
 }
 
 ops::attention fused(const attention_form &f) {
@@ -122,7 +124,7 @@ class fused_build {
  private:
   void add(command &c, std::size_t at, const char *name, const head_strides &x, std::int64_t heads, std::int64_t tokens,
            std::int64_t width) {
-    const std::int64_t elements = head_bytes(f_, x, heads, tokens, width) / size_of(f_.type);
+    const std::int64_t elements = head_elements(f_, x, heads, tokens, width);
     bytes_ += double(f_.batch) * double(heads) * double(tokens) * double(width) * double(size_of(f_.type));
     const operand span{elements, 1, std::max<std::int64_t>(1, elements), 0, f_.type, SG_MEMORY_DEVICE, false};
     c.views[at] = builder_.part_of(builder_.add_parameter({span, name}), {0, 1}, {0, 0, elements, 1});

@@ -17,8 +17,20 @@
 namespace sg {
 
 // The parameters; o: of the gradients, dO.
-enum class attention_parameter : std::uint8_t { q, k, v, o, dq, dk, dv };
-inline constexpr std::size_t attention_parameters = 7;
+enum class attention_parameter : std::uint8_t { q, k, v, o, dq, dk, dv, bias, visible, query_lengths, key_lengths };
+inline constexpr std::size_t attention_parameters = 11;
+
+// What hides keys beside a causal limit that is known when the attention is planned.
+struct attention_masks {
+  bool has_bias = false, has_visible = false, has_query_lengths = false, has_key_lengths = false;
+  head_strides bias, visible;  // of bytes: visible
+  bool from_end = false;       // the causal limit follows the lengths, of which there are some
+  std::int64_t window = 0;     // of the limit; 0: none
+  bool exist() const noexcept {
+    return has_bias || has_visible || has_query_lengths || has_key_lengths || from_end || window > 0;
+  }
+  bool operator==(const attention_masks &) const = default;
+};
 
 struct attention_form {
   std::int64_t batch = 1, heads = 1, kv_heads = 1;  // heads is a multiple of kv_heads
@@ -26,10 +38,11 @@ struct attention_form {
   head_strides q, k, v, o;
   sg_dtype type = SG_DTYPE_F32;
   sg_compute compute = SG_COMPUTE_EXACT;
-  bool causal = false;
-  std::int64_t mask_offset = 0;  // query i has the keys j <= i + mask_offset
-  std::int64_t workspace = 0;    // limit of the arena in bytes; 0: by the model
-  bool by_device = false;        // the device has one command for it
+  bool causal = false;           // query i has the keys j <= i + mask_offset
+  std::int64_t mask_offset = 0;  // of a limit that follows the lengths, too
+  attention_masks masks;
+  std::int64_t workspace = 0;  // limit of the arena in bytes; 0: by the model
+  bool by_device = false;      // the device has one command for it
   // Of the gradients, which have no O.
   head_strides d_o, dq, dk, dv;
   bool computes_dq = false, computes_dk = false, computes_dv = false;
@@ -44,9 +57,9 @@ struct attention_backward_form : attention_form {
 // Bytes of the arena without a limit by the caller.
 std::int64_t usual_attention_workspace(const device_model &model, int lanes);
 
-// Bytes from an operand's first element to its end; 0 if it is empty.
-std::int64_t head_bytes(const attention_form &f, const head_strides &x, std::int64_t heads, std::int64_t tokens,
-                        std::int64_t width);
+// Elements from an operand's first to its end; 0 if it is empty.
+std::int64_t head_elements(const attention_form &f, const head_strides &x, std::int64_t heads, std::int64_t tokens,
+                           std::int64_t width);
 
 // The attention as one kernel.
 ops::attention fused(const attention_form &f);

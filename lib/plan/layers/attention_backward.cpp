@@ -74,13 +74,22 @@ class attention_backward_build : attention_parts {
 
   // The last queries come first: they have the most keys.
   void add_group(std::int64_t outer, const range &items, std::uint16_t lane) {
-    for (result &each : results_) each.keys = 0;
+    const block_of_queries whole{outer, 0, items, {}};
+    for (result &each : results_) {
+      each.keys = 0;
+      if (f_.masks.window > 0 && each.to.width > 0 && f_.keys > 0) begin_result(each, whole, lane);
+    }
     for (std::int64_t member = 0; member < l_.members; ++member)
       for (std::int64_t row = l_.rows > 0 ? (l_.rows - 1) / rows_ * rows_ : -1; row >= 0; row -= rows_)
         add_block({outer, member, items, {row, std::min(rows_, l_.rows - row)}}, lane);
-    const block_of_queries whole{outer, 0, items, {}};
     for (result &each : results_)
       if (each.to.width > 0 && f_.keys > 0) finish_result(each, whole, lane);
+  }
+
+  // With a window blocks do not begin with the first key: they all add to zeros.
+  void begin_result(result &x, const block_of_queries &whole, std::uint16_t lane) {
+    fill(view_of(x, whole, 0, f_.keys, lane), lane);
+    x.keys = f_.keys;
   }
 
   void finish_result(const result &x, const block_of_queries &b, std::uint16_t lane) {
@@ -91,43 +100,43 @@ class attention_backward_build : attention_parts {
 
   void add_block(const block_of_queries &b, std::uint16_t lane) {
     const heads_operand &q = of_queries_[0], &d_o = of_queries_[1], &k = of_keys_[0], &v = of_keys_[1];
-    const std::int64_t keys = visible_keys(b.rows);
-    if (keys == 0) {
+    const range keys = visible_keys(b.rows);
+    if (keys.size == 0) {
       if (f_.computes_dq && f_.width > 0) fill(of_queries(of_queries_[2], b), lane);
       return;
     }
     const std::int32_t products = products_[lane], weights = weights_[lane];
     const auto block = [&](std::int32_t buffer, sg_dtype type) {
-      return of_block(buffer, type, b.items.size, b.rows.size, keys);
+      return of_block(buffer, type, b.items.size, b.rows.size, keys.size);
     };
     add_weights(b, k, q, products, weights, {}, keys, lane);
     if (f_.computes_dv)
       add_to(results_.back(), b, of_queries(d_o, b), block(weights, f_.type), scalar_role::one, keys, lane);
     if (f_.width == 0 || !(f_.computes_dq || f_.computes_dk)) return;
     if (f_.value_width > 0)
-      multiply(block(products, score_type_), of_keys(v, b, 0, keys), SG_OP_T, of_queries(d_o, b), SG_OP_N,
+      multiply(block(products, score_type_), of_keys(v, b, keys.first, keys.size), SG_OP_T, of_queries(d_o, b), SG_OP_N,
                scalar_role::one, false, lane);
     else
       fill(block(products, score_type_), lane);
     command c;
     c.what = ops::softmax_backward{};
     c.where = {lane_kind::compute, lane};
-    c.views[ops::softmax_backward::dx] = c.views[ops::softmax_backward::y] = of_stack(weights, b, keys);
-    c.views[ops::softmax_backward::dy] = of_stack(products, b, keys);
+    c.views[ops::softmax_backward::dx] = c.views[ops::softmax_backward::y] = of_stack(weights, b, keys.size);
+    c.views[ops::softmax_backward::dy] = of_stack(products, b, keys.size);
     builder_.add(c);
     if (f_.computes_dq)
-      multiply(of_queries(of_queries_[2], b), of_keys(k, b, 0, keys), SG_OP_N, block(weights, f_.type), SG_OP_N,
-               scalar_role::job, false, lane);
+      multiply(of_queries(of_queries_[2], b), of_keys(k, b, keys.first, keys.size), SG_OP_N, block(weights, f_.type),
+               SG_OP_N, scalar_role::job, false, lane);
     if (f_.computes_dk)
       add_to(results_.front(), b, of_queries(q, b), block(weights, f_.type), scalar_role::job, keys, lane);
   }
 
-  // sums += alpha * rows^T * weights, of the block's first keys.
+  // sums += alpha * rows^T * weights, of the block's keys.
   void add_to(result &x, const block_of_queries &b, const view &rows, const view &weights, scalar_role alpha,
-              std::int64_t keys, std::uint16_t lane) {
+              const range &keys, std::uint16_t lane) {
     if (x.to.width == 0) return;
-    multiply(view_of(x, b, 0, keys, lane), rows, SG_OP_N, weights, SG_OP_T, alpha, x.keys > 0, lane);
-    x.keys = std::max(x.keys, keys);
+    multiply(view_of(x, b, keys.first, keys.size, lane), rows, SG_OP_N, weights, SG_OP_T, alpha, x.keys > 0, lane);
+    x.keys = std::max(x.keys, keys.end());
   }
 
   std::vector<std::int32_t> products_, weights_;  // by lane

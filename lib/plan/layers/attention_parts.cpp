@@ -67,21 +67,34 @@ std::int64_t attention_parts::item_of(const heads_operand &x, bool of_query) con
 
 // Items are batches, heads or heads with the same keys.
 void attention_parts::add_parameters() {
-  static constexpr const char *names[] = {"Q", "K", "V", "O", "dQ", "dK", "dV"};
+  static constexpr const char *names[] = {
+      "Q", "K", "V", "O", "dQ", "dK", "dV", "bias", "visible", "query lengths", "key lengths"};
   std::array<parameter, std::size(names)> all;
   std::size_t count = 0;
   const auto set = [&](const heads_operand &x, bool of_query) {
     const auto index = static_cast<std::size_t>(x.which);
     const std::int64_t elements =
-        head_bytes(f_, x.strides, of_query ? f_.heads : f_.kv_heads, of_query ? f_.queries : f_.keys, x.width) /
-        size_of(f_.type);
+        head_elements(f_, x.strides, of_query ? f_.heads : f_.kv_heads, of_query ? f_.queries : f_.keys, x.width);
     all[index].stored = {elements,         1,    std::max<std::int64_t>(1, elements), item_of(x, of_query), f_.type,
                          SG_MEMORY_DEVICE, false};
     all[index].name = names[index];
     count = std::max(count, index + 1);
   };
+  const auto set_mask = [&](bool exists, attention_parameter which, std::int64_t elements, sg_dtype type) {
+    if (!exists) return;
+    const auto index = static_cast<std::size_t>(which);
+    elements_[index] = elements;
+    all[index] = {{elements, 1, elements, 0, type, SG_MEMORY_DEVICE, false}, names[index]};
+    count = std::max(count, index + 1);
+  };
   for (const heads_operand &x : of_queries_) set(x, true);
   for (const heads_operand &x : of_keys_) set(x, false);
+  const attention_masks &m = f_.masks;
+  using enum attention_parameter;
+  set_mask(m.has_bias, bias, head_elements(f_, m.bias, f_.heads, f_.queries, f_.keys), f_.type);
+  set_mask(m.has_visible, visible, head_elements(f_, m.visible, f_.heads, f_.queries, f_.keys), SG_DTYPE_I8);
+  set_mask(m.has_query_lengths, query_lengths, f_.batch, SG_DTYPE_I32);
+  set_mask(m.has_key_lengths, key_lengths, f_.batch, SG_DTYPE_I32);
   for (std::size_t i = 0; i < count; ++i) builder_.add_parameter(all[i]);
 }
 
@@ -114,7 +127,8 @@ void attention_parts::choose_blocks(int lanes, bool by_items) {
   const std::int64_t room = std::max<std::int64_t>(1, (workspace / lanes_ - 3 * 256) / row_bytes());
   const std::int64_t least = cores ? least_queries_of_core : least_queries;
   items_ = l_.items, rows_ = std::max<std::int64_t>(1, l_.rows);
-  if (f_.causal) rows_ = std::clamp(ceil_div(rows_, causal_blocks), std::min(rows_, 2 * least), rows_);
+  if (f_.causal || (f_.masks.from_end && !f_.masks.has_query_lengths))
+    rows_ = std::clamp(ceil_div(rows_, causal_blocks), std::min(rows_, 2 * least), rows_);
   while (items_ > 1 && (items_ * std::min(rows_, least) > room || (cores && blocks(by_items) < lanes_)))
     items_ = ceil_div(items_, 2);
   while (rows_ > 1 && (items_ * rows_ > room || (cores && rows_ > least && blocks(by_items) < lanes_ && !by_items)))
@@ -134,10 +148,17 @@ void attention_parts::unfold() {
   rows_ = std::min(rows_, l_.rows);
 }
 
-std::int64_t attention_parts::visible_keys(const range &rows) const {
-  if (!f_.causal) return f_.keys;
-  const std::int64_t last = l_.folded ? f_.queries : rows.end();
-  return std::clamp<std::int64_t>(last + f_.mask_offset, 0, f_.keys);
+range attention_parts::visible_keys(const range &rows) const {
+  const attention_masks &m = f_.masks;
+  const range queries = l_.folded ? range{0, f_.queries} : rows;
+  const auto at = [&](std::int64_t key) { return std::clamp<std::int64_t>(key, 0, f_.keys); };
+  if (!f_.causal) {  // from the end the limit is largest where all keys exist, and no query is left out
+    const bool is_known = m.from_end && !m.has_query_lengths;
+    return {0, is_known ? at(queries.end() + f_.mask_offset + f_.keys - f_.queries) : f_.keys};
+  }
+  const std::int64_t end = at(queries.end() + f_.mask_offset);
+  const std::int64_t first = m.window > 0 ? at(queries.first + f_.mask_offset + 1 - m.window) : 0;
+  return {first, end - first};
 }
 
 view attention_parts::of_queries(const heads_operand &x, const block_of_queries &b) const {
@@ -184,26 +205,52 @@ void attention_parts::convert(const view &c, const view &a, const view &divisors
 }
 
 void attention_parts::add_weights(const block_of_queries &b, const heads_operand &k, const heads_operand &q,
-                                  std::int32_t scores, std::int32_t weights, const view &sums, std::int64_t keys,
+                                  std::int32_t scores, std::int32_t weights, const view &sums, const range &keys,
                                   std::uint16_t lane) {
-  const view products = of_block(scores, score_type_, b.items.size, b.rows.size, keys);
+  const view products = of_block(scores, score_type_, b.items.size, b.rows.size, keys.size);
   if (f_.width > 0)
-    multiply(products, of_keys(k, b, 0, keys), SG_OP_T, of_queries(q, b), SG_OP_N, scalar_role::job, false, lane);
+    multiply(products, of_keys(k, b, keys.first, keys.size), SG_OP_T, of_queries(q, b), SG_OP_N, scalar_role::job,
+             false, lane);
   else
     fill(products, lane);  // products of nothing
+  if (f_.masks.exist()) add_mask(b, scores, keys, lane);
   ops::softmax weigh;
   weigh.mask = f_.causal ? SG_MASK_CAUSAL : SG_MASK_NONE;
   if (f_.causal) {
     weigh.mask_rows = l_.folded ? f_.queries : b.rows.size;
-    weigh.mask_offset = f_.mask_offset + (l_.folded ? 0 : b.rows.first);
+    weigh.mask_offset = f_.mask_offset + (l_.folded ? 0 : b.rows.first) - keys.first;
   }
   command softmax;
   softmax.what = weigh;
   softmax.where = {lane_kind::compute, lane};
-  softmax.views[ops::softmax::x] = of_stack(scores, b, keys);
-  softmax.views[ops::softmax::y] = of_stack(weights, b, keys);
+  softmax.views[ops::softmax::x] = of_stack(scores, b, keys.size);
+  softmax.views[ops::softmax::y] = of_stack(weights, b, keys.size);
   softmax.views[ops::softmax::sums] = sums;
   builder_.add(softmax);
+}
+
+void attention_parts::add_mask(const block_of_queries &b, std::int32_t scores, const range &keys, std::uint16_t lane) {
+  const attention_masks &m = f_.masks;
+  ops::score_mask what;
+  what.heads = f_.heads, what.kv_heads = f_.kv_heads, what.queries = f_.queries, what.keys = f_.keys;
+  what.of_bias = m.bias, what.of_visible = m.visible;
+  what.mask = m.from_end ? SG_MASK_CAUSAL_FROM_END : f_.causal ? SG_MASK_CAUSAL : SG_MASK_NONE;
+  what.mask_offset = f_.mask_offset, what.window = m.window;
+  what.item_rows = b.rows.size, what.first_row = b.rows.first;
+  what.first_item = b.outer * l_.items + b.items.first, what.first_head = b.member, what.first_key = keys.first;
+  command made;
+  made.what = what;
+  made.where = {lane_kind::compute, lane};
+  made.views[ops::score_mask::scores] = of_stack(scores, b, keys.size);
+  const auto whole = [&](std::size_t index, attention_parameter which) {
+    const std::int64_t elements = elements_[static_cast<std::size_t>(which)];
+    if (elements > 0) made.views[index] = view{static_cast<std::int32_t>(which), 0, 1, 0, elements, elements, 1};
+  };
+  whole(ops::score_mask::bias, attention_parameter::bias);
+  whole(ops::score_mask::visible, attention_parameter::visible);
+  whole(ops::score_mask::query_lengths, attention_parameter::query_lengths);
+  whole(ops::score_mask::key_lengths, attention_parameter::key_lengths);
+  builder_.add(made);
 }
 
 schedule attention_parts::finish(std::string strategy) {

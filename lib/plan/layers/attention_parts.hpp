@@ -2,6 +2,8 @@
 // Shared by the schedules of attention and of its gradients: loops over heads and queries, blocks, views, GEMMs.
 #pragma once
 
+#include <array>
+#include <cstdint>
 #include <map>
 #include <string>
 #include <utility>
@@ -52,7 +54,8 @@ class attention_parts {
   // As many queries and heads as the workspace of a lane has room for. On cores each lane should have blocks, or, by
   // items, items of its own.
   void choose_blocks(int lanes, bool by_items);
-  std::int64_t visible_keys(const range &rows) const;
+  // Keys that a block of these rows may see.
+  range visible_keys(const range &rows) const;
   std::int64_t row_of(const head_strides &x) const noexcept {  // elements from row to row
     return l_.folded && f_.queries == 1 ? x.head : x.token;
   }
@@ -77,7 +80,7 @@ class attention_parts {
   // The scores of a block, or zeros for tokens of no elements; then the weights, without the division by their sums if
   // `sums` exists.
   void add_weights(const block_of_queries &b, const heads_operand &k, const heads_operand &q, std::int32_t scores,
-                   std::int32_t weights, const view &sums, std::int64_t keys, std::uint16_t lane);
+                   std::int32_t weights, const view &sums, const range &keys, std::uint16_t lane);
 
   schedule finish(std::string strategy);
 
@@ -102,8 +105,10 @@ class attention_parts {
   std::int64_t blocks(bool by_items) const;
   std::int64_t item_of(const heads_operand &x, bool of_query) const noexcept;
   void add_parameters();
+  void add_mask(const block_of_queries &b, std::int32_t scores, const range &keys, std::uint16_t lane);
   void unfold();
 
+  std::array<std::int64_t, attention_parameters> elements_{};              // of the masks, by parameter
   std::map<std::pair<std::int32_t, std::int64_t>, std::int32_t> aliases_;  // by buffer and bytes of an item
   double flops_ = 0;
 };

@@ -41,6 +41,22 @@ void visit_heads(attention_form &f, head_strides &of_o, access_mode mode_of_o, c
   add(k, f.k, false, f.width, access_mode::read);
   add(v, f.v, false, f.value_width, access_mode::read);
   add(o, of_o, true, f.value_width, mode_of_o);
+  const auto add_mask = [&](attention_parameter which, head_strides &x, sg_dtype type) {
+    visit({static_cast<std::int32_t>(which),
+           type,
+           access_mode::read,
+           f.keys,
+           {{{f.queries, x.token, &x.token}, {f.heads, x.head, &x.head}, {f.batch, x.batch, &x.batch}}}},
+          f.spaces[static_cast<std::size_t>(which)]);
+  };
+  const auto add_lengths = [&](attention_parameter which) {
+    visit({static_cast<std::int32_t>(which), SG_DTYPE_I32, access_mode::read, f.batch, {}},
+          f.spaces[static_cast<std::size_t>(which)]);
+  };
+  if (f.masks.has_bias) add_mask(bias, f.masks.bias, f.type);
+  if (f.masks.has_visible) add_mask(visible, f.masks.visible, SG_DTYPE_I8);
+  if (f.masks.has_query_lengths) add_lengths(query_lengths);
+  if (f.masks.has_key_lengths) add_lengths(key_lengths);
   if (f.computes_dq) add(dq, f.dq, true, f.width, access_mode::write);
   if (f.computes_dk) add(dk, f.dk, false, f.width, access_mode::write);
   if (f.computes_dv) add(dv, f.dv, false, f.value_width, access_mode::write);
@@ -68,8 +84,11 @@ schedule plan_of(const attention_backward_form &f, const plan_terms &terms) {
 
 std::uint64_t hash_of(const attention_form &f) noexcept {
   hasher mixed;
-  for (const std::int64_t x : {f.batch, f.heads, f.kv_heads, f.queries, f.keys, f.width, f.value_width, f.q.token,
-                               f.k.token, f.mask_offset, f.workspace, std::int64_t{f.type} << 1 | f.causal})
+  const attention_masks &m = f.masks;
+  const int has = m.has_bias | m.has_visible << 1 | m.has_query_lengths << 2 | m.has_key_lengths << 3 | m.from_end << 4;
+  for (const std::int64_t x :
+       {std::int64_t{has}, m.window, f.batch, f.heads, f.kv_heads, f.queries, f.keys, f.width, f.value_width, f.q.token,
+        f.k.token, f.mask_offset, f.workspace, std::int64_t{f.type} << 1 | f.causal})
     mixed << x;
   return mixed.value();
 }

@@ -27,13 +27,19 @@ class conv_search {
   bool offer(std::int64_t parts) {
     const conv_form &f = f_;
     const bool forward = !f.is_backward;
-    // Images of single pixels are GEMMs, also on cores in the order NCHW, which oneDNN would first bring to its own.
-    const bool is_gemm = f.is_direct() && f.of.groups == 1 && !(f.of.channels_last && terms_.model.lanes_are_cores);
+    // Images of single pixels are GEMMs, also on cores in the order NCHW, which oneDNN would first bring to its own. On a
+    // GPU the bias and the activation of f16 and bf16 are in the GEMM of NHWC images only.
+    const bool cores = terms_.model.lanes_are_cores, is_direct = f.is_direct() && f.of.groups == 1;
+    const bool has_end = exists(f.at(conv_parameter::bias)) || f.activation != SG_ACTIVATION_NONE;
+    const bool ends_apart = !f.of.channels_last && has_end && accumulator_of(f.type()) != f.type();
+    const bool is_gemm = is_direct && (cores ? !f.of.channels_last : !ends_apart);
     // On a GPU images from the host are cut into many parts, and each would take the host's time of a call.
     const bool suits_device = f.by_device && (terms_.model.lanes_are_cores || !is_streamed(f));
     if (forward && suits_device && !is_gemm && f.of.channels > 0 && has_dense_images(f) && has_scratch(f)) {
       schedule made = build_conv(f, {parts, f.workspace, terms_.lanes}, terms_.model, true);
-      if (made.device_bytes <= terms_.memory_limit) best_.offer(std::move(made));
+      const bool fits = made.device_bytes <= terms_.memory_limit;
+      if (fits) best_.offer(std::move(made));
+      if (fits && is_direct && !cores) return true;
     }
     const bool by_device = f.by_device || f.dw_by_device;
     if (!forward && by_device && !terms_.model.lanes_are_cores && !is_streamed(f) && exists(f.at(conv_parameter::y))) {

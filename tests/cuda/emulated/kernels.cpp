@@ -32,6 +32,7 @@
 #include "backends/sim/row_dot.hpp"
 #include "backends/sim/row_reduce.hpp"
 #include "backends/sim/scatter_add.hpp"
+#include "backends/sim/score_mask.hpp"
 #include "backends/sim/windows.hpp"
 #include "gpu.hpp"
 
@@ -197,6 +198,19 @@ cudaError_t launch_scatter_add(const sg_backend_scatter_add &what, cudaStream_t 
   return launch(
       in, {by_component(what.x, what.type), {what.indices, what.index_bytes}, by_component(what.table, what.type)},
       [what] { sim::run_scatter_add(what, at(what.x), at(what.indices), at(what.table)); });
+}
+
+cudaError_t launch_score_mask(const sg_backend_score_mask &what, cudaStream_t in) noexcept {
+  return launch(in,
+                {by_component(what.scores, what.type),
+                 by_component(what.bias.data, what.bias_type),
+                 {what.query_lengths, sizeof(std::int32_t)},
+                 {what.key_lengths, sizeof(std::int32_t)},
+                 {what.visible.data, 1}},
+                [what] {
+                  sim::run_score_mask(what, {at(what.scores), at(what.bias.data), at(what.visible.data),
+                                             what.query_lengths, what.key_lengths});
+                });
 }
 
 cudaError_t launch_pool(const sg_backend_pool &what, cudaStream_t in) noexcept {

@@ -142,6 +142,43 @@ public class AttentionTest extends DeviceTest {
     holds(row, to);
   }
 
+  /** Scores that any stride of 0 repeats. */
+  private static Heads scores(Matrix memory) {
+    return Heads.strided(memory, BATCH, HEADS, TOKENS, TOKENS, 0, 0, TOKENS);
+  }
+
+  @Test
+  public void masksThatLeaveWhatACausalOneDoes() {
+    double[] bias = new double[TOKENS * TOKENS];
+    java.nio.ByteBuffer shown = java.nio.ByteBuffer.allocateDirect(TOKENS * TOKENS);
+    java.nio.ByteBuffer tokens = java.nio.ByteBuffer.allocateDirect(4 * BATCH).order(java.nio.ByteOrder.nativeOrder());
+    for (int b = 0; b < BATCH; ++b) tokens.putInt(4 * b, TOKENS);
+    for (int i = 0; i < TOKENS; ++i)
+      for (int j = 0; j < TOKENS; ++j) {
+        bias[i * TOKENS + j] = j > i ? Double.NEGATIVE_INFINITY : 0;
+        shown.put(i * TOKENS + j, (byte) (j > i ? 0 : 1));
+      }
+    Matrix visible = context.deviceMatrix(DType.I8, TOKENS, TOKENS);
+    context.copyAsync(visible, Matrix.of(shown, DType.I8, TOKENS, TOKENS)).join();
+    Matrix lengths = context.deviceMatrix(DType.I32, 1, BATCH);
+    context.copyAsync(lengths, Matrix.of(tokens, DType.I32, 1, BATCH)).join();
+    Attention[] all = {
+      new Attention().bias(scores(place(TOKENS, TOKENS, bias))), new Attention().visible(scores(visible)),
+      new Attention().causalFromEnd(0).keyLengths(lengths).queryLengths(lengths).window(TOKENS)
+    };
+    for (Attention how : all) {
+      Heads o = poisonedHeads(HEADS);
+      context.layers().attention(placed(q, HEADS), placed(k, GROUPS), placed(v, GROUPS), o, how);
+      holds(expected(true, 1 / Math.sqrt(WIDTH)), o.memory());
+      Heads dv = poisonedHeads(GROUPS);
+      context.layers().attentionBackward(placed(q, HEADS), placed(k, GROUPS), placed(v, GROUPS), placed(dO, HEADS), null, null, dv, how);
+      holds(expectedGradients(true, 1 / Math.sqrt(WIDTH))[2], dv.memory());
+    }
+    Heads o = poisonedHeads(HEADS);
+    Attention wide = new Attention().visible(scores(place(TOKENS, TOKENS, bias)));
+    refused("visible is f64", () -> context.layers().attention(placed(q, HEADS), placed(k, GROUPS), placed(v, GROUPS), o, wide));
+  }
+
   @Test
   public void gradients() {
     double[][] expected = expectedGradients(true, 0.5);
