@@ -70,6 +70,10 @@ __global__ void map_kernel(map_operands p, Function f) {
 
 template <class T, int count, class Function>
 cudaError_t launch_map(const map_operands &p, const Function &f, cudaStream_t in) {
+  // With few elements the time is that of one thread's, so each gets few.
+  constexpr std::int64_t few = 1 << 17;
+  if constexpr (count > 1)
+    if (p.m * p.n <= few) return launch_map<T, 1>(p, f, in);
   const auto blocks = [](std::int64_t wanted, std::int64_t most) { return unsigned(wanted < most ? wanted : most); };
   const std::int64_t run = 2 * std::int64_t(map_threads) * count;
   const dim3 grid(blocks((p.m + run - 1) / run, 1 << 16), blocks(p.n, 4096));
