@@ -4,6 +4,7 @@
 in, multiplied and copied out by PyTorch on its current stream. Usage: torch_host.py RECORD.json"""
 import json
 import os
+import re
 import statistics
 import sys
 import time
@@ -13,17 +14,35 @@ import torch
 SAMPLES = 5
 
 
-def measure(m, n, k, dtype, pinned):
-    def operand(rows, cols):
-        made = torch.rand(rows, cols, dtype=dtype) * 2 - 1
-        return made.pin_memory() if pinned else made
+TYPES = {"f64": torch.float64, "f32": torch.float32, "tf32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16}
+CASE = re.compile(r"(\w+) (\d+\^3|\d+x\d+x\d+)(?: ([NT][NT]))?(?: pad(ded|\d+))? (\S+)")
 
-    a, b, c = operand(m, k), operand(k, n), operand(m, n)
+
+class Operand:
+    """A matrix as the suite stores it, column major, with its padding; on the host and, copied whole, on the device."""
+
+    def __init__(self, rows, cols, pad, dtype, memory):
+        self._rows = rows
+        self._host = torch.rand(cols, rows + pad).to(dtype) * 2 - 1
+        if memory == "pinned":
+            self._host = self._host.pin_memory()
+
+    def on_device(self):
+        return self._host.to("cuda", non_blocking=True)[:, : self._rows].t()
+
+    def receive(self, result):
+        self._host[:, : self._rows].copy_(result.t(), non_blocking=True)
+
+
+def measure(m, n, k, dtype, ops, pad, memory):
+    a = Operand(*((m, k) if ops[0] == "N" else (k, m)), pad, dtype, memory[0])
+    b = Operand(*((k, n) if ops[1] == "N" else (n, k)), pad, dtype, memory[1])
+    c = Operand(m, n, pad, dtype, memory[2])
 
     def once():
         start = time.perf_counter()
-        result = a.to("cuda", non_blocking=True) @ b.to("cuda", non_blocking=True)
-        c.copy_(result, non_blocking=True)
+        left, right = (x.on_device() if op == "N" else x.on_device().t() for x, op in zip((a, b), ops))
+        c.receive((right.t() @ left.t()).t())  # whose columns are contiguous, as those of C
         torch.cuda.synchronize()
         return time.perf_counter() - start
 
@@ -33,13 +52,11 @@ def measure(m, n, k, dtype, pinned):
 
 
 def parse(case):
-    """A case as the suite names it: "tf32 8192^3 pinned"; None for those with transposes."""
-    words = case.split()
-    if len(words) != 3:
-        return None
-    size = [int(x) for x in words[1].split("x")] if "x" in words[1] else [int(words[1].split("^")[0])] * 3
-    dtype = {"f64": torch.float64, "f32": torch.float32, "tf32": torch.float32, "bf16": torch.bfloat16}[words[0]]
-    return size, dtype, words[0] == "tf32", words[2] == "pinned"
+    """A case as the suite names it: "tf32 8192^3 pinned", "f16 33x7x1001 NT pad3 pinned/pageable/pinned"."""
+    dtype, size, ops, pad, memory = CASE.fullmatch(case).groups()
+    sizes = [int(size[:-2])] * 3 if size.endswith("^3") else [int(x) for x in size.split("x")]
+    places = memory.split("/") if "/" in memory else [memory] * 3
+    return (*sizes, TYPES[dtype], ops or "NN", 5 if pad == "ded" else int(pad or 0), places), dtype == "tf32"
 
 
 def main():
@@ -48,12 +65,8 @@ def main():
     record["device"]["torch"] = torch.__version__
     record["rows"] = [row for row in record["rows"] if row["variant"] != "PyTorch"]
     for row in [row for row in record["rows"] if row["variant"] == "streamgemm"]:
-        found = parse(row["case"])
-        if found is None:
-            continue
-        (m, n, k), dtype, tf32, pinned = found
-        torch.backends.cuda.matmul.allow_tf32 = tf32
-        seconds = measure(m, n, k, dtype, pinned)
+        how, torch.backends.cuda.matmul.allow_tf32 = parse(row["case"])
+        seconds = measure(*how)
         record["rows"].append({**row, "variant": "PyTorch", "seconds": statistics.median(seconds), "samples": SAMPLES,
                                "min": min(seconds), "max": max(seconds)})
         print(f"{row['case']}: PyTorch {statistics.median(seconds) * 1e3:.2f} ms, streamgemm {row['seconds'] * 1e3:.2f} ms")

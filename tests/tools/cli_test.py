@@ -705,7 +705,7 @@ class Bench(Program):
 
     def test_wrong_results_are_reported(self):
         """A simulated device that keeps time but computes nothing."""
-        for suite in ("accuracy", "small", "heads", "priority", "graph"):
+        for suite in ("accuracy", "small", "heads", "priority", "graph", "host"):
             said = self.complaint("bench", suite, "--quick", "--device", "sim:h200?timing-only", exits=VERIFICATION)
             self.assertIn("streamgemm", said)
 

@@ -97,6 +97,28 @@ class Suites(Program):
                 self.assertGreaterEqual(case[way]["seconds"], 0.999 * case[way]["bound_seconds"], way)
             self.assertLess(case["streamgemm, grouped by kind, a stream each"]["seconds"], 0.8 * sequence["seconds"])
 
+    def test_drawn(self):
+        """Drawn GEMMs are the same from a seed; each result is compared with sums of products."""
+        for device in ("cpu", "sim:h200"):
+            drawn = [self.json_of("bench", "host", "--quick", "--draw", 24, "--seed", seed, "--most-flops", 4e6, "--device", device)
+                     for seed in (3, 3, 4)]
+            first, again, other = ([row["case"] for row in record["rows"]] for record in drawn)
+            self.assertEqual((first, len(first)), (again, 24))
+            self.assertNotEqual(first, other)
+            words = {word for case in first for word in case.split()}
+            self.assertLessEqual({"f64", "f32", "f16", "bf16", "NN", "NT", "TN", "TT", "pinned", "pageable"}, words)
+            said = drawn[0]["drawn"]
+            self.assertEqual((said["seed"], said["cases"], said["most_flops"]), (3, 24, 4e6))
+            key = "device_seconds" if device.startswith("sim") else "seconds"
+            ratios = {row["case"]: row[key] / row["bound_seconds"] for row in drawn[0]["rows"] if row["case"].endswith(" pinned")}
+            pinned = said["ratios"]["pinned"]["over_bound"]
+            self.assertEqual((pinned["cases"], pinned["worst_case"]), (len(ratios), max(ratios, key=ratios.get)))
+            self.assertAlmostEqual(pinned["mean"], math.exp(statistics.fmean(math.log(each) for each in ratios.values())))
+        text = self.run_program("bench", "host", "--quick", "--draw", 2, "--most-flops", 2e6, "--device", "cpu").stdout
+        self.assertRegex(text, r"ratios of the drawn cases, seed \d+\n.*over_bound .* mean .* worst ")
+        self.assertIn("only the suite host", self.complaint("bench", "cpu", "--draw", 2))
+        self.assertIn("requires --draw", self.complaint("bench", "host", "--seed", 2))
+
     def test_failures(self):
         for suite in ("streams", "overlap"):
             self.complaint("bench", suite, "--quick", "--device", "sim:h200?fail-copy=9", exits=FAILED)

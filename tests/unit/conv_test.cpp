@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <random>
 #include <sstream>
 
@@ -191,6 +192,23 @@ TEST(conv, fits_little_memory) {
       FAIL();
     } catch (const error &e) {
       EXPECT_EQ(SG_STATUS_OUT_OF_MEMORY, e.status()) << e.what();
+    }
+  }
+}
+
+// Without a caller's limit the workspace grows until it has room for a few windows.
+TEST(conv, of_windows_larger_than_the_usual_workspace) {
+  conv_case c = resnet(8, 768, 7, 7);
+  c.f.of.groups = 768;
+  for (const pass of : {pass::forward, pass::backward}) {
+    c.f.workspace = 0;
+    EXPECT_LT(1 << 20, planned(c, of, cores(1)).device_bytes);
+    c.f.workspace = 1 << 20;
+    try {
+      planned(c, of, cores(1));
+      FAIL();
+    } catch (const error &e) {
+      EXPECT_NE(nullptr, std::strstr(e.what(), "the limit is 1048576")) << e.what();
     }
   }
 }

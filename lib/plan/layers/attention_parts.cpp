@@ -16,6 +16,9 @@ namespace {
 constexpr std::int64_t usual_workspace = std::int64_t(256) << 20, usual_workspace_of_core = std::int64_t(1) << 20;
 // Fewer queries make GEMMs that reuse the keys too little.
 constexpr std::int64_t least_queries = 128, least_queries_of_core = 32;
+// On cores, of a lane at the rate of large GEMMs: less is not worth the cost of another core, which other jobs could
+// use.
+constexpr double least_seconds_of_lane = 10e-6;
 // A causal mask spares the keys behind a block of queries, so that smaller blocks compute less.
 constexpr std::int64_t causal_blocks = 8;
 
@@ -115,6 +118,12 @@ std::int64_t attention_parts::blocks(bool by_items) const {
   return by_items ? of_items : of_items * l_.members * ceil_div(l_.rows, rows_);
 }
 
+int attention_parts::lanes_worth(int lanes) const {
+  const double products = double(f_.batch) * double(f_.heads) * double(f_.queries) * double(f_.keys);
+  const double flops = flops_per_mac(f_.type) * products * double(f_.width + f_.value_width);
+  return int(std::clamp(flops / gemm_rate_of(model_, f_.type, f_.compute) / least_seconds_of_lane, 1.0, double(lanes)));
+}
+
 void attention_parts::choose_blocks(int lanes, bool by_items) {
   const bool cores = model_.lanes_are_cores;
   const std::int64_t workspace = f_.workspace > 0 ? f_.workspace : usual_attention_workspace(model_, lanes);
@@ -122,7 +131,7 @@ void attention_parts::choose_blocks(int lanes, bool by_items) {
   if (least_bytes > workspace)
     throw error(SG_STATUS_OUT_OF_MEMORY, "the scores of one query need %lld bytes of workspace; the limit is %lld",
                 static_cast<long long>(least_bytes), static_cast<long long>(workspace));
-  const int most_lanes = cores ? lanes : by_items ? 1 : std::min(lanes, 2);
+  const int most_lanes = cores ? lanes_worth(lanes) : by_items ? 1 : std::min(lanes, 2);
   lanes_ = int(std::clamp<std::int64_t>(workspace / least_bytes, 1, most_lanes));
   const std::int64_t room = std::max<std::int64_t>(1, (workspace / lanes_ - 3 * 256) / row_bytes());
   const std::int64_t least = cores ? least_queries_of_core : least_queries;

@@ -103,6 +103,7 @@ class attention_parts {
     return wide_row_bytes() + memory_.copies * row_bytes(f_.type) + (memory_.has_sum ? size_of(SG_DTYPE_F32) : 0);
   }
   std::int64_t blocks(bool by_items) const;
+  int lanes_worth(int lanes) const;  // on cores
   std::int64_t item_of(const heads_operand &x, bool of_query) const noexcept;
   void add_parameters();
   void add_mask(const block_of_queries &b, std::int32_t scores, const range &keys, std::uint16_t lane);

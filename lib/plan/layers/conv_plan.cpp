@@ -47,19 +47,24 @@ class conv_search {
       if (made.device_bytes <= terms_.memory_limit) best_.offer(std::move(made));
     }
     std::int64_t workspace = f.workspace > 0 ? f.workspace : usual_conv_workspace(terms_.model, terms_.lanes);
-    for (; workspace > 0; workspace /= 4) {
+    while (workspace > 0) {
       const conv_cuts cuts{parts, workspace, terms_.lanes};
       schedule made;
       try {
         made = forward ? build_conv(f, cuts, terms_.model) : build_conv_backward(f, cuts, terms_.model);
       } catch (const error &e) {
-        if (e.status() != SG_STATUS_OUT_OF_MEMORY || (least_ == 0 && best_.empty())) throw;
-        return false;
+        if (e.status() != SG_STATUS_OUT_OF_MEMORY) throw;
+        if (least_ > 0 || !best_.empty()) return false;
+        if (f.workspace > 0 || workspace >= terms_.memory_limit) throw;
+        workspace = std::min(4 * workspace, terms_.memory_limit);  // the usual one is no limit
+        continue;
       }
       least_ = least_ == 0 ? made.device_bytes : std::min(least_, made.device_bytes);
-      if (made.device_bytes > terms_.memory_limit) continue;
-      best_.offer(std::move(made));
-      return true;
+      if (made.device_bytes <= terms_.memory_limit) {
+        best_.offer(std::move(made));
+        return true;
+      }
+      workspace /= 4;
     }
     return false;
   }

@@ -8,6 +8,7 @@
 #include <ctime>
 #include <fstream>
 #include <memory>
+#include <random>
 
 #include "../format.hpp"
 #include "../library.hpp"
@@ -16,6 +17,7 @@
 #include "../usage.hpp"
 #include "../verbs.hpp"
 #include "commit.hpp"
+#include "drawn_cases.hpp"
 #include "subverbs.hpp"
 #include "suite.hpp"
 
@@ -139,10 +141,16 @@ class recorder : public suite_run {
     json device = device_;
     if (device.value("device", "cpu").starts_with("cpu")) device["processor"] = processor();
     if (device.value("device", "").starts_with("cuda") && !nvidia_driver().empty()) device["driver"] = nvidia_driver();
-    return {{"schema", bench_schema}, {"suite", suite},          {"version", sg_version_string()},
-            {"commit", SG_COMMIT},    {"date", utc_now()},       {"command", command},
-            {"device", device},       {"quick", request_.quick}, {"left_out", left_out_},
-            {"rows", rows_}};
+    json all = {{"schema", bench_schema}, {"suite", suite},          {"version", sg_version_string()},
+                {"commit", SG_COMMIT},    {"date", utc_now()},       {"command", command},
+                {"device", device},       {"quick", request_.quick}, {"left_out", left_out_},
+                {"rows", rows_}};
+    if (request_.draw > 0)
+      all["drawn"] = {{"seed", request_.seed},
+                      {"cases", request_.draw},
+                      {"most_flops", request_.most_flops},
+                      {"ratios", drawn_summary(rows_, device.value("clock", "") == "virtual")}};
+    return all;
   }
 
  private:
@@ -193,6 +201,15 @@ class recorder : public suite_run {
   json left_out_ = json::array();  // peers without a case's type
 };
 
+void print_drawn(const json &drawn) {
+  std::printf("%s\n", heading("ratios of the drawn cases, seed " + drawn["seed"].dump()).c_str());
+  for (const auto &[memory, keys] : drawn["ratios"].items())
+    for (const auto &[key, of] : keys.items())
+      std::printf("  %-9s %-11s %4d cases  mean %s  worst %s (%s)\n", memory.c_str(), key.c_str(),
+                  of["cases"].get<int>(), format_fixed(of["mean"], 2).c_str(), format_fixed(of["worst"], 2).c_str(),
+                  of["worst_case"].get<std::string>().c_str());
+}
+
 struct bench_arguments {
   std::string suite, file, command;
   suite_request request;
@@ -213,6 +230,7 @@ void run(const bench_arguments &given, bool as_json) {
   const json record = out.record(given.suite, given.command);
   if (record["rows"].empty())
     throw failure(exit_code::usage, "no case of the suite has '" + given.request.only + "' in its name");
+  if (given.request.draw > 0 && !to_stdout) print_drawn(record["drawn"]);
   if (to_stdout) print_json(record);
   if (as_json && !to_stdout) write_json(given.file, record);
 }
@@ -246,12 +264,24 @@ void add_bench(CLI::App &app, const std::string &command) {
   verb->add_option("--peers", given->request.peers, "Module with the GPU libraries to measure against");
   verb->add_option("--seconds", given->request.seconds, "Time for a case, roughly (default 20)")
       ->check(positive_number());
+  CLI::Option *draw = verb->add_option("--draw", given->request.draw, "Of the suite host: so many drawn GEMMs instead")
+                          ->check(whole_number(1));
+  CLI::Option *seed =
+      verb->add_option("--seed", given->request.seed, "Of the drawn GEMMs (default: another each time)");
+  CLI::Option *most =
+      verb->add_option("--most-flops", given->request.most_flops, "Of a drawn GEMM (default 2e12; with --quick 2e7)");
+  for (CLI::Option *each : {seed->needs(draw), most->needs(draw)}) each->type_name("N");
+  most->check(number_between(2e6, 1e15));
   verb->add_flag("--quick", given->request.quick, "Small sizes and few samples: to see that it works");
   add_compare(*verb, command);
   verb->require_subcommand(0, 1);
-  verb->callback([verb, given, as_json, names] {
+  verb->callback([verb, given, as_json, seed, names] {
     if (!verb->get_subcommands().empty()) return;
     if (given->suite.empty()) throw CLI::RequiredError("SUITE (" + joined(names, ", ") + ")");
+    suite_request &of = given->request;
+    if (of.draw > 0 && given->suite != "host") throw CLI::ValidationError("--draw", "only the suite host draws cases");
+    if (seed->count() == 0) of.seed = std::random_device{}();
+    if (of.most_flops == 0) of.most_flops = of.quick ? 2e7 : 2e12;
     run(*given, as_json->count() > 0);
   });
 }

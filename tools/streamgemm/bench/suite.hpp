@@ -2,6 +2,7 @@
 // A suite of benchmarks, run by `streamgemm bench NAME`. A new suite is a function here and a line in bench.cpp.
 #pragma once
 
+#include <cstdint>
 #include <nlohmann/json.hpp>
 #include <string>
 
@@ -15,6 +16,10 @@ struct suite_request {
   std::string only;     // cases whose name contains this text
   std::string peers;    // path of the module with the GPU's peers; "" for none
   double seconds = 20;  // of a case, roughly
+  // Drawn cases instead of the suite's own, of the suite host.
+  int draw = 0;
+  std::uint64_t seed = 0;
+  double most_flops = 0;  // of a drawn case
 };
 
 // Receives a suite's cases, which are measured at once, or rows that the suite has measured itself.

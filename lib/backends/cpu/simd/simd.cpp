@@ -123,15 +123,15 @@ void scaled_add(sg_dtype type, void *y, sg_scalar alpha, const void *x, sg_scala
 
 // Half of x times 1 + tanh(u) is x / (1 + e^-2u), which is accurate where tanh(u) is near -1; 0 at minus infinity.
 template <class R>
-R gelu(R x) {
+SG_IN_LOOP R gelu(R x) {
   const R twice_minus_u = x * (R(-1.5957691216057308) + R(-0.071354816272600249) * x * x);
   const R value = x / (R(1) + exponential(twice_minus_u));
   return x == -R(__builtin_huge_val()) ? R(0) : value;
 }
 
-float relu(float x) { return x < 0 ? 0 : x; }
-double relu(double x) { return x < 0 ? 0 : x; }
-std::uint32_t relu(std::uint32_t x) { return static_cast<std::int32_t>(x) < 0 ? 0u : x; }
+SG_IN_LOOP float relu(float x) { return x < 0 ? 0 : x; }
+SG_IN_LOOP double relu(double x) { return x < 0 ? 0 : x; }
+SG_IN_LOOP std::uint32_t relu(std::uint32_t x) { return static_cast<std::int32_t>(x) < 0 ? 0u : x; }
 
 template <class T, class Activation>
 void finish_all(T *y, const T *bias, bool one_each, std::int64_t n, Activation activation) {

@@ -24,8 +24,8 @@ void with_real(sg_dtype type, Body body) {
 }
 
 // e^x for x <= 0: 0 where it is subnormal. Keeps a NaN.
-float decay(float x) { return x < -87.0f ? 0.0f : exponential(x); }
-double decay(double x) { return x < -708.0 ? 0.0 : exponential(x); }
+SG_IN_LOOP float decay(float x) { return x < -87.0f ? 0.0f : exponential(x); }
+SG_IN_LOOP double decay(double x) { return x < -708.0 ? 0.0 : exponential(x); }
 
 // y[i] = function(x[i], i). y may be x: no iteration reads what another writes.
 template <class R, class Function>

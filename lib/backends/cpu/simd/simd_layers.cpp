@@ -8,48 +8,46 @@ namespace sg::cpu::SG_CPU_LEVEL {
 namespace {
 
 template <class R>
-R magnitude(R x) {
+SG_IN_LOOP R magnitude(R x) {
   return x < 0 ? -x : x;
 }
 
 // 1 / (1 + e^-x), and x times that of y; 0 for x at minus infinity. Neither overflows.
 template <class R>
-R sigmoid(R x) {
+SG_IN_LOOP R sigmoid(R x) {
   const R e = decay(-magnitude(x));
   return (x < 0 ? e : R(1)) / (R(1) + e);
 }
 template <class R>
-R times_sigmoid(R x, R y) {
+SG_IN_LOOP R times_sigmoid(R x, R y) {
   const R product = x * sigmoid(y);
   return x == -R(__builtin_huge_val()) ? R(0) : product;
 }
 
 // x / (1 + e^-2u), which is x/2 * (1 + tanh(u)).
 template <class R>
-R gelu_tanh(R x) {
+SG_IN_LOOP R gelu_tanh(R x) {
   const R twice_u = x * (R(1.5957691216057308) + R(0.071354816272600249) * x * x);
   return times_sigmoid(x, twice_u);
 }
 
 // erfc, with a relative error of 1.2e-7 beside that of the exponential: "erfcc" of Numerical Recipes, a Chebyshev fit.
-float complementary(float x) {
-  constexpr float terms[] = {0.17087277f,  -0.82215223f, 1.48851587f, -1.13520398f, 0.27886807f,
-                             -0.18628806f, 0.09678418f,  0.37409196f, 1.00002368f,  -1.26551223f};
+SG_IN_LOOP float complementary(float x) {
   const float z = magnitude(x), t = 1 / (1 + 0.5f * z);
-  float sum = 0;
-  for (const float each : terms) sum = sum * t + each;
+  const float sum = polynomial(t, 0.17087277f, -0.82215223f, 1.48851587f, -1.13520398f, 0.27886807f, -0.18628806f,
+                               0.09678418f, 0.37409196f, 1.00002368f, -1.26551223f);
   const float value = t * decay(sum - z * z);
   return x < 0 ? 2 - value : value;
 }
-double complementary(double x) { return __builtin_erfc(x); }
+SG_IN_LOOP double complementary(double x) { return __builtin_erfc(x); }
 template <class R>
-R gelu_erf(R x) {
+SG_IN_LOOP R gelu_erf(R x) {
   const R value = R(0.5) * x * complementary(x * R(-0.70710678118654752));
   return x < -R(40) ? R(0) : value;
 }
 
 // Near 0 the polynomial of Cephes (tanhf.c), which keeps the relative precision.
-float hyperbolic(float x) {
+SG_IN_LOOP float hyperbolic(float x) {
   const float e = decay(-2 * magnitude(x)), far = (1 - e) / (1 + e), z = x * x;
   const float sum =
       (((-5.70498872745e-3f * z + 2.06390887954e-2f) * z - 5.37397155531e-2f) * z + 1.33314422036e-1f) * z -
@@ -57,7 +55,7 @@ float hyperbolic(float x) {
   const float near = x + x * z * sum;
   return magnitude(x) < 0.625f ? near : x < 0 ? -far : far;
 }
-double hyperbolic(double x) { return __builtin_tanh(x); }
+SG_IN_LOOP double hyperbolic(double x) { return __builtin_tanh(x); }
 
 void unary(sg_dtype type, sg_function function, void *y, const void *x, std::int64_t n) {
   with_real(type, [=]<class R>(R) {
@@ -77,29 +75,29 @@ void unary(sg_dtype type, sg_function function, void *y, const void *x, std::int
 
 // So far from 0 derivatives are their limits, and no term of them is infinite.
 template <class R>
-R limited(R x) {
+SG_IN_LOOP R limited(R x) {
   const R y = x < R(-1000) ? R(-1000) : x;
   return y > R(1000) ? R(1000) : y;
 }
 
 // The derivative of x times the sigmoid of t.
 template <class R>
-R derivative_of_product(R x, R t, R t_derivative) {
+SG_IN_LOOP R derivative_of_product(R x, R t, R t_derivative) {
   const R e = decay(-magnitude(t)), sum = R(1) + e;
   return (t < 0 ? e : R(1)) / sum + x * t_derivative * e / (sum * sum);
 }
 template <class R>
-R derivative_of_gelu(R x) {
+SG_IN_LOOP R derivative_of_gelu(R x) {
   constexpr R first = R(1.5957691216057308), third = R(0.071354816272600249);
   return derivative_of_product(x, x * (first + third * x * x), first + 3 * third * x * x);
 }
 template <class R>
-R derivative_of_gelu_erf(R x) {
+SG_IN_LOOP R derivative_of_gelu_erf(R x) {
   return R(0.5) * complementary(x * R(-0.70710678118654752)) + x * R(0.39894228040143268) * decay(R(-0.5) * x * x);
 }
 // Of the sigmoid of x: the sigmoid of -x times it.
 template <class R>
-R derivative_of_sigmoid(R x) {
+SG_IN_LOOP R derivative_of_sigmoid(R x) {
   const R e = decay(-magnitude(x)), sum = R(1) + e;
   return e / (sum * sum);
 }

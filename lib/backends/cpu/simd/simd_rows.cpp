@@ -11,6 +11,9 @@ namespace {
 template <class R>
 constexpr std::int64_t part_count = 256 / sizeof(R);  // four of the widest vectors
 
+template <class R>
+constexpr std::int64_t few_parts = 32 / sizeof(R);  // of short arrays, and of the rest of longer ones
+
 // Elements that are summed in parts side by side; the sums of longer arrays are added pairwise.
 template <class R>
 constexpr std::int64_t summed_at_once = 16 * part_count<R>;
@@ -29,21 +32,26 @@ R fold(R (&sums)[parts], Plus plus) {
   return sums[0];
 }
 
-// Combines f(x[0]), f(x[1]), ... by `plus`, from `start`.
+// Combines f(x[0]), f(x[1]), ... by `plus`, from `start`, in that many parts side by side.
+template <std::int64_t parts, class R, class Element, class Plus>
+R reduced_in_parts(const R *x, std::int64_t n, R start, Element element, Plus plus) {
+  R sums[parts];
+  for (R &sum : sums) sum = start;
+  std::int64_t i = 0;
+  for (; i + parts <= n; i += parts)
+    for (std::int64_t l = 0; l < parts; ++l) sums[l] = plus(sums[l], element(x[i + l]));
+  for (std::int64_t l = 0; i + l < n; ++l) sums[l] = plus(sums[l], element(x[i + l]));
+  return fold(sums, plus);
+}
 template <class R, class Element, class Plus>
 R reduced(const R *x, std::int64_t n, R start, Element element, Plus plus) {
   if (n > summed_at_once<R>) {
     const std::int64_t half = half_of<R>(n);
     return plus(reduced(x, half, start, element, plus), reduced(x + half, n - half, start, element, plus));
   }
-  constexpr std::int64_t parts = part_count<R>;
-  R sums[parts];
-  for (R &sum : sums) sum = start;
-  std::int64_t i = 0;
-  for (; i + parts <= n; i += parts)
-    for (std::int64_t l = 0; l < parts; ++l) sums[l] = plus(sums[l], element(x[i + l]));
-  for (; i < n; ++i) sums[i % parts] = plus(sums[i % parts], element(x[i]));
-  return fold(sums, plus);
+  const std::int64_t whole = n / part_count<R> * part_count<R>;
+  const R rest = reduced_in_parts<few_parts<R>>(x + whole, n - whole, start, element, plus);
+  return whole == 0 ? rest : plus(reduced_in_parts<part_count<R>>(x, whole, start, element, plus), rest);
 }
 
 // The sums of x[i] - shift, and of their squares.
@@ -88,19 +96,24 @@ void softmax_row(R *y, const R *x, std::int64_t n, bool divides) {
 }
 
 // The sum of x[i] * y[i].
+template <std::int64_t parts, class R>
+R products_in_parts(const R *x, const R *y, std::int64_t n) {
+  R sums[parts] = {};
+  std::int64_t i = 0;
+  for (; i + parts <= n; i += parts)
+    for (std::int64_t l = 0; l < parts; ++l) sums[l] += x[i + l] * y[i + l];
+  for (std::int64_t l = 0; i + l < n; ++l) sums[l] += x[i + l] * y[i + l];
+  return fold(sums, [](R a, R b) { return a + b; });
+}
 template <class R>
 R inner_product(const R *x, const R *y, std::int64_t n) {
   if (n > summed_at_once<R>) {
     const std::int64_t half = half_of<R>(n);
     return inner_product(x, y, half) + inner_product(x + half, y + half, n - half);
   }
-  constexpr std::int64_t parts = part_count<R>;
-  R sums[parts] = {};
-  std::int64_t i = 0;
-  for (; i + parts <= n; i += parts)
-    for (std::int64_t l = 0; l < parts; ++l) sums[l] += x[i + l] * y[i + l];
-  for (; i < n; ++i) sums[i % parts] += x[i] * y[i];
-  return fold(sums, [](R a, R b) { return a + b; });
+  const std::int64_t whole = n / part_count<R> * part_count<R>;
+  const R rest = products_in_parts<few_parts<R>>(x + whole, y + whole, n - whole);
+  return whole == 0 ? rest : products_in_parts<part_count<R>>(x, y, whole) + rest;
 }
 
 float root(float x) { return __builtin_sqrtf(x); }

@@ -1,47 +1,118 @@
 // SPDX-License-Identifier: Apache-2.0
 // C = activation(beta * C + the parts + bias), added in order in C's accumulator.
+#include "accesses.hpp"
 #include "arithmetic.cuh"
 #include "kernels.hpp"
+#include "pack.cuh"
 
 namespace sg::cuda {
 namespace {
 
-template <class T, class Part>
-__global__ void reduce_kernel(sg_backend_reduce what, bool reads_c) {
+constexpr int threads = 256;
+
+// A thread has `count` neighbouring rows of a column.
+template <class T, class Part, int count>
+__global__ void __launch_bounds__(threads) reduce_kernel(sg_backend_reduce what, bool reads_c) {
   using ops = arithmetic<T>;
   using sum = typename ops::sum;
   auto *c = static_cast<T *>(what.c);
   const auto *parts = static_cast<const Part *>(what.parts);
-  const auto widened = [](Part x) { return arithmetic<Part>::widened(x); };
+  const auto *bias = static_cast<const T *>(what.bias);
   for (std::int64_t j = blockIdx.y; j < what.n; j += gridDim.y)
-    for (std::int64_t i = std::int64_t(blockIdx.x) * blockDim.x + threadIdx.x; i < what.m;
-         i += std::int64_t(gridDim.x) * blockDim.x) {
-      T &out = c[i + j * what.ldc];
+    for (std::int64_t i = (std::int64_t(blockIdx.x) * threads + threadIdx.x) * count; i < what.m;
+         i += std::int64_t(gridDim.x) * threads * count) {
+      T *const to = c + i + j * what.ldc;
       const Part *part = parts + i + j * what.part_ld;
-      std::int64_t next = 0;
-      sum total;
+      sum total[count] = {};
+      pack<T, count> out;
       if (reads_c) {
-        total = ops::scaled(what.beta, out);
-      } else if (what.parts_count > 0) {
-        total = widened(part[0]);
-        next = 1;
-      } else {
-        total = sum{};
+        out = load_pack<count>(to);
+#pragma unroll
+        for (int v = 0; v < count; ++v) total[v] = ops::scaled(what.beta, out.at[v]);
       }
-      for (; next < what.parts_count; ++next) total = ops::plus(total, widened(part[next * what.part_stride]));
-      if (what.bias != nullptr)
-        total = ops::plus(total, ops::widened(static_cast<const T *>(what.bias)[what.bias_per_row ? i : j]));
-      out = ops::rounded(activated(total, what.activation));
+      for (std::int64_t next = 0; next < what.parts_count; ++next, part += what.part_stride) {
+        const pack<Part, count> values = load_pack<count>(part);
+#pragma unroll
+        for (int v = 0; v < count; ++v) {
+          const sum value = arithmetic<Part>::widened(values.at[v]);
+          total[v] = next == 0 && !reads_c ? value : ops::plus(total[v], value);
+        }
+      }
+#pragma unroll
+      for (int v = 0; v < count; ++v) {
+        if (bias != nullptr) total[v] = ops::plus(total[v], ops::widened(bias[what.bias_per_row ? i + v : j]));
+        out.at[v] = ops::rounded(activated(total[v], what.activation));
+      }
+      store_pack(to, out);
     }
+}
+
+// Of many parts of few elements: groups of threads add the parts of a range, and then their sums, in order.
+template <class T, class Part>
+__global__ void __launch_bounds__(threads) reduce_many_kernel(sg_backend_reduce what, bool reads_c) {
+  using ops = arithmetic<T>;
+  using sum = typename ops::sum;
+  constexpr int rows = 32, groups = threads / rows;
+  __shared__ sum sums[groups][rows];
+  const auto *parts = static_cast<const Part *>(what.parts);
+  const auto *bias = static_cast<const T *>(what.bias);
+  const int lane = int(threadIdx.x) % rows, group = int(threadIdx.x) / rows;
+  const std::int64_t each = (what.parts_count + groups - 1) / groups, first = group * each;
+  const std::int64_t end = first + each < what.parts_count ? first + each : what.parts_count;
+  for (std::int64_t j = blockIdx.y; j < what.n; j += gridDim.y)
+    for (std::int64_t top = std::int64_t(blockIdx.x) * rows; top < what.m; top += std::int64_t(gridDim.x) * rows) {
+      const std::int64_t i = top + lane;
+      sum total{};
+      if (i < what.m) {
+        const Part *part = parts + i + j * what.part_ld + first * what.part_stride;
+        for (std::int64_t next = first; next < end; ++next, part += what.part_stride) {
+          const sum value = arithmetic<Part>::widened(*part);
+          total = next == first ? value : ops::plus(total, value);
+        }
+      }
+      sums[group][lane] = total;
+      __syncthreads();
+      if (group == 0 && i < what.m) {
+        T &to = static_cast<T *>(what.c)[i + j * what.ldc];
+        for (int other = 1; other < groups && other * each < what.parts_count; ++other)
+          total = ops::plus(total, sums[other][lane]);
+        if (reads_c) total = ops::plus(ops::scaled(what.beta, to), total);
+        if (bias != nullptr) total = ops::plus(total, ops::widened(bias[what.bias_per_row ? i : j]));
+        to = ops::rounded(activated(total, what.activation));
+      }
+      __syncthreads();
+    }
+}
+
+unsigned blocks(std::int64_t wanted, std::int64_t most) { return unsigned(wanted < most ? wanted : most); }
+
+template <class T, class Part, int count>
+cudaError_t launch_packs(const sg_backend_reduce &what, cudaStream_t in, bool reads_c) {
+  const std::int64_t step = std::int64_t(threads) * count;
+  const dim3 grid(blocks((what.m + step - 1) / step, 1024), blocks(what.n, 4096));
+  reduce_kernel<T, Part, count><<<grid, threads, 0, in>>>(what, reads_c);
+  return cudaGetLastError();
 }
 
 template <class T, class Part = typename arithmetic<T>::sum>
 cudaError_t launch(const sg_backend_reduce &what, cudaStream_t in, bool reads_c) {
-  constexpr int threads = 256;
-  const auto blocks = [](std::int64_t wanted, std::int64_t most) { return unsigned(wanted < most ? wanted : most); };
-  const dim3 grid(blocks((what.m + threads - 1) / threads, 1024), blocks(what.n, 4096));
-  reduce_kernel<T, Part><<<grid, threads, 0, in>>>(what, reads_c);
-  return cudaGetLastError();
+  constexpr std::int64_t many_parts = 16, few_elements = 1 << 16;
+  if (what.parts_count >= many_parts && what.m * what.n <= few_elements) {
+    const dim3 grid(blocks((what.m + 31) / 32, 4096), blocks(what.n, 4096));
+    reduce_many_kernel<T, Part><<<grid, threads, 0, in>>>(what, reads_c);
+    return cudaGetLastError();
+  }
+  if constexpr (sizeof(Part) <= 4 && sizeof(T) <= 4) {
+    constexpr int count = 4;
+    constexpr std::int64_t size = sizeof(T), part_size = sizeof(Part);
+    const bool in_packs =
+        what.m % count == 0 &&
+        are_aligned({{what.c, count * size, what.n, what.ldc * size},
+                     {what.parts, count * part_size, what.n, what.part_ld * part_size},
+                     {what.parts, count * part_size, what.parts_count, what.part_stride * part_size}});
+    if (in_packs) return launch_packs<T, Part, count>(what, in, reads_c);
+  }
+  return launch_packs<T, Part, 1>(what, in, reads_c);
 }
 
 }  // namespace

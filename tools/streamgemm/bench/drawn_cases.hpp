@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// GEMMs of drawn shapes, types, transposes, leading dimensions and memories, by a seed.
+#pragma once
+
+#include <vector>
+
+#include "gpu_operands.hpp"
+#include "suite.hpp"
+
+namespace sg::cli {
+
+std::vector<gpu_case> drawn_cases(const suite_request &request);
+
+// By memory ("pinned", "pageable", "mixed"): over the bound and over the fastest peer the geometric mean and the worst
+// ratio, of the rows of a record. On simulated devices the time is the device's own.
+nlohmann::ordered_json drawn_summary(const nlohmann::ordered_json &rows, bool virtual_time);
+
+}  // namespace sg::cli
