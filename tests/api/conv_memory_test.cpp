@@ -14,7 +14,7 @@
 namespace sg_test {
 namespace {
 
-constexpr std::int64_t mib = 1 << 20, unaccounted = 16 * mib;
+constexpr std::int64_t mib = 1 << 20, unaccounted = 28 * mib;
 
 // A value of /proc/self/status, in bytes.
 std::int64_t status_of(const char *name) {
