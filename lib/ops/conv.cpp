@@ -44,7 +44,7 @@ const char *defect(const buffer_list &buffers, const command &command) {
 // Of a GPU's library, measured on an H200 with cuDNN 9.14 (no record is kept): half of the host's time of a call, of
 // which work before it hides some, and how much longer a convolution in f32 takes than its GEMM, without Winograd's
 // method.
-constexpr double gpu_call_seconds = 15e-6, gpu_f32_factor = 1.35;
+constexpr double gpu_call_seconds = 6e-6, gpu_f32_factor = 1.35;
 
 // As that of GEMMs that take the windows on the fly. A GPU's kernels for short types take NHWC images with channels in
 // eights: others are brought to that order, and the result back, in which reads or writes are far apart.

@@ -27,8 +27,8 @@ class conv_search {
   bool offer(std::int64_t parts) {
     const conv_form &f = f_;
     const bool forward = !f.is_backward;
-    // Images of single pixels are GEMMs, also on cores in the order NCHW, which oneDNN would first bring to its own. On a
-    // GPU the bias and the activation of f16 and bf16 are in the GEMM of NHWC images only.
+    // Images of single pixels are GEMMs, also on cores in the order NCHW, which oneDNN would first bring to its own. On
+    // a GPU the bias and the activation of f16 and bf16 are in the GEMM of NHWC images only.
     const bool cores = terms_.model.lanes_are_cores, is_direct = f.is_direct() && f.of.groups == 1;
     const bool has_end = exists(f.at(conv_parameter::bias)) || f.activation != SG_ACTIVATION_NONE;
     const bool ends_apart = !f.of.channels_last && has_end && accumulator_of(f.type()) != f.type();
@@ -39,7 +39,8 @@ class conv_search {
       schedule made = build_conv(f, {parts, f.workspace, terms_.lanes}, terms_.model, true);
       const bool fits = made.device_bytes <= terms_.memory_limit;
       if (fits) best_.offer(std::move(made));
-      if (fits && is_direct && !cores) return true;
+      // Groups of few channels are small GEMMs.
+      if (fits && !cores && (is_direct || f.of.groups > 1)) return true;
     }
     const bool by_device = f.by_device || f.dw_by_device;
     if (!forward && by_device && !terms_.model.lanes_are_cores && !is_streamed(f) && exists(f.at(conv_parameter::y))) {

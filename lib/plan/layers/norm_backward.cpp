@@ -22,8 +22,8 @@ constexpr std::int64_t product_bytes = 64 << 20, core_product_bytes = 512 << 10;
 class norm_backward_plan {
  public:
   // `blocks`: of rows, at least. sum_rows: whose products one row of sums has.
-  norm_backward_plan(const norm_backward_form &f, int lanes, std::int64_t blocks, std::int64_t sum_rows)
-      : f_(f), sum_rows_(sum_rows) {
+  norm_backward_plan(const norm_backward_form &f, int lanes, std::int64_t blocks, std::int64_t sum_rows, bool on_gpu)
+      : f_(f), sum_rows_(sum_rows), on_gpu_(on_gpu) {
     for (std::size_t i = 0; i < which::parameters; ++i) {
       const operand &x = f.operands[i];
       buffer made{buffer_kind::parameter, x.type, false, SG_MEMORY_DEVICE, 0, 0, 0, static_cast<std::int32_t>(i)};
@@ -79,6 +79,14 @@ class norm_backward_plan {
     return builder_.add_alias(m.buffer, of, stride_of_groups(true, rows, m.ld) * size_of(of));
   }
 
+  // A result = the sum of `count` rows, the items of a buffer.
+  void add_at_once(std::size_t result, std::int32_t rows, std::int64_t count, std::span<const std::uint32_t> waits) {
+    const view to{stored_[result].buffer, 0, 1, 0, f_.columns, f_.columns, 1};
+    command c = builder_.scale(to, scalar_role::zero, 0);
+    c.views[ops::reduce::parts] = view{rows, 0, count, 0, f_.columns, f_.columns, 1};
+    builder_.add(c, waits);
+  }
+
   // Parts of whole groups of rows, of which each lane's first has one at least; rows of no group are with the last.
   std::vector<range> rows_in_groups(std::int64_t count) const {
     if (f_.rows == 0) return {};
@@ -94,12 +102,16 @@ class norm_backward_plan {
     const int used = std::clamp<int>(int(parts.size()), 1, lanes);
     std::int64_t longest = 0;
     for (const range &each : parts) longest = std::max(longest, each.size);
+    // Few sums are added by one command for each result.
+    constexpr std::int64_t few_sums = 64;
+    const std::int64_t sums_in_all = sums_of(f_.rows);
+    const bool adds_at_once = on_gpu_ && parts.size() == 1 && sums_in_all <= few_sums;
     const auto all_sums = [&](sg_dtype of, std::int64_t rows) {
       return column_sums(builder_, {rows, f_.columns, true, of, type()}, {0, f_.columns}, std::int64_t(parts.size()), 0,
                          used);
     };
     // Sums of groups of rows by lane, and dY itself where each row is a group.
-    const bool adds_dy = sum_rows_ > 1;
+    const bool adds_dy = sum_rows_ > 1 || adds_at_once;
     std::vector<matrix> products, dy_sums;
     std::vector<std::int32_t> products_in_groups, dy_in_groups;
     const auto make_room = [&](std::vector<matrix> &sums, std::vector<std::int32_t> &groups) {
@@ -107,16 +119,17 @@ class norm_backward_plan {
       for (int i = 0; i < used && f_.rows > 0; ++i) {
         sums.push_back(
             {builder_.add_device_buffer(wide, checked_mul(elements, size_of(wide), "products")), f_.columns});
-        groups.push_back(in_groups(sums.back(), wide, sums_of(f_.rows)));
+        groups.push_back(adds_at_once ? builder_.add_alias(sums.back().buffer, wide, f_.columns * size_of(wide))
+                                      : in_groups(sums.back(), wide, sums_in_all));
       }
     };
     std::optional<column_sums> gamma, beta;
     if (has(which::dgamma)) {
-      gamma.emplace(all_sums(wide, sums_of(f_.rows)));
+      if (!adds_at_once) gamma.emplace(all_sums(wide, sums_in_all));
       make_room(products, products_in_groups);
     }
     if (has(which::dbeta)) {
-      beta.emplace(all_sums(adds_dy ? wide : type(), sums_of(f_.rows)));
+      if (!adds_at_once) beta.emplace(all_sums(adds_dy ? wide : type(), sums_in_all));
       if (adds_dy)
         make_room(dy_sums, dy_in_groups);
       else if (f_.rows > 0)
@@ -141,11 +154,17 @@ class norm_backward_plan {
       if (has(which::gamma))
         c.views[ops::norm_backward::gamma] = view{matrices_[which::gamma].buffer, 0, 1, 0, f_.columns, f_.columns, 1};
       const range sums{0, sums_of(parts[i].size)};
-      if (gamma) c.views[ops::norm_backward::products] = rows_of(products[std::size_t(lane)], wide, sums, 0);
-      if (beta && adds_dy) c.views[ops::norm_backward::dy_sums] = rows_of(dy_sums[std::size_t(lane)], wide, sums, 0);
+      if (has(which::dgamma))
+        c.views[ops::norm_backward::products] = rows_of(products[std::size_t(lane)], wide, sums, 0);
+      if (has(which::dbeta) && adds_dy)
+        c.views[ops::norm_backward::dy_sums] = rows_of(dy_sums[std::size_t(lane)], wide, sums, 0);
       builder_.merge(computed, builder_.add(c, ready));
       if (gamma) gamma->add(products_in_groups[std::size_t(lane)], 0, f_.columns, sums.size, {}, lane);
       if (beta && adds_dy) beta->add(dy_in_groups[std::size_t(lane)], 0, f_.columns, sums.size, {}, lane);
+    }
+    if (adds_at_once) {
+      if (has(which::dgamma)) add_at_once(which::dgamma, products_in_groups.front(), sums_in_all, computed);
+      if (has(which::dbeta)) add_at_once(which::dbeta, dy_in_groups.front(), sums_in_all, computed);
     }
     if (gamma) gamma->finish(stored_[which::dgamma].buffer, 0, {});
     if (beta) beta->finish(stored_[which::dbeta].buffer, 0, {});
@@ -155,15 +174,23 @@ class norm_backward_plan {
 
   const norm_backward_form &f_;
   const std::int64_t sum_rows_;
+  const bool on_gpu_;
   schedule_builder builder_;
   std::array<matrix, which::parameters> stored_{}, matrices_{};
 };
 
-// On a GPU the kernel adds the products of as many rows as leave work for all multiprocessors: a power of two.
-std::int64_t rows_of_sum(std::int64_t rows, const device_model &model) {
-  constexpr std::int64_t most = 64, groups_of_unit = 4;
+// On a GPU the kernel adds the products of as many rows as leave work for all multiprocessors: a power of two. Those of
+// few rows leave so few sums that one command adds them; a long row takes all threads of a block, one after the other.
+std::int64_t rows_of_sum(const norm_backward_form &f, const device_model &model) {
+  constexpr std::int64_t most = 64, few_rows = 2048, long_row = 1024, most_long_rows = 8, groups_of_unit = 4;
+  const bool is_long = f.columns > long_row;
   std::int64_t made = 1;
-  while (made < most && rows / (2 * made) >= groups_of_unit * std::max(1, model.units)) made *= 2;
+  if (f.rows <= few_rows && !is_long) {
+    while (ceil_div(f.rows, made) > most) made *= 2;
+    return made;
+  }
+  const std::int64_t limit = is_long ? most_long_rows : most;
+  while (made < limit && f.rows / (2 * made) >= groups_of_unit * std::max(1, model.units)) made *= 2;
   return made;
 }
 
@@ -171,7 +198,7 @@ std::int64_t rows_of_sum(std::int64_t rows, const device_model &model) {
 
 schedule plan_of(const norm_backward_form &f, const plan_terms &terms) {
   const bool cores = terms.model.lanes_are_cores;
-  const std::int64_t sum_rows = cores ? 1 : rows_of_sum(f.rows, terms.model);
+  const std::int64_t sum_rows = cores ? 1 : rows_of_sum(f, terms.model);
   const std::int64_t group = rows_of_group(f.rows / sum_rows) * sum_rows;
   const std::int64_t most = std::max<std::int64_t>(1, f.rows / std::max<std::int64_t>(1, group));
   const sg_dtype wide = accumulator_of(f.operands[norm_backward_form::dx].type);
@@ -182,7 +209,7 @@ schedule plan_of(const norm_backward_form &f, const plan_terms &terms) {
   std::int64_t blocks = std::clamp(std::int64_t(bytes / of_block) + 1, std::int64_t{1}, most), needed = INT64_MAX;
   for (;; blocks = std::min(most, 2 * blocks)) {
     schedule made =
-        norm_backward_plan(f, std::min<int>(lanes, int(std::min<std::int64_t>(most, lanes))), blocks, sum_rows)
+        norm_backward_plan(f, std::min<int>(lanes, int(std::min<std::int64_t>(most, lanes))), blocks, sum_rows, !cores)
             .finish(terms);
     if (made.device_bytes <= terms.memory_limit) return made;
     // Smaller blocks do not make transposed operands smaller.

@@ -119,7 +119,7 @@ cudaError_t launch_conv_depthwise(const sg_backend_conv &what, cudaStream_t in) 
   const auto convolve = [what] {
     const sg_backend_windows &w = what.of;
     const std::int32_t of_channel = what.out_channels / w.channels, taps = w.kernel_h * w.kernel_w;
-    const bool last = w.channel == 1;
+    const bool last = w.channel == 1 && w.pixel == w.channels;
     sim::with_layer_type(what.type, [&]<class Type>() {
       using stored = typename Type::stored;
       using real = typename Type::sum;

@@ -131,7 +131,7 @@ bool supports_by_dnn(gpu &on, dnn::executable_cache &known, const sg_backend_att
 
 bool supports_by_dnn(gpu &on, dnn::executable_cache &known, const sg_backend_attention_backward &what) noexcept {
   const auto s = dnn::shape_of(what);
-  if (!s || !is_usable(on)) return false;
+  if (!s || !is_usable(on) || dnn::wants_same_bits()) return false;  // dQ is added by atomic operations
   const current here(on.context());
   return find_attention(on, known, *s) != nullptr && find_gradients(on, known, *s) != nullptr;
 }

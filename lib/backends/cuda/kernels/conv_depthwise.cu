@@ -137,7 +137,7 @@ cudaError_t launch_conv_depthwise(const sg_backend_conv &what, cudaStream_t in) 
   c.y_image = what.y_image;
   c.out_channels = what.out_channels, c.of_channel = what.out_channels / what.of.channels;
   c.activation = what.activation;
-  const bool last = what.of.channel == 1;
+  const bool last = what.of.channel == 1 && what.of.pixel == what.of.channels;
   return with_layer_type(what.type, [&](auto element) {
     using T = typename decltype(element)::type;
     constexpr int count = int(8 / sizeof(T));  // wider packs leave too few registers for the filters

@@ -13,6 +13,16 @@ namespace {
 
 constexpr int most_warps = 8;
 
+// Two sums that are combined at once.
+template <class Real>
+struct two {
+  Real first, second;
+};
+template <class Real>
+__device__ two<Real> plus_two(two<Real> a, two<Real> b) {
+  return {a.first + b.first, a.second + b.second};
+}
+
 // Columns of a thread: packs of `count`, one in `threads` packs.
 template <class T, int count, int threads, int held>
 __global__ void __launch_bounds__(block_threads) norm_backward_kernel(sg_backend_norm_backward what) {
@@ -53,12 +63,13 @@ __global__ void __launch_bounds__(block_threads) norm_backward_kernel(sg_backend
     if (what.kind == SG_NORM_LAYER) {
       each([&](int, int, real value, real) { mean += value; });
       mean = combined_over<threads>(mean, plus) / number;
-      each([&](int, int, real value, real) { rest += value - mean; });
-      rest = combined_over<threads>(rest, plus) / number;
     }
-    each([&](int, int, real value, real) { squares += (value - mean - rest) * (value - mean - rest); });
-    squares = combined_over<threads>(squares, plus);
-    const real factor = 1 / square_root(squares / number + real(what.epsilon));
+    // The rounded mean is off by `rest`, which the squares of the differences from it have, too.
+    each([&](int, int, real value, real) { rest += value - mean, squares += (value - mean) * (value - mean); });
+    two<real> both = combined_over<threads>(two<real>{rest, squares}, plus_two<real>);
+    rest = what.kind == SG_NORM_LAYER ? both.first / number : real(0);
+    squares = both.second - number * rest * rest;
+    const real factor = 1 / square_root((squares > 0 ? squares : real(0)) / number + real(what.epsilon));
     const auto scaled = [&](int k, int v, real gradient) {
       return gamma == nullptr ? gradient : gradient * ops::widened(gamma[column_of(k) + v]);
     };
@@ -68,8 +79,9 @@ __global__ void __launch_bounds__(block_threads) norm_backward_kernel(sg_backend
       products[k * count + v] += gradient * h;
       gradients[k * count + v] += gradient;
     });
-    of_gradient = what.kind == SG_NORM_LAYER ? combined_over<threads>(of_gradient, plus) / number : real(0);
-    of_product = combined_over<threads>(of_product, plus) / number;
+    both = combined_over<threads>(two<real>{of_gradient, of_product}, plus_two<real>);
+    of_gradient = what.kind == SG_NORM_LAYER ? both.first / number : real(0);
+    of_product = both.second / number;
     // dX may be dY or X: a thread writes only elements that it alone has read.
     each([&](int k, int v, real value, real gradient) {
       const real h = (value - mean - rest) * factor;

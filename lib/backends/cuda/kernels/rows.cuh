@@ -9,16 +9,25 @@
 #pragma once
 
 #include <cstdint>
+#include <type_traits>
 
 #include "arithmetic.cuh"
 #include "pack.cuh"
 
 namespace sg::cuda {
 
+template <class Real>
+__device__ Real from_lane(Real value, int distance) {
+  if constexpr (std::is_arithmetic_v<Real>)
+    return __shfl_xor_sync(0xffffffffu, value, distance);
+  else
+    return {from_lane(value.first, distance), from_lane(value.second, distance)};
+}
+
+// Of numbers, or of pairs of them.
 template <class Real, class Plus>
 __device__ Real combined_in_warp(Real value, Plus plus) {
-  for (int distance = 16; distance > 0; distance /= 2)
-    value = plus(value, __shfl_xor_sync(0xffffffffu, value, distance));
+  for (int distance = 16; distance > 0; distance /= 2) value = plus(value, from_lane(value, distance));
   return value;
 }
 
@@ -34,8 +43,7 @@ __device__ Real combined_over(Real value, Plus plus) {
   __syncthreads();
   Real total = of_warps[threadIdx.x % warps];
 #pragma unroll
-  for (int distance = warps / 2; distance > 0; distance /= 2)
-    total = plus(total, __shfl_xor_sync(0xffffffffu, total, distance));
+  for (int distance = warps / 2; distance > 0; distance /= 2) total = plus(total, from_lane(total, distance));
   return total;
 }
 

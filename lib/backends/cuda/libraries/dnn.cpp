@@ -25,12 +25,13 @@ void *open(bool may_load) noexcept {
 
 struct loaded {
   functions all{};
-  bool ok = false;
+  bool ok = false, wants_same_bits = false;
 
   loaded() noexcept {
     const char *wanted = secure_getenv("SG_CUDA_CUDNN");
     const auto is_set_to = [wanted](const char *value) { return wanted != nullptr && std::strcmp(wanted, value) == 0; };
-    if (!is_set_to("0")) ok = find_all(is_set_to("1"));
+    wants_same_bits = is_set_to("deterministic");
+    if (!is_set_to("0")) ok = find_all(is_set_to("1") || wants_same_bits);
   }
 
   bool find_all(bool may_load) noexcept {
@@ -66,6 +67,7 @@ const loaded &the_library() noexcept {
 }  // namespace
 
 const functions *load() noexcept { return the_library().ok ? &the_library().all : nullptr; }
+bool wants_same_bits() noexcept { return the_library().wants_same_bits; }
 const functions &library() noexcept { return the_library().all; }
 
 }  // namespace sg::cuda::dnn

@@ -101,6 +101,8 @@ constexpr bool is_out_of_memory(status x) noexcept { return x == 2 || x == 4003 
 
 // nullptr: there is none, or SG_CUDA_CUDNN does not allow it. Any thread; looked for once, stays loaded.
 const functions *load() noexcept;
+// Whether only kernels that give the same bits at each run are wanted: SG_CUDA_CUDNN is "deterministic".
+bool wants_same_bits() noexcept;
 // The functions after a successful load().
 const functions &library() noexcept;
 
