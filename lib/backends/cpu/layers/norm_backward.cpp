@@ -2,8 +2,8 @@
 // The gradients of norms, on one thread, row by row.
 #include <algorithm>
 
-#include "backends/common/rows.hpp"
 #include "backends/cpu/elements/pack.hpp"
+#include "backends/cpu/simd/simd.hpp"
 #include "backends/cpu/worker/poll.hpp"
 #include "layers.hpp"
 
@@ -31,7 +31,7 @@ sg_status norm_gradients(const sg_backend_norm_backward &what, workspace &space)
     Real *const to = is_short ? copies + 3 * n : reinterpret_cast<Real *>(dx);
     Real *const products =
         what.products == nullptr ? nullptr : static_cast<Real *>(what.products) + i * what.products_row;
-    norm_gradient(what, to, products, dy, x, gamma);
+    simd().layers->norm_gradient(sum_type_of(what.type), what.kind, to, products, dy, x, gamma, what.epsilon, n);
     if (is_short) narrow(dx, what.type, to, n);
     if (end.stops(n)) return SG_STATUS_CANCELLED;
   }
