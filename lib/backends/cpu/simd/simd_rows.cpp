@@ -129,7 +129,7 @@ void norm_row(sg_norm_kind kind, R *y, const R *x, const R *gamma, const R *beta
   apply(y, x, n, [=](R v, std::int64_t) { return normal(v); });
 }
 
-// As norm_gradient of backends/common/rows.hpp. dx may be dy or x.
+// The gradients of a norm of a row; `products` NULL: none. dx may be dy or x.
 template <class R, class Scaled>
 void norm_gradient_row(sg_norm_kind kind, R *dx, R *products, const R *dy, const R *x, R epsilon, std::int64_t n,
                        Scaled scaled) {
