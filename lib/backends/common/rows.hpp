@@ -79,31 +79,6 @@ void add_to_group(const sg_backend_norm_backward &what, std::int64_t row, Real *
   for (std::int64_t j = 0; j < what.cols; ++j) sums[j] = is_first ? values[j] : sums[j] + values[j];
 }
 
-// The gradients of a norm of a row; `gamma` NULL: ones; `products` NULL: none. dX may be dY or X.
-template <class Real>
-void norm_gradient(const sg_backend_norm_backward &what, Real *dx, Real *products, const Real *dy, const Real *x,
-                   const Real *gamma) noexcept {
-  const std::int64_t n = what.cols;
-  const auto count = static_cast<Real>(n);
-  const auto mean_of = [&](auto &&value) { return pairwise_sum<Real>(0, n, value) / count; };
-  Real mean = 0, rest = 0;  // the mean is the rounded one, and that of the differences from it
-  if (what.kind == SG_NORM_LAYER) {
-    mean = mean_of([&](std::int64_t j) { return x[j]; });
-    rest = mean_of([&](std::int64_t j) { return x[j] - mean; });
-  }
-  const auto centred = [&](std::int64_t j) { return x[j] - mean - rest; };
-  const Real variance = mean_of([&](std::int64_t j) { return centred(j) * centred(j); });
-  const Real factor = 1 / std::sqrt(variance + static_cast<Real>(what.epsilon));
-  const auto scaled = [&](std::int64_t j) { return gamma ? dy[j] * gamma[j] : dy[j]; };
-  const Real of_gradient = what.kind == SG_NORM_LAYER ? mean_of(scaled) : 0;
-  const Real of_product = mean_of([&](std::int64_t j) { return scaled(j) * (centred(j) * factor); });
-  for (std::int64_t j = 0; j < n; ++j) {
-    const Real h = centred(j) * factor, g = scaled(j);
-    if (products) products[j] = dy[j] * h;
-    dx[j] = factor * (g - of_gradient - h * of_product);
-  }
-}
-
 // A step of an optimizer on n values; the states may be NULL as in the command.
 template <class Real>
 void optimize(const sg_backend_optimizer &what, Real *parameters, const Real *gradient, Real *first, Real *second,

@@ -2,8 +2,8 @@
 // The gradients of norms, on one thread, row by row.
 #include <algorithm>
 
-#include "backends/common/rows.hpp"
 #include "backends/cpu/elements/pack.hpp"
+#include "backends/cpu/simd/simd.hpp"
 #include "backends/cpu/worker/poll.hpp"
 #include "layers.hpp"
 
@@ -36,7 +36,7 @@ sg_status norm_gradients(const sg_backend_norm_backward &what, workspace &space)
     if (what.dy_sums != nullptr)
       add_to_group(what, i, static_cast<Real *>(what.dy_sums) + group * what.dy_sums_row, dy);
     Real *const of_row = products == nullptr || what.group_rows == 1 ? products : copies + (is_short ? 4 * n : 0);
-    norm_gradient(what, to, of_row, dy, x, gamma);
+    simd().layers->norm_gradient(sum_type_of(what.type), what.kind, to, of_row, dy, x, gamma, what.epsilon, n);
     if (of_row != products) add_to_group(what, i, products, of_row);
     if (is_short) narrow(dx, what.type, to, n);
     if (end.stops(n)) return SG_STATUS_CANCELLED;

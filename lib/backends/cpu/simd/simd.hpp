@@ -22,6 +22,9 @@ struct simd_layer_ops {
   // gamma, beta: of the same type; NULL: ones, zeros.
   void (*norm)(sg_dtype type, sg_norm_kind kind, void *y, const void *x, const void *gamma, const void *beta,
                double epsilon, std::int64_t n);
+  // dX and, unless `products` is NULL, the products of dY and the normalized X, which dgamma sums. gamma: as in norm.
+  void (*norm_gradient)(sg_dtype type, sg_norm_kind kind, void *dx, void *products, const void *dy, const void *x,
+                        const void *gamma, double epsilon, std::int64_t n);
   void (*dot)(sg_dtype type, void *sum, const void *x, const void *y, std::int64_t n);
   float (*sum)(const float *x, std::int64_t n);
   void (*divide)(float *x, float divisor, std::int64_t n);

@@ -184,7 +184,8 @@ void dequantize(sg_quantization quantization, float *y, const void *x, const flo
 }  // namespace
 
 extern const simd_layer_ops layer_ops;
-const simd_layer_ops layer_ops = {unary,  binary,       softmax,          softmax_gradient, norm,   dot,       sum,
-                                  divide, f32_from_f64, odd_f32_from_f64, f64_from_f32,     rotate, dequantize};
+const simd_layer_ops layer_ops = {
+    unary, binary, softmax,      softmax_gradient, norm,         norm_gradient, dot,
+    sum,   divide, f32_from_f64, odd_f32_from_f64, f64_from_f32, rotate,        dequantize};
 
 }  // namespace sg::cpu::SG_CPU_LEVEL

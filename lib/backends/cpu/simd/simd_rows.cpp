@@ -32,26 +32,30 @@ R fold(R (&sums)[parts], Plus plus) {
   return sums[0];
 }
 
-// Combines f(x[0]), f(x[1]), ... by `plus`, from `start`, in that many parts side by side.
-template <std::int64_t parts, class R, class Element, class Plus>
-R reduced_in_parts(const R *x, std::int64_t n, R start, Element element, Plus plus) {
+// Combines at(first), at(first + 1), ... by `plus`, from `start`, in that many parts side by side.
+template <std::int64_t parts, class R, class At, class Plus>
+R reduced_in_parts(std::int64_t first, std::int64_t n, R start, At at, Plus plus) {
   R sums[parts];
   for (R &sum : sums) sum = start;
   std::int64_t i = 0;
   for (; i + parts <= n; i += parts)
-    for (std::int64_t l = 0; l < parts; ++l) sums[l] = plus(sums[l], element(x[i + l]));
-  for (std::int64_t l = 0; i + l < n; ++l) sums[l] = plus(sums[l], element(x[i + l]));
+    for (std::int64_t l = 0; l < parts; ++l) sums[l] = plus(sums[l], at(first + i + l));
+  for (std::int64_t l = 0; i + l < n; ++l) sums[l] = plus(sums[l], at(first + i + l));
   return fold(sums, plus);
 }
-template <class R, class Element, class Plus>
-R reduced(const R *x, std::int64_t n, R start, Element element, Plus plus) {
+template <class R, class At, class Plus>
+R reduced(std::int64_t first, std::int64_t n, R start, At at, Plus plus) {
   if (n > summed_at_once<R>) {
     const std::int64_t half = half_of<R>(n);
-    return plus(reduced(x, half, start, element, plus), reduced(x + half, n - half, start, element, plus));
+    return plus(reduced(first, half, start, at, plus), reduced(first + half, n - half, start, at, plus));
   }
   const std::int64_t whole = n / part_count<R> * part_count<R>;
-  const R rest = reduced_in_parts<few_parts<R>>(x + whole, n - whole, start, element, plus);
-  return whole == 0 ? rest : plus(reduced_in_parts<part_count<R>>(x, whole, start, element, plus), rest);
+  const R rest = reduced_in_parts<few_parts<R>>(first + whole, n - whole, start, at, plus);
+  return whole == 0 ? rest : plus(reduced_in_parts<part_count<R>>(first, whole, start, at, plus), rest);
+}
+template <class R, class At>
+R sum_of(std::int64_t n, At at) {
+  return reduced(0, n, R(0), at, [](R a, R b) { return a + b; });
 }
 
 // The sums of x[i] - shift, and of their squares.
@@ -85,35 +89,18 @@ template <class R>
 void softmax_row(R *y, const R *x, std::int64_t n, bool divides) {
   const R lowest = -R(__builtin_huge_val());
   R most = reduced(
-      x, n, lowest, [](R v) { return v; }, [](R a, R b) { return b > a ? b : a; });
+      0, n, lowest, [=](std::int64_t i) { return x[i]; }, [](R a, R b) { return b > a ? b : a; });
   if (most == lowest) most = 0;
   apply(y, x, n, [most](R v, std::int64_t) { return decay(v - most); });
   if (!divides) return;
-  const R sum = reduced(
-      y, n, R(0), [](R v) { return v; }, [](R a, R b) { return a + b; });
+  const R sum = sum_of<R>(n, [=](std::int64_t i) { return y[i]; });
   const R inverse = sum == 0 ? R(0) : R(1) / sum;
   apply(y, y, n, [inverse](R v, std::int64_t) { return v * inverse; });
 }
 
-// The sum of x[i] * y[i].
-template <std::int64_t parts, class R>
-R products_in_parts(const R *x, const R *y, std::int64_t n) {
-  R sums[parts] = {};
-  std::int64_t i = 0;
-  for (; i + parts <= n; i += parts)
-    for (std::int64_t l = 0; l < parts; ++l) sums[l] += x[i + l] * y[i + l];
-  for (std::int64_t l = 0; i + l < n; ++l) sums[l] += x[i + l] * y[i + l];
-  return fold(sums, [](R a, R b) { return a + b; });
-}
 template <class R>
 R inner_product(const R *x, const R *y, std::int64_t n) {
-  if (n > summed_at_once<R>) {
-    const std::int64_t half = half_of<R>(n);
-    return inner_product(x, y, half) + inner_product(x + half, y + half, n - half);
-  }
-  const std::int64_t whole = n / part_count<R> * part_count<R>;
-  const R rest = products_in_parts<few_parts<R>>(x + whole, y + whole, n - whole);
-  return whole == 0 ? rest : products_in_parts<part_count<R>>(x, y, whole) + rest;
+  return sum_of<R>(n, [=](std::int64_t i) { return x[i] * y[i]; });
 }
 
 float root(float x) { return __builtin_sqrtf(x); }
@@ -123,20 +110,15 @@ double root(double x) { return __builtin_sqrt(x); }
 // exact where the deviations are small beside the mean.
 template <class R>
 void norm_row(sg_norm_kind kind, R *y, const R *x, const R *gamma, const R *beta, R epsilon, std::int64_t n) {
-  const auto plus = [](R a, R b) { return a + b; };
   R mean = 0, rest = 0, variance;
   if (kind == SG_NORM_LAYER) {
-    mean = reduced(
-               x, n, R(0), [](R v) { return v; }, plus) /
-           R(n);
+    mean = sum_of<R>(n, [=](std::int64_t i) { return x[i]; }) / R(n);
     const moments<R> of = moments_of(x, n, mean);
     rest = of.sum / R(n);
     variance = (of.squares - of.sum * rest) / R(n);
     if (variance < 0) variance = 0;
   } else {
-    variance = reduced(
-                   x, n, R(0), [](R v) { return v * v; }, plus) /
-               R(n);
+    variance = sum_of<R>(n, [=](std::int64_t i) { return x[i] * x[i]; }) / R(n);
   }
   const R factor = R(1) / root(variance + epsilon);
   const auto normal = [=](R v) { return (v - mean - rest) * factor; };
@@ -145,6 +127,26 @@ void norm_row(sg_norm_kind kind, R *y, const R *x, const R *gamma, const R *beta
   if (gamma != nullptr) return apply(y, x, n, [=](R v, std::int64_t i) { return normal(v) * gamma[i]; });
   if (beta != nullptr) return apply(y, x, n, [=](R v, std::int64_t i) { return normal(v) + beta[i]; });
   apply(y, x, n, [=](R v, std::int64_t) { return normal(v); });
+}
+
+// The gradients of a norm of a row; `products` NULL: none. dx may be dy or x.
+template <class R, class Scaled>
+void norm_gradient_row(sg_norm_kind kind, R *dx, R *products, const R *dy, const R *x, R epsilon, std::int64_t n,
+                       Scaled scaled) {
+  R mean = 0, rest = 0, of_gradient = 0;
+  if (kind == SG_NORM_LAYER) {
+    mean = sum_of<R>(n, [=](std::int64_t i) { return x[i]; }) / R(n);
+    rest = sum_of<R>(n, [=](std::int64_t i) { return x[i] - mean; }) / R(n);
+    of_gradient = sum_of<R>(n, scaled) / R(n);
+  }
+  const auto centred = [=](std::int64_t i) { return x[i] - mean - rest; };
+  const R variance = sum_of<R>(n, [=](std::int64_t i) { return centred(i) * centred(i); }) / R(n);
+  const R factor = R(1) / root(variance + epsilon);
+  const R of_product = sum_of<R>(n, [=](std::int64_t i) { return scaled(i) * (centred(i) * factor); }) / R(n);
+  if (products != nullptr) apply(products, dy, n, [=](R v, std::int64_t i) { return v * (centred(i) * factor); });
+  apply(dx, x, n, [=](R v, std::int64_t i) {
+    return factor * (scaled(i) - of_gradient - (v - mean - rest) * factor * of_product);
+  });
 }
 
 }  // namespace
@@ -169,6 +171,19 @@ void norm(sg_dtype type, sg_norm_kind kind, void *y, const void *x, const void *
   });
 }
 
+void norm_gradient(sg_dtype type, sg_norm_kind kind, void *dx, void *products, const void *dy, const void *x,
+                   const void *gamma, double epsilon, std::int64_t n) {
+  with_real(type, [=]<class R>(R) {
+    const auto *const gradient = static_cast<const R *>(dy), *const factors = static_cast<const R *>(gamma);
+    const auto row = [=](auto scaled) {
+      norm_gradient_row(kind, static_cast<R *>(dx), static_cast<R *>(products), gradient, static_cast<const R *>(x),
+                        R(epsilon), n, scaled);
+    };
+    if (factors != nullptr) return row([=](std::int64_t i) { return gradient[i] * factors[i]; });
+    row([=](std::int64_t i) { return gradient[i]; });
+  });
+}
+
 void dot(sg_dtype type, void *sum, const void *x, const void *y, std::int64_t n) {
   with_real(type, [=]<class R>(R) {
     *static_cast<R *>(sum) = inner_product(static_cast<const R *>(x), static_cast<const R *>(y), n);
@@ -176,8 +191,7 @@ void dot(sg_dtype type, void *sum, const void *x, const void *y, std::int64_t n)
 }
 
 float sum(const float *x, std::int64_t n) {
-  return reduced(
-      x, n, 0.0f, [](float v) { return v; }, [](float a, float b) { return a + b; });
+  return sum_of<float>(n, [=](std::int64_t i) { return x[i]; });
 }
 
 void divide(float *x, float divisor, std::int64_t n) {
