@@ -16,11 +16,9 @@ namespace {
 
 // A core's command delays the process's exit and the commands queued behind it, so it is kept short.
 constexpr double longest_core_command = 0.25;
-// A smaller part is not worth occupying another core, which other jobs could use: GEMMs from about 420^3 are split, and
-// those that are bound by memory, such as a matrix times a vector, from 16 MB: of either a core does a part in 0.3 to
-// 0.7 ms. On two cores of an EPYC with AVX2 a GEMM of 480^3 takes 0.55 of its time, and 16 at once take as long as
-// without splits.
-constexpr double least_part_flops = 7e7, least_part_bytes = 8e6;
+// A smaller part is not worth occupying another core, which other jobs could use: GEMMs from about 512^3 are split, and
+// those that are bound by memory, such as a matrix times a vector, from 16 MB: of either a core does a part in 0.5 ms.
+constexpr double least_part_flops = 1.2e8, least_part_bytes = 8e6;
 // On streams that share a chip a split must promise at least this gain. Smaller predicted gains do not come true: on an
 // H200, GEMMs split over 2 to 16 streams took 0 to 12% longer than unsplit ones, because cuBLAS itself uses idle
 // multiprocessors, and unsplit GEMMs follow each other without the host.
