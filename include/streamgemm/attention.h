@@ -10,7 +10,8 @@
  * The type is f64, f32, f16 or bf16, the same for all operands. Products, scores and the softmax are in f64 for f64 and in f32
  * for the other types. Of f16 and bf16 each weight, the exponential of a score less the query's largest, is rounded to the type
  * once; the sum of the weighted values, in f32 (where the sum of values near bf16's largest overflows), is divided by the sum of
- * the rounded weights and rounded once to O, which therefore is a mean of values: it exceeds none.
+ * the rounded weights and rounded once to O, which therefore is a mean of values: it exceeds none. Where a GPU's cuDNN computes it
+ * (docs/attention.md), the divisor is the sum of the weights before they are rounded: O may exceed the largest value by a rounding.
  *
  * Masks hide keys; all that are given apply together, and a key that one of them hides is hidden:
  * - mask: with SG_MASK_CAUSAL query i has the keys j <= i + mask_offset. With SG_MASK_CAUSAL_FROM_END it has those up to

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "backends/common/pairwise_sum.hpp"
+#include "backends/common/rows.hpp"
 #include "layers.hpp"
 
 namespace sg::sim {

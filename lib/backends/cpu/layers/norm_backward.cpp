@@ -2,6 +2,7 @@
 // The gradients of norms, on one thread, row by row.
 #include <algorithm>
 
+#include "backends/common/rows.hpp"
 #include "backends/cpu/elements/pack.hpp"
 #include "backends/cpu/simd/simd.hpp"
 #include "backends/cpu/worker/poll.hpp"

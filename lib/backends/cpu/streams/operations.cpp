@@ -46,8 +46,8 @@ bool has(const sg_backend_conv &what) noexcept { return has_conv(what); }
 
 // Commands that the cpu does not have: others are planned in their place.
 template <class Command>
-constexpr bool is_absent = std::is_same_v<Command, sg_backend_attention> ||
-                           std::is_same_v<Command, sg_backend_attention_backward>;
+constexpr bool is_absent =
+    std::is_same_v<Command, sg_backend_attention> || std::is_same_v<Command, sg_backend_attention_backward>;
 #ifndef SG_CPU_ONEDNN
 template <>
 constexpr bool is_absent<sg_backend_conv> = true;
