@@ -115,10 +115,12 @@ cudaError_t launch_attention(const sg_backend_attention &what, cudaStream_t in) 
       [what] { sim::run_attention(what, at(what.q.data), at(what.k.data), at(what.v.data), at(what.o.data)); });
 }
 
-cudaError_t launch_conv_depthwise(const sg_backend_conv &what, cudaStream_t in) noexcept {
+cudaError_t launch_conv_depthwise(const sg_backend_conv &given, cudaStream_t in) noexcept {
+  const sg_backend_conv what = as_forward(given);
   const auto convolve = [what] {
     const sg_backend_windows &w = what.of;
     const std::int32_t of_channel = what.out_channels / w.channels, taps = w.kernel_h * w.kernel_w;
+    const bool flips = what.gradient == SG_BACKEND_CONV_OF_X;
     const bool last = w.channel == 1 && w.pixel == w.channels;
     sim::with_layer_type(what.type, [&]<class Type>() {
       using stored = typename Type::stored;
@@ -136,7 +138,7 @@ cudaError_t launch_conv_depthwise(const sg_backend_conv &what, cudaStream_t in) 
                 const std::int32_t v = col * w.stride_w - w.pad_left + tap % w.kernel_w * w.dilation_w;
                 if (h < 0 || h >= w.height || v < 0 || v >= w.width) continue;
                 sum += real(Type::load(x[n * w.image + o / of_channel * w.channel + h * w.row + v * w.pixel])) *
-                       real(Type::load(filters[std::int64_t{o} * taps + tap]));
+                       real(Type::load(filters[std::int64_t{o} * taps + (flips ? taps - 1 - tap : tap)]));
               }
               if (bias != nullptr) sum += real(Type::load(bias[o]));
               const std::int64_t pixel = std::int64_t{row} * w.out_w + col, pixels = std::int64_t{w.out_h} * w.out_w;

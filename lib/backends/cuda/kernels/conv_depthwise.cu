@@ -23,6 +23,7 @@ struct call {
   sg_activation activation;
   std::int64_t runs;  // of pixels, in a row of Y
   std::int64_t work;  // threads
+  bool flips;         // the taps of each filter
 };
 
 // kernel: rows and columns of the windows; 0: any. dense: windows of neighbours share pixels (stride and dilation 1).
@@ -32,6 +33,7 @@ __global__ void __launch_bounds__(threads) depthwise_kernel(const __grid_constan
   using real = typename ops::sum;
   const sg_backend_windows &w = c.w;
   const int rows = kernel > 0 ? kernel : w.kernel_h, columns = kernel > 0 ? kernel : w.kernel_w, taps = rows * columns;
+  const auto tap_of = [&](int tap) { return c.flips ? taps - 1 - tap : tap; };
   const std::int32_t packs = c.out_channels / count;
   for (std::int64_t i = std::int64_t(blockIdx.x) * threads + threadIdx.x; i < c.work;
        i += std::int64_t(gridDim.x) * threads) {
@@ -63,7 +65,7 @@ __global__ void __launch_bounds__(threads) depthwise_kernel(const __grid_constan
 #pragma unroll
         for (int kw = 0; kw < kernel; ++kw)
 #pragma unroll
-          for (int v = 0; v < count; ++v) of_row[kw][v] = ops::widened(filters[v * taps + kh * kernel + kw]);
+          for (int v = 0; v < count; ++v) of_row[kw][v] = ops::widened(filters[v * taps + tap_of(kh * kernel + kw)]);
 #pragma unroll
         for (int at = 0; at < pixels + kernel - 1; ++at) {
           const std::int32_t column = left + at;
@@ -84,7 +86,7 @@ __global__ void __launch_bounds__(threads) depthwise_kernel(const __grid_constan
             const pack<T, count> pixel = load_pack<count>(line + column * w.pixel);
 #pragma unroll
             for (int v = 0; v < count; ++v)
-              sums[p][v] += ops::widened(pixel.at[v]) * ops::widened(filters[v * taps + kh * columns + kw]);
+              sums[p][v] += ops::widened(pixel.at[v]) * ops::widened(filters[v * taps + tap_of(kh * columns + kw)]);
           }
       }
     }
@@ -130,8 +132,10 @@ cudaError_t launch_by_size(const call &c, cudaStream_t in) {
 
 }  // namespace
 
-cudaError_t launch_conv_depthwise(const sg_backend_conv &what, cudaStream_t in) noexcept {
+cudaError_t launch_conv_depthwise(const sg_backend_conv &given, cudaStream_t in) noexcept {
+  const sg_backend_conv what = as_forward(given);
   call c{};
+  c.flips = what.gradient == SG_BACKEND_CONV_OF_X;
   c.w = what.of;
   c.x = what.x, c.filters = what.w, c.bias = what.bias, c.y = what.y;
   c.y_image = what.y_image;
