@@ -51,7 +51,7 @@ for topic in alignment arithmetic attention attention_backward attention_masks a
 done
 run interop "$(program interop_test)"
 for mode in exit_beside_a_large_gemm exit_beside_a_pipeline exit_beside_threads_in_calls return_without_releasing exit_behind_release; do
-  run "process_test $mode" "$(program process_test)" "$device" $mode 3
+  run "process_test $mode" "$(program process_test)" "$device" $mode:3
 done
 run "random_test for $random_seconds s" "$(program random_test)" --device "$device" --seconds "$random_seconds"
 for kind in layers pipelines; do

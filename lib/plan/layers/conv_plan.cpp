@@ -39,8 +39,8 @@ class conv_search {
       schedule made = build_conv(f, {parts, f.workspace, terms_.lanes}, terms_.model, true);
       const bool fits = made.device_bytes <= terms_.memory_limit;
       if (fits) best_.offer(std::move(made));
-      // Groups of few channels are small GEMMs.
-      if (fits && !cores && (is_direct || f.of.groups > 1)) return true;
+      // A matrix of windows is written and read beside all that the device's own command moves.
+      if (fits && !cores) return true;
     }
     const bool by_device = f.by_device || f.dw_by_device;
     if (!forward && by_device && !terms_.model.lanes_are_cores && !is_streamed(f) && exists(f.at(conv_parameter::y))) {

@@ -409,7 +409,8 @@ API dnn::status cudnnBackendGetAttribute(dnn::descriptor x, int attribute, int, 
                                          void *out) {
   const object &from = of(x);
   if (from.kind == dnn::engine_heuristics && attribute == dnn::of_heuristics::results) {
-    *count = std::min<std::int64_t>(room, engines);
+    *count = out == nullptr ? engines : std::min<std::int64_t>(room, engines);
+    if (out == nullptr) return success;
     for (std::int64_t i = 0; i < *count; ++i) {
       object &to = of(static_cast<dnn::descriptor *>(out)[i]);
       to.objects[dnn::of_heuristics::graph] = from.objects.at(dnn::of_heuristics::graph);

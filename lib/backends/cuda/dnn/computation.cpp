@@ -7,7 +7,7 @@ namespace sg::cuda::dnn {
 namespace {
 
 constexpr std::int64_t alignment = 16;
-constexpr std::size_t most_configurations = 16, most_tensors = 24;
+constexpr std::size_t most_tensors = 24;
 
 }  // namespace
 
@@ -158,18 +158,20 @@ std::unique_ptr<const executable> computation::finish(handle by, const limits &w
         dnn.set(heuristics.get(), of_heuristics::mode, type_heuristics, 1, &mode) != 0 ||
         dnn.finalize(heuristics.get()) != 0)
       continue;
+    std::int64_t count = 0;
+    if (dnn.get(heuristics.get(), of_heuristics::results, type_descriptor, 0, &count, nullptr) != 0) continue;
     std::vector<owned> configurations;
     std::vector<descriptor> raw;
-    for (std::size_t i = 0; i < most_configurations; ++i) {
+    for (std::int64_t i = 0; i < count; ++i) {
       configurations.emplace_back(engine_configuration);
       if (!configurations.back()) return nullptr;
       raw.push_back(configurations.back().get());
     }
-    std::int64_t count = 0;
-    if (dnn.get(heuristics.get(), of_heuristics::results, type_descriptor, most_configurations, &count, raw.data()) !=
-        0)
-      continue;
-    for (std::int64_t i = 0; i < count; ++i) {
+    if (dnn.get(heuristics.get(), of_heuristics::results, type_descriptor, count, &count, raw.data()) != 0) continue;
+    // Of those after the first that suits, only few are looked at for less memory: each may be compiled.
+    int more = 4;
+    for (std::int64_t i = 0; i < count && more > 0; ++i) {
+      if (!ways.empty()) --more;
       const descriptor configuration = raw[static_cast<std::size_t>(i)];
       if (!suits(configuration, within.refused_notes)) continue;
       owned plan(execution_plan);

@@ -263,7 +263,9 @@ cudaError_t launch_contiguous(const row_operands &p, const Algorithm &algorithm,
     if (p.cols > block * 32 && p.rows <= many_rows)
       return launch_rows_of<streamed_row<T, Out, count, most>, most, most>(p, algorithm, in);
   }
-  if (count == 1 && p.cols > block && p.cols <= most * 8 && p.rows <= 2 * many_rows)
+  if (p.cols <= warp * 32 && p.rows > many_rows) return in_warps(constant<32>());
+  if (count == 1 && p.cols <= block * 8) return in_blocks(constant<8>());
+  if (count == 1 && p.cols <= most * 8 && p.rows <= 2 * many_rows)
     return launch_rows_of<held_row<T, Out, count, most, 8>, most, most>(p, algorithm, in);
   if (p.cols <= warp * 32) return in_warps(constant<32>());
   if (p.cols <= block * 32) return in_blocks(constant<32>());
