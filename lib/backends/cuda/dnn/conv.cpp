@@ -121,7 +121,13 @@ const executable *find(gpu &owner, dnn::executable_cache &known, const sg_backen
   return known.find(owner, shape, [&](dnn::handle by) {
     dnn::computation made;
     describe(made, c, *how, end);
-    return made.finish(by, {refused_notes(c), most_workspace, enough_ways});
+    auto found = made.finish(by, {refused_notes(c), most_workspace, enough_ways});
+    // Without its end, it is tried again, unless that would round twice.
+    const bool is_last = (!end.bias && !end.relu) || (end.bias && is_short_float(c.type));
+    if (found == nullptr && is_last)
+      log_fallback("cuDNN has no convolution of %d x %d x %d with %d of %d x %d, of type %d: it is GEMMs", w.channels,
+                   w.height, w.width, c.out_channels, w.kernel_h, w.kernel_w, int{c.type});
+    return found;
   });
 }
 
@@ -261,12 +267,7 @@ bool supports_conv(gpu &on, dnn::executable_cache &known, const sg_backend_conv 
   if (is_depthwise(what)) return true;
   if (!windows_of(what) || dnn::load() == nullptr || on.usable() != SG_STATUS_OK) return false;
   const current here(on.context());
-  const bool found = find_way(on, known, what).by != nullptr;
-  if (!found)
-    log_fallback("cuDNN has no convolution of %d x %d x %d with %d of %d x %d, of type %d: it is GEMMs",
-                 what.of.channels, what.of.height, what.of.width, what.out_channels, what.of.kernel_h, what.of.kernel_w,
-                 int{what.type});
-  return found;
+  return find_way(on, known, what).by != nullptr;
 }
 
 sg_status run_conv(call_stream &in, dnn::stream_resources &by, const sg_backend_conv &what) noexcept {

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backends/cuda/dnn/executables.hpp"
 
+#include <unistd.h>
+
+#include <cstdio>
 #include <new>
 #include <utility>
 
@@ -13,6 +16,36 @@ namespace sg::cuda::dnn {
 namespace {
 
 constexpr std::size_t most_shapes = 4096;
+
+// Resident bytes of the process; 0: unknown.
+double resident_bytes() noexcept {
+  long pages = 0, resident = 0;
+  std::FILE *const file = std::fopen("/proc/self/statm", "re");
+  if (file == nullptr) return 0;
+  const bool is_read = std::fscanf(file, "%ld %ld", &pages, &resident) == 2;
+  std::fclose(file);
+  return is_read ? double(resident) * double(sysconf(_SC_PAGESIZE)) : 0;
+}
+
+// What the start of cuDNN on a device costs: it loads its libraries then.
+class loading_cost {
+ public:
+  loading_cost() noexcept : began_(now_ns()), host_(resident_bytes()), device_(free_bytes()) {}
+  void log(int ordinal) const noexcept {
+    constexpr double mib = 1 << 20;
+    log_loading("cuDNN %zu started on cuda:%d in %.0f ms, with %.0f MiB of host and %.0f MiB of device memory",
+                library().version(), ordinal, double(now_ns() - began_) * 1e-6, (resident_bytes() - host_) / mib,
+                (device_ - free_bytes()) / mib);
+  }
+
+ private:
+  static double free_bytes() noexcept {
+    std::size_t free = 0, total = 0;
+    return cudaMemGetInfo(&free, &total) == cudaSuccess ? double(free) : 0;
+  }
+  std::int64_t began_;
+  double host_, device_;
+};
 
 }  // namespace
 
@@ -28,6 +61,7 @@ const executable *executable_cache::find(gpu &owner, const shape &wanted, const 
     if (known != known_.end()) return known->second.get();
     if (known_.size() == most_shapes) return nullptr;
     if (handle_ == nullptr) {
+      const loading_cost before;
       const status outcome = library().create(&handle_);
       if (outcome != 0) {
         handle_ = nullptr;
@@ -36,6 +70,7 @@ const executable *executable_cache::find(gpu &owner, const shape &wanted, const 
         return nullptr;
       }
       process_end::watch_again();
+      before.log(owner.ordinal());
     }
     return known_.emplace(wanted, make(handle_)).first->second.get();
   } catch (const std::bad_alloc &) {

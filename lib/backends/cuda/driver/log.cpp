@@ -17,19 +17,36 @@ void use_log_of(const sg_backend_host *host) noexcept {
     core.store(host, std::memory_order_release);
 }
 
-bool logs_fallbacks() noexcept {
+namespace {
+
+bool logs(sg_backend_log_area area) noexcept {
   const sg_backend_host *const host = core.load(std::memory_order_acquire);
-  return host != nullptr && host->log_enabled(SG_BACKEND_LOG_INFO, SG_BACKEND_LOG_FALLBACK) != 0;
+  return host != nullptr && host->log_enabled(SG_BACKEND_LOG_INFO, area) != 0;
 }
 
-void log_fallback(const char *format, ...) noexcept {
-  if (!logs_fallbacks()) return;
+void log(sg_backend_log_area area, const char *format, std::va_list arguments) noexcept {
+  if (!logs(area)) return;
   char text[SG_BACKEND_MESSAGE_SIZE];
-  va_list arguments;
-  va_start(arguments, format);
   std::vsnprintf(text, sizeof text, format, arguments);
+  core.load(std::memory_order_acquire)->log(SG_BACKEND_LOG_INFO, area, text);
+}
+
+}  // namespace
+
+bool logs_fallbacks() noexcept { return logs(SG_BACKEND_LOG_FALLBACK); }
+
+void log_fallback(const char *format, ...) noexcept {
+  std::va_list arguments;
+  va_start(arguments, format);
+  log(SG_BACKEND_LOG_FALLBACK, format, arguments);
   va_end(arguments);
-  core.load(std::memory_order_acquire)->log(SG_BACKEND_LOG_INFO, SG_BACKEND_LOG_FALLBACK, text);
+}
+
+void log_loading(const char *format, ...) noexcept {
+  std::va_list arguments;
+  va_start(arguments, format);
+  log(SG_BACKEND_LOG_PLUGIN, format, arguments);
+  va_end(arguments);
 }
 
 }  // namespace sg::cuda

@@ -15,7 +15,8 @@ constexpr std::size_t oldest = 90100;
 
 // The one that the process has already, as with PyTorch. Another one is loaded only on request: a library of the
 // process that is loaded later and needs cuDNN, perhaps a newer one, would get it by its name.
-void *open(bool may_load) noexcept {
+void *open(bool may_load, const char *path) noexcept {
+  if (path != nullptr) return dlopen(path, RTLD_NOW | RTLD_LOCAL);
   constexpr const char *name = "libcudnn.so.9";
   if (void *found = dlopen(name, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD)) return found;
   if (!may_load) return nullptr;
@@ -31,14 +32,17 @@ struct loaded {
     const char *wanted = secure_getenv("SG_CUDA_CUDNN");
     const auto is_set_to = [wanted](const char *value) { return wanted != nullptr && std::strcmp(wanted, value) == 0; };
     wants_same_bits = is_set_to("deterministic");
-    if (!is_set_to("0")) ok = find_all(is_set_to("1") || wants_same_bits);
+    const bool is_path = wanted != nullptr && wanted[0] == '/';
+    if (!is_set_to("0")) ok = find_all(is_path || is_set_to("1") || wants_same_bits, is_path ? wanted : nullptr);
   }
 
-  bool find_all(bool may_load) noexcept {
-    void *const found = open(may_load);
+  bool find_all(bool may_load, const char *path) noexcept {
+    void *const found = open(may_load, path);
     if (found == nullptr) {
       log_fallback("%s, the library's own kernels and GEMMs are used",
-                   may_load ? "cuDNN cannot be loaded" : "the process has no cuDNN, and SG_CUDA_CUDNN is not 1");
+                   may_load ? "cuDNN cannot be loaded"
+                            : "the process has no cuDNN, and SG_CUDA_CUDNN is not 1, with which attention and "
+                              "convolutions would be faster");
       return false;
     }
     const auto find = [&]<class Function>(Function &function, const char *name) {
