@@ -84,6 +84,10 @@ void executable_cache::release() noexcept {
   handle_ = nullptr;
 }
 
+void executable_cache::abandon() noexcept {
+  for (auto &[shape, kept] : known_) kept.release();
+}
+
 sg_status stream_resources::handle_of(cudaStream_t native, handle &out) noexcept {
   if (handle_ == nullptr) {
     handle fresh = nullptr;

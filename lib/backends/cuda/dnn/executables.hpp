@@ -29,6 +29,7 @@ class executable_cache {
   // nullptr: cuDNN is not used for it. The device's context is current.
   const executable *find(gpu &owner, const shape &wanted, const maker &make) noexcept;
   void release() noexcept;  // all, while the device's context is current
+  void abandon() noexcept;  // at process exit, when cuDNN may be gone
 
  private:
   std::mutex lock_;

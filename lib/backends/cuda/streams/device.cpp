@@ -27,7 +27,10 @@ sg_status device::open(int ordinal, device **out) noexcept {
 
 device::~device() {
   const process_end::freeing now;
-  if (context() == nullptr || !now.allowed()) return;
+  if (context() == nullptr || !now.allowed()) {
+    executables_.abandon();
+    return;
+  }
   const current here(context());
   executables_.release();
 }
