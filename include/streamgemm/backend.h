@@ -167,8 +167,8 @@ typedef struct sg_backend_gemm {
   int32_t bias_per_row;     /**< 1: m values, one for each row of C; 0: n, one for each column. */
 } sg_backend_gemm;
 
-/** C = activation(beta * C + sum over i < parts of P_i + bias), added in the order of i, in C's accumulator; column
- * major. */
+/** C = activation(beta * C + sum over i < parts of P_i + bias), added in C's accumulator in the order of i, or many
+ * parts range by range in an order that depends on the sizes only; column major. */
 typedef struct sg_backend_reduce {
   sg_backend_command header; /**< SG_BACKEND_REDUCE. */
   int64_t m;             /**< Rows of C and of each part. */

@@ -146,6 +146,41 @@ TEST_P(attention_backward, heads_in_blocks_of_queries) {
     for (const bool causal : {false, true}) check({1, 4, 2, 40, 24, 3, 4, causal, causal ? -8 : 0}, type, 0, 4096, 7);
 }
 
+// A device may have another way for scales below 0.
+TEST_P(attention_backward, an_update_may_change_the_sign_of_the_scale) {
+  constexpr std::int64_t tokens = 5, width = 8;
+  const auto made = [&] {
+    return std::make_unique<heads_in_memory>(context_, random_, SG_DTYPE_BF16, 1, 2, tokens, width, width);
+  };
+  const auto q = made(), k = made(), v = made(), d_o = made(), dq = made(), again = made();
+  sg_attention_backward_desc desc = SG_ATTENTION_BACKWARD_DESC_INIT;
+  desc.q = q->view(), desc.k = k->view(), desc.v = v->view(), desc.d_o = d_o->view(), desc.dq = dq->view();
+  desc.dtype = SG_DTYPE_BF16, desc.heads = desc.kv_heads = 2, desc.queries = desc.keys = tokens;
+  desc.width = desc.value_width = width, desc.scale = 0.5;
+  sg_graph *graph = nullptr;
+  ASSERT_OK(sg_graph_create(context_, &graph));
+  sg_submit record = SG_SUBMIT_INIT;
+  record.graph = graph;
+  ASSERT_OK(sg_attention_backward_async(context_, &desc, &record, nullptr));
+  sg_operation_desc update = SG_OPERATION_DESC_INIT;
+  update.operation = SG_OPERATION_ATTENTION_BACKWARD, update.desc = &desc;
+  for (const double scale : {-0.5, 0.25, -0.125}) {
+    desc.scale = scale, desc.dq = dq->view();
+    ASSERT_OK(sg_graph_update(graph, 0, &update)) << scale;
+    job handle;
+    ASSERT_OK(sg_graph_run_async(graph, nullptr, handle.out()));
+    ASSERT_OK(sg_job_wait(handle, SG_FOREVER));
+    desc.dq = again->view();
+    ASSERT_OK(sg_attention_backward(context_, &desc, nullptr));
+    dq->fetch(), again->fetch();
+    for (std::int64_t h = 0; h < 2; ++h)
+      for (std::int64_t t = 0; t < tokens; ++t)
+        for (std::int64_t e = 0; e < width; ++e)
+          ASSERT_NEAR(double(again->at(0, h, t, e)), double(dq->at(0, h, t, e)), 0.02) << scale;
+  }
+  EXPECT_OK(sg_graph_release(graph));
+}
+
 // dQ, dK and dV of each token in one row, as the gradient of a linear layer that made Q, K and V.
 TEST_P(attention_backward, packed_operands_and_results_are_ordered_and_recorded) {
   constexpr std::int64_t tokens = 6, heads = 2, width = 4, row = 3 * heads * width;

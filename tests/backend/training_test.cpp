@@ -31,6 +31,7 @@ class training : public conformance {
       send();
     }
     void send() { at.write(of.stream_, bytes.data()); }
+    void fetch() { at.read(of.stream_, bytes.data()); }
     real value(std::int64_t i, std::int64_t j) { return get(0, j, i).real(); }
     void put(std::int64_t i, std::int64_t j, real x) { set(0, j, i, x); }
     training &of;
@@ -224,16 +225,17 @@ TEST_P(training, poolings) {
 
 TEST_P(training, gradients_of_norms) {
   for (const sg_dtype type : layer_types)
-    for (const auto &[rows, cols, group] : {std::tuple{1, 2, 1},
-                                            {33, 9, 1},
-                                            {33, 8, 4},
-                                            {70, 96, 64},
-                                            {5, 257, 2},
-                                            {19, 1024, 16},
-                                            {2, 1501, 1},
-                                            {3, 2048, 2},
-                                            {2, 8200, 2}})
+    for (const auto &sizes : {std::tuple{1, 2, 1},
+                              {33, 9, 1},
+                              {33, 8, 4},
+                              {70, 96, 64},
+                              {5, 257, 2},
+                              {19, 1024, 16},
+                              {2, 1501, 1},
+                              {3, 2048, 2},
+                              {2, 8200, 2}})
       for (const sg_norm_kind kind : {SG_NORM_LAYER, SG_NORM_RMS}) {
+        const int rows = std::get<0>(sizes), cols = std::get<1>(sizes), group = std::get<2>(sizes);
         operand dy(*this, type, rows, cols, 3), x(*this, type, rows, cols, 2), gamma(*this, type, 1, cols, 0);
         const sg_dtype wide = type == SG_DTYPE_F64 ? type : SG_DTYPE_F32;
         const int groups = (rows + group - 1) / group;
@@ -290,6 +292,33 @@ TEST_P(training, gradients_of_norms) {
             [&](std::int64_t g, std::int64_t j) { return of_group(g, [&](std::int64_t i) { return dy.value(i, j); }); },
             "sums of dY");
       }
+}
+
+// In rows that are short, of a warp, of a block, and read again for each sum.
+TEST_P(training, a_nan_or_an_infinite_variance_of_a_norm_s_row) {
+  for (const int cols : {4, 300, 2000, 9000}) {
+    operand dy(*this, SG_DTYPE_F32, 1, cols, 0), x(*this, SG_DTYPE_F32, 1, cols, 0),
+        dx(*this, SG_DTYPE_F32, 1, cols, 0), products(*this, SG_DTYPE_F32, 1, cols, 0);
+    auto what = backend_command<sg_backend_norm_backward>();
+    what.rows = what.group_rows = 1, what.cols = cols, what.type = SG_DTYPE_F32, what.epsilon = 1e-5;
+    what.dy = dy.at.data(), what.dy_row = dy.ld, what.x = x.at.data(), what.x_row = x.ld;
+    what.dx = dx.at.data(), what.dx_row = dx.ld;
+    what.products = products.at.data(), what.products_row = products.ld;
+    for (std::int64_t j = 0; j < cols; ++j) x.put(0, j, j == 0 ? NAN : 1);
+    x.send();
+    what.kind = SG_NORM_RMS;
+    run(what);
+    products.fetch(), dx.fetch();
+    for (std::int64_t j = 0; j < cols; ++j)
+      ASSERT_TRUE(std::isnan(products.get(0, j, 0).real()) && std::isnan(dx.get(0, j, 0).real())) << cols << " " << j;
+    for (std::int64_t j = 0; j < cols; ++j) x.put(0, j, j % 2 == 0 ? 1e30L : -2e30L);
+    x.send();
+    what.kind = SG_NORM_LAYER;
+    run(what);
+    products.fetch(), dx.fetch();
+    for (std::int64_t j = 0; j < cols; ++j)
+      ASSERT_TRUE(products.get(0, j, 0).real() == 0 && dx.get(0, j, 0).real() == 0) << cols << " " << j;
+  }
 }
 
 TEST_P(training, steps_of_optimizers) {

@@ -170,25 +170,36 @@ Command command_of(const attention_form &f, const ops::attention &what, double s
   return made;
 }
 
+// The form as its command has it: operands of the host are copied to the device, without gaps.
+template <class Form>
+Form on_device(const Form &f) {
+  Form made = f;
+  host_operands moved;
+  visit_operands(made, [&moved](const stored_array &x, memory_space &space) { moved.move(x, space); });
+  return made;
+}
+
 // Commands have no masks but a causal one whose limit is known.
-bool is_one_command(const context &on, const attention_form &f, double scale) {
-  if (f.masks.exist()) return false;
+bool is_one_command(const context &on, const attention_form &given, double scale) {
+  if (given.masks.exist()) return false;
+  const attention_form f = on_device(given);
   auto wanted = command_of<sg_backend_attention>(f, fused(f), scale);
   wanted.o = {nullptr, f.o.batch, f.o.head, f.o.token};
   return on.on().supports(wanted.header);
 }
 
-bool is_one_command(const context &on, const attention_backward_form &f, const sg_attention_backward_desc &d,
+bool is_one_command(const context &on, const attention_backward_form &given, const sg_attention_backward_desc &d,
                     double scale) {
-  if (f.masks.exist()) return false;
+  if (given.masks.exist()) return false;
+  const attention_backward_form f = on_device(given);
   auto wanted = command_of<sg_backend_attention_backward>(f, fused(f), scale);
-  const auto heads = [](const sg_heads &x) {
-    return sg_backend_heads{x.data, x.batch_stride, x.head_stride, x.token_stride};
+  const auto heads = [](const sg_heads &x, const head_strides &strides) {
+    return sg_backend_heads{x.data, strides.batch, strides.head, strides.token};
   };
-  wanted.d_o = heads(d.d_o);
-  if (f.computes_dq) wanted.dq = heads(d.dq);
-  if (f.computes_dk) wanted.dk = heads(d.dk);
-  if (f.computes_dv) wanted.dv = heads(d.dv);
+  wanted.d_o = heads(d.d_o, f.d_o);
+  if (f.computes_dq) wanted.dq = heads(d.dq, f.dq);
+  if (f.computes_dk) wanted.dk = heads(d.dk, f.dk);
+  if (f.computes_dv) wanted.dv = heads(d.dv, f.dv);
   return on.on().supports(wanted.header);
 }
 
@@ -266,7 +277,11 @@ void submit(context &on, const sg_attention_desc &d, const char *name, checked_s
     add_masks(operands, d, form, name);
   }
   form.by_device = !is_empty && form.keys > 0 && is_one_command(on, form, scale_of(d));
-  submit_operands(on, operands, d, name, {SG_OPERATION_ATTENTION, form_of<attention_form>(form), is_empty},
+  // Another scale may be another device's command; an update has it, too.
+  attention_form fixed = form;
+  fixed.by_device = false;
+  const form_of<attention_form> kept(fixed);
+  submit_operands(on, operands, d, name, {SG_OPERATION_ATTENTION, form_of<attention_form>(form), is_empty, &kept},
                   usual_request(order), order, out_job);
 }
 
@@ -306,8 +321,11 @@ void submit(context &on, const sg_attention_backward_desc &d, const char *name, 
   }
   form.by_device = has_results && form.keys > 0 && form.queries > 0 &&
                    is_one_command(on, attention_backward_form{form}, d, scale_of(d));
+  attention_backward_form fixed{form};
+  fixed.by_device = false;
+  const form_of<attention_backward_form> kept(fixed);
   submit_operands(on, operands, d, name,
-                  {SG_OPERATION_ATTENTION_BACKWARD, form_of<attention_backward_form>({form}), !has_results},
+                  {SG_OPERATION_ATTENTION_BACKWARD, form_of<attention_backward_form>({form}), !has_results, &kept},
                   usual_request(order), order, out_job);
 }
 

@@ -170,6 +170,7 @@ class interpreter {
     const object &to = x.of(dnn::of_pointwise::y);
     const auto f = static_cast<dnn::function>(mode.number(dnn::of_pointwise_mode::function));
     const auto axis = std::size_t(mode.number(dnn::of_pointwise_mode::axis));
+    const bool keeps_nan = mode.number(dnn::of_pointwise_mode::nan) == dnn::propagate_nan;
     const bool has_b = x.has(dnn::of_pointwise::b), has_t = x.has(dnn::of_pointwise::t);
     const extent sizes = to.sizes();
     values made(std::size_t(count_of(sizes)));
@@ -188,7 +189,7 @@ class interpreter {
         case dnn::exponential: y = std::exp(a); break;
         case dnn::logarithm: y = std::log(a); break;
         case dnn::identity: y = a; break;
-        case dnn::relu: y = a < 0 ? 0 : a; break;
+        case dnn::relu: y = a < 0 || (std::isnan(a) && !keeps_nan) ? 0 : a; break;
         case dnn::greater_or_equal: y = a >= b; break;
         case dnn::less: y = a < b; break;
         case dnn::logical_and: y = a != 0 && b != 0; break;

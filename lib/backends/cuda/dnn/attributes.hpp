@@ -7,7 +7,7 @@
 namespace sg::cuda::dnn {
 
 namespace of_pointwise_mode {
-constexpr int function = 0, arithmetic = 1, axis = 9;
+constexpr int function = 0, arithmetic = 1, nan = 2, axis = 9;
 }
 namespace of_convolution_mode {
 constexpr int arithmetic = 100, kind = 101, dilations = 102, strides = 103, after = 104, before = 105, dimensions = 106;

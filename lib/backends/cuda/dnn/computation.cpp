@@ -69,6 +69,7 @@ void computation::apply(function f, data_type arithmetic, tensor y, tensor x, te
   set(mode, of_pointwise_mode::function, type_function, f);
   set(mode, of_pointwise_mode::arithmetic, type_data_type, arithmetic);
   if (axis >= 0) set(mode, of_pointwise_mode::axis, type_i64, axis);
+  if (f == relu) set(mode, of_pointwise_mode::nan, type_nan, propagate_nan);
   finalize(mode);
   set(operation, of_pointwise::mode, type_descriptor, mode);
   set_tensor(operation, of_pointwise::x, x);

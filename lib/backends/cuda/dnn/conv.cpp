@@ -147,6 +147,8 @@ way_to_run find_way(gpu &owner, dnn::executable_cache &known, const sg_backend_c
     if (wanted.bias || wanted.relu)
       if (const executable *found = find(owner, known, c, wanted))
         return {found, false, wanted.relu ? SG_ACTIVATION_NONE : c.activation};
+    if (wanted.bias && wanted.relu)
+      if (const executable *found = find(owner, known, c, {true, false})) return {found, false, c.activation};
     if (rounds && wanted.bias) return {};
     return {find(owner, known, c, {}), wanted.bias, c.activation};
   } catch (const std::bad_alloc &) {

@@ -72,7 +72,9 @@ const executable *executable_cache::find(gpu &owner, const shape &wanted, const 
       process_end::watch_again();
       before.log(owner.ordinal());
     }
-    return known_.emplace(wanted, make(handle_)).first->second.get();
+    const executable *const made = known_.emplace(wanted, make(handle_)).first->second.get();
+    if (made != nullptr) process_end::watch_again();  // cuDNN has loaded the libraries of its kernels
+    return made;
   } catch (const std::bad_alloc &) {
     return nullptr;
   }

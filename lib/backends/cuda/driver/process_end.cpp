@@ -28,8 +28,8 @@ void process_end::watch() noexcept {
 }
 
 void process_end::watch_again() noexcept {
-  static const int installed = std::atexit(begin);
-  static_cast<void>(installed);
+  static std::atomic<int> left{8};  // handlers are never removed
+  if (left.fetch_sub(1, std::memory_order_relaxed) > 0) std::atexit(begin);
 }
 
 bool process_end::has_begun() noexcept { return begun.load(std::memory_order_acquire); }

@@ -11,7 +11,7 @@ class process_end {
  public:
   // Installs the handler, once; CUDA has been initialized before, so its own handlers run later.
   static void watch() noexcept;
-  // After a library that has handlers of its own was loaded: ours runs before them, too.
+  // After a library that has handlers of its own was loaded: ours runs before them, too. A few times in a process.
   static void watch_again() noexcept;
   static bool has_begun() noexcept;
 

@@ -68,8 +68,9 @@ __global__ void __launch_bounds__(block_threads) norm_backward_kernel(sg_backend
     each([&](int, int, real value, real) { rest += value - mean, squares += (value - mean) * (value - mean); });
     two<real> both = combined_over<threads>(two<real>{rest, squares}, plus_two<real>);
     rest = what.kind == SG_NORM_LAYER ? both.first / number : real(0);
-    squares = both.second - number * rest * rest;
-    const real factor = 1 / square_root((squares > 0 ? squares : real(0)) / number + real(what.epsilon));
+    // An infinite sum stays infinite, and a NaN a NaN.
+    squares = both.second < real(INFINITY) ? both.second - number * rest * rest : both.second;
+    const real factor = 1 / square_root((squares < 0 ? real(0) : squares) / number + real(what.epsilon));
     const auto scaled = [&](int k, int v, real gradient) {
       return gamma == nullptr ? gradient : gradient * ops::widened(gamma[column_of(k) + v]);
     };
@@ -192,8 +193,10 @@ cudaError_t launch_held(const sg_backend_norm_backward &what, unsigned groups, c
 
 cudaError_t launch_norm_backward(const sg_backend_norm_backward &what, cudaStream_t in) noexcept {
   sg_backend_norm_backward grouped = what;
-  constexpr std::int64_t rows_without_sums = 8;
-  if (what.products == nullptr && what.dy_sums == nullptr) grouped.group_rows = rows_without_sums;
+  // Without sums only warps share a block.
+  constexpr std::int64_t columns_of_warp = 1024;
+  if (what.products == nullptr && what.dy_sums == nullptr)
+    grouped.group_rows = what.cols <= columns_of_warp ? most_warps : 1;
   const std::int64_t groups = (grouped.rows + grouped.group_rows - 1) / grouped.group_rows;
   if (groups > INT32_MAX) return cudaErrorInvalidConfiguration;
   return with_layer_type(what.type, [&](auto element) {

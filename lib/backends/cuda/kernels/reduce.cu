@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// C = activation(beta * C + the parts + bias), added in order in C's accumulator.
+// C = activation(beta * C + the parts + bias), added in C's accumulator.
 #include "accesses.hpp"
 #include "arithmetic.cuh"
 #include "kernels.hpp"
@@ -47,7 +47,7 @@ __global__ void __launch_bounds__(threads) reduce_kernel(sg_backend_reduce what,
     }
 }
 
-// Of many parts of few elements: groups of threads add the parts of a range, and then their sums, in order.
+// Of many parts of few elements: groups of threads add the parts of a range in order, and then their sums.
 template <class T, class Part>
 __global__ void __launch_bounds__(threads) reduce_many_kernel(sg_backend_reduce what, bool reads_c) {
   using ops = arithmetic<T>;
@@ -64,10 +64,11 @@ __global__ void __launch_bounds__(threads) reduce_many_kernel(sg_backend_reduce 
       const std::int64_t i = top + lane;
       sum total{};
       if (i < what.m) {
+        if (reads_c && group == 0) total = ops::scaled(what.beta, static_cast<T *>(what.c)[i + j * what.ldc]);
         const Part *part = parts + i + j * what.part_ld + first * what.part_stride;
         for (std::int64_t next = first; next < end; ++next, part += what.part_stride) {
           const sum value = arithmetic<Part>::widened(*part);
-          total = next == first ? value : ops::plus(total, value);
+          total = next == first && !(reads_c && group == 0) ? value : ops::plus(total, value);
         }
       }
       sums[group][lane] = total;
@@ -76,7 +77,6 @@ __global__ void __launch_bounds__(threads) reduce_many_kernel(sg_backend_reduce 
         T &to = static_cast<T *>(what.c)[i + j * what.ldc];
         for (int other = 1; other < groups && other * each < what.parts_count; ++other)
           total = ops::plus(total, sums[other][lane]);
-        if (reads_c) total = ops::plus(ops::scaled(what.beta, to), total);
         if (bias != nullptr) total = ops::plus(total, ops::widened(bias[what.bias_per_row ? i : j]));
         to = ops::rounded(activated(total, what.activation));
       }

@@ -47,6 +47,7 @@ enum attribute_type : int {
   type_pointer = 6,
   type_convolution_kind = 7,
   type_heuristics = 8,
+  type_nan = 10,
   type_numerical_note = 11,
   type_function = 14,
   type_descriptor = 15,
@@ -81,7 +82,7 @@ enum numerical_note : int {
   uses_winograd_of_13 = 8,
   numerical_notes = 10,
 };
-inline constexpr int cross_correlation = 1, heuristics_a = 3, heuristics_fallback = 2;
+inline constexpr int cross_correlation = 1, propagate_nan = 1, heuristics_a = 3, heuristics_fallback = 2;
 
 struct functions {
   std::size_t (*version)();

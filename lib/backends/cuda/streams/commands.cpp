@@ -42,6 +42,9 @@ sg_status run(call_resources &in, const sg_backend_attention_backward &what) noe
 sg_status run(call_resources &in, const sg_backend_attention &what) noexcept {
   sg_status status = SG_STATUS_OK;
   if (run_by_dnn(in, in.dnn, what, status)) return status;
+  if (!is_supported(what))
+    return fail(SG_STATUS_UNSUPPORTED, "cuDNN has no attention of tokens of %lld and %lld elements",
+                static_cast<long long>(what.width), static_cast<long long>(what.value_width));
   return in.owner().check(launch_attention(what, in.native()), "starting an attention");
 }
 sg_status run(call_resources &in, const sg_backend_custom &what) noexcept {
