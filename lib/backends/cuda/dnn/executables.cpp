@@ -86,8 +86,12 @@ void executable_cache::release() noexcept {
   handle_ = nullptr;
 }
 
+// They stay reachable, and are never destroyed. The caller serializes process exit.
 void executable_cache::abandon() noexcept {
-  for (auto &[shape, kept] : known_) kept.release();
+  using kept_map = std::multimap<shape, std::unique_ptr<const executable>>;
+  alignas(kept_map) static unsigned char place[sizeof(kept_map)];
+  static kept_map *const kept = new (place) kept_map;
+  kept->merge(known_);
 }
 
 sg_status stream_resources::handle_of(cudaStream_t native, handle &out) noexcept {
