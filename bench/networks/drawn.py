@@ -224,7 +224,7 @@ def libraries():
 
 
 def free_memory():
-    """Gives back what PyTorch keeps, so that the library has room."""
+    """Frees the device memory that PyTorch caches."""
     if torch.cuda.is_available() and torch.cuda.memory_reserved() > 16 << 30:
         torch.cuda.empty_cache()
 

@@ -47,29 +47,12 @@ command_cost cost(const device_model &model, const buffer_list &buffers, const c
   double bytes = 0;
   for (const view &each : std::span<const accessed_view>(command.views).first(attention::operands))
     bytes += double(each.rows) * double(size_of(type_of(buffers, each)));
-  const kernel_cost alone =
-      kernel_of(model, flops_of(what), blocks_of(double(what.batch), double(what.heads), double(what.queries)),
-                type_of(buffers, command.views[attention::o]), bytes);
-  command_cost cost;
-  cost.amount = alone.seconds;
-  cost.chip_share = alone.chip_share;
-  cost.memory_share = alone.memory_share;
-  cost.delay_idle = std::max(model.launch_latency, model.launch_gap);
-  cost.delay_queued = model.launch_gap;
-  return cost;
+  return cost_of_kernel(
+      model, kernel_of(model, flops_of(what), blocks_of(double(what.batch), double(what.heads), double(what.queries)),
+                       type_of(buffers, command.views[attention::o]), bytes));
 }
 
-std::string describe(const buffer_list &, const command &c) {
-  const attention &what = *c.as<attention>();
-  std::string text = what.causal ? "attention causal" : "attention";
-  char separator = ' ';
-  for (const std::int64_t each : {what.batch, what.heads, what.queries, what.keys}) {
-    text += separator;
-    text += std::to_string(each);
-    separator = 'x';
-  }
-  return text;
-}
+std::string describe(const buffer_list &, const command &c) { return text_of(*c.as<attention>(), "attention"); }
 
 void lower(const buffer_list &buffers, const command &command, const binding &where, backend_commands &out) {
   const attention &from = *command.as<attention>();
@@ -103,6 +86,18 @@ double seconds(const device_model &model, const sg_backend_command &command, boo
 }
 
 }  // namespace
+
+std::string ops::text_of(const attention &what, const char *name) {
+  std::string text = name;
+  if (what.causal) text += " causal";
+  char separator = ' ';
+  for (const std::int64_t each : {what.batch, what.heads, what.queries, what.keys}) {
+    text += separator;
+    text += std::to_string(each);
+    separator = 'x';
+  }
+  return text;
+}
 
 double ops::flops_of(const attention &what) noexcept {
   double pairs = double(what.queries) * double(what.keys);

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 
 #include "ops/backend_commands.hpp"
 #include "ops/view.hpp"
@@ -35,6 +36,8 @@ struct attention {
 
 // Multiplications and additions of an attention; with a causal mask of the pairs that it leaves.
 double flops_of(const attention &what) noexcept;
+// The name, whether it is causal, and the sizes.
+std::string text_of(const attention &what, const char *name);
 
 }  // namespace ops
 

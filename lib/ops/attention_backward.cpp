@@ -44,27 +44,12 @@ command_cost cost(const device_model &model, const buffer_list &buffers, const c
   double bytes = 0;
   for (const view &each : std::span<const accessed_view>(command.views).first(attention_backward::operands))
     if (each.exists()) bytes += double(each.rows) * double(size_of(type_of(buffers, each)));
-  const kernel_cost alone = kernel_of(model, *command.as<attention_backward>(),
-                                      type_of(buffers, command.views[attention_backward::q]), bytes);
-  command_cost cost;
-  cost.amount = alone.seconds;
-  cost.chip_share = alone.chip_share;
-  cost.memory_share = alone.memory_share;
-  cost.delay_idle = std::max(model.launch_latency, model.launch_gap);
-  cost.delay_queued = model.launch_gap;
-  return cost;
+  return cost_of_kernel(model, kernel_of(model, *command.as<attention_backward>(),
+                                         type_of(buffers, command.views[attention_backward::q]), bytes));
 }
 
 std::string describe(const buffer_list &, const command &c) {
-  const attention_backward &what = *c.as<attention_backward>();
-  std::string text = what.causal ? "attention backward causal" : "attention backward";
-  char separator = ' ';
-  for (const std::int64_t each : {what.batch, what.heads, what.queries, what.keys}) {
-    text += separator;
-    text += std::to_string(each);
-    separator = 'x';
-  }
-  return text;
+  return text_of(*c.as<attention_backward>(), "attention backward");
 }
 
 void lower(const buffer_list &buffers, const command &command, const binding &where, backend_commands &out) {

@@ -24,8 +24,7 @@ inline double bytes_moved(const buffer_list &buffers, const command &command) {
   return bytes;
 }
 
-inline command_cost memory_bound_cost(const device_model &model, double bytes) {
-  const kernel_cost alone = memory_bound_kernel(model, bytes);
+inline command_cost cost_of_kernel(const device_model &model, const kernel_cost &alone) {
   command_cost cost;
   cost.amount = alone.seconds;
   cost.chip_share = alone.chip_share;
@@ -33,6 +32,9 @@ inline command_cost memory_bound_cost(const device_model &model, double bytes) {
   cost.delay_idle = std::max(model.launch_latency, model.launch_gap);
   cost.delay_queued = model.launch_gap;
   return cost;
+}
+inline command_cost memory_bound_cost(const device_model &model, double bytes) {
+  return cost_of_kernel(model, memory_bound_kernel(model, bytes));
 }
 inline command_cost memory_bound_cost(const device_model &model, const buffer_list &buffers, const command &command) {
   return memory_bound_cost(model, bytes_moved(buffers, command));

@@ -277,7 +277,7 @@ void submit(context &on, const sg_attention_desc &d, const char *name, checked_s
     add_masks(operands, d, form, name);
   }
   form.by_device = !is_empty && form.keys > 0 && is_one_command(on, form, scale_of(d));
-  // Another scale may be another device's command; an update has it, too.
+  // A device may have the command for one scale and not for another; an update may change the scale.
   attention_form fixed = form;
   fixed.by_device = false;
   const form_of<attention_form> kept(fixed);

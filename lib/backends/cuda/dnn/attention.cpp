@@ -10,7 +10,6 @@
 #include "backends/cuda/dnn/attention_graph.hpp"
 #include "backends/cuda/driver/current.hpp"
 #include "backends/cuda/driver/failure.hpp"
-#include "backends/cuda/driver/log.hpp"
 #include "backends/cuda/gpu/gpu.hpp"
 
 namespace sg::cuda {

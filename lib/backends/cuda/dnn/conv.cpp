@@ -131,7 +131,7 @@ const executable *find(gpu &owner, dnn::executable_cache &known, const sg_backen
   });
 }
 
-// The executable of a command, and what is left to do after it.
+// The executable of a command, and the bias and activation that a kernel of their own applies afterwards.
 struct way_to_run {
   const executable *by = nullptr;
   bool adds_bias = false;
@@ -280,27 +280,26 @@ sg_status run_conv(call_stream &in, dnn::stream_resources &by, const sg_backend_
                 what.of.channels, what.of.height, what.of.width, what.out_channels, what.of.kernel_h, what.of.kernel_w,
                 int{what.type});
   const std::int64_t size = element_size(what.type);
-  const bool of_x_is_result = what.gradient == SG_BACKEND_CONV_OF_X;
-  const bool of_w_is_result = what.gradient == SG_BACKEND_CONV_OF_W,
-             of_y_is_result = !of_x_is_result && !of_w_is_result;
+  const bool x_is_result = what.gradient == SG_BACKEND_CONV_OF_X;
+  const bool w_is_result = what.gradient == SG_BACKEND_CONV_OF_W, y_is_result = !x_is_result && !w_is_result;
   placed x(in), w(in), bias(in), y(in);
   const std::int64_t filter = std::int64_t{what.of.channels} / what.of.groups * what.of.kernel_h * what.of.kernel_w;
-  sg_status status = x.take(what.x, what.of.images * what.of.image * size, !of_x_is_result);
+  sg_status status = x.take(what.x, what.of.images * what.of.image * size, !x_is_result);
   const bool has_two_orders = what.of.kernel_h * what.of.kernel_w > 1 && what.of.channels > what.of.groups;
   const bool last = has_channels_last(what.of), is_reordered = has_two_orders && last != (what.of.channels_inner != 0);
   const std::int64_t w_bytes = what.out_channels * filter * element_size(filter_type(what));
-  if (status == SG_STATUS_OK) status = is_reordered ? w.take_room(w_bytes) : w.take(what.w, w_bytes, !of_w_is_result);
-  if (status == SG_STATUS_OK && is_reordered && !of_w_is_result)
+  if (status == SG_STATUS_OK) status = is_reordered ? w.take_room(w_bytes) : w.take(what.w, w_bytes, !w_is_result);
+  if (status == SG_STATUS_OK && is_reordered && !w_is_result)
     status = reorder_filters(in, what, what.w, w.data(), last);
   if (status == SG_STATUS_OK) status = bias.take(what.bias, what.out_channels * size, true);
-  if (status == SG_STATUS_OK) status = y.take(what.y, what.of.images * what.y_image * size, !of_y_is_result);
+  if (status == SG_STATUS_OK) status = y.take(what.y, what.of.images * what.y_image * size, !y_is_result);
   if (status != SG_STATUS_OK) return status;
   sg_backend_conv here = what;
   here.x = x.data(), here.w = w.data(), here.bias = bias.data(), here.y = y.data();
   status = run(in, by, way, here);
   if (status != SG_STATUS_OK) return status;
-  if (of_x_is_result) return x.bring_back();
-  if (of_y_is_result) return y.bring_back();
+  if (x_is_result) return x.bring_back();
+  if (y_is_result) return y.bring_back();
   return is_reordered ? reorder_filters(in, what, w.data(), what.w, !last) : w.bring_back();
 }
 
