@@ -208,9 +208,15 @@ struct candidates {
     const std::size_t most = gpu::workspace_bytes;
     CHECK(
         cublasLtMatmulPreferenceSetAttribute(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &most, sizeof most));
-    found.resize(8);
+    if (t.size == 2) {  // partial sums in f32, as the library's
+      const std::uint32_t sums = CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
+      CHECK(cublasLtMatmulPreferenceSetAttribute(preference, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, &sums,
+                                                 sizeof sums));
+    }
+    constexpr int proposals = gpu_peer_table::most_proposals;
+    found.resize(proposals);
     int count = 0;
-    if (cublasLtMatmulAlgoGetHeuristic(the_gpu().lt, matmul, a, b, c, c, preference, 8, found.data(), &count) != 0)
+    if (cublasLtMatmulAlgoGetHeuristic(the_gpu().lt, matmul, a, b, c, c, preference, proposals, found.data(), &count))
       count = 0;
     found.resize(std::size_t(count));
     cublasLtMatmulPreferenceDestroy(preference);

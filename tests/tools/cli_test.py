@@ -626,8 +626,8 @@ class Bench(Program):
 
     def test_small(self):
         """Every variant's results are compared with a reference before it is measured."""
-        ours = {"streamgemm", "streamgemm, 4 threads", "streamgemm, one batch", "streamgemm, recorded graph",
-                "streamgemm, no coalescing"}
+        ours = {"streamgemm", "streamgemm, one batch", "streamgemm, recorded graph", "streamgemm, no coalescing",
+                *(f"streamgemm, {threads} threads" for threads in (4, 8, 16))}
         rows = self.rows("small", "cpu")
         ways = {name: case for name, case in rows.items() if not name.startswith("one ")}
         self.assertEqual(len(ways), 9)
@@ -637,8 +637,9 @@ class Bench(Program):
         costs = [case for name, case in rows.items() if name.startswith("one submission of ")]
         self.assertEqual(len(costs), 2)
         for case in costs:
-            self.assertEqual({"submit, median", "submit, mean", "submit with handles, median", "submit with handles, mean"},
-                             set(case))
+            self.assertEqual({"submit, median", "submit, mean", "submit, 99th percentile", "submit with handles, median",
+                              "submit with handles, mean",
+                              *(f"submit from {threads} threads, 99th percentile" for threads in (4, 8, 16))}, set(case))
         self.assertIn("streamgemm", rows["one gemm f32 128^3 alone"])
 
     def test_heads(self):

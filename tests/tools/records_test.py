@@ -116,7 +116,11 @@ class Suites(Program):
             self.assertAlmostEqual(pinned["mean"], math.exp(statistics.fmean(math.log(each) for each in ratios.values())))
         text = self.run_program("bench", "host", "--quick", "--draw", 2, "--most-flops", 2e6, "--device", "cpu").stdout
         self.assertRegex(text, r"ratios of the drawn cases, seed \d+\n.*over_bound .* mean .* worst ")
-        self.assertIn("only the suite host", self.complaint("bench", "cpu", "--draw", 2))
+        resident = self.json_of("bench", "resident", "--quick", "--draw", 12, "--seed", 3, "--most-flops", 4e6, "--device", "sim:h200")
+        names = {row["case"] for row in resident["rows"]}
+        self.assertEqual((len(names), resident["drawn"]["cases"]), (12, 12))
+        self.assertEqual(resident["drawn"]["ratios"], {})  # there is no peer without a GPU
+        self.assertIn("only the suites host and resident", self.complaint("bench", "cpu", "--draw", 2))
         self.assertIn("requires --draw", self.complaint("bench", "host", "--seed", 2))
 
     def test_failures(self):

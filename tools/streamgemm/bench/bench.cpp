@@ -149,7 +149,7 @@ class recorder : public suite_run {
       all["drawn"] = {{"seed", request_.seed},
                       {"cases", request_.draw},
                       {"most_flops", request_.most_flops},
-                      {"ratios", drawn_summary(rows_, device.value("clock", "") == "virtual")}};
+                      {"ratios", drawn_summary(rows_, device.value("clock", "") == "virtual", suite == "resident")}};
     return all;
   }
 
@@ -205,9 +205,9 @@ void print_drawn(const json &drawn) {
   std::printf("%s\n", heading("ratios of the drawn cases, seed " + drawn["seed"].dump()).c_str());
   for (const auto &[memory, keys] : drawn["ratios"].items())
     for (const auto &[key, of] : keys.items())
-      std::printf("  %-9s %-11s %4d cases  mean %s  worst %s (%s)\n", memory.c_str(), key.c_str(),
-                  of["cases"].get<int>(), format_fixed(of["mean"], 2).c_str(), format_fixed(of["worst"], 2).c_str(),
-                  of["worst_case"].get<std::string>().c_str());
+      std::printf("  %-9s %-11s %4d cases  mean %s  p95 %s  worst %s (%s)\n", memory.c_str(), key.c_str(),
+                  of["cases"].get<int>(), format_fixed(of["mean"], 2).c_str(), format_fixed(of["p95"], 2).c_str(),
+                  format_fixed(of["worst"], 2).c_str(), of["worst_case"].get<std::string>().c_str());
 }
 
 struct bench_arguments {
@@ -264,8 +264,9 @@ void add_bench(CLI::App &app, const std::string &command) {
   verb->add_option("--peers", given->request.peers, "Module with the GPU libraries to measure against");
   verb->add_option("--seconds", given->request.seconds, "Time for a case, roughly (default 20)")
       ->check(positive_number());
-  CLI::Option *draw = verb->add_option("--draw", given->request.draw, "Of the suite host: so many drawn GEMMs instead")
-                          ->check(whole_number(1));
+  CLI::Option *draw =
+      verb->add_option("--draw", given->request.draw, "Of the suites host and resident: so many drawn GEMMs instead")
+          ->check(whole_number(1));
   CLI::Option *seed =
       verb->add_option("--seed", given->request.seed, "Of the drawn GEMMs (default: another each time)");
   CLI::Option *most =
@@ -279,7 +280,8 @@ void add_bench(CLI::App &app, const std::string &command) {
     if (!verb->get_subcommands().empty()) return;
     if (given->suite.empty()) throw CLI::RequiredError("SUITE (" + joined(names, ", ") + ")");
     suite_request &of = given->request;
-    if (of.draw > 0 && given->suite != "host") throw CLI::ValidationError("--draw", "only the suite host draws cases");
+    if (of.draw > 0 && given->suite != "host" && given->suite != "resident")
+      throw CLI::ValidationError("--draw", "only the suites host and resident draw cases");
     if (seed->count() == 0) of.seed = std::random_device{}();
     if (of.most_flops == 0) of.most_flops = of.quick ? 2e7 : 2e12;
     run(*given, as_json->count() > 0);

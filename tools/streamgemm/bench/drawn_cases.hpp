@@ -11,8 +11,12 @@ namespace sg::cli {
 
 std::vector<gpu_case> drawn_cases(const suite_request &request);
 
-// By memory ("pinned", "pageable", "mixed"): over the bound and over the fastest peer the geometric mean and the worst
-// ratio, of the rows of a record. On simulated devices the time is the device's own.
-nlohmann::ordered_json drawn_summary(const nlohmann::ordered_json &rows, bool virtual_time);
+// In the device's memory: one of two has the sizes of a layer of a network.
+std::vector<gpu_case> drawn_resident_cases(const suite_request &request);
+
+// By memory ("pinned", "pageable", "mixed"; "device" of `resident` rows): over the bound and over the fastest peer the
+// geometric mean, the 95th percentile and the worst ratio, of the rows of a record. On simulated devices the time is
+// the device's own.
+nlohmann::ordered_json drawn_summary(const nlohmann::ordered_json &rows, bool virtual_time, bool resident);
 
 }  // namespace sg::cli

@@ -59,14 +59,15 @@ class gpu_suite {
       gpu_case x = one;
       x.outputs = std::clamp<std::int64_t>((std::int64_t{256} << 20) / x.bytes_c(), 2, times);
       const device_block memory(context_.get(), x);
-      const operands apart(x, memory.data()), chained(one, memory.data());
+      if (!tuned_) tuned_ = open_context({.device = device_, .flags = SG_CONTEXT_TUNE});
+      const device_block of_tuned(tuned_.get(), x);  // device memory belongs to one context
+      const operands apart(x, memory.data()), chained(one, memory.data()), tuned(x, of_tuned.data());
       bench_case what{x.label, x.flops(), {}};
       what.variants.push_back({own_variant, [=, this] { return in_a_row(context_.get(), apart, times); }});
       what.variants.push_back(
           {"streamgemm, in a chain", [=, this] { return in_a_row(context_.get(), chained, times); }});
-      if (!tuned_) tuned_ = open_context({.device = device_, .flags = SG_CONTEXT_TUNE});
-      in_a_row(tuned_.get(), apart, 1);  // times the kernels
-      what.variants.push_back({"streamgemm, tuned", [=, this] { return in_a_row(tuned_.get(), apart, times); }});
+      in_a_row(tuned_.get(), tuned, 1);  // times the kernels
+      what.variants.push_back({"streamgemm, tuned", [=, this] { return in_a_row(tuned_.get(), tuned, times); }});
       add_resident_peers(what, apart, times);
       out_.run(what);
     }
@@ -234,14 +235,14 @@ class gpu_suite {
     // The best of cublasLt's candidates, found by one timed run of each.
     std::int32_t best = 0;
     double best_seconds = HUGE_VAL;
-    for (std::int32_t way = 1; way <= 8; ++way) {
+    for (std::int32_t way = 1; way <= gpu_peer_table::most_proposals; ++way) {
       if (peers_->resident(way, &gemm, times) < 0) break;
       const double seconds = peers_->resident(way, &gemm, times);
       if (seconds < best_seconds) best = way, best_seconds = seconds;
     }
     if (best > 0) {
       what.variants.push_back({"cublasLt, its first", [=, this] { return peers_->resident(1, &gemm, times); }});
-      what.variants.push_back({"cublasLt, best of 8", [=, this] { return peers_->resident(best, &gemm, times); }});
+      what.variants.push_back({"cublasLt, best of 16", [=, this] { return peers_->resident(best, &gemm, times); }});
     }
   }
 
@@ -314,6 +315,7 @@ void run_outofcore_suite(const suite_request &request, suite_run &run) {
 }
 
 void run_resident_suite(const suite_request &request, suite_run &run) {
+  if (request.draw > 0) return gpu_suite(request, run).resident(drawn_resident_cases(request));
   constexpr struct {
     std::int64_t m, n, k;
   } shapes[] = {{256, 256, 256},    {512, 512, 512},    {1024, 1024, 1024}, {2048, 2048, 2048},

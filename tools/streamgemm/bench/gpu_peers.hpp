@@ -52,6 +52,8 @@ struct gpu_link_rates {
 };
 
 struct gpu_peer_table {
+  static constexpr std::int32_t most_proposals = 16;  // of cublasLt for a GEMM
+
   // Device properties as text, one "key: value" a line.
   const char *(*facts)();
   gpu_link_rates (*link)();
@@ -59,8 +61,8 @@ struct gpu_peer_table {
   std::int32_t (*host_count)();
   const char *(*host_name)(std::int32_t peer);
   double (*host)(std::int32_t peer, const gpu_gemm *what);
-  // Operands on the device. `way` 0: cublasGemmEx; from 1 on: cublasLt's candidates, best first. Seconds of one of
-  // `times` GEMMs in a row, or negative if there is no such candidate.
+  // Operands on the device. `way` 0: cublasGemmEx; from 1 on: cublasLt's proposals, best first. Seconds of one of
+  // `times` GEMMs in a row, or negative if there is no such proposal.
   double (*resident)(std::int32_t way, const gpu_gemm *what, std::int32_t times);
   // The arithmetic alone of a GEMM whose operands are on the host or the device; negative if they do not fit the device
   // once more.

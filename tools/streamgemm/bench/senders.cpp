@@ -155,6 +155,21 @@ round_fn send_by_threads(sg_context *context, submissions all, int threads) {
   };
 }
 
+std::function<std::vector<double>()> time_submissions_by_threads(sg_context *context, submissions all, int threads) {
+  const auto seconds = std::make_shared<std::vector<std::vector<double>>>(threads);
+  const auto team = std::make_shared<crew>(threads, [context, threads, seconds, all = std::move(all)](int t) {
+    const std::size_t n = all.size(), from = n * t / threads, to = n * (t + 1) / threads;
+    (*seconds)[std::size_t(t)] = timed_calls(int(to - from), [&](int i) { submit(context, all[from + i]); });
+  });
+  return [context, seconds, team] {
+    team->round();
+    wait_for_all(context);
+    std::vector<double> of_all;
+    for (const auto &of_one : *seconds) of_all.insert(of_all.end(), of_one.begin(), of_one.end());
+    return of_all;
+  };
+}
+
 std::vector<gpu_gemm> gpu_gemms_of(const submissions &all) {
   std::vector<gpu_gemm> gemms;
   for (const sg_gemm_desc &desc : all) gemms.push_back(gpu_gemm_of(desc));

@@ -25,6 +25,8 @@ round_fn send_pointer_batch(sg_context *context, const submissions &all);       
 round_fn send_recorded(sg_context *context, const submissions &all);            // one run of a graph of them
 round_fn send_over_streams(sg_context *context, submissions all, int streams);  // cyclically
 round_fn send_by_threads(sg_context *context, submissions all, int threads);    // a share for each thread
+// The seconds of each call of one round of that.
+std::function<std::vector<double>()> time_submissions_by_threads(sg_context *context, submissions all, int threads);
 
 std::vector<gpu_gemm> gpu_gemms_of(const submissions &all);
 

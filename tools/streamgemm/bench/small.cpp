@@ -42,7 +42,9 @@ void measure_ways(small_suite &suite, const small_case &x) {
   what.products = set.count();
 
   suite.add(what, set, own_variant, send_one_by_one(suite.context(), all));
-  suite.add(what, set, "streamgemm, 4 threads", send_by_threads(suite.context(), all, 4));
+  for (const int threads : {4, 8, 16})
+    suite.add(what, set, "streamgemm, " + std::to_string(threads) + " threads",
+              send_by_threads(suite.context(), all, threads));
   suite.add(
       what, set, "streamgemm, one batch",
       x.equal ? send_one_by_one(suite.context(), {set.batch(0, set.count())}) : send_grouped(suite.context(), all));
@@ -98,8 +100,19 @@ void measure_submission(small_suite &suite, const small_case &x) {
   bench_case what{name, 0, {}};  // the time of a call, in which nothing is computed
   what.variants = {{"submit, median", [=] { return median(calls(false)); }},
                    {"submit, mean", [=] { return mean(calls(false)); }},
+                   {"submit, 99th percentile", [=] { return percentile(calls(false), 0.99); }},
                    {"submit with handles, median", [=] { return median(calls(true)); }},
                    {"submit with handles, mean", [=] { return mean(calls(true)); }}};
+  for (const int threads : {4, 8, 16})
+    what.variants.push_back({"submit from " + std::to_string(threads) + " threads, 99th percentile",
+                             [=, times = time_submissions_by_threads(context, all, threads)] {
+                               std::vector<double> seconds;
+                               for (int r = 0; r < rounds; ++r) {
+                                 const std::vector<double> round = times();
+                                 seconds.insert(seconds.end(), round.begin(), round.end());
+                               }
+                               return percentile(seconds, 0.99);
+                             }});
   suite.run(what);
 }
 

@@ -16,7 +16,7 @@ struct suite_request {
   std::string only;     // cases whose name contains this text
   std::string peers;    // path of the module with the GPU's peers; "" for none
   double seconds = 20;  // of a case, roughly
-  // Drawn cases instead of the suite's own, of the suite host.
+  // Drawn cases instead of the suite's own, of the suites host and resident.
   int draw = 0;
   std::uint64_t seed = 0;
   double most_flops = 0;  // of a drawn case
