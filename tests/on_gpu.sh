@@ -38,6 +38,7 @@ report() { # a line for each
     failed=1
     case $name in
       random_*) cat "$log" ;; # the seed and a program
+      process_test*) tail -n 20 "$log" ;;
       *) grep -E '^\[  FAILED|Failure|=========' "$log" | head -20 ;;
     esac
   done

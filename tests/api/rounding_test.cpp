@@ -193,6 +193,19 @@ TEST_P(rounding, gemms_with_a_large_result_that_cancels) {
     }
 }
 
+// Many rows, whose number is no multiple of eight.
+TEST_P(rounding, gemms_of_many_odd_rows_that_cancel) {
+  for (const sg_dtype type : {SG_DTYPE_BF16, SG_DTYPE_F16})
+    for (const sg_activation activation : {SG_ACTIVATION_NONE, SG_ACTIVATION_RELU}) {
+      const cancelled_sums l{type, type, 801 + random_.below(7), 656, 64, 1, true, false, activation};
+      operands o = draw(l);
+      const sg_gemm_desc d = describe(l, o);
+      ASSERT_OK(sg_gemm(context_, &d, nullptr));
+      check(l, o, "gemm");
+      if (HasFatalFailure()) return;
+    }
+}
+
 TEST_P(rounding, batches_and_groups) {
   for (const auto &[in, out] : short_types)
     for (const sg_activation activation : activations)

@@ -13,7 +13,11 @@ namespace {
 constexpr std::uint32_t large = CUBLASLT_MATMUL_TILE_320x128, square = CUBLASLT_MATMUL_TILE_192x192,
                         tall = CUBLASLT_MATMUL_TILE_256x128, wide = CUBLASLT_MATMUL_TILE_128x256;
 
-std::size_t taken(const std::vector<proposal> &list) { return likely_fastest(list.data(), list.size()); }
+std::size_t taken(const std::vector<proposal> &list) {
+  sg_backend_gemm gemm{};
+  gemm.in_type = SG_DTYPE_BF16;
+  return likely_fastest(gemm, list.data(), list.size());
+}
 
 TEST(proposals, of_256_by_128_go_first_where_they_fill_the_device_many_times) {
   EXPECT_EQ(1u, taken({{large, 12.6f}, {tall, 15.5f}, {wide, 15.5f}}));
@@ -40,8 +44,26 @@ TEST(proposals, are_looked_at_where_the_first_is_not_the_best) {
   gemm.compute_units = 66;
   EXPECT_EQ(1, proposals_to_examine(gemm, 9)) << "the number of waves on the rest of the device is unknown";
   gemm.compute_units = 0;
-  gemm.in_type = SG_DTYPE_F32;
+  gemm.in_type = SG_DTYPE_F64;
   EXPECT_EQ(1, proposals_to_examine(gemm, 9));
+  gemm.in_type = SG_DTYPE_F32;
+  gemm.op_b = SG_OP_T;
+  EXPECT_LT(1, proposals_to_examine(gemm, 9));
+}
+
+TEST(proposals, of_f32_have_parts_of_many_terms) {
+  const std::vector<proposal> list{{large, 1, 16}, {large, 1, 8}, {large, 1, 1}};
+  sg_backend_gemm gemm{};
+  gemm.in_type = SG_DTYPE_F32;
+  const auto taken_of = [&](std::int64_t k, sg_compute compute) {
+    gemm.k = k, gemm.compute = compute;
+    return likely_fastest(gemm, list.data(), list.size());
+  };
+  EXPECT_EQ(0u, taken_of(16 * 32, SG_COMPUTE_EXACT));
+  EXPECT_EQ(1u, taken_of(16 * 32 - 1, SG_COMPUTE_EXACT));
+  EXPECT_EQ(2u, taken_of(8 * 32 - 1, SG_COMPUTE_EXACT));
+  EXPECT_EQ(2u, taken_of(16 * 32, SG_COMPUTE_TF32));
+  EXPECT_EQ(0u, taken_of(16 * 96, SG_COMPUTE_TF32));
 }
 
 }  // namespace

@@ -162,6 +162,21 @@ TEST(attention, dense_heads_are_four_commands) {
   EXPECT_EQ(4u, build_attention(dense(4, 8, 1, 16, 64, 64), h200(), 1).commands.size());
 }
 
+// Interleaved heads of several sequences are copied to where they are one batch, on a GPU.
+TEST(attention, interleaved_heads_are_copied_into_one_batch) {
+  attention_form f = dense(4, 8, 8, 64, 64, 64);
+  f.type = SG_DTYPE_F32;
+  f.q = f.k = f.v = f.o = {64 * 8 * 64, 64, 8 * 64};
+  const schedule made = build_attention(f, h200(), 1);
+  EXPECT_EQ(7u, made.commands.size());  // three copies, two GEMMs, a softmax, a copy
+  EXPECT_TRUE(check_hazards(made).empty());
+  f.workspace = 1 << 20;  // leaves no room for copies
+  EXPECT_LT(7u, build_attention(f, h200(), 1).commands.size());
+  f.workspace = 0;
+  f.k.batch = f.v.batch = 2 * f.k.batch;  // sequences are apart
+  EXPECT_EQ(12u, build_attention(f, h200(), 1).commands.size());
+}
+
 TEST(attention, a_long_sequence_stays_in_its_workspace) {
   attention_form f = dense(1, 16, 16, 65536, 65536, 128);
   const schedule whole = build_attention(f, h200(), 4);

@@ -51,7 +51,7 @@ std::int64_t usual_attention_workspace(const device_model &model, int lanes) {
 }
 
 attention_parts::attention_parts(const attention_form &f, const device_model &model, const operand_list &of_queries,
-                                 const operand_list &of_keys, const row_memory &memory)
+                                 const operand_list &of_keys, const row_memory &memory, const attention_form *given)
     : f_(f),
       model_(model),
       of_queries_(of_queries),
@@ -59,7 +59,7 @@ attention_parts::attention_parts(const attention_form &f, const device_model &mo
       l_(loops_of(f, of_queries, of_keys)),
       score_type_(accumulator_of(f.type)),
       memory_(memory) {
-  add_parameters();
+  add_parameters(given == nullptr ? f : *given);
 }
 
 // Elements from item to item.
@@ -69,15 +69,16 @@ std::int64_t attention_parts::item_of(const heads_operand &x, bool of_query) con
 }
 
 // Items are batches, heads or heads with the same keys.
-void attention_parts::add_parameters() {
+void attention_parts::add_parameters(const attention_form &given) {
   static constexpr const char *names[] = {
       "Q", "K", "V", "O", "dQ", "dK", "dV", "bias", "visible", "query lengths", "key lengths"};
   std::array<parameter, std::size(names)> all;
   std::size_t count = 0;
   const auto set = [&](const heads_operand &x, bool of_query) {
     const auto index = static_cast<std::size_t>(x.which);
-    const std::int64_t elements =
-        head_elements(f_, x.strides, of_query ? f_.heads : f_.kv_heads, of_query ? f_.queries : f_.keys, x.width);
+    const head_strides &strides = &given == &f_ ? x.strides : strides_of(given, x.which);
+    const std::int64_t elements = head_elements(given, strides, of_query ? given.heads : given.kv_heads,
+                                                of_query ? given.queries : given.keys, x.width);
     all[index].stored = {elements,         1,    std::max<std::int64_t>(1, elements), item_of(x, of_query), f_.type,
                          SG_MEMORY_DEVICE, false};
     all[index].name = names[index];

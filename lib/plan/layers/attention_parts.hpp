@@ -27,7 +27,8 @@ struct heads_operand {
   attention_parameter which;
   const head_strides &strides;
   std::int64_t width;
-  std::int32_t buffer() const noexcept { return static_cast<std::int32_t>(which); }
+  std::int32_t copy = -1;  // a buffer that takes the parameter's place
+  std::int32_t buffer() const noexcept { return copy >= 0 ? copy : static_cast<std::int32_t>(which); }
 };
 
 class attention_parts {
@@ -41,9 +42,10 @@ class attention_parts {
     bool has_sum = false;
   };
 
-  // of_queries, of_keys: all operands with tokens of queries, and of keys.
+  // of_queries, of_keys: all operands with tokens of queries, and of keys. `given`: whose parameters the schedule has,
+  // if f's operands are copies of them.
   attention_parts(const attention_form &f, const device_model &model, const operand_list &of_queries,
-                  const operand_list &of_keys, const row_memory &memory);
+                  const operand_list &of_keys, const row_memory &memory, const attention_form *given = nullptr);
 
  protected:
   struct block_of_queries {
@@ -105,7 +107,7 @@ class attention_parts {
   std::int64_t blocks(bool by_items) const;
   int lanes_worth(int lanes) const;  // on cores
   std::int64_t item_of(const heads_operand &x, bool of_query) const noexcept;
-  void add_parameters();
+  void add_parameters(const attention_form &given);
   void add_mask(const block_of_queries &b, std::int32_t scores, const range &keys, std::uint16_t lane);
   void unfold();
 

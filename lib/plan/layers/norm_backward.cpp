@@ -103,7 +103,7 @@ class norm_backward_plan {
     std::int64_t longest = 0;
     for (const range &each : parts) longest = std::max(longest, each.size);
     // Few sums are added by one command for each result.
-    constexpr std::int64_t few_sums = 64;
+    constexpr std::int64_t few_sums = 2048;
     const std::int64_t sums_in_all = sums_of(f_.rows);
     const bool adds_at_once = on_gpu_ && parts.size() == 1 && sums_in_all <= few_sums;
     const auto all_sums = [&](sg_dtype of, std::int64_t rows) {
@@ -179,18 +179,12 @@ class norm_backward_plan {
   std::array<matrix, which::parameters> stored_{}, matrices_{};
 };
 
-// On a GPU the kernel adds the products of as many rows as leave work for all multiprocessors: a power of two. Those of
-// few rows leave so few sums that one command adds them; a long row takes all threads of a block, one after the other.
+// On a GPU the kernel adds the products of a power of two of rows: of at least four, if that leaves groups for all
+// multiprocessors, and of so many that each has at most eight groups.
 std::int64_t rows_of_sum(const norm_backward_form &f, const device_model &model) {
-  constexpr std::int64_t most = 64, few_rows = 2048, long_row = 1024, most_long_rows = 8, groups_of_unit = 4;
-  const bool is_long = f.columns > long_row;
+  const std::int64_t units = std::max(1, model.units), most = std::clamp(f.rows / 4, 2 * units, 8 * units);
   std::int64_t made = 1;
-  if (f.rows <= few_rows && !is_long) {
-    while (ceil_div(f.rows, made) > most) made *= 2;
-    return made;
-  }
-  const std::int64_t limit = is_long ? most_long_rows : most;
-  while (made < limit && f.rows / (2 * made) >= groups_of_unit * std::max(1, model.units)) made *= 2;
+  while (ceil_div(f.rows, made) > most) made *= 2;
   return made;
 }
 

@@ -174,12 +174,14 @@ bool matmul::choose_untimed(const call &where, const sg_backend_gemm &g) noexcep
   if (count == 0) return false;
   proposal known[most_candidates];
   for (int i = 0; i < count && most > 1; ++i) {
-    std::size_t written = 0;
-    if (lt().kernel_get(&found[i].algo, CUBLASLT_ALGO_CONFIG_TILE_ID, &known[i].tile, sizeof known[i].tile, &written) ==
-        CUBLAS_STATUS_SUCCESS)
+    const auto read = [&](cublasLtMatmulAlgoConfigAttributes_t name, auto &to) {
+      std::size_t written = 0;
+      return lt().kernel_get(&found[i].algo, name, &to, sizeof to, &written) == CUBLAS_STATUS_SUCCESS;
+    };
+    if (read(CUBLASLT_ALGO_CONFIG_TILE_ID, known[i].tile) && read(CUBLASLT_ALGO_CONFIG_SPLITK_NUM, known[i].splits))
       known[i].waves = found[i].wavesCount;
   }
-  choice_ = found[likely_fastest(known, static_cast<std::size_t>(count))];
+  choice_ = found[likely_fastest(g, known, static_cast<std::size_t>(count))];
   return true;
 }
 

@@ -44,13 +44,13 @@ __device__ From divided(From from, float divisor) {
 
 template <class From, class To, int count, bool divides>
 __device__ void cast_item(const sg_backend_convert &what, std::int64_t item) {
-  for (std::int64_t j = blockIdx.y; j < what.n; j += gridDim.y) {
+  for (std::int64_t j = std::int64_t(blockIdx.y) * blockDim.y + threadIdx.y; j < what.n; j += gridDim.y * blockDim.y) {
     const From *a = static_cast<const From *>(what.a) + item * what.stride_a + j * what.lda;
     To *c = static_cast<To *>(what.c) + item * what.stride_c + j * what.ldc;
     float divisor = divides ? what.divisors[item * what.n + j] : 1;
     if (divisor == 0) divisor = 1;
-    for (std::int64_t i = (std::int64_t(blockIdx.x) * threads + threadIdx.x) * count; i < what.m;
-         i += std::int64_t(gridDim.x) * threads * count) {
+    for (std::int64_t i = (std::int64_t(blockIdx.x) * blockDim.x + threadIdx.x) * count; i < what.m;
+         i += std::int64_t(gridDim.x) * blockDim.x * count) {
       if (i + count <= what.m) {
         const pack<From, count> from = load_pack<count>(a + i);
         pack<To, count> to;
@@ -101,9 +101,14 @@ unsigned grid_of_items(const sg_backend_convert &what) { return limited(what.bat
 
 template <class From, class To, int count, bool divides = false>
 cudaError_t launch_cast(const sg_backend_convert &what, cudaStream_t in) {
-  const std::int64_t run = std::int64_t(threads) * count;
-  const dim3 grid(limited((what.m + run - 1) / run, 1 << 16), limited(what.n, 4096), grid_of_items(what));
-  cast_kernel<From, To, count, divides><<<grid, threads, 0, in>>>(what);
+  // A block has several short columns.
+  unsigned of_column = 4;
+  while (of_column < threads && std::int64_t(of_column) * count < what.m) of_column *= 2;
+  const dim3 block(of_column, threads / of_column);
+  const std::int64_t run = std::int64_t(of_column) * count;
+  const dim3 grid(limited((what.m + run - 1) / run, 1 << 16), limited((what.n + block.y - 1) / block.y, 4096),
+                  grid_of_items(what));
+  cast_kernel<From, To, count, divides><<<grid, block, 0, in>>>(what);
   return cudaGetLastError();
 }
 

@@ -35,6 +35,8 @@ struct norm_values {
 };
 
 struct norm_rows {
+  static constexpr bool reads_vectors = true;
+
   const void *gamma, *beta;
   double epsilon;
   bool subtracts_mean;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The gradient of a norm: a block of threads for each group of rows, of which each warp has some, or, if they are long,
-// all threads one after the other. Rows, and the sums of the group, are in registers if they fit.
+// The gradient of a norm: a block of threads for each group of rows, of which each warp has some, or, if they are
+// longer, all threads one after the other. Rows, and the sums of the group, are in registers if they fit.
 #include <algorithm>
 #include <cstdint>
 
@@ -11,7 +11,9 @@
 namespace sg::cuda {
 namespace {
 
-constexpr int most_warps = 8;
+constexpr int most_warps = 8;          // with a row each
+constexpr int most_row_threads = 512;  // of one row
+constexpr std::int64_t columns_of_warp = 256;
 
 // Two sums that are combined at once.
 template <class Real>
@@ -23,19 +25,34 @@ __device__ two<Real> plus_two(two<Real> a, two<Real> b) {
   return {a.first + b.first, a.second + b.second};
 }
 
-// Columns of a thread: packs of `count`, one in `threads` packs.
-template <class T, int count, int threads, int held>
-__global__ void __launch_bounds__(block_threads) norm_backward_kernel(sg_backend_norm_backward what) {
+// A row belongs to a warp, or (`whole_block`) to all threads. Columns of a thread: packs of `count`, one in `threads`
+// packs.
+template <class T, int count, bool whole_block, int held>
+__global__ void __launch_bounds__(whole_block ? most_row_threads : most_warps * 32)
+    norm_backward_kernel(sg_backend_norm_backward what) {
   using ops = arithmetic<T>;
   using real = typename ops::sum;
   constexpr int packs = held / count;
   extern __shared__ __align__(16) unsigned char shared[];
+  __shared__ two<real> of_block[3][most_row_threads / 32];
   real *const of_warps = reinterpret_cast<real *>(shared);
-  const int thread = int(threadIdx.x) % threads, warp = threads == 32 ? int(threadIdx.x) / 32 : 0;
-  const int rows_at_once = threads == 32 ? int(blockDim.x) / 32 : 1;
+  const int warps = int(blockDim.x) / 32;
+  const int threads = whole_block ? int(blockDim.x) : 32;
+  const int thread = whole_block ? int(threadIdx.x) : int(threadIdx.x) % 32;
+  const int warp = whole_block ? 0 : int(threadIdx.x) / 32, rows_at_once = whole_block ? 1 : warps;
   const real number = real(what.cols);
-  const auto plus = [](real a, real b) { return a + b; };
   const auto column_of = [&](int k) { return (std::int64_t(k) * threads + thread) * count; };
+  // Over the threads of a row. The three sums of a row take turns in of_block, so one barrier is enough: behind it all
+  // threads have read the sum before.
+  const auto combined = [&](int which, two<real> value) {
+    value = combined_in_warp(value, plus_two<real>);
+    if (!whole_block || warps == 1) return value;
+    if (threadIdx.x % 32 == 0) of_block[which][threadIdx.x / 32] = value;
+    __syncthreads();
+    two<real> total = of_block[which][0];
+    for (int i = 1; i < warps; ++i) total = plus_two(total, of_block[which][i]);
+    return total;
+  };
   const T *const gamma = static_cast<const T *>(what.gamma);
   const std::int64_t first = std::int64_t(blockIdx.x) * what.group_rows;
   const std::int64_t end = first + what.group_rows < what.rows ? first + what.group_rows : what.rows;
@@ -62,11 +79,11 @@ __global__ void __launch_bounds__(block_threads) norm_backward_kernel(sg_backend
     real mean = 0, rest = 0, squares = 0, of_gradient = 0, of_product = 0;
     if (what.kind == SG_NORM_LAYER) {
       each([&](int, int, real value, real) { mean += value; });
-      mean = combined_over<threads>(mean, plus) / number;
+      mean = combined(0, {mean, 0}).first / number;
     }
     // The rounded mean is off by `rest`, which the squares of the differences from it have, too.
     each([&](int, int, real value, real) { rest += value - mean, squares += (value - mean) * (value - mean); });
-    two<real> both = combined_over<threads>(two<real>{rest, squares}, plus_two<real>);
+    two<real> both = combined(1, {rest, squares});
     rest = what.kind == SG_NORM_LAYER ? both.first / number : real(0);
     // An infinite sum stays infinite, and a NaN a NaN.
     squares = both.second < real(INFINITY) ? both.second - number * rest * rest : both.second;
@@ -80,7 +97,7 @@ __global__ void __launch_bounds__(block_threads) norm_backward_kernel(sg_backend
       products[k * count + v] += gradient * h;
       gradients[k * count + v] += gradient;
     });
-    both = combined_over<threads>(two<real>{of_gradient, of_product}, plus_two<real>);
+    both = combined(2, {of_gradient, of_product});
     of_gradient = what.kind == SG_NORM_LAYER ? both.first / number : real(0);
     of_product = both.second / number;
     // dX may be dY or X: a thread writes only elements that it alone has read.
@@ -171,21 +188,28 @@ __global__ void __launch_bounds__(block_threads) long_rows_kernel(sg_backend_nor
   }
 }
 
+// All threads of a block for a row, as few as have its columns.
+template <class T, int count, int held>
+cudaError_t launch_whole(const sg_backend_norm_backward &what, unsigned groups, cudaStream_t in) {
+  constexpr std::int64_t of_warp = 32 * held;
+  const auto warps = unsigned((what.cols + of_warp - 1) / of_warp);
+  norm_backward_kernel<T, count, true, held><<<groups, warps * 32, 0, in>>>(what);
+  return cudaGetLastError();
+}
+
 template <class T, int count>
 cudaError_t launch_held(const sg_backend_norm_backward &what, unsigned groups, cudaStream_t in) {
   using real = typename arithmetic<T>::sum;
-  constexpr int warp = 32, few = 8 > count ? 8 : count, many = 32;
-  constexpr int warps = sizeof(real) == 8 ? most_warps / 2 : most_warps;  // whose sums fit in shared memory
-  const int used = int(std::min<std::int64_t>(warps, what.group_rows));
-  const unsigned bytes = used > 1 ? unsigned(used * what.cols * sizeof(real)) : 0;
-  if (what.cols <= warp * few)
-    norm_backward_kernel<T, count, warp, few><<<groups, used * warp, bytes, in>>>(what);
-  else if (what.cols <= warp * many)
-    norm_backward_kernel<T, count, warp, many><<<groups, used * warp, bytes, in>>>(what);
-  else if (what.cols <= block_threads * many)
-    norm_backward_kernel<T, count, block_threads, many><<<groups, block_threads, 0, in>>>(what);
-  else
-    long_rows_kernel<T><<<groups, block_threads, 0, in>>>(what);
+  constexpr int few = 8 > count ? 8 : count, many = 16;
+  if (what.cols <= columns_of_warp) {
+    const int warps = int(std::min<std::int64_t>(most_warps, what.group_rows));
+    const unsigned bytes = warps > 1 ? unsigned(warps * what.cols * sizeof(real)) : 0;
+    norm_backward_kernel<T, count, false, few><<<groups, warps * 32, bytes, in>>>(what);
+    return cudaGetLastError();
+  }
+  if (what.cols <= most_row_threads * few) return launch_whole<T, count, few>(what, groups, in);
+  if (what.cols <= most_row_threads * many) return launch_whole<T, count, many>(what, groups, in);
+  long_rows_kernel<T><<<groups, block_threads, 0, in>>>(what);
   return cudaGetLastError();
 }
 
@@ -194,7 +218,6 @@ cudaError_t launch_held(const sg_backend_norm_backward &what, unsigned groups, c
 cudaError_t launch_norm_backward(const sg_backend_norm_backward &what, cudaStream_t in) noexcept {
   sg_backend_norm_backward grouped = what;
   // Without sums only warps share a block.
-  constexpr std::int64_t columns_of_warp = 1024;
   if (what.products == nullptr && what.dy_sums == nullptr)
     grouped.group_rows = what.cols <= columns_of_warp ? most_warps : 1;
   const std::int64_t groups = (grouped.rows + grouped.group_rows - 1) / grouped.group_rows;

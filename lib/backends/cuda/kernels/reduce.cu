@@ -48,11 +48,11 @@ __global__ void __launch_bounds__(threads) reduce_kernel(sg_backend_reduce what,
 }
 
 // Of many parts of few elements: groups of threads add the parts of a range in order, and then their sums.
-template <class T, class Part>
-__global__ void __launch_bounds__(threads) reduce_many_kernel(sg_backend_reduce what, bool reads_c) {
+template <class T, class Part, int groups>
+__global__ void __launch_bounds__(32 * groups) reduce_many_kernel(sg_backend_reduce what, bool reads_c) {
   using ops = arithmetic<T>;
   using sum = typename ops::sum;
-  constexpr int rows = 32, groups = threads / rows;
+  constexpr int rows = 32;
   __shared__ sum sums[groups][rows];
   const auto *parts = static_cast<const Part *>(what.parts);
   const auto *bias = static_cast<const T *>(what.bias);
@@ -66,6 +66,7 @@ __global__ void __launch_bounds__(threads) reduce_many_kernel(sg_backend_reduce 
       if (i < what.m) {
         if (reads_c && group == 0) total = ops::scaled(what.beta, static_cast<T *>(what.c)[i + j * what.ldc]);
         const Part *part = parts + i + j * what.part_ld + first * what.part_stride;
+#pragma unroll 4
         for (std::int64_t next = first; next < end; ++next, part += what.part_stride) {
           const sum value = arithmetic<Part>::widened(*part);
           total = next == first && !(reads_c && group == 0) ? value : ops::plus(total, value);
@@ -99,7 +100,10 @@ cudaError_t launch(const sg_backend_reduce &what, cudaStream_t in, bool reads_c)
   constexpr std::int64_t many_parts = 16, few_elements = 1 << 16;
   if (what.parts_count >= many_parts && what.m * what.n <= few_elements) {
     const dim3 grid(blocks((what.m + 31) / 32, 4096), blocks(what.n, 4096));
-    reduce_many_kernel<T, Part><<<grid, threads, 0, in>>>(what, reads_c);
+    if (what.parts_count >= 8 * many_parts)
+      reduce_many_kernel<T, Part, 32><<<grid, 1024, 0, in>>>(what, reads_c);
+    else
+      reduce_many_kernel<T, Part, 8><<<grid, 256, 0, in>>>(what, reads_c);
     return cudaGetLastError();
   }
   if constexpr (sizeof(Part) <= 4 && sizeof(T) <= 4) {

@@ -47,8 +47,32 @@ __device__ Real combined_over(Real value, Plus plus) {
   return total;
 }
 
+// Elements from the last address that is aligned to `count` of them to x.
+template <int count, class T>
+__device__ int shift_of(const T *x) {
+  return int(reinterpret_cast<std::uintptr_t>(x) / sizeof(T) % count);
+}
+
+// Elements col to col + count of a row with `cols` of them, of which those outside the row are not accessed.
+template <int count, class T, class Index>
+__device__ pack<T, count> load_inside(const T *x, Index col, Index cols) {
+  if (col >= 0 && col + count <= cols) return load_pack<count>(x + col);
+  pack<T, count> made;
+#pragma unroll
+  for (int v = 0; v < count; ++v)
+    if (col + v >= 0 && col + v < cols) made.at[v] = x[col + v];
+  return made;
+}
+template <int count, class T, class Index>
+__device__ void store_inside(T *y, Index col, Index cols, const pack<T, count> &values) {
+  if (col >= 0 && col + count <= cols) return store_pack(y + col, values);
+#pragma unroll
+  for (int v = 0; v < count; ++v)
+    if (col + v >= 0 && col + v < cols) y[col + v] = values.at[v];
+}
+
 // A contiguous row in registers: `held` elements of each thread, read `count` at a time.
-template <class T, class Out, int count, int threads, int held>
+template <class T, class Out, int count, int threads, int held, bool shifted = false>
 struct held_row {
   using element = T;
   using out_element = Out;
@@ -62,12 +86,15 @@ struct held_row {
   int thread;
   real values[held];
 
-  __device__ int column(int chunk) const { return (chunk * threads + thread) * count; }
+  __device__ int column(int chunk) const {
+    return (chunk * threads + thread) * count - (shifted ? shift_of<count>(x) : 0);
+  }
   __device__ void load() {
 #pragma unroll
     for (int chunk = 0; chunk < held / count; ++chunk)
       if (column(chunk) < int(limit)) {
-        const pack<T, count> from = load_pack<count>(x + column(chunk));
+        const pack<T, count> from =
+            shifted ? load_inside<count>(x, column(chunk), int(limit)) : load_pack<count>(x + column(chunk));
 #pragma unroll
         for (int v = 0; v < count; ++v) values[chunk * count + v] = ops::widened(from.at[v]);
       }
@@ -77,14 +104,14 @@ struct held_row {
   __device__ void each(F f) {
 #pragma unroll
     for (int chunk = 0; chunk < held / count; ++chunk) {
-      const int left = int(limit) - column(chunk);
-      if (left >= count) {
+      const int left = int(limit) - column(chunk), before = shifted ? -column(chunk) : 0;
+      if (left >= count && before <= 0) {
 #pragma unroll
         for (int v = 0; v < count; ++v) f(values[chunk * count + v]);
       } else if (count > 1) {
 #pragma unroll
         for (int v = 0; v < count; ++v)
-          if (v < left) f(values[chunk * count + v]);
+          if (v < left && v >= before) f(values[chunk * count + v]);
       }
     }
   }
@@ -103,13 +130,16 @@ struct held_row {
 #pragma unroll
         for (int v = 0; v < count; ++v)
           out.at[v] = arithmetic<Out>::rounded(v < left ? f(v, values[chunk * count + v]) : real(0));
-        store_pack(y + column(chunk), out);
+        if constexpr (shifted)
+          store_inside<count>(y, column(chunk), int(cols), out);
+        else
+          store_pack(y + column(chunk), out);
       }
   }
 };
 
 // A contiguous row of any length, which is read anew for each pass.
-template <class T, class Out, int count, int threads>
+template <class T, class Out, int count, int threads, bool shifted = false>
 struct streamed_row {
   using element = T;
   using out_element = Out;
@@ -123,14 +153,18 @@ struct streamed_row {
   int thread;
 
   __device__ void load() {}
+  __device__ std::int64_t first() const { return std::int64_t(thread) * count - (shifted ? shift_of<count>(x) : 0); }
+  __device__ pack<T, count> from(std::int64_t col, std::int64_t end) const {
+    return shifted ? load_inside<count>(x, col, end) : load_pack<count>(x + col);
+  }
   template <class F>
   __device__ void each(F f) {
-    for (std::int64_t col = std::int64_t(thread) * count; col < limit; col += threads * count) {
-      const pack<T, count> from = load_pack<count>(x + col);
+    for (std::int64_t col = first(); col < limit; col += threads * count) {
+      const pack<T, count> values = from(col, limit);
 #pragma unroll
       for (int v = 0; v < count; ++v) {
-        real value = ops::widened(from.at[v]);
-        if (col + v < limit) f(value);
+        real value = ops::widened(values.at[v]);
+        if (col + v < limit && (!shifted || col + v >= 0)) f(value);
       }
     }
   }
@@ -140,14 +174,17 @@ struct streamed_row {
   }
   template <class F>
   __device__ void write(F f) const {
-    for (std::int64_t col = std::int64_t(thread) * count; col < cols; col += threads * count) {
-      const pack<T, count> from = load_pack<count>(x + col);
+    for (std::int64_t col = first(); col < cols; col += threads * count) {
+      const pack<T, count> values = from(col, cols);
       pack<Out, count> out;
       f.template load<count>(col);
 #pragma unroll
       for (int v = 0; v < count; ++v)
-        out.at[v] = arithmetic<Out>::rounded(col + v < limit ? f(v, ops::widened(from.at[v])) : real(0));
-      store_pack(y + col, out);
+        out.at[v] = arithmetic<Out>::rounded(col + v < limit ? f(v, ops::widened(values.at[v])) : real(0));
+      if constexpr (shifted)
+        store_inside<count>(y, col, cols, out);
+      else
+        store_pack(y + col, out);
     }
   }
 };
@@ -242,34 +279,42 @@ cudaError_t launch_rows_of(const row_operands &p, const Algorithm &algorithm, cu
 
 // Many rows have a warp each, and need no barriers; few have a block each, so that more multiprocessors take part. Rows
 // that cannot be read in packs have fewer kernels.
-template <class T, class Out, int count, class Algorithm>
+template <class T, class Out, int count, bool shifted, class Algorithm>
 cudaError_t launch_contiguous(const row_operands &p, const Algorithm &algorithm, cudaStream_t in) {
   constexpr int block = block_threads, warp = 32, most = 1024;
   constexpr std::int64_t many_rows = 512;
+  const std::int64_t cols = p.cols + (shifted ? count - 1 : 0);
   const auto in_warps = [&](auto held) {
-    return launch_rows_of<held_row<T, Out, count, warp, held>, warp, block>(p, algorithm, in);
+    return launch_rows_of<held_row<T, Out, count, warp, held, shifted>, warp, block>(p, algorithm, in);
   };
   const auto in_blocks = [&](auto held) {
-    return launch_rows_of<held_row<T, Out, count, block, held>, block, block>(p, algorithm, in);
+    return launch_rows_of<held_row<T, Out, count, block, held, shifted>, block, block>(p, algorithm, in);
   };
-  if (p.cols <= warp * 8) return in_warps(constant<8>());
+  if (cols <= warp * 8) return in_warps(constant<8>());
   if constexpr (count > 1) {
-    if (p.cols <= warp * 16 && p.rows > many_rows) return in_warps(constant<16>());
-    if (p.cols <= warp * 32 && p.rows > many_rows) return in_warps(constant<32>());
+    if (cols <= warp * 16 && p.rows > many_rows) return in_warps(constant<16>());
+    if (cols <= warp * 32 && p.rows > many_rows) return in_warps(constant<32>());
     if constexpr (sizeof(T) == 2)
-      if (p.cols <= warp * 64 && p.rows > 2 * many_rows) return in_warps(constant<64>());
-    if (p.cols <= block * 8) return in_blocks(constant<8>());
-    if (p.cols <= block * 16) return in_blocks(constant<16>());
-    if (p.cols > block * 32 && p.rows <= many_rows)
-      return launch_rows_of<streamed_row<T, Out, count, most>, most, most>(p, algorithm, in);
+      if (cols <= warp * 64 && p.rows > 2 * many_rows) return in_warps(constant<64>());
+    if (cols <= block * 8) return in_blocks(constant<8>());
+    if (cols <= block * 16) return in_blocks(constant<16>());
+    if (cols > block * 32 && p.rows <= many_rows)
+      return launch_rows_of<streamed_row<T, Out, count, most, shifted>, most, most>(p, algorithm, in);
   }
-  if (p.cols <= warp * 32 && p.rows > many_rows) return in_warps(constant<32>());
-  if (count == 1 && p.cols <= block * 8) return in_blocks(constant<8>());
-  if (count == 1 && p.cols <= most * 8 && p.rows <= 2 * many_rows)
+  if (cols <= warp * 32 && p.rows > many_rows) return in_warps(constant<32>());
+  if (count == 1 && cols <= block * 8) return in_blocks(constant<8>());
+  if (count == 1 && cols <= most * 8 && p.rows <= 2 * many_rows)
     return launch_rows_of<held_row<T, Out, count, most, 8>, most, most>(p, algorithm, in);
-  if (p.cols <= warp * 32) return in_warps(constant<32>());
-  if (p.cols <= block * 32) return in_blocks(constant<32>());
-  return launch_rows_of<streamed_row<T, Out, count, block>, block, block>(p, algorithm, in);
+  if (cols <= warp * 32) return in_warps(constant<32>());
+  if (cols <= block * 32) return in_blocks(constant<32>());
+  return launch_rows_of<streamed_row<T, Out, count, block, shifted>, block, block>(p, algorithm, in);
+}
+
+// Whether X and Y have the same place in packs in each row.
+template <class T>
+bool shift_alike(const row_operands &p) {
+  const auto x = reinterpret_cast<std::uintptr_t>(p.x), y = reinterpret_cast<std::uintptr_t>(p.y);
+  return x % sizeof(T) == 0 && (x - y) % 16 == 0 && (p.x_row - p.y_row) * std::int64_t(sizeof(T)) % 16 == 0;
 }
 
 // `vectors`: those that the algorithm reads by packs. Rows of Out, if that differs from T, are contiguous.
@@ -285,7 +330,11 @@ cudaError_t launch_rows(const row_operands &p, const Algorithm &algorithm, std::
   }
   constexpr int count = whole_pack<T>;
   const bool in_packs = pack_of(p, sizeof(T), sizeof(Out), vectors) == count;
-  return in_packs ? launch_contiguous<T, Out, count>(p, algorithm, in) : launch_contiguous<T, Out, 1>(p, algorithm, in);
+  if (in_packs) return launch_contiguous<T, Out, count, false>(p, algorithm, in);
+  // Rows of few elements gain nothing.
+  if constexpr (!Algorithm::reads_vectors && sizeof(T) == 2 && sizeof(Out) == 2)
+    if (p.cols >= 128 && shift_alike<T>(p)) return launch_contiguous<T, Out, count, true>(p, algorithm, in);
+  return launch_contiguous<T, Out, 1, false>(p, algorithm, in);
 }
 
 }  // namespace sg::cuda

@@ -20,6 +20,7 @@ struct softmax_values {
 };
 
 struct softmax_rows {
+  static constexpr bool reads_vectors = false;
   bool causal;
   std::int64_t offset, first, period;
   float *sums;  // of the exponentials as rounded; nullptr: the elements are divided by their sum
