@@ -170,6 +170,12 @@ TEST(attention, interleaved_heads_are_copied_into_one_batch) {
   const schedule made = build_attention(f, h200(), 1);
   EXPECT_EQ(7u, made.commands.size());  // three copies, two GEMMs, a softmax, a copy
   EXPECT_TRUE(check_hazards(made).empty());
+  attention_form gradients = f;
+  gradients.d_o = f.o, gradients.dq = f.q, gradients.dk = gradients.dv = f.k;
+  gradients.computes_dq = gradients.computes_dk = gradients.computes_dv = true;
+  const schedule backward = build_attention_backward(gradients, h200(), 1);
+  EXPECT_EQ(14u, backward.commands.size());  // four copies, five GEMMs, two of a softmax, three copies
+  EXPECT_TRUE(check_hazards(backward).empty());
   f.workspace = 1 << 20;  // leaves no room for copies
   EXPECT_LT(7u, build_attention(f, h200(), 1).commands.size());
   f.workspace = 0;

@@ -11,47 +11,17 @@
 namespace sg {
 namespace {
 
-// All heads one after the other, as those of one sequence.
-attention_form with_copied_heads(attention_form f) {
-  f.heads *= f.batch, f.kv_heads *= f.batch, f.batch = 1;
-  for (head_strides *x : {&f.q, &f.o, &f.k, &f.v}) {
-    const std::int64_t width = x == &f.q || x == &f.k ? f.width : f.value_width;
-    *x = {0, (x == &f.q || x == &f.o ? f.queries : f.keys) * width, width};
-  }
-  return f;
+attention_parts::operand_lists operands_of(const attention_form &f) {
+  using enum attention_parameter;
+  return {{{q, f.q, f.width}, {o, f.o, f.value_width, true}}, {{k, f.k, f.width}, {v, f.v, f.value_width}}};
 }
 
-// Whether heads of interleaved tokens, which would be a batch of GEMMs for each sequence, are rather copied to where
-// they are one batch.
-bool copies_heads(const attention_form &f, const device_model &model, std::int64_t usual_workspace) {
-  const auto is_stack = [](const head_strides &x, std::int64_t tokens) { return x.batch == tokens * x.token; };
-  if (model.lanes_are_cores || f.masks.exist() || f.heads != f.kv_heads || f.heads == 1 || f.batch <= 1) return false;
-  const bool merges = f.q.batch == f.heads * f.q.head && f.o.batch == f.heads * f.o.head &&
-                      f.k.batch == f.heads * f.k.head && f.v.batch == f.heads * f.v.head;
-  const double elements =
-      double(f.batch) * double(f.heads) * double(f.width + f.value_width) * double(f.queries + f.keys);
-  return !merges && is_stack(f.q, f.queries) && is_stack(f.o, f.queries) && is_stack(f.k, f.keys) &&
-         is_stack(f.v, f.keys) && f.width > 0 && f.value_width > 0 &&
-         elements * double(size_of(f.type)) <= double(usual_workspace);
-}
-
-struct attention_operands {
-  attention_form form;
-};
-
-class attention_build : attention_operands, attention_parts {
+class attention_build : attention_parts {
  public:
-  attention_build(const attention_form &given, const device_model &model, int lanes, bool copies)
-      : attention_operands{copies ? with_copied_heads(given) : given},
-        attention_parts(
-            form, model,
-            {{attention_parameter::q, form.q, form.width}, {attention_parameter::o, form.o, form.value_width}},
-            {{attention_parameter::k, form.k, form.width}, {attention_parameter::v, form.v, form.value_width}},
-            accumulator_of(form.type) == form.type ? row_memory{0, 0} : row_memory{form.value_width, 1, true}, &given),
-        given_(given),
-        copies_(copies) {
-    const attention_form &f = form;
-    choose_blocks(copies ? 1 : lanes, false);
+  attention_build(const attention_form &f, const device_model &model, int lanes)
+      : attention_parts(f, model, lanes, operands_of(f),
+                        accumulator_of(f.type) == f.type ? row_memory{0, 0} : row_memory{f.value_width, 1, true}) {
+    choose_blocks(lanes, false);
     for (int lane = 0; lane < lanes_; ++lane) {
       scores_.push_back(builder_.add_device_buffer(score_type_, wide_block_bytes()));
       if (!memory_.has_sum) continue;
@@ -62,14 +32,13 @@ class attention_build : attention_operands, attention_parts {
 
   schedule run() {
     std::int64_t next = 0;
-    if (copies_)
-      for (heads_operand *x : {&of_queries_[0], &of_queries_[1], &of_keys_[0], &of_keys_[1]}) add_copy(*x);
+    copy_heads();
     for (std::int64_t outer = 0; outer < l_.outer; ++outer)
       for (const range &items : cut(l_.items, ceil_div(l_.items, items_)))
         for (std::int64_t member = 0; member < l_.members; ++member)
           for (std::int64_t row = 0; row < l_.rows; row += rows_)
             add_block({outer, member, items, {row, std::min(rows_, l_.rows - row)}}, std::uint16_t(next++ % lanes_));
-    if (copies_) copy_back(of_queries_[1]);
+    copy_results_back();
     return finish("attention " + std::to_string(next) + (next == 1 ? " block" : " blocks"));
   }
 
@@ -94,46 +63,10 @@ class attention_build : attention_operands, attention_parts {
     convert(of_queries(o, b), averages, sums, lane);
   }
 
-  // Heads as items, with the tokens of all sequences: of the parameter, of the copy.
-  view as_given(const heads_operand &x, std::int64_t tokens) {
-    const head_strides &from = strides_of(given_, x.which);
-    const auto index = static_cast<std::int32_t>(x.which);
-    return {builder_.add_alias(index, f_.type, from.head * size_of(f_.type)),
-            0,
-            given_.heads,
-            0,
-            from.token,
-            x.width,
-            given_.batch * tokens};
-  }
-  view as_copied(const heads_operand &x, std::int64_t tokens) {
-    const std::int64_t stride = given_.batch * tokens * x.width * size_of(f_.type);
-    return {builder_.add_alias(x.copy, f_.type, stride), 0, given_.heads, 0, x.width, x.width, given_.batch * tokens};
-  }
-  void add_copy(heads_operand &x) {
-    const bool is_result = x.which == attention_parameter::o;
-    const std::int64_t tokens = is_result || x.which == attention_parameter::q ? f_.queries : f_.keys;
-    const std::int64_t head = tokens * x.width * size_of(f_.type);
-    x.copy = builder_.add_device_buffer(f_.type, given_.batch * given_.heads * head, head);
-    if (!is_result) convert(as_copied(x, tokens), as_given(x, tokens), {}, 0);
-  }
-  void copy_back(const heads_operand &x) { convert(as_given(x, f_.queries), as_copied(x, f_.queries), {}, 0); }
-
-  const attention_form &given_;
-  const bool copies_;
   std::vector<std::int32_t> scores_, weights_, sums_;  // by lane
 };
 
 }  // namespace
-
-const head_strides &strides_of(const attention_form &f, attention_parameter which) noexcept {
-  switch (which) {
-    case attention_parameter::q: return f.q;
-    case attention_parameter::k: return f.k;
-    case attention_parameter::v: return f.v;
-    default: return f.o;
-  }
-}
 
 std::int64_t head_elements(const attention_form &f, const head_strides &x, std::int64_t heads, std::int64_t tokens,
                            std::int64_t width) {
@@ -242,9 +175,7 @@ schedule build_fused_attention(const attention_backward_form &f, const device_mo
 schedule build_attention(const attention_form &f, const device_model &model, int lanes) {
   if (gemm_rate_of(model, f.type, f.compute) <= 0)
     throw error(SG_STATUS_UNSUPPORTED, "device '%.64s' has no %s GEMM", model.name.c_str(), name_of(f.type));
-  const std::int64_t usual = usual_attention_workspace(model, lanes);
-  const bool has_room = f.workspace == 0 || f.workspace >= usual;
-  return attention_build(f, model, lanes, has_room && copies_heads(f, model, usual)).run();
+  return attention_build(f, model, lanes).run();
 }
 
 }  // namespace sg

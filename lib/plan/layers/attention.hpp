@@ -61,9 +61,6 @@ std::int64_t usual_attention_workspace(const device_model &model, int lanes);
 std::int64_t head_elements(const attention_form &f, const head_strides &x, std::int64_t heads, std::int64_t tokens,
                            std::int64_t width);
 
-// Of Q, K, V or O.
-const head_strides &strides_of(const attention_form &f, attention_parameter which) noexcept;
-
 // The attention as one kernel.
 ops::attention fused(const attention_form &f);
 ops::attention_backward fused(const attention_backward_form &f);

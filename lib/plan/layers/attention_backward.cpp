@@ -12,25 +12,22 @@
 namespace sg {
 namespace {
 
-using operands = attention_parts::operand_list;
-
-operands backward_of_queries(const attention_form &f) {
-  operands made = {{attention_parameter::q, f.q, f.width}, {attention_parameter::o, f.d_o, f.value_width}};
-  if (f.computes_dq) made.push_back({attention_parameter::dq, f.dq, f.width});
-  return made;
-}
-operands backward_of_keys(const attention_form &f) {
-  operands made = {{attention_parameter::k, f.k, f.width}, {attention_parameter::v, f.v, f.value_width}};
-  if (f.computes_dk) made.push_back({attention_parameter::dk, f.dk, f.width});
-  if (f.computes_dv) made.push_back({attention_parameter::dv, f.dv, f.value_width});
+attention_parts::operand_lists gradient_operands_of(const attention_form &f) {
+  using enum attention_parameter;
+  attention_parts::operand_lists made{{{q, f.q, f.width}, {o, f.d_o, f.value_width}},
+                                      {{k, f.k, f.width}, {v, f.v, f.value_width}}};
+  if (f.computes_dq) made.of_queries.push_back({dq, f.dq, f.width, true});
+  if (f.computes_dk) made.of_keys.push_back({dk, f.dk, f.width, true});
+  if (f.computes_dv) made.of_keys.push_back({dv, f.dv, f.value_width, true});
   return made;
 }
 
 class attention_backward_build : attention_parts {
  public:
   attention_backward_build(const attention_form &f, const device_model &model, int lanes)
-      : attention_parts(f, model, backward_of_queries(f), backward_of_keys(f), {0, 1}) {
+      : attention_parts(f, model, lanes, gradient_operands_of(f), {0, 1}) {
     choose_blocks(lanes, true);
+    copy_heads();
     for (int lane = 0; lane < lanes_; ++lane) {
       products_.push_back(builder_.add_device_buffer(score_type_, block_bytes(score_type_)));
       weights_.push_back(builder_.add_device_buffer(f.type, block_bytes(f.type)));
@@ -44,6 +41,7 @@ class attention_backward_build : attention_parts {
     for (std::int64_t outer = 0; outer < l_.outer; ++outer)
       for (const range &items : cut(l_.items, ceil_div(l_.items, items_)))
         add_group(outer, items, std::uint16_t(next++ % lanes_));
+    copy_results_back();
     return finish("attention backward");
   }
 

@@ -44,22 +44,57 @@ attention_loops loops_of(const attention_form &f, const attention_parts::operand
   return l;
 }
 
+using operands = attention_parts::operand_lists;
+
+bool copies_heads(const attention_form &f, const device_model &model, const operands &all, std::int64_t workspace) {
+  const bool has_room = f.workspace == 0 || f.workspace >= workspace;
+  if (model.lanes_are_cores || !has_room || f.masks.exist() || f.heads != f.kv_heads || f.heads == 1 || f.batch <= 1)
+    return false;
+  double bytes = 0;
+  bool merges = true, stacks = true;
+  for (const auto &[list, tokens] : {std::pair{&all.of_queries, f.queries}, {&all.of_keys, f.keys}})
+    for (const heads_operand &x : *list) {
+      merges = merges && x.strides.batch == f.heads * x.strides.head;
+      stacks = stacks && x.strides.batch == tokens * x.strides.token && x.width > 0;
+      bytes += double(f.batch) * double(f.heads) * double(tokens) * double(x.width) * double(size_of(f.type));
+    }
+  return !merges && stacks && bytes <= double(workspace);
+}
+
+attention_form as_one_sequence(attention_form f) {
+  f.heads *= f.batch, f.kv_heads *= f.batch, f.batch = 1;
+  return f;
+}
+
+// The operands of one of the lists, or copies with all heads one after the other.
+attention_parts::operand_list placed(const attention_form &f, attention_parts::operand_list list, std::int64_t tokens,
+                                     bool copies) {
+  for (heads_operand &x : list) {
+    x.given = x.strides;
+    if (copies) x.strides = {f.batch * f.heads * tokens * x.width, tokens * x.width, x.width};
+  }
+  return list;
+}
+
 }  // namespace
 
 std::int64_t usual_attention_workspace(const device_model &model, int lanes) {
   return model.lanes_are_cores ? usual_workspace_of_core * lanes : std::min(usual_workspace, model.usable_memory() / 4);
 }
 
-attention_parts::attention_parts(const attention_form &f, const device_model &model, const operand_list &of_queries,
-                                 const operand_list &of_keys, const row_memory &memory, const attention_form *given)
-    : f_(f),
+attention_parts::attention_parts(const attention_form &f, const device_model &model, int lanes,
+                                 const operand_lists &operands, const row_memory &memory)
+    : copies_(copies_heads(f, model, operands, usual_attention_workspace(model, lanes))),
+      f_(copies_ ? as_one_sequence(f) : f),
       model_(model),
-      of_queries_(of_queries),
-      of_keys_(of_keys),
-      l_(loops_of(f, of_queries, of_keys)),
+      of_queries_(placed(f, operands.of_queries, f.queries, copies_)),
+      of_keys_(placed(f, operands.of_keys, f.keys, copies_)),
+      l_(loops_of(f_, of_queries_, of_keys_)),
       score_type_(accumulator_of(f.type)),
-      memory_(memory) {
-  add_parameters(given == nullptr ? f : *given);
+      memory_(memory),
+      sequences_(f.batch),
+      heads_(f.heads) {
+  add_parameters(f);
 }
 
 // Elements from item to item.
@@ -76,8 +111,7 @@ void attention_parts::add_parameters(const attention_form &given) {
   std::size_t count = 0;
   const auto set = [&](const heads_operand &x, bool of_query) {
     const auto index = static_cast<std::size_t>(x.which);
-    const head_strides &strides = &given == &f_ ? x.strides : strides_of(given, x.which);
-    const std::int64_t elements = head_elements(given, strides, of_query ? given.heads : given.kv_heads,
+    const std::int64_t elements = head_elements(given, x.given, of_query ? given.heads : given.kv_heads,
                                                 of_query ? given.queries : given.keys, x.width);
     all[index].stored = {elements,         1,    std::max<std::int64_t>(1, elements), item_of(x, of_query), f_.type,
                          SG_MEMORY_DEVICE, false};
@@ -127,6 +161,7 @@ int attention_parts::lanes_worth(int lanes) const {
 
 void attention_parts::choose_blocks(int lanes, bool by_items) {
   const bool cores = model_.lanes_are_cores;
+  if (copies_) lanes = 1;  // whose commands follow the copies
   const std::int64_t workspace = f_.workspace > 0 ? f_.workspace : usual_attention_workspace(model_, lanes);
   const std::int64_t least_bytes = this->least_bytes();
   if (least_bytes > workspace)
@@ -261,6 +296,36 @@ void attention_parts::add_mask(const block_of_queries &b, std::int32_t scores, c
   whole(ops::score_mask::query_lengths, attention_parameter::query_lengths);
   whole(ops::score_mask::key_lengths, attention_parameter::key_lengths);
   builder_.add(made);
+}
+
+// The heads as items, with the tokens of all sequences.
+view attention_parts::heads_of(const heads_operand &x, bool of_query, bool of_copy) {
+  const std::int64_t rows = sequences_ * (of_query ? f_.queries : f_.keys);
+  const std::int32_t buffer = of_copy ? x.copy : static_cast<std::int32_t>(x.which);
+  const std::int64_t head = of_copy ? rows * x.width : x.given.head;
+  return {builder_.add_alias(buffer, f_.type, head * size_of(f_.type)),
+          0,
+          heads_,
+          0,
+          of_copy ? x.width : x.given.token,
+          x.width,
+          rows};
+}
+
+void attention_parts::copy_heads() {
+  for (const auto &[list, of_query] : {std::pair{&of_queries_, true}, {&of_keys_, false}})
+    for (heads_operand &x : *list) {
+      if (!copies_) continue;
+      const std::int64_t head = x.strides.head * size_of(f_.type);
+      x.copy = builder_.add_device_buffer(f_.type, sequences_ * heads_ * head, head);
+      if (!x.is_result) convert(heads_of(x, of_query, true), heads_of(x, of_query, false), {}, 0);
+    }
+}
+
+void attention_parts::copy_results_back() {
+  for (const auto &[list, of_query] : {std::pair{&of_queries_, true}, {&of_keys_, false}})
+    for (const heads_operand &x : *list)
+      if (copies_ && x.is_result) convert(heads_of(x, of_query, false), heads_of(x, of_query, true), {}, 0);
 }
 
 schedule attention_parts::finish(std::string strategy) {

@@ -25,8 +25,10 @@ struct attention_loops {
 
 struct heads_operand {
   attention_parameter which;
-  const head_strides &strides;
+  head_strides strides;
   std::int64_t width;
+  bool is_result = false;
+  head_strides given{};    // of the parameter
   std::int32_t copy = -1;  // a buffer that takes the parameter's place
   std::int32_t buffer() const noexcept { return copy >= 0 ? copy : static_cast<std::int32_t>(which); }
 };
@@ -42,10 +44,15 @@ class attention_parts {
     bool has_sum = false;
   };
 
-  // of_queries, of_keys: all operands with tokens of queries, and of keys. `given`: whose parameters the schedule has,
-  // if f's operands are copies of them.
-  attention_parts(const attention_form &f, const device_model &model, const operand_list &of_queries,
-                  const operand_list &of_keys, const row_memory &memory, const attention_form *given = nullptr);
+  // All operands with tokens of queries, and those with tokens of keys.
+  struct operand_lists {
+    operand_list of_queries, of_keys;
+  };
+
+  // On a GPU, heads of interleaved tokens, which would be a batch of GEMMs for each sequence, are copied to where they
+  // are one batch, if the workspace is the usual one.
+  attention_parts(const attention_form &f, const device_model &model, int lanes, const operand_lists &operands,
+                  const row_memory &memory);
 
  protected:
   struct block_of_queries {
@@ -84,9 +91,13 @@ class attention_parts {
   void add_weights(const block_of_queries &b, const heads_operand &k, const heads_operand &q, std::int32_t scores,
                    std::int32_t weights, const view &sums, const range &keys, std::uint16_t lane);
 
+  // The operands' copies, before the first block and after the last; nothing, if there are none.
+  void copy_heads();
+  void copy_results_back();
   schedule finish(std::string strategy);
 
-  const attention_form &f_;
+  const bool copies_;
+  const attention_form f_;  // with copies: of one sequence that has all heads
   const device_model &model_;
   operand_list of_queries_, of_keys_;
   attention_loops l_;
@@ -108,11 +119,13 @@ class attention_parts {
   int lanes_worth(int lanes) const;  // on cores
   std::int64_t item_of(const heads_operand &x, bool of_query) const noexcept;
   void add_parameters(const attention_form &given);
+  view heads_of(const heads_operand &x, bool of_query, bool of_copy);
   void add_mask(const block_of_queries &b, std::int32_t scores, const range &keys, std::uint16_t lane);
   void unfold();
 
   std::array<std::int64_t, attention_parameters> elements_{};              // of the masks, by parameter
   std::map<std::pair<std::int32_t, std::int64_t>, std::int32_t> aliases_;  // by buffer and bytes of an item
+  std::int64_t sequences_ = 1, heads_ = 1;                                 // of the parameters
   double flops_ = 0;
 };
 
