@@ -179,6 +179,40 @@ TEST_P(attention, masked_keys_have_no_effect) {
   EXPECT_EQ(v.at(0, 0, 0, 0), o.at(0, 0, 2, 0));
 }
 
+// A cache that grows: each update of the graph shows one key more, and nothing else may change.
+TEST_P(attention, an_update_of_a_graph_changes_the_offset) {
+  for (const sg_dtype type : types) {
+    const shape s{1, 2, 2, 1, 40, 16, 16};
+    heads_in_memory q(context_, random_, type, 1, 2, 1, 16), k(context_, random_, type, 1, 2, 40, 16),
+        v(context_, random_, type, 1, 2, 40, 16), o(context_, random_, type, 1, 2, 1, 16),
+        wanted(context_, random_, type, 1, 2, 1, 16);
+    sg_attention_desc desc = described(s, type);
+    desc.q = q.view(), desc.k = k.view(), desc.v = v.view(), desc.o = o.view(), desc.mask = SG_MASK_CAUSAL;
+    sg_graph *graph = nullptr;
+    ASSERT_OK(sg_graph_create(context_, &graph));
+    sg_submit record = SG_SUBMIT_INIT;
+    record.graph = graph;
+    ASSERT_OK(sg_attention_async(context_, &desc, &record, nullptr));
+    sg_operation_desc update = SG_OPERATION_DESC_INIT;
+    update.operation = SG_OPERATION_ATTENTION;
+    for (const std::int64_t offset : {0, 1, 2, 23, 39, 5}) {
+      desc.mask_offset = offset, desc.o = o.view(), update.desc = &desc;
+      ASSERT_OK(sg_graph_update(graph, 0, &update));
+      job done;
+      ASSERT_OK(sg_graph_run_async(graph, nullptr, done.out()));
+      ASSERT_OK(sg_job_wait(done, SG_FOREVER));
+      desc.o = wanted.view();
+      ASSERT_OK(sg_attention(context_, &desc, nullptr));
+      o.fetch(), wanted.fetch();
+      for (std::int64_t head = 0; head < 2; ++head)
+        for (std::int64_t i = 0; i < 16; ++i) EXPECT_EQ(wanted.at(0, head, 0, i), o.at(0, head, 0, i)) << offset;
+    }
+    desc.mask = SG_MASK_NONE, desc.mask_offset = 0, desc.o = o.view();
+    EXPECT_EQ(SG_STATUS_INVALID_ARGUMENT, sg_graph_update(graph, 0, &update)) << "another mask";
+    EXPECT_OK(sg_graph_release(graph));
+  }
+}
+
 // One head of one query whose only key has the weight 1: O = V.
 class small_attention : public attention {
  protected:

@@ -279,7 +279,7 @@ void submit(context &on, const sg_attention_desc &d, const char *name, checked_s
   form.by_device = !is_empty && form.keys > 0 && is_one_command(on, form, scale_of(d));
   // A device may have the command for one scale and not for another; an update may change the scale.
   attention_form fixed = form;
-  fixed.by_device = false;
+  fixed.by_device = false, fixed.mask_offset = 0;  // updates may change the offset
   const form_of<attention_form> kept(fixed);
   submit_operands(on, operands, d, name, {SG_OPERATION_ATTENTION, form_of<attention_form>(form), is_empty, &kept},
                   usual_request(order), order, out_job);
@@ -322,7 +322,7 @@ void submit(context &on, const sg_attention_backward_desc &d, const char *name, 
   form.by_device = has_results && form.keys > 0 && form.queries > 0 &&
                    is_one_command(on, attention_backward_form{form}, d, scale_of(d));
   attention_backward_form fixed{form};
-  fixed.by_device = false;
+  fixed.by_device = false, fixed.mask_offset = 0;  // updates may change the offset
   const form_of<attention_backward_form> kept(fixed);
   submit_operands(on, operands, d, name,
                   {SG_OPERATION_ATTENTION_BACKWARD, form_of<attention_backward_form>({form}), !has_results, &kept},
