@@ -67,6 +67,9 @@ struct device_model {
   std::int32_t compute_lanes = 1;  // streams worth using
   std::int32_t lane_depth = 2;     // commands in flight on a lane
   std::int32_t copy_engines = 2;   // 1: both directions share one
+  // The streams share one queue for each engine, in the order of the calls: a command that waits holds up all behind
+  // it, and copies wait for all kernels that are queued one behind the other. Devices before Hyper-Q.
+  bool shared_queues = false;
   std::int32_t staging_workers = 1;
 
   // The link, in bytes per second and seconds. Zero rates with unified memory only.
@@ -104,7 +107,16 @@ struct device_model {
 // Reads a model. Throws sg::error(SG_STATUS_INVALID_ARGUMENT) naming the key that is missing, unknown or out of range.
 device_model parse_device_model(const std::string &json);
 
+// The same from a JSON value, and its "staging".
+class object_reader;  // model/object_reader.hpp
+device_model read_device_model(object_reader root);
+std::vector<staging_rate> read_staging(object_reader &from, std::int32_t most_workers);
+
 // The model in the form that parse_device_model reads; without a caller's limit.
 std::string model_text(const device_model &model);
+// Its members alone, into an object that is open.
+class json_writer;
+void write_device_model(json_writer &json, const device_model &model);
+void write_staging(json_writer &json, const std::vector<staging_rate> &rates);
 
 }  // namespace sg
