@@ -87,7 +87,7 @@ device_model read_device_model(object_reader root) {
   if (!m.unified_memory) {
     m.copy_engines = std::int32_t(root.integer("copy_engines", 1, 2));
     if (root.find("stream_queues"))
-      m.shared_queues = root.enumerator("stream_queues", 0, 1, [](int v) { return v ? "shared" : "own"; });
+      m.queues = stream_queues(root.enumerator("stream_queues", 0, 2, [](int v) { return name_of(stream_queues(v)); }));
     m.staging_workers = std::int32_t(root.integer("staging_workers", 1, 256));
     read_link(root.object("link"), m);
     m.staging = read_staging(root, 256);

@@ -66,6 +66,15 @@ void write_dispatch(json_writer &json, const dispatch_limits &d) {
 
 }  // namespace
 
+const char *name_of(stream_queues queues) noexcept {
+  switch (queues) {
+    case stream_queues::serial: return "serial";
+    case stream_queues::shared: return "shared";
+    case stream_queues::own: break;
+  }
+  return "own";
+}
+
 void write_staging(json_writer &json, const std::vector<staging_rate> &rates) {
   json.begin_list("staging");
   for (const staging_rate &row : rates) {
@@ -87,7 +96,7 @@ void write_device_model(json_writer &json, const device_model &m) {
   write_kernels(json, m);
   if (!m.unified_memory) {
     json.member("copy_engines", std::int64_t{m.copy_engines});
-    json.member("stream_queues", std::string_view(m.shared_queues ? "shared" : "own"));
+    json.member("stream_queues", std::string_view(name_of(m.queues)));
     json.member("staging_workers", std::int64_t{m.staging_workers});
     write_link(json, m);
     write_staging(json, m.staging);

@@ -115,18 +115,18 @@ schedule chunks(call_order order, durations of = {}) {
   return t.s;
 }
 
-device_model generation(int copy_engines, bool shared_queues, int kernels_at_once) {
+device_model generation(int copy_engines, stream_queues queues) {
   device_model m = unit_model();
   m.copy_engines = copy_engines;
-  m.shared_queues = shared_queues;
-  m.compute_lanes = kernels_at_once;
+  m.queues = queues;
   return m;
 }
 
 // By generation of devices: one engine for copies and no concurrent kernels; two engines and shared queues; queues of
 // their own.
 TEST(simulate, the_order_of_calls_decides_on_devices_with_shared_queues) {
-  const device_model tesla = generation(1, true, 1), fermi = generation(2, true, 16), kepler = generation(2, false, 32);
+  const device_model tesla = generation(1, stream_queues::serial), fermi = generation(2, stream_queues::shared),
+                     kepler = generation(2, stream_queues::own);
   const auto seconds = [](call_order order, const device_model &m, durations of = {}) {
     return simulate(chunks(order, of), m).seconds;
   };
@@ -137,6 +137,39 @@ TEST(simulate, the_order_of_calls_decides_on_devices_with_shared_queues) {
   EXPECT_EQ(9.0, seconds(call_order::grouped, fermi)) << "copies out wait for all four kernels";
   EXPECT_EQ(6.0, seconds(call_order::interleaved, kepler));
   EXPECT_EQ(6.0, seconds(call_order::grouped, kepler));
+
+  EXPECT_EQ(timeline_text(chunks(call_order::interleaved), simulate(chunks(call_order::interleaved), tesla), 1.0),
+            "copy-in 0   |a..b..c..d..|\n"
+            "copy-out 0  |..a..b..c..d|\n"
+            "compute 0   |.a..........|\n"
+            "compute 1   |....a.......|\n"
+            "compute 2   |.......a....|\n"
+            "compute 3   |..........a.|\n"
+            "             12 slots of 1.000 s: 12.000 s\n");
+  EXPECT_EQ(timeline_text(chunks(call_order::grouped), simulate(chunks(call_order::grouped), tesla), 1.0),
+            "copy-in 0   |abcd....|\n"
+            "copy-out 0  |....abcd|\n"
+            "compute 0   |.a......|\n"
+            "compute 1   |..a.....|\n"
+            "compute 2   |...a....|\n"
+            "compute 3   |....a...|\n"
+            "             8 slots of 1.000 s: 8.000 s\n");
+  EXPECT_EQ(timeline_text(chunks(call_order::interleaved), simulate(chunks(call_order::interleaved), fermi), 1.0),
+            "copy-in 0   |abcd..|\n"
+            "copy-out 0  |..abcd|\n"
+            "compute 0   |.a....|\n"
+            "compute 1   |..a...|\n"
+            "compute 2   |...a..|\n"
+            "compute 3   |....a.|\n"
+            "             6 slots of 1.000 s: 6.000 s\n");
+  EXPECT_EQ(timeline_text(chunks(call_order::grouped), simulate(chunks(call_order::grouped), fermi), 1.0),
+            "copy-in 0   |abcd.....|\n"
+            "copy-out 0  |.....abcd|\n"
+            "compute 0   |.a.......|\n"
+            "compute 1   |..a......|\n"
+            "compute 2   |...a.....|\n"
+            "compute 3   |....a....|\n"
+            "             9 slots of 1.000 s: 9.000 s\n");
 
   // Long kernels hide the copies, except the first copy in and the copies out that wait for them.
   const durations long_kernels{1, 3, 1};

@@ -60,7 +60,7 @@ std::string read_file(const std::string &path) {
 
 std::string built_in(const std::string &wanted) {
   std::string known;
-  for (const auto &models : {built_in_models(), built_in_machines()})
+  for (const auto &models : {built_in_models(), other_models()})
     for (const built_in_model &model : models) {
       if (wanted == model.name) return model.json;
       known += std::string(known.empty() ? "" : ", ") + model.name;

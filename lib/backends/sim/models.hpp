@@ -15,7 +15,7 @@ struct built_in_model {
 };
 
 std::span<const built_in_model> built_in_models();
-std::span<const built_in_model> built_in_machines();
+std::span<const built_in_model> other_models();  // of devices that are not counted, and of machines
 
 struct model_texts {
   std::string device;   // with its requested memory size

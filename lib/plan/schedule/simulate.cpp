@@ -13,7 +13,7 @@
 #include "ops/operation.hpp"
 #include "plan/schedule/dependents.hpp"
 #include "plan/schedule/lanes.hpp"
-#include "plan/schedule/stream_queues.hpp"
+#include "plan/schedule/shared_queues.hpp"
 
 namespace sg {
 namespace {
@@ -41,7 +41,7 @@ class simulation {
         models_(models),
         numbers_(s),
         dependents_(s),
-        queues_of_streams_(
+        shared_queues_(
             s.commands, numbers_.devices(), [this](lane where) -> auto & { return model_of(where); }),
         devices_(numbers_.devices()) {
     if (machine && (machine->devices.size() > 1 || !machine->shared.empty()))
@@ -123,7 +123,7 @@ class simulation {
         const queue &q = queues_[l];
         if (q.busy || q.head == q.commands.size()) continue;
         const std::uint32_t i = q.commands[q.head];
-        if (blockers_[i] > 0 || !queues_of_streams_.is_first(i) || engine_taken(s_.commands[i].where) || !may_begin(i))
+        if (blockers_[i] > 0 || !shared_queues_.is_first(i) || engine_taken(s_.commands[i].where) || !may_begin(i))
           continue;
         // Lanes that compete for one engine get it in schedule order.
         if (i < first) chosen = l, first = i;
@@ -147,7 +147,7 @@ class simulation {
   bool engine_taken(lane wanted) const {
     const device_model &model = model_of(wanted);
     const bool copies = model.copy_engines == 1 && is_copy(wanted.kind);
-    const bool computes = model.shared_queues && model.compute_lanes == 1 && wanted.kind == lane_kind::compute;
+    const bool computes = model.queues == stream_queues::serial && wanted.kind == lane_kind::compute;
     return (copies || computes) && std::any_of(active_.begin(), active_.end(), [&](const running &r) {
              const lane where = s_.commands[r.index].where;
              return (copies ? is_copy(where.kind) : where.kind == wanted.kind) && where.device == wanted.device;
@@ -157,7 +157,7 @@ class simulation {
   void begin(queue &q) {
     const std::uint32_t i = q.commands[q.head++];
     q.busy = true;
-    queues_of_streams_.start(i);
+    shared_queues_.start(i);
     const double delay = q.free_since == now_ ? work_[i].delay_queued : work_[i].delay_idle;
     out_.commands[i].start = now_;
     active_.push_back({i, now_ + delay, work_[i].amount});
@@ -295,10 +295,10 @@ class simulation {
       q.free_since = now_;
     }
     for (const std::uint32_t d : dependents_.of(i))
-      if (!queues_of_streams_.waits_for_burst(i, s_.commands[d].where)) unblock(d);
-    for (const std::uint32_t kernel : queues_of_streams_.complete(i))
+      if (!shared_queues_.waits_for_burst(i, s_.commands[d].where)) unblock(d);
+    for (const std::uint32_t kernel : shared_queues_.complete(i))
       for (const std::uint32_t d : dependents_.of(kernel))
-        if (queues_of_streams_.waits_for_burst(kernel, s_.commands[d].where)) unblock(d);
+        if (shared_queues_.waits_for_burst(kernel, s_.commands[d].where)) unblock(d);
   }
 
   void unblock(std::uint32_t i) {
@@ -322,7 +322,7 @@ class simulation {
   std::optional<machine_limits> limits_;
   lane_numbers numbers_;
   dependents dependents_;
-  stream_queues queues_of_streams_;
+  shared_queues shared_queues_;
   std::vector<work> work_;
   std::vector<std::uint32_t> blockers_;  // incomplete waits
   std::vector<queue> queues_;

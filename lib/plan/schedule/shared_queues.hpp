@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The queues of devices on which all streams share one for each engine (device_model::shared_queues). Commands leave a
-// queue in the order of the schedule: one that waits holds up all behind it. Kernels may follow each other before the
-// first has completed; the device signals the completion of kernels that were queued one behind the other only when it
-// has completed all of them, and copies wait for that signal.
+// The queues of devices on which all streams share one for each engine (device_model::queues). Commands leave a
+// queue in the order of the schedule: one that waits holds up all behind it. Where kernels run
+// beside each other, the device signals the completion of those that were queued one behind the other only when it has
+// completed all of them, and copies wait for that signal.
 #pragma once
 
 #include <cstdint>
@@ -14,17 +14,17 @@
 
 namespace sg {
 
-class stream_queues {
+class shared_queues {
  public:
   // `model_of(lane)`: the model of its device.
   template <class ModelOf>
-  stream_queues(const std::vector<command> &commands, std::size_t devices, ModelOf &&model_of)
+  shared_queues(const std::vector<command> &commands, std::size_t devices, ModelOf &&model_of)
       : queue_of_(commands.size(), none), burst_of_(commands.size(), none), queues_(devices * queues_of_device) {
     std::vector<std::uint32_t> open(devices, none);  // burst of the device's last command
     for (std::uint32_t i = 0; i < commands.size(); ++i) {
       const lane where = commands[i].where;
       const device_model &model = model_of(where);
-      if (!model.shared_queues || !in_order(where)) continue;
+      if (!are_shared(model.queues) || !in_order(where)) continue;
       const std::size_t device = number_of(where.device);
       const bool computes = where.kind == lane_kind::compute;
       const bool has_own_engine = where.kind == lane_kind::copy_out && model.copy_engines > 1;
@@ -32,7 +32,7 @@ class stream_queues {
       queues_[queue_of_[i]].push_back(i);
       if (!computes) {
         open[device] = none;
-      } else if (model.compute_lanes > 1) {  // kernels of the device run beside each other
+      } else if (model.queues == stream_queues::shared) {
         if (open[device] == none) {
           open[device] = std::uint32_t(bursts_.size());
           bursts_.emplace_back();
