@@ -971,6 +971,9 @@ typedef struct sg_backend_ops {
   /** Optional: if NULL, no difference. While `on` is 1 the device itself times the start and the end of each command, also
    *  where that costs time. Never fails. Any thread. */
   void (*time_commands)(sg_backend_device *device, int32_t on);
+  /** Optional: if NULL, the device is in no machine that the backend describes. The machine that the device is part of, as
+   *  JSON (docs/device-model.md, "Machines"), or NULL; belongs to the device, valid until it is closed. */
+  const char *(*machine_model)(sg_backend_device *device);
 } sg_backend_ops;
 
 /** The one symbol of a plugin: returns its table, which lives as long as the process. */

@@ -12,7 +12,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::size_t max_text_bytes = 1 << 20, max_depth = 6, max_values = 20000;
+constexpr std::size_t max_text_bytes = 1 << 20, max_depth = 9, max_values = 20000;
 
 // Builds the tree from the parser's events.
 class grower final : public nlohmann::json_sax<json> {

@@ -20,6 +20,10 @@ class memory_space {
   static constexpr memory_space of_device(device_index device) noexcept {
     return {std::uint16_t{SG_MEMORY_DEVICE}, static_cast<std::uint16_t>(device)};
   }
+  // Pinned memory in which a device's workers stage.
+  static constexpr memory_space staging_of(device_index device) noexcept {
+    return {std::uint16_t{SG_MEMORY_PINNED}, static_cast<std::uint16_t>(device)};
+  }
   // Memory of a device outside the machine, by its index in the backend.
   static constexpr memory_space of_peer(std::uint16_t index) noexcept { return {std::uint16_t{SG_MEMORY_PEER}, index}; }
 
@@ -29,7 +33,7 @@ class memory_space {
   constexpr bool is_usable() const noexcept { return kind_ < foreign_kind; }
 
   constexpr sg_memory_kind kind() const noexcept { return static_cast<sg_memory_kind>(kind_); }
-  constexpr device_index device() const noexcept { return device_index(device_); }  // of SG_MEMORY_DEVICE
+  constexpr device_index device() const noexcept { return device_index(device_); }  // of device, staging
   constexpr std::uint16_t peer() const noexcept { return device_; }                 // of SG_MEMORY_PEER
   // Accessible by the device's copy engines, not passed to its kernels.
   constexpr bool is_copied_directly() const noexcept { return kind() == SG_MEMORY_PINNED || kind() == SG_MEMORY_PEER; }

@@ -7,7 +7,7 @@
 #include "base/error.hpp"
 #include "devices/environment.hpp"
 #include "devices/registry.hpp"
-#include "model/device_model.hpp"
+#include "model/machine_model.hpp"
 
 namespace sg {
 
@@ -65,6 +65,8 @@ device::device(const sg_backend_ops &ops, const device_name &name) : ops_(ops), 
   try {
     const char *model = ops.device_model(handle_);
     model_ = std::make_unique<const device_model>(parse_device_model(model ? model : ""));
+    if (const char *machine = ops.machine_model ? ops.machine_model(handle_) : nullptr)
+      machine_ = std::make_unique<const machine_model>(parse_machine_model(machine));
   } catch (...) {
     ops.device_close(handle_);
     throw;

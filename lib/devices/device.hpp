@@ -13,7 +13,8 @@
 
 namespace sg {
 
-struct device_model;  // model/device_model.hpp
+struct device_model;   // model/device_model.hpp
+struct machine_model;  // model/machine_model.hpp
 
 // A device's name in two parts: "sim:h200" is {"sim", "h200"}, "cpu" is {"cpu", ""}.
 struct device_name {
@@ -40,6 +41,8 @@ class device {
   const std::string &name() const noexcept { return name_; }  // "sim:h200"
   std::string name_of(std::int32_t other) const;              // the backend's device with that index; "": none
   const device_model &model() const noexcept { return *model_; }
+  // The machine that the backend says the device is part of; nullptr: none.
+  const machine_model *machine() const noexcept { return machine_.get(); }
   bool unified() const noexcept { return !ops_.memory_space; }  // host and device share memory
   // The device orders commands by itself, without the host.
   bool orders_commands() const noexcept { return !unified() && !ops_.stream_begin_at; }
@@ -78,6 +81,7 @@ class device {
   std::string name_;
   sg_backend_device *handle_ = nullptr;
   std::unique_ptr<const device_model> model_;
+  std::unique_ptr<const machine_model> machine_;
 };
 
 // Opens the device of resolve_device(name). Throws as it does, and with the backend's reason.

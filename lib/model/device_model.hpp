@@ -58,6 +58,17 @@ struct dispatch_limits {
   bool operator==(const dispatch_limits &) const = default;
 };
 
+// How streams queue commands on the device. Before Hyper-Q they share one queue for each engine, in the order of the
+// calls: a command that waits holds up all behind it.
+enum class stream_queues : std::uint8_t {
+  own,     // each stream by itself
+  serial,  // shared, and kernels run one at a time
+  shared,  // shared, and kernels run beside each other: copies wait for all kernels that are queued one behind the
+           // other
+};
+const char *name_of(stream_queues queues) noexcept;
+constexpr bool are_shared(stream_queues queues) noexcept { return queues != stream_queues::own; }
+
 struct device_model {
   std::string name;
   bool unified_memory = false;   // host memory is device memory: no copies
@@ -67,6 +78,7 @@ struct device_model {
   std::int32_t compute_lanes = 1;  // streams worth using
   std::int32_t lane_depth = 2;     // commands in flight on a lane
   std::int32_t copy_engines = 2;   // 1: both directions share one
+  stream_queues queues = stream_queues::own;
   std::int32_t staging_workers = 1;
 
   // The link, in bytes per second and seconds. Zero rates with unified memory only.
@@ -104,7 +116,16 @@ struct device_model {
 // Reads a model. Throws sg::error(SG_STATUS_INVALID_ARGUMENT) naming the key that is missing, unknown or out of range.
 device_model parse_device_model(const std::string &json);
 
+// The same from a JSON value, and its "staging".
+class object_reader;  // model/object_reader.hpp
+device_model read_device_model(object_reader root);
+std::vector<staging_rate> read_staging(object_reader &from, std::int32_t most_workers);
+
 // The model in the form that parse_device_model reads; without a caller's limit.
 std::string model_text(const device_model &model);
+// Its members alone, into an object that is open.
+class json_writer;
+void write_device_model(json_writer &json, const device_model &model);
+void write_staging(json_writer &json, const std::vector<staging_rate> &rates);
 
 }  // namespace sg

@@ -66,8 +66,27 @@ void write_dispatch(json_writer &json, const dispatch_limits &d) {
 
 }  // namespace
 
-std::string model_text(const device_model &m) {
-  json_writer json;
+const char *name_of(stream_queues queues) noexcept {
+  switch (queues) {
+    case stream_queues::serial: return "serial";
+    case stream_queues::shared: return "shared";
+    case stream_queues::own: break;
+  }
+  return "own";
+}
+
+void write_staging(json_writer &json, const std::vector<staging_rate> &rates) {
+  json.begin_list("staging");
+  for (const staging_rate &row : rates) {
+    json.begin_item();
+    json.member("workers", std::int64_t{row.workers});
+    json.member("bytes_per_second", row.bytes_per_second);
+    json.end();
+  }
+  json.end_list();
+}
+
+void write_device_model(json_writer &json, const device_model &m) {
   json.member("name", std::string_view(m.name));
   json.member_truth("unified_memory", m.unified_memory);
   json.member_truth("lanes_are_cores", m.lanes_are_cores);
@@ -77,16 +96,10 @@ std::string model_text(const device_model &m) {
   write_kernels(json, m);
   if (!m.unified_memory) {
     json.member("copy_engines", std::int64_t{m.copy_engines});
+    json.member("stream_queues", std::string_view(name_of(m.queues)));
     json.member("staging_workers", std::int64_t{m.staging_workers});
     write_link(json, m);
-    json.begin_list("staging");
-    for (const staging_rate &row : m.staging) {
-      json.begin_item();
-      json.member("workers", std::int64_t{row.workers});
-      json.member("bytes_per_second", row.bytes_per_second);
-      json.end();
-    }
-    json.end_list();
+    write_staging(json, m.staging);
     json.member("staging_gap_seconds", m.staging_gap);
     json.member("staging_run_bytes", m.staging_run_bytes);
     write_dispatch(json, m.dispatch);
@@ -100,6 +113,11 @@ std::string model_text(const device_model &m) {
     json.member("date", std::string_view(m.calibrated_date));
     json.end();
   }
+}
+
+std::string model_text(const device_model &m) {
+  json_writer json;
+  write_device_model(json, m);
   return json.take();
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A model of a machine: its devices, and the links between them. A device's link to the host is part of its own model.
+// A model of a machine: its devices, the links between them, and the limits that their links to the host share. A
+// device's own link to the host is part of its own model.
 #pragma once
 
 #include <streamgemm/types.h>
@@ -23,9 +24,30 @@ struct device_link {
   bool operator==(const device_link &) const = default;
 };
 
+// Devices whose links to the host share a path: a switch, a socket, the host. Two sets are nested or disjoint.
+struct shared_limit {
+  std::string name;
+  std::vector<device_index> devices;  // ascending
+  double in = 0, out = 0, sum = 0;    // bytes per second to the devices, from them, both; 0: unknown
+
+  bool operator==(const shared_limit &) const = default;
+};
+
+// Cores, and the devices that are closest to them.
+struct host_node {
+  std::int32_t cores = 0;
+  std::vector<device_index> devices;
+
+  bool operator==(const host_node &) const = default;
+};
+
 struct machine_model {
   std::vector<device_model> devices;  // by device_index; at least one
   std::vector<device_link> links;     // at most one for each pair
+  std::vector<shared_limit> shared;
+  std::vector<host_node> nodes;
+  std::vector<staging_rate> staging;  // of the workers of all devices; empty: each device has its own rates
+  std::string name;
 
   const device_model &device(device_index which) const noexcept { return devices[number_of(which)]; }
   // The link between two devices, in either order; nullptr: unknown, so copies pass through the host.
@@ -33,6 +55,12 @@ struct machine_model {
 
   bool operator==(const machine_model &) const = default;
 };
+
+// Reads a machine from JSON (docs/device-model.md, "machines"). Throws sg::error(SG_STATUS_INVALID_ARGUMENT) that names
+// the key that is missing, unknown or out of range.
+machine_model parse_machine_model(const std::string &json);
+// The machine in the form that parse_machine_model reads.
+std::string machine_text(const machine_model &machine);
 
 // A device as discovered: its model, and its links by the names of their other devices.
 struct found_device {

@@ -51,8 +51,9 @@ enum class lane_kind : std::uint8_t {
   // host workers, which pack pageable memory into pinned slots and unpack it: an idle worker takes the first command
   // that can run, so a delayed worker delays no other
   staging,
+  copy_peer,  // from another device's memory to this one's
 };
-inline constexpr int lane_kinds = 4;
+inline constexpr int lane_kinds = 5;
 
 struct lane {
   lane_kind kind = lane_kind::compute;
@@ -69,12 +70,13 @@ constexpr bool in_order(lane where) noexcept { return where.kind != lane_kind::s
 constexpr bool on_device(lane where) noexcept { return where.kind != lane_kind::staging; }
 
 // The operations. A new one is added at the end.
-using payload = std::variant<ops::copy_in, ops::copy_out, ops::pack, ops::unpack, ops::gemm, ops::reduce, ops::axpby,
-                             ops::elementwise, ops::softmax, ops::norm, ops::dequantize, ops::rotary, ops::convert,
-                             ops::gather, ops::im2col, ops::col2im, ops::conv, ops::attention, ops::cell,
-                             ops::cell_backward, ops::softmax_backward, ops::custom, ops::clamp, ops::copy, ops::marker,
-                             ops::graph, ops::row_dot, ops::row_reduce, ops::cross_entropy, ops::scatter_add, ops::pool,
-                             ops::norm_backward, ops::optimizer, ops::score_mask, ops::attention_backward>;
+using payload =
+    std::variant<ops::copy_in, ops::copy_out, ops::pack, ops::unpack, ops::gemm, ops::reduce, ops::axpby,
+                 ops::elementwise, ops::softmax, ops::norm, ops::dequantize, ops::rotary, ops::convert, ops::gather,
+                 ops::im2col, ops::col2im, ops::conv, ops::attention, ops::cell, ops::cell_backward,
+                 ops::softmax_backward, ops::custom, ops::clamp, ops::copy, ops::marker, ops::graph, ops::row_dot,
+                 ops::row_reduce, ops::cross_entropy, ops::scatter_add, ops::pool, ops::norm_backward, ops::optimizer,
+                 ops::score_mask, ops::attention_backward, ops::copy_peer>;
 inline constexpr std::size_t operation_count = std::variant_size_v<payload>;
 
 struct command {

@@ -64,6 +64,31 @@ void lower(const buffer_list &buffers, const command &c, const binding &where, b
   for (const sg_backend_copy &each : out.copies) out.add(each);
 }
 
+memory_space space_of(const buffer_list &buffers, const view &v) { return buffer_of(buffers, v).space; }
+
+const char *defect_of_peer(const buffer_list &buffers, const command &c) {
+  if (const char *found = defect(buffers, c)) return found;
+  const memory_space to = space_of(buffers, destination_of(c)), from = space_of(buffers, source_of(c));
+  if (to != SG_MEMORY_DEVICE || from != SG_MEMORY_DEVICE) return "a peer copy joins the memory of two devices";
+  if (to.device() != c.where.device) return "a peer copy writes the memory of its lane's device";
+  return from.device() == to.device() ? "a peer copy reads another device's memory" : nullptr;
+}
+
+std::string describe_peer(const buffer_list &buffers, const command &c) {
+  return describe_move(buffers, c, destination_of(c)) + " of device " +
+         std::to_string(number_of(space_of(buffers, source_of(c)).device()));
+}
+
+// The source is a peer of the lane's device, by its index in the machine.
+void lower_peer(const buffer_list &buffers, const command &c, const binding &where, backend_commands &out) {
+  lower_copy(buffers, c, where, out.copies);
+  const auto peer = static_cast<std::uint16_t>(number_of(space_of(buffers, source_of(c)).device()));
+  for (sg_backend_copy &each : out.copies) {
+    each.src_space = backend_space_of(memory_space::of_peer(peer));
+    out.add(each);
+  }
+}
+
 // A copy within the device does not cross the link.
 double seconds(const device_model &model, const sg_backend_command &command, bool both_ways) {
   const auto &copy = as_backend<sg_backend_copy>(command);
@@ -79,10 +104,14 @@ constinit const operation ops::copy_in::entry{"copy-in",   access, defect,      
                                               describe_in, lower,  SG_BACKEND_COPY, seconds};
 constinit const operation ops::copy_out::entry{"copy-out",   access, defect,          cost,
                                                describe_out, lower,  SG_BACKEND_COPY, seconds};
+constinit const operation ops::copy_peer::entry{"copy-peer",   access,     defect_of_peer,  cost,
+                                                describe_peer, lower_peer, SG_BACKEND_COPY, seconds};
 constinit const operation ops::copy::entry{"copy",       access, defect,          cost_within,
                                            describe_out, lower,  SG_BACKEND_COPY, seconds};
 
-bool is_copy(const command &c) noexcept { return c.is<ops::copy_in>() || c.is<ops::copy_out>() || c.is<ops::copy>(); }
+bool is_copy(const command &c) noexcept {
+  return c.is<ops::copy_in>() || c.is<ops::copy_out>() || c.is<ops::copy_peer>() || c.is<ops::copy>();
+}
 
 const accessed_view &destination_of(const command &move) noexcept { return move.views[ops::copy_in::to]; }
 const accessed_view &source_of(const command &move) noexcept { return move.views[ops::copy_in::from]; }
@@ -106,7 +135,8 @@ copy_shape shape_of_copy(const buffer_list &buffers, const command &c) {
   const view &to = destination_of(c), &from = source_of(c);
   const std::int64_t size = size_of(type_of(buffers, to));
   const std::int64_t width = to.rows * size;
-  return {width, to.cols, step_bytes(to.ld, size, width), step_bytes(from.ld, size, width), c.is<ops::copy_in>()};
+  return {width, to.cols, step_bytes(to.ld, size, width), step_bytes(from.ld, size, width),
+          c.is<ops::copy_in>() || c.is<ops::copy_peer>()};
 }
 
 double bytes_of_copy(const buffer_list &buffers, const command &c) {

@@ -29,6 +29,10 @@ struct copy_out {  // device memory to host, staging or peer memory
   enum : std::size_t { to, from };
   static const operation entry;
 };
+struct copy_peer {  // another device's memory to the memory of the lane's device
+  enum : std::size_t { to, from };
+  static const operation entry;
+};
 struct copy {  // device memory to device memory, or host memory to host memory
   enum : std::size_t { to, from };
   static const operation entry;

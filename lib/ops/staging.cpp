@@ -56,9 +56,7 @@ constinit const operation ops::pack::entry{
 constinit const operation ops::unpack::entry{
     "unpack", access, defect, cost_of_unpack, describe_unpack, nullptr, SG_BACKEND_MARKER, nullptr};
 
-double staging_rate_of(const device_model &model, int workers) {
-  const auto &rows = model.staging;
-  if (rows.empty()) return model.memory_rate / 2;
+double staging_rate_of(std::span<const staging_rate> rows, int workers) {
   if (workers <= rows.front().workers) return rows.front().bytes_per_second * workers / rows.front().workers;
   for (std::size_t i = 1; i < rows.size(); ++i)
     if (workers <= rows[i].workers) {
@@ -66,6 +64,10 @@ double staging_rate_of(const device_model &model, int workers) {
       return rows[i - 1].bytes_per_second * (1 - t) + rows[i].bytes_per_second * t;
     }
   return rows.back().bytes_per_second;
+}
+
+double staging_rate_of(const device_model &model, int workers) {
+  return model.staging.empty() ? model.memory_rate / 2 : staging_rate_of(std::span(model.staging), workers);
 }
 
 double staging_seconds(const device_model &model, double bytes, int workers) {

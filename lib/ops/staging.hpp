@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 
 #include "ops/view.hpp"
 
@@ -13,6 +14,7 @@ struct binding;
 struct command;
 struct device_model;
 struct operation;
+struct staging_rate;
 
 namespace ops {
 
@@ -27,7 +29,9 @@ struct unpack {  // staging memory to pageable memory
 
 }  // namespace ops
 
-// Bytes per second of all packing and unpacking together with `workers` busy workers.
+// Bytes per second of all packing and unpacking together with `workers` busy workers: by rates, of which there is one,
+// and of a device.
+double staging_rate_of(std::span<const staging_rate> rates, int workers);
 double staging_rate_of(const device_model &model, int workers);
 // Seconds of a pack or unpack of `bytes` by one of `workers` busy workers.
 double staging_seconds(const device_model &model, double bytes, int workers);

@@ -19,7 +19,7 @@ struct buffer {
   buffer_kind kind = buffer_kind::parameter;
   sg_dtype type = SG_DTYPE_F32;
   bool pointer_array = false;    // parameter: item i is at the i-th bound pointer
-  memory_space space;            // device: of which device; staging: pinned; parameter: the operand's
+  memory_space space;            // device and staging: of which device; parameter: the operand's
   std::int64_t item_stride = 0;  // bytes from item to item
   std::int64_t offset = 0;       // device and staging: bytes into the arena, a multiple of 256
   std::int64_t bytes = 0;  // size; parameter: from the first element to the end of the last (pointers: of each item)

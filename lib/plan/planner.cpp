@@ -45,8 +45,10 @@ void log_choice(const form &what, const device_model &model, const plan_request 
 // Moves a schedule planned for the first device: its lanes and device memory become another device's.
 void move_to(schedule &s, device_index device) {
   for (command &c : s.commands) c.where.device = device;
-  for (buffer &b : s.buffers)
+  for (buffer &b : s.buffers) {
     if (b.space == SG_MEMORY_DEVICE) b.space = memory_space::of_device(device);
+    if (b.kind == buffer_kind::staging) b.space = memory_space::staging_of(device);
+  }
 }
 
 }  // namespace

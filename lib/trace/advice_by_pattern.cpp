@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Costly patterns of jobs, and the simulated time without them: small copies, a thread that waits for each of its jobs,
-// jobs that run one after another, more streams than help.
+// jobs that run one after another, more streams than help, calls in an order that holds up others.
 #include <algorithm>
 #include <array>
 #include <cstdarg>
@@ -13,6 +13,7 @@
 #include "plan/schedule/merged.hpp"
 #include "plan/schedule/simulate.hpp"
 #include "trace/advice.hpp"
+#include "trace/call_order.hpp"
 #include "trace/interval_set.hpp"
 
 namespace sg::trace {
@@ -66,6 +67,7 @@ class patterns {
     find_wait_loops();
     find_serial_jobs();
     find_idle_streams();
+    if (are_shared(model_.queues)) find_call_order();
     return std::move(found_);
   }
 
@@ -161,12 +163,13 @@ class patterns {
     merged_schedule all;
     std::array<double, lane_kinds> measured_ns{}, simulated_ns{};  // times of all commands
     int stage = 3;
+    std::int64_t last = merged_schedule::nothing;
     for (const job_work *each : jobs) {
       const auto own = schedule_of(*each);
       if (!own || all.whole().commands.size() > max_simulated) return 0;
       const int next = stage_of(*each);
       const bool is_copy = next != 1;
-      all.append(*own, next > stage || (next == stage && is_copy));
+      last = all.append(*own, next > stage || (next == stage && is_copy) ? last : merged_schedule::nothing);
       stage = next;
       for (const interval &command : simulate(*own, model_).commands)
         simulated_ns[static_cast<std::size_t>(command.where.kind)] += (command.end - command.start) * 1e9;
@@ -275,6 +278,25 @@ class patterns {
         text_of("%zu GEMMs of %zu streams kept the device busy for %s of %s; one stream is as fast", count,
                 streams.size(), ns_text(busy.length_ns()).c_str(), ns_text(span_ns).c_str()),
         0);
+  }
+
+  void find_call_order() {
+    std::vector<const job_work *> jobs;
+    for (const job_work &each : works_)
+      if (each.job->stream >= 0) jobs.push_back(&each);
+    std::stable_sort(jobs.begin(), jobs.end(), [](const job_work *x, const job_work *y) {
+      return std::pair(x->job->submitted_ns, x->job->number) < std::pair(y->job->submitted_ns, y->job->number);
+    });
+    std::vector<device_call> calls;
+    std::map<std::int64_t, std::size_t> streams;
+    for (const job_work *each : jobs) {
+      auto work = schedule_of(*each);
+      if (!work || calls.size() * work->commands.size() > max_simulated) return;
+      const std::size_t stream = streams.emplace(each->job->stream, streams.size()).first->second;
+      calls.push_back({std::move(work), stream, stage_of(*each)});
+    }
+    if (calls.size() < min_jobs) return;
+    if (auto better = better_call_order(std::move(calls), model_)) found_.push_back(std::move(*better));
   }
 
   const history &from_;

@@ -20,6 +20,7 @@ const char *name_of_lane(lane_kind kind) noexcept {
     case lane_kind::copy_out: return "copy out";
     case lane_kind::compute: return "compute";
     case lane_kind::staging: return "staging";
+    case lane_kind::copy_peer: return "copy from peers";
   }
   return "lane";
 }

@@ -54,7 +54,8 @@ int colour_of_activity(const history &what, const activity &a) noexcept {
   const track &where = what.tracks[a.track];
   if (where.kind != track_kind::device_lane) return 0;
   switch (where.lane) {
-    case lane_kind::copy_in: return 1;
+    case lane_kind::copy_in:
+    case lane_kind::copy_peer: return 1;
     case lane_kind::copy_out: return 2;
     case lane_kind::staging: return 3;
     default: return 0;

@@ -137,8 +137,8 @@ context_metrics metrics_of_context(const history &from, std::size_t context, std
   m.span_ns = times.last_ns - times.first_ns;
 
   const interval_set compute = times.of({lane_kind::compute});
-  const interval_set transfers = times.of({lane_kind::copy_in, lane_kind::copy_out});
-  m.busy_ns = times.of({lane_kind::copy_in, lane_kind::copy_out, lane_kind::compute}).length_ns();
+  const interval_set transfers = times.of({lane_kind::copy_in, lane_kind::copy_out, lane_kind::copy_peer});
+  m.busy_ns = times.of({lane_kind::copy_in, lane_kind::copy_out, lane_kind::copy_peer, lane_kind::compute}).length_ns();
   m.compute_ns = compute.length_ns();
   m.copy_in_ns = times.of({lane_kind::copy_in}).length_ns();
   m.copy_out_ns = times.of({lane_kind::copy_out}).length_ns();

@@ -46,7 +46,8 @@ const char *colour_of(const history &what, const activity &a) noexcept {
     default: break;
   }
   const track &where = what.tracks[a.track];
-  if (where.kind == track_kind::device_lane && where.lane == lane_kind::copy_in) return "#3ebd93";
+  const bool brings = where.lane == lane_kind::copy_in || where.lane == lane_kind::copy_peer;
+  if (where.kind == track_kind::device_lane && brings) return "#3ebd93";
   if (where.kind == track_kind::device_lane && where.lane == lane_kind::copy_out) return "#f9703e";
   if (where.kind == track_kind::device_lane && where.lane == lane_kind::staging) return "#f0b429";
   return "#4098d7";

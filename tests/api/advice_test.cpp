@@ -20,12 +20,14 @@ constexpr std::size_t gemms = 8;
 
 class advice_of_traces : public testing::Test {
  protected:
-  void SetUp() override {
-    context_ = open_context("sim:h200?timing-only");
+  void SetUp() override { open("sim:h200?timing-only"); }
+  void open(const char *device) {
+    context_ = open_context(device);
     for (void *&each : host_) ASSERT_OK(sg_host_alloc(context_, bytes, &each));
     for (stream &each : streams_) ASSERT_OK(sg_stream_create(context_, 0, each.out()));
   }
-  void TearDown() override {
+  void TearDown() override { close(); }
+  void close() {
     for (void *each : host_) EXPECT_OK(sg_host_free(context_, each));
   }
 
@@ -236,6 +238,60 @@ TEST_F(advice_of_traces, chains_on_several_streams) {
   };
   check("put jobs that do not need each other", chains(true), chains(false));
   EXPECT_OK(sg_host_free(context_, pinned));
+}
+
+// Four chunks on four streams of a device whose streams share queues, in either order. The promise is the model's: the
+// simulated device has each command when its dependencies have completed, in any order of the calls.
+TEST_F(advice_of_traces, the_order_of_calls_where_streams_share_queues) {
+  constexpr std::size_t chunk_count = 4;
+  constexpr std::int64_t size = 1024;
+  constexpr std::uint64_t large = size * size * sizeof(float);
+  const struct {
+    const char *device, *by_chunk, *by_kind;  // the advice, if submitted so; nullptr: none
+  } cases[] = {{"sim:c1060?timing-only", "submit all copies to the device first", nullptr},
+               {"sim:c2050?timing-only", nullptr, "submit what belongs together"},
+               {"sim:k20?timing-only", nullptr, nullptr}};
+  for (const auto &each : cases) {
+    SCOPED_TRACE(each.device);
+    close();
+    for (stream &old : streams_) old = stream();
+    open(each.device);
+    void *pinned = nullptr;
+    ASSERT_OK(sg_host_alloc(context_, 2 * chunk_count * large, &pinned));
+    char *const host = static_cast<char *>(pinned);
+    std::vector<owned<sg_buffer, sg_buffer_release>> buffers(3 * chunk_count);
+    std::vector<void *> data(buffers.size());
+    for (std::size_t i = 0; i < buffers.size(); ++i) {
+      ASSERT_OK(sg_buffer_create(context_, large, buffers[i].out()));
+      ASSERT_OK(sg_buffer_data(buffers[i], &data[i]));
+    }
+    const auto call = [&](std::size_t i, std::size_t step) {
+      const sg_submit submit = submit_on(streams_[i]);
+      sg_gemm_desc desc = SG_GEMM_DESC_INIT;
+      desc.a = {data[3 * i], size, size, 0, SG_DTYPE_F32, SG_LAYOUT_ROW_MAJOR};
+      desc.b = {data[3 * i + 1], size, size, 0, SG_DTYPE_F32, SG_LAYOUT_ROW_MAJOR};
+      desc.c = {data[3 * i + 2], size, size, 0, SG_DTYPE_F32, SG_LAYOUT_ROW_MAJOR};
+      if (step == 0) ASSERT_OK(sg_copy_async(context_, data[3 * i], host + i * large, large, &submit, nullptr));
+      if (step == 1) ASSERT_OK(sg_gemm_async(context_, &desc, &submit, nullptr));
+      if (step == 2)
+        ASSERT_OK(sg_copy_async(context_, host + (chunk_count + i) * large, data[3 * i + 2], large, &submit, nullptr));
+    };
+    for (const bool by_kind : {false, true}) {
+      record(
+          [&] {
+            for (std::size_t n = 0; n < 3 * chunk_count; ++n)
+              by_kind ? call(n % chunk_count, n / chunk_count) : call(n / 3, n % 3);
+          },
+          true);
+      const char *const expected = by_kind ? each.by_kind : each.by_chunk;
+      for (const char *title : {"submit all copies to the device first", "submit what belongs together"}) {
+        const bool is_given = expected && std::string(expected) == title;
+        EXPECT_EQ(is_given, promised(title) > 0) << title << exported_.substr(exported_.find("\"advice\""), 1000);
+      }
+    }
+    buffers.clear();
+    EXPECT_OK(sg_host_free(context_, pinned));
+  }
 }
 
 // What has no GEMM is not told how to multiply.

@@ -32,6 +32,28 @@ TEST(SimNames, ModelFileOpens) {
   expect_text(ops.device_model(device.handle()), "\"memory_bytes\": 4194304");
 }
 
+TEST(SimNames, DevicesOfAMachineOpen) {
+  const struct {
+    const char *name, *model;
+  } cases[] = {{"h200x2", "\"h200\""}, {"unequal2/0", "\"h200\""}, {"unequal2/1?memory=4MiB", "\"a100\""}};
+  for (const auto &each : cases) {
+    sim_device device(each.name);
+    ASSERT_EQ(device.status(), SG_STATUS_OK) << device.open_message();
+    expect_text(ops.device_model(device.handle()), each.model);
+    const char *machine = ops.machine_model(device.handle());
+    ASSERT_NE(machine, nullptr);
+    expect_text(machine, "\"shared\"");
+    EXPECT_EQ(string(machine).find("\"model\": \"h200\""), string::npos) << "models are in the text, not named";
+  }
+  sim_device alone("h200");
+  EXPECT_EQ(ops.machine_model(alone.handle()), nullptr);
+  const temporary_file file("{\"name\": \"mine\", \"devices\": [{\"model\": \"a100\"}, {\"model\": " + unit_model() +
+                            "}]}");
+  sim_device second(file.path() + "/1");
+  ASSERT_EQ(second.status(), SG_STATUS_OK) << second.open_message();
+  EXPECT_EQ(string(ops.device_model(second.handle())).find("a100"), string::npos);
+}
+
 TEST(SimNames, InvalidOnesAreRefusedWithAReason) {
   const temporary_file broken("{"), array("[1]"), unknown(R"({"name": "x", "wheels": 4})");
   const temporary_file unified(R"({"unified_memory": true})");
@@ -44,6 +66,8 @@ TEST(SimNames, InvalidOnesAreRefusedWithAReason) {
   } cases[] = {
       {"h300", SG_STATUS_NO_DEVICE, "h200, a100, pcie3"},
       {"", SG_STATUS_NO_DEVICE, "h200"},
+      {"h200x2/2", SG_STATUS_NO_DEVICE, "machine \"h200x2\" has 2 devices, and none of index 2"},
+      {"h200/1", SG_STATUS_NO_DEVICE, "\"h200\" is one device, and has none of index 1"},
       {"h200?", SG_STATUS_INVALID_ARGUMENT, "no option \"\""},
       {"h200?fast", SG_STATUS_INVALID_ARGUMENT, "timing-only"},
       {"h200?timing-only=1", SG_STATUS_INVALID_ARGUMENT, "no option"},

@@ -32,20 +32,23 @@ std::string refusal(const std::string &text) {
 }
 
 TEST(device_model, shipped_models_are_read) {
-  for (const char *name : {"h200", "a100", "pcie3"}) {
+  for (const char *name : {"h200", "a100", "pcie3", "c1060", "c2050", "k20"}) {
     const device_model m = shipped_model(name);
     EXPECT_EQ(m.name, name);
     EXPECT_FALSE(m.unified_memory);
-    EXPECT_GT(m.memory_bytes, std::int64_t(10) << 30);
+    EXPECT_GT(m.memory_bytes, std::int64_t(2) << 30);
     EXPECT_FALSE(m.runs.empty());
     EXPECT_FALSE(m.staging.empty());
     EXPECT_TRUE(json::parse(shipped_text(name)).contains("sources"));
   }
   EXPECT_EQ(shipped_model("h200").link_in, 55.0e9);
+  EXPECT_EQ(shipped_model("h200").queues, stream_queues::own);
+  EXPECT_EQ(shipped_model("c1060").queues, stream_queues::serial);
+  EXPECT_EQ(shipped_model("c2050").queues, stream_queues::shared);
 }
 
 TEST(device_model, written_as_it_is_read) {
-  for (const char *name : {"h200", "a100", "pcie3"}) {
+  for (const char *name : {"h200", "a100", "pcie3", "c1060", "c2050"}) {
     device_model m = shipped_model(name);
     m.calibrated_device = "sim:\"x\"";
     m.calibrated_date = "2026-01-01";

@@ -131,6 +131,92 @@ TEST(devices, a_gemm_on_memory_of_another_device_is_a_defect) {
   EXPECT_NE(std::string::npos, found[0].text.find("another device's memory")) << found[0].text;
 }
 
+// Device 1 pulls what device 0 has copied in, and copies it out.
+schedule pulled() {
+  schedule s;
+  s.device_bytes = s.staging_bytes = 256;
+  s.buffers = {{buffer_kind::parameter, SG_DTYPE_I8, false, SG_MEMORY_PINNED, 0, 0, 64, 0},
+               {buffer_kind::device, SG_DTYPE_I8, false, SG_MEMORY_DEVICE, 0, 0, 64},
+               {buffer_kind::device, SG_DTYPE_I8, false, memory_space::of_device(second), 0, 0, 64},
+               {buffer_kind::parameter, SG_DTYPE_I8, false, SG_MEMORY_PINNED, 0, 0, 64, 1}};
+  const auto add = [&](payload what, lane where, std::int32_t to, std::int32_t from) {
+    command c;
+    c.what = what;
+    c.where = where;
+    c.views[ops::copy_in::to] = view{to, 0, 1, 0, 8, 8, 8};
+    c.views[ops::copy_in::from] = view{from, 0, 1, 0, 8, 8, 8};
+    set_access_modes(c);
+    c.first_wait = std::uint32_t(s.waits.size());
+    c.waits = s.commands.empty() ? 0 : 1;
+    if (c.waits) s.waits.push_back(std::uint32_t(s.commands.size() - 1));
+    s.commands.push_back(c);
+  };
+  add(ops::copy_in(), {lane_kind::copy_in, 0}, 1, 0);
+  add(ops::copy_peer(), {lane_kind::copy_peer, 0, second}, 2, 1);
+  add(ops::copy_out(), {lane_kind::copy_out, 0, second}, 3, 2);
+  return s;
+}
+
+std::string first_hazard(const schedule &s) {
+  const auto found = check_hazards(s);
+  return found.empty() ? "" : found[0].text;
+}
+
+TEST(devices, a_peer_copy_reads_another_device_s_memory_into_its_own) {
+  EXPECT_EQ("", first_hazard(pulled()));
+  schedule s = pulled();
+  EXPECT_EQ("copy-peer 8 x 8 of device 0", operation_of(s.commands[1]).describe(s.buffers, s.commands[1]));
+  backend_commands made;
+  binding where;
+  operation_of(s.commands[1]).lower(s.buffers, s.commands[1], where, made);
+  ASSERT_EQ(1u, made.size());
+  const auto &copy = as_backend<sg_backend_copy>(made.at(0));
+  EXPECT_EQ(SG_MEMORY_PEER, copy.src_space.kind);
+  EXPECT_EQ(0, copy.src_space.device);
+  EXPECT_EQ(SG_MEMORY_DEVICE, copy.dst_space.kind);
+
+  s.commands[1].where.device = first_device;  // a push
+  EXPECT_EQ("a peer copy writes the memory of its lane's device", first_hazard(s));
+  s = pulled();
+  s.commands[1].views[ops::copy_peer::from].buffer = 2;
+  EXPECT_EQ("a peer copy reads another device's memory", first_hazard(s));
+  s.commands[1].views[ops::copy_peer::from].buffer = 0;
+  EXPECT_EQ("a peer copy joins the memory of two devices", first_hazard(s));
+  s = pulled();
+  s.commands[2].where.device = first_device;
+  EXPECT_NE(std::string::npos, first_hazard(s).find("another device's memory")) << "copies are of their lane's device";
+}
+
+// Each wait crosses devices or lanes, and none implies another.
+TEST(devices, each_removed_wait_across_devices_is_a_hazard) {
+  for (const std::uint32_t without : {1u, 2u}) {
+    schedule s = pulled();
+    s.commands[without].waits = 0;
+    EXPECT_NE(std::string::npos, first_hazard(s).find("in no order")) << without;
+  }
+}
+
+TEST(devices, staging_arenas_of_two_do_not_overlap) {
+  schedule s = pulled();
+  for (buffer &b : s.buffers)
+    if (b.kind == buffer_kind::parameter) b.space = SG_MEMORY_PAGEABLE;
+  s.buffers.push_back({buffer_kind::staging, SG_DTYPE_I8, false, memory_space::staging_of(first_device), 0, 0, 64});
+  s.buffers.push_back({buffer_kind::staging, SG_DTYPE_I8, false, memory_space::staging_of(second), 0, 0, 64});
+  s.commands.resize(2);
+  s.waits.clear();
+  for (const int device : {0, 1}) {
+    command &c = s.commands[std::size_t(device)];
+    c.what = ops::pack();
+    c.waits = 0;
+    c.where = lane(lane_kind::staging, 0, device_index(device));
+    c.views[ops::pack::to].buffer = 4 + device;
+    c.views[ops::pack::from].buffer = 0;
+  }
+  EXPECT_EQ("", first_hazard(s));
+  s.commands[1].views[ops::pack::to].buffer = 4;
+  EXPECT_NE("", first_hazard(s));
+}
+
 TEST(devices, arenas_of_two_do_not_overlap) {
   schedule s = one_on_each();
   s.device_bytes = std::int64_t(1) << 30;

@@ -172,10 +172,15 @@ class interpreter {
   interpreter(const schedule &s, std::vector<bound_problem> &problems)
       : s_(s),
         problems_(problems),
-        device_(std::size_t(s.device_bytes), std::byte{0xff}),
-        staging_(std::size_t(s.staging_bytes), std::byte{0xff}) {}
+        arenas_(lane_numbers(s).devices(), {std::vector<std::byte>(std::size_t(s.device_bytes), std::byte{0xff}),
+                                            std::vector<std::byte>(std::size_t(s.staging_bytes), std::byte{0xff})}) {}
 
   void execute(const command &c) {
+    for (const accessed_view &each : c.views) {
+      if (!each.exists() || !on_device(each) || c.where.kind == lane_kind::staging) continue;
+      const bool own = s_.buffers[each.buffer].space.device() == c.where.device;
+      require(own || (c.is<ops::copy_peer>() && reads(each.mode)), "memory of another device");
+    }
     if (c.is<ops::gemm>()) return gemm(c);
     if (c.is<ops::reduce>()) return reduce(c);
     copy(c);
@@ -186,8 +191,11 @@ class interpreter {
     const buffer &b = s_.buffers[v.buffer];
     const std::int64_t inside = v.offset + (row + col * v.ld) * size_of(b.type);
     const std::int64_t index = v.item + item;
-    if (b.kind == buffer_kind::device) return device_.data() + b.offset + index * b.item_stride + inside;
-    if (b.kind == buffer_kind::staging) return staging_.data() + b.offset + index * b.item_stride + inside;
+    if (b.kind != buffer_kind::parameter) {
+      arenas &of = arenas_.at(number_of(b.space.device()));
+      return (b.kind == buffer_kind::device ? of.device : of.staging).data() + b.offset + index * b.item_stride +
+             inside;
+    }
     bound_problem &p = problems_[b.parameter / operands_of_problem];
     matrix_memory *const operands[operands_of_problem] = {&p.a, &p.b, &p.c, &p.bias};
     matrix_memory &memory = *operands[b.parameter % operands_of_problem];
@@ -275,7 +283,8 @@ class interpreter {
     const sg_dtype type = s_.buffers[to.buffer].type, given = s_.buffers[from.buffer].type;
     if (c.is<ops::pack>() && given == SG_DTYPE_F32 && type == SG_DTYPE_BF16) return narrow(to, from);
     require(type == given, "a copy changes the type");
-    const bool to_device = c.is<ops::copy_in>(), from_device = c.is<ops::copy_out>();
+    const bool peers = c.is<ops::copy_peer>();
+    const bool to_device = c.is<ops::copy_in>() || peers, from_device = c.is<ops::copy_out>() || peers;
     require(on_device(to) == to_device && on_device(from) == from_device, "a copy in the wrong direction");
     for (std::int64_t j = 0; j < to.cols; ++j)
       std::memcpy(address(to, 0, 0, j), address(from, 0, 0, j), std::size_t(to.rows * size_of(type)));
@@ -283,7 +292,10 @@ class interpreter {
 
   const schedule &s_;
   std::vector<bound_problem> &problems_;
-  std::vector<std::byte> device_, staging_;
+  struct arenas {
+    std::vector<std::byte> device, staging;
+  };
+  std::vector<arenas> arenas_;  // by device
 };
 
 }  // namespace

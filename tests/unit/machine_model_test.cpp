@@ -4,8 +4,9 @@
 #include <gtest/gtest.h>
 
 #include "base/error.hpp"
+#include "problems.hpp"
 
-namespace sg {
+namespace sg::test {
 namespace {
 
 found_device device_named(const char *name, std::vector<found_device::peer> peers = {}) {
@@ -56,5 +57,69 @@ TEST(machine_model, refuses_what_is_no_machine) {
   EXPECT_THROW(machine_of(std::vector<found_device>(most_devices + 1)), error);
 }
 
+TEST(machine_model, shipped_machines_are_read_and_written) {
+  for (const char *name : {"h200x2", "h200x4", "h200x8", "pcie4x2", "unequal2"}) {
+    const machine_model machine = shipped_machine(name);
+    EXPECT_EQ(machine.name, name);
+    EXPECT_GE(machine.devices.size(), 2u);
+    EXPECT_EQ(parse_machine_model(machine_text(machine)), machine) << machine_text(machine);
+  }
+  const machine_model four = shipped_machine("h200x4");
+  EXPECT_EQ(6u, four.links.size()) << "each pair";
+  EXPECT_EQ(392e9, four.link_between(device_index{1}, device_index{3})->bytes_per_second);
+  EXPECT_EQ(172e9, four.shared.at(0).sum);
+  EXPECT_TRUE(shipped_machine("pcie4x2").links.empty());
+  EXPECT_FALSE(shipped_machine("unequal2").devices[0] == shipped_machine("unequal2").devices[1]);
+}
+
+// The text of a machine of two H200 with another value at a JSON pointer.
+std::string changed(const char *where, const nlohmann::json &value) {
+  nlohmann::json text = nlohmann::json::parse(machine_text(shipped_machine("h200x2")));
+  text[nlohmann::json::json_pointer(where)] = value;
+  return text.dump();
+}
+
+TEST(machine_model, each_defect_is_refused_by_its_key) {
+  using nlohmann::json;
+  EXPECT_EQ(parse_machine_model(changed("/name", "x")).name, "x");
+  const struct {
+    const char *where;
+    json value;
+    const char *named;
+  } defects[] = {
+      {"/name", 3, "'name' must be a text"},
+      {"/devices", json::array(), "'devices' needs at least one device"},
+      {"/devices/0/count", 257, "'devices[0].count' must be a number from 1 to 256"},
+      {"/devices/0/model", "h200", "'devices[0].model' must be a device model"},
+      {"/devices/0/model/link/in_bytes_per_second", 0, "'devices[0].model.link.in_bytes_per_second' must be a number"},
+      {"/peers/0/between", {0, 2}, "'peers[0].between' must be a number from 0 to 1"},
+      {"/peers/0/between", {1, 1}, "'peers[0].between' must name at least two devices, each once"},
+      {"/peers/0/between", {0.5, 1}, "'peers[0].between' must be a whole number"},
+      {"/peers/1",
+       {{"between", {0, 1}}, {"class", "pcie"}, {"bytes_per_second", 1}},
+       "'peers[1].between' names a pair"},
+      {"/peers/0/class", "wire", "'peers[0].class' names nothing known: 'wire'"},
+      {"/shared/0/sum", -1, "'shared[0].sum' must be a number from 0"},
+      {"/shared/0/speed", 1, "'shared[0].speed' is not a known key"},
+      {"/host/staging/0/workers", 0, "'host.staging[0].workers' must be a number from 1"},
+      {"/host/nodes/0/devices", {0, 0}, "'host.nodes[0].devices' must name devices, each once"},
+      {"/network", 1, "'network' is not a known key"},
+  };
+  for (const auto &defect : defects) {
+    try {
+      parse_machine_model(changed(defect.where, defect.value));
+      ADD_FAILURE() << defect.where << " was accepted";
+    } catch (const error &e) {
+      EXPECT_EQ(SG_STATUS_INVALID_ARGUMENT, e.status());
+      EXPECT_NE(std::string::npos, std::string(e.what()).find(defect.named)) << e.what() << " for " << defect.named;
+    }
+  }
+  nlohmann::json crossed = nlohmann::json::parse(machine_text(shipped_machine("h200x4")));
+  crossed["shared"] = {{{"name", "a"}, {"devices", {0, 1}}}, {{"name", "b"}, {"devices", {1, 2}}}};
+  EXPECT_THROW(parse_machine_model(crossed.dump()), error) << "sets are nested or disjoint";
+  crossed["shared"][1]["devices"] = {0, 1, 2};
+  EXPECT_EQ(2u, parse_machine_model(crossed.dump()).shared.size());
+}
+
 }  // namespace
-}  // namespace sg
+}  // namespace sg::test

@@ -4,12 +4,13 @@
 
 #include <fstream>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <span>
 #include <sstream>
 #include <string>
 #include <vector>
 
-#include "model/device_model.hpp"
+#include "model/machine_model.hpp"
 #include "plan/gemm/gemm_form.hpp"
 #include "plan/planner.hpp"
 
@@ -92,6 +93,15 @@ inline device_model shipped_model(const std::string &name) {
   std::stringstream text;
   text << file.rdbuf();
   return parse_device_model(text.str());
+}
+
+// One of their machines.
+inline machine_model shipped_machine(const std::string &name) {
+  std::ifstream file(std::string(SG_MODELS_DIR) + "/" + name + ".json");
+  nlohmann::json text = nlohmann::json::parse(file);
+  for (nlohmann::json &each : text["devices"])
+    each["model"] = nlohmann::json::parse(model_text(shipped_model(each["model"].get<std::string>())));
+  return parse_machine_model(text.dump());
 }
 
 // A device with few staging threads.

@@ -86,6 +86,106 @@ TEST(simulate, textbook_case) {
             "             4 slots of 1.000 s: 4.000 s\n");
 }
 
+// Four chunks of copy in, kernel and copy out, each on a stream of its own, in the order of the calls: chunk by chunk,
+// or grouped by kind; on one stream. Durations in units.
+struct durations {
+  std::int64_t in = 1, kernel = 1, out = 1;
+};
+enum class call_order { one_stream, interleaved, grouped };
+
+schedule chunks(call_order order, durations of = {}) {
+  constexpr int count = 4;
+  script t;
+  std::uint32_t copied[count], computed[count], last = 0;
+  const auto bring = [&](int i) {
+    const bool waits = order == call_order::one_stream && i > 0;
+    copied[i] = t.add(ops::copy_in(), in, waits ? std::vector{last} : std::vector<std::uint32_t>{}, of.in);
+  };
+  const auto compute = [&](int i) {
+    computed[i] = t.add(ops::gemm(), stream(order == call_order::one_stream ? 0 : i), {copied[i]}, of.kernel);
+  };
+  const auto return_result = [&](int i) { last = t.add(ops::copy_out(), out, {computed[i]}, of.out); };
+  if (order == call_order::grouped) {
+    for (int i = 0; i < count; ++i) bring(i);
+    for (int i = 0; i < count; ++i) compute(i);
+    for (int i = 0; i < count; ++i) return_result(i);
+  } else {
+    for (int i = 0; i < count; ++i) bring(i), compute(i), return_result(i);
+  }
+  return t.s;
+}
+
+device_model generation(int copy_engines, stream_queues queues) {
+  device_model m = unit_model();
+  m.copy_engines = copy_engines;
+  m.queues = queues;
+  return m;
+}
+
+// By generation of devices: one engine for copies and no concurrent kernels; two engines and shared queues; queues of
+// their own.
+TEST(simulate, the_order_of_calls_decides_on_devices_with_shared_queues) {
+  const device_model tesla = generation(1, stream_queues::serial), fermi = generation(2, stream_queues::shared),
+                     kepler = generation(2, stream_queues::own);
+  const auto seconds = [](call_order order, const device_model &m, durations of = {}) {
+    return simulate(chunks(order, of), m).seconds;
+  };
+  for (const device_model *m : {&tesla, &fermi, &kepler}) EXPECT_EQ(12.0, seconds(call_order::one_stream, *m));
+  EXPECT_EQ(12.0, seconds(call_order::interleaved, tesla)) << "each copy in waits behind the copy out before it";
+  EXPECT_EQ(8.0, seconds(call_order::grouped, tesla));
+  EXPECT_EQ(6.0, seconds(call_order::interleaved, fermi));
+  EXPECT_EQ(9.0, seconds(call_order::grouped, fermi)) << "copies out wait for all four kernels";
+  EXPECT_EQ(6.0, seconds(call_order::interleaved, kepler));
+  EXPECT_EQ(6.0, seconds(call_order::grouped, kepler));
+
+  EXPECT_EQ(timeline_text(chunks(call_order::interleaved), simulate(chunks(call_order::interleaved), tesla), 1.0),
+            "copy-in 0   |a..b..c..d..|\n"
+            "copy-out 0  |..a..b..c..d|\n"
+            "compute 0   |.a..........|\n"
+            "compute 1   |....a.......|\n"
+            "compute 2   |.......a....|\n"
+            "compute 3   |..........a.|\n"
+            "             12 slots of 1.000 s: 12.000 s\n");
+  EXPECT_EQ(timeline_text(chunks(call_order::grouped), simulate(chunks(call_order::grouped), tesla), 1.0),
+            "copy-in 0   |abcd....|\n"
+            "copy-out 0  |....abcd|\n"
+            "compute 0   |.a......|\n"
+            "compute 1   |..a.....|\n"
+            "compute 2   |...a....|\n"
+            "compute 3   |....a...|\n"
+            "             8 slots of 1.000 s: 8.000 s\n");
+  EXPECT_EQ(timeline_text(chunks(call_order::interleaved), simulate(chunks(call_order::interleaved), fermi), 1.0),
+            "copy-in 0   |abcd..|\n"
+            "copy-out 0  |..abcd|\n"
+            "compute 0   |.a....|\n"
+            "compute 1   |..a...|\n"
+            "compute 2   |...a..|\n"
+            "compute 3   |....a.|\n"
+            "             6 slots of 1.000 s: 6.000 s\n");
+  EXPECT_EQ(timeline_text(chunks(call_order::grouped), simulate(chunks(call_order::grouped), fermi), 1.0),
+            "copy-in 0   |abcd.....|\n"
+            "copy-out 0  |.....abcd|\n"
+            "compute 0   |.a.......|\n"
+            "compute 1   |..a......|\n"
+            "compute 2   |...a.....|\n"
+            "compute 3   |....a....|\n"
+            "             9 slots of 1.000 s: 9.000 s\n");
+
+  // Long kernels hide the copies, except the first copy in and the copies out that wait for them.
+  const durations long_kernels{1, 3, 1};
+  EXPECT_EQ(20.0, seconds(call_order::interleaved, tesla, long_kernels));
+  EXPECT_EQ(14.0, seconds(call_order::grouped, tesla, long_kernels));
+  EXPECT_EQ(seconds(call_order::interleaved, kepler, long_kernels),
+            seconds(call_order::interleaved, fermi, long_kernels));
+  EXPECT_LT(seconds(call_order::interleaved, fermi, long_kernels), 15.0) << "kernels share the chip";
+  EXPECT_EQ(17.0, seconds(call_order::grouped, fermi, long_kernels));
+  // Where copies in are the bound, only the last copies out are exposed.
+  const durations long_copies_in{3, 1, 1};
+  EXPECT_EQ(14.0, seconds(call_order::interleaved, fermi, long_copies_in));
+  EXPECT_EQ(17.0, seconds(call_order::grouped, fermi, long_copies_in));
+  EXPECT_EQ(14.0, seconds(call_order::grouped, kepler, long_copies_in));
+}
+
 TEST(simulate, one_copy_engine_serves_both_directions_in_turn) {
   device_model m = unit_model();
   m.copy_engines = 1;

@@ -75,12 +75,12 @@ void move_bytes(const sg_backend_copy &copy, const std::byte *from, std::byte *t
 sg_backend_device::sg_backend_device(const sg_backend_host *host, const char *name)
     : host_(host),
       name_(sg::sim::device_name::parse(name)),
-      model_json_(model_text(name_)),
+      models_(models_of(name_)),
       model_(nullptr, model_deleter{host}),
       process_(getpid()) {
   char message[SG_BACKEND_MESSAGE_SIZE] = "";
   sg_backend_model *parsed = nullptr;
-  const sg_status status = host->model_parse(model_json_.c_str(), &parsed, message);
+  const sg_status status = host->model_parse(models_.device.c_str(), &parsed, message);
   if (status != SG_STATUS_OK) throw failure(status, "%s", message);
   model_.reset(parsed);
   const std::uint64_t memory = host->memory_bytes(parsed);

@@ -13,6 +13,7 @@
 #include "address_space.hpp"
 #include "arithmetic.hpp"
 #include "device_name.hpp"
+#include "models.hpp"
 #include "timeline.hpp"
 #include "work_queue.hpp"
 
@@ -21,7 +22,8 @@ struct sg_backend_device {
   // Throws sg::sim::failure.
   sg_backend_device(const sg_backend_host *host, const char *name);
 
-  const char *model_json() const noexcept { return model_json_.c_str(); }
+  const char *model_json() const noexcept { return models_.device.c_str(); }
+  const char *machine_json() const noexcept { return models_.machine.empty() ? nullptr : models_.machine.c_str(); }
   sg::sim::address_space &memory() noexcept { return *memory_; }
   std::int32_t compute_units() const { return host_->compute_units(model_.get()); }
   // Seconds of a command; negative: unsupported by the model.
@@ -41,7 +43,7 @@ struct sg_backend_device {
 
   const sg_backend_host *host_;
   sg::sim::device_name name_;
-  std::string model_json_;
+  sg::sim::model_texts models_;
   std::unique_ptr<sg_backend_model, model_deleter> model_;
   std::unique_ptr<sg::sim::address_space> memory_;
   const pid_t process_;

@@ -85,10 +85,24 @@ bool device_name::is_file() const {
   return model.find('/') != model.npos || std::string_view(model).ends_with(".json");
 }
 
+// "/INDEX" follows the name of a built-in machine, or a path that ends in ".json".
+void device_name::split_index() {
+  const std::size_t slash = model.rfind('/');
+  if (slash == model.npos) return;
+  const std::string_view rest = std::string_view(model).substr(slash + 1), before(model.data(), slash);
+  if (before.find('/') != before.npos && !before.ends_with(".json")) return;
+  std::int64_t value = 0;
+  const auto [end, fault] = std::from_chars(rest.data(), rest.data() + rest.size(), value);
+  if (fault != std::errc() || end != rest.data() + rest.size() || value < 0) return;
+  index = value;
+  model.resize(slash);
+}
+
 device_name device_name::parse(const std::string &text) {
   device_name name;
   const std::size_t mark = text.rfind('?');
   name.model = text.substr(0, mark);
+  name.split_index();
   if (mark == text.npos) return name;
   for (std::size_t at = mark + 1;;) {
     const std::size_t end = text.find('&', at);

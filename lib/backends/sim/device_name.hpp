@@ -24,8 +24,10 @@ class planned_fault {
 //   MODEL[?OPTION[&OPTION...]]
 //
 // MODEL is a built-in model ("h200"), or the path of a model file: any name with a '/' in it or that ends in ".json".
+// Of a machine it is the first device, or with "/INDEX" behind the name ("h200x2/1") that one.
 struct device_name {
   std::string model;
+  std::int64_t index = -1;             // in its machine; -1: not given
   bool timing_only = false;            // timing-only: no data is stored or computed; only virtual time passes
   std::uint64_t memory = 0;            // memory=SIZE: bytes of device memory; 0: the model's own
   std::uint64_t taken = 0;             // taken=SIZE: bytes of it in use by other processes, unknown to the model
@@ -39,6 +41,7 @@ struct device_name {
   std::int64_t late_microseconds = 0;  // in virtual and in real time
 
   bool is_file() const;
+  void split_index();
 
   // Throws failure with SG_STATUS_INVALID_ARGUMENT.
   static device_name parse(const std::string &text);

@@ -5,10 +5,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <nlohmann/json.hpp>
+#include <vector>
 
 #include "failure.hpp"
 
@@ -58,10 +60,11 @@ std::string read_file(const std::string &path) {
 
 std::string built_in(const std::string &wanted) {
   std::string known;
-  for (const built_in_model &model : built_in_models()) {
-    if (wanted == model.name) return model.json;
-    known += std::string(known.empty() ? "" : ", ") + model.name;
-  }
+  for (const auto &models : {built_in_models(), other_models()})
+    for (const built_in_model &model : models) {
+      if (wanted == model.name) return model.json;
+      known += std::string(known.empty() ? "" : ", ") + model.name;
+    }
   throw failure(SG_STATUS_NO_DEVICE, "no simulated device \"%.100s\"; there are %s, and paths of model files",
                 wanted.c_str(), known.c_str());
 }
@@ -90,7 +93,15 @@ class model_copier final : public nlohmann::json_sax<json> {
   // memory 0: the model's own.
   explicit model_copier(std::uint64_t memory) : memory_(memory) {}
 
+  // A device of a machine: its model, and the number of such devices.
+  struct device_row {
+    std::size_t begin = 0, end = 0;  // in the copy
+    std::uint64_t count = 1;
+  };
+
   bool is_object() const noexcept { return is_object_; }
+  bool is_machine() const noexcept { return is_machine_; }
+  const std::vector<device_row> &rows() const noexcept { return rows_; }
   bool is_unified() const noexcept { return is_unified_; }
   std::string take() { return std::move(out_); }
 
@@ -100,12 +111,24 @@ class model_copier final : public nlohmann::json_sax<json> {
     return put(value ? "true" : "false");
   }
   bool number_integer(number_integer_t value) override { return put(std::to_string(value)); }
-  bool number_unsigned(number_unsigned_t value) override { return put(std::to_string(value)); }
+  bool number_unsigned(number_unsigned_t value) override {
+    if (in_row("count")) rows_.back().count = value;
+    return put(std::to_string(value));
+  }
   bool number_float(number_float_t, const string_t &as_given) override { return put(as_given); }
-  bool string(string_t &value) override { return put(json_text(value)); }
+  bool string(string_t &value) override {
+    if (!in_row("model")) return put(json_text(value));
+    rows_.back().begin = out_.size();
+    put(built_in(value));
+    rows_.back().end = out_.size();
+    return true;
+  }
   bool binary(binary_t &) override { return false; }  // never in text
   bool start_object(std::size_t) override {
     is_object_ |= depth_ == 0;
+    const bool is_model = in_row("model");
+    if (depth_ == 2 && key_ == "devices") rows_.emplace_back();
+    if (is_model) rows_.back().begin = out_.size();
     return open('{');
   }
   bool start_array(std::size_t) override { return open('['); }
@@ -113,7 +136,9 @@ class model_copier final : public nlohmann::json_sax<json> {
     if (depth_ == 1) {
       key_ = name;
       has_memory_ |= at("memory_bytes");
+      is_machine_ |= at("devices");
     }
+    if (depth_ == 3) row_key_ = name;
     separate();
     out_ += json_text(name) + ": ";
     first_ = true;  // no comma between a key and its value
@@ -125,13 +150,17 @@ class model_copier final : public nlohmann::json_sax<json> {
       key(name);
       put("");
     }
-    return close('}');
+    close('}');
+    if (in_row("model")) rows_.back().end = out_.size();
+    return true;
   }
   bool end_array() override { return close(']'); }
   bool parse_error(std::size_t, const std::string &, const json::exception &) override { return is_object_ = false; }
 
  private:
   bool at(const char *name) const { return depth_ == 1 && key_ == name; }
+  // At the value of that key of an object in the array "devices".
+  bool in_row(const char *name) const { return depth_ == 3 && key_ == "devices" && row_key_ == name && !rows_.empty(); }
 
   void separate() {
     if (!first_) out_ += ",\n ";
@@ -160,15 +189,13 @@ class model_copier final : public nlohmann::json_sax<json> {
   }
 
   const std::uint64_t memory_;
-  std::string out_, key_;  // key_: the current member of the root
+  std::string out_, key_, row_key_;  // the current member of the root, and of an object two levels below
+  std::vector<device_row> rows_;
   int depth_ = 0;
-  bool first_ = true, is_object_ = false, is_unified_ = false, has_memory_ = false;
+  bool first_ = true, is_object_ = false, is_unified_ = false, is_machine_ = false, has_memory_ = false;
 };
 
-}  // namespace
-
-std::string model_text(const device_name &name) {
-  const std::string text = name.is_file() ? read_file(name.model) : built_in(name.model);
+std::string device_text(const std::string &text, const device_name &name) {
   // The core's parser validates the model; here only the properties of a simulation are checked.
   model_copier copier(name.memory);
   json::sax_parse(text, &copier);
@@ -180,6 +207,30 @@ std::string model_text(const device_name &name) {
         "device model \"%.200s\": a simulated device has memory of its own, so 'unified_memory' must be false",
         name.model.c_str());
   return name.memory == 0 ? text : copier.take();
+}
+
+}  // namespace
+
+model_texts models_of(const device_name &name) {
+  const std::string text = name.is_file() ? read_file(name.model) : built_in(name.model);
+  model_copier whole(0);
+  json::sax_parse(text, &whole);
+  if (!whole.is_machine()) {
+    if (name.index >= 0)
+      throw failure(SG_STATUS_NO_DEVICE, "\"%.200s\" is one device, and has none of index %lld", name.model.c_str(),
+                    static_cast<long long>(name.index));
+    return {device_text(text, name), ""};
+  }
+  const std::vector<model_copier::device_row> rows = whole.rows();
+  const std::string machine = whole.take();
+  std::uint64_t before = 0;
+  const auto index = static_cast<std::uint64_t>(std::max<std::int64_t>(0, name.index));
+  for (const model_copier::device_row &row : rows) {
+    if (index - before < row.count) return {device_text(machine.substr(row.begin, row.end - row.begin), name), machine};
+    before += row.count;
+  }
+  throw failure(SG_STATUS_NO_DEVICE, "machine \"%.200s\" has %llu devices, and none of index %llu", name.model.c_str(),
+                static_cast<unsigned long long>(before), static_cast<unsigned long long>(index));
 }
 
 }  // namespace sg::sim

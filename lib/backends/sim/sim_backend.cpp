@@ -57,6 +57,7 @@ sg_status device_open(const sg_backend_host *host, const char *name, sg_backend_
 void device_close(sg_backend_device *device) { delete device; }
 
 const char *device_model(sg_backend_device *device) { return device->model_json(); }
+const char *machine_model(sg_backend_device *device) { return device->machine_json(); }
 
 const char *last_message(sg_backend_device *) { return t_message; }
 
@@ -177,6 +178,7 @@ constexpr sg_backend_ops table = {
     .graph_launch = nullptr,
     .mem_free_bytes = mem_free_bytes,
     .compute_units = compute_units,
+    .machine_model = machine_model,
 };
 
 }  // namespace

@@ -19,6 +19,7 @@ const char *lane_name(lane_kind kind) {
     case lane_kind::copy_out: return "copy-out";
     case lane_kind::compute: return "compute";
     case lane_kind::staging: return "staging";
+    case lane_kind::copy_peer: return "copy-peer";
   }
   return "unknown";
 }

@@ -199,8 +199,9 @@ class checker {
     const std::int64_t base = b.kind == buffer_kind::parameter ? 0 : b.offset;
     if (b.bytes > 0 && (r.begin < base || r.end > base + b.bytes)) wrong("leaves its buffer");
     const lane where = s_.commands[i].where;
-    if (where.kind == lane_kind::compute && b.space == SG_MEMORY_DEVICE && b.space.device() != where.device)
-      wrong("is in another device's memory");
+    // A peer copy reads one; its own check knows which (ops/copy.cpp).
+    const bool is_foreign = b.space == SG_MEMORY_DEVICE && b.space.device() != where.device;
+    if (is_foreign && on_device(where) && where.kind != lane_kind::copy_peer) wrong("is in another device's memory");
   }
 
   void check_form(std::uint32_t i) {
@@ -218,14 +219,16 @@ class checker {
     if (const char *defect = operation_of(c).defect(s_.buffers, c)) report(i, i, defect);
   }
 
-  // Address spaces: each parameter has its own, an arena of a device has one.
+  // Address spaces: each parameter has its own; the arenas of each device have one each.
   int space_of(std::int32_t index) const {
-    switch (s_.buffers[index].kind) {
-      case buffer_kind::staging: return -1;
-      case buffer_kind::device: return -2 - int(number_of(s_.buffers[index].space.device()));
+    const buffer &b = s_.buffers[index];
+    const int device = int(number_of(b.space.device()));
+    switch (b.kind) {
+      case buffer_kind::staging: return -1 - 2 * device;
+      case buffer_kind::device: return -2 - 2 * device;
       case buffer_kind::parameter: break;
     }
-    return s_.buffers[index].parameter;
+    return b.parameter;
   }
 
   void check_order() {

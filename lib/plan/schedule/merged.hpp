@@ -8,8 +8,10 @@ namespace sg {
 
 class merged_schedule {
  public:
-  // `follows`: its commands without a wait wait for the last command appended before.
-  void append(const schedule &next, bool follows);
+  static constexpr std::int64_t nothing = -1;
+  // Its commands without a wait wait for the command of index `after`. Its kernels are on lane `lane` and those behind
+  // it. Returns the index of its last command.
+  std::int64_t append(const schedule &next, std::int64_t after, std::uint16_t lane = 0);
   const schedule &whole() const noexcept { return whole_; }
 
  private:

@@ -14,14 +14,15 @@ namespace sg {
 struct schedule {
   std::string strategy;  // one word or a few: "direct", "split-n x2", "stream ..."
   std::vector<buffer> buffers;
-  std::vector<command> commands;                   // topologically ordered: every wait points backwards
-  std::vector<std::uint32_t> waits;                // indices of commands
-  std::int64_t device_bytes = 0;                   // size of the device arena
-  std::int64_t staging_bytes = 0;                  // size of the staging arena
-  std::uint16_t lanes[lane_kinds] = {0, 0, 0, 0};  // number of lanes of each kind; of staging, workers
-  double flops = 0, bytes_in = 0, bytes_out = 0;   // work and bytes over the link
-  double predicted_seconds = 0;                    // by the simulator, on the model that it was planned for
-  double bound_seconds = 0;                        // the least time that the model's rates allow (see cost.hpp)
+  std::vector<command> commands;                  // topologically ordered: every wait points backwards
+  std::vector<std::uint32_t> waits;               // indices of commands
+  std::int64_t device_bytes = 0;                  // size of the device arena; with several devices, of the largest
+  std::int64_t staging_bytes = 0;                 // likewise, of the staging arena
+  std::uint16_t lanes[lane_kinds] = {};           // number of lanes of each kind; of staging, workers
+  double flops = 0, bytes_in = 0, bytes_out = 0;  // work and bytes over the links to the host
+  double bytes_peer = 0;                          // from device to device
+  double predicted_seconds = 0;                   // by the simulator, on the model that it was planned for
+  double bound_seconds = 0;                       // the least time that the model's rates allow (see cost.hpp)
 };
 
 }  // namespace sg

@@ -135,6 +135,7 @@ std::uint32_t schedule_builder::add(command c, std::span<const std::uint32_t> wa
   set_access_modes(c);
   if (c.is<ops::copy_in>()) s_.bytes_in += bytes_of_copy(s_.buffers, c);
   if (c.is<ops::copy_out>()) s_.bytes_out += bytes_of_copy(s_.buffers, c);
+  if (c.is<ops::copy_peer>()) s_.bytes_peer += bytes_of_copy(s_.buffers, c);
   s_.commands.push_back(c);
   return std::uint32_t(s_.commands.size() - 1);
 }

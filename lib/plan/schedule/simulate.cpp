@@ -2,20 +2,27 @@
 #include "plan/schedule/simulate.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <functional>
+#include <optional>
 #include <queue>
 #include <span>
 
+#include "model/rates.hpp"
 #include "ops/operation.hpp"
 #include "plan/schedule/dependents.hpp"
 #include "plan/schedule/lanes.hpp"
+#include "plan/schedule/shared_queues.hpp"
 
 namespace sg {
 namespace {
 
 struct work : command_cost {
-  double earliest_issue = 0;  // no earlier issue
+  double earliest_issue = 0;     // no earlier issue
+  machine_limits::path path;     // limits that it shares with commands of other devices
+  bool over_both_links = false;  // a peer copy: over its device's link to the host, and that of `source`
+  device_index source{};
 };
 
 // A command that its lane has started.
@@ -28,9 +35,17 @@ struct running {
 
 class simulation {
  public:
-  // `models`: by device, or one for all.
-  simulation(const schedule &s, std::span<const device_model> models)
-      : s_(s), models_(models), numbers_(s), dependents_(s), devices_(numbers_.devices()) {
+  // `models`: by device, or one for all. `machine`: whose limits the devices share; nullptr: none.
+  simulation(const schedule &s, std::span<const device_model> models, const machine_model *machine)
+      : s_(s),
+        models_(models),
+        numbers_(s),
+        dependents_(s),
+        shared_queues_(
+            s.commands, numbers_.devices(), [this](lane where) -> auto & { return model_of(where); }),
+        devices_(numbers_.devices()) {
+    if (machine && (machine->devices.size() > 1 || !machine->shared.empty()))
+      machine_ = machine, limits_.emplace(*machine);
     for (std::size_t d = 0; d < devices_.size(); ++d)
       devices_[d].busy_workers.resize(std::size_t(model_of({lane_kind::staging, 0, device_index(d)}).staging_workers));
     const std::size_t count = s.commands.size();
@@ -38,11 +53,13 @@ class simulation {
     blockers_.resize(count);
     queues_.resize(numbers_.count());
     out_.commands.resize(count);
-    double earliest_issue = 0;
+    out_.busy.resize(devices_.size());
     for (std::uint32_t i = 0; i < count; ++i) {
       const device_model &model = model_of(s.commands[i].where);
-      work_[i] = {operation_of(s.commands[i]).cost(model, s.buffers, s.commands[i]), earliest_issue};
+      double &earliest_issue = devices_[number_of(s.commands[i].where.device)].earliest_issue;
+      work_[i] = {operation_of(s.commands[i]).cost(model, s.buffers, s.commands[i]), earliest_issue, {}};
       earliest_issue += is_staging(i) ? model.staging_gap : model.launch_gap;
+      if (limits_) set_path(work_[i], s.commands[i]);
       blockers_[i] = s.commands[i].waits;
       out_.commands[i].where = s.commands[i].where;
       if (!is_staging(i))
@@ -76,7 +93,9 @@ class simulation {
   struct device_state {
     command_queue stageable;  // by any free worker
     std::vector<bool> busy_workers;
+    double earliest_issue = 0;  // of its next command: each device has a thread that issues its commands
     int in = 0, out = 0, workers = 0;
+    bool receives = false, sends = false;  // over the link to the host
     double chip = 0, memory = 0, kernel_speed = 1, staging_speed = 0;
 
     bool has_idle_worker() const {
@@ -104,7 +123,8 @@ class simulation {
         const queue &q = queues_[l];
         if (q.busy || q.head == q.commands.size()) continue;
         const std::uint32_t i = q.commands[q.head];
-        if (blockers_[i] > 0 || engine_taken(s_.commands[i].where) || !may_begin(i)) continue;
+        if (blockers_[i] > 0 || !shared_queues_.is_first(i) || engine_taken(s_.commands[i].where) || !may_begin(i))
+          continue;
         // Lanes that compete for one engine get it in schedule order.
         if (i < first) chosen = l, first = i;
       }
@@ -125,16 +145,19 @@ class simulation {
   static bool is_copy(lane_kind kind) noexcept { return kind == lane_kind::copy_in || kind == lane_kind::copy_out; }
 
   bool engine_taken(lane wanted) const {
-    return model_of(wanted).copy_engines == 1 && is_copy(wanted.kind) &&
-           std::any_of(active_.begin(), active_.end(), [&](const running &r) {
+    const device_model &model = model_of(wanted);
+    const bool copies = model.copy_engines == 1 && is_copy(wanted.kind);
+    const bool computes = model.queues == stream_queues::serial && wanted.kind == lane_kind::compute;
+    return (copies || computes) && std::any_of(active_.begin(), active_.end(), [&](const running &r) {
              const lane where = s_.commands[r.index].where;
-             return is_copy(where.kind) && where.device == wanted.device;
+             return (copies ? is_copy(where.kind) : where.kind == wanted.kind) && where.device == wanted.device;
            });
   }
 
   void begin(queue &q) {
     const std::uint32_t i = q.commands[q.head++];
     q.busy = true;
+    shared_queues_.start(i);
     const double delay = q.free_since == now_ ? work_[i].delay_queued : work_[i].delay_idle;
     out_.commands[i].start = now_;
     active_.push_back({i, now_ + delay, work_[i].amount});
@@ -151,20 +174,39 @@ class simulation {
     active_.push_back({i, now_, work_[i].amount});
   }
 
+  void set_path(work &w, const command &c) const {
+    const device_index to = c.where.device;
+    if (c.where.kind == lane_kind::copy_in) w.path = limits_->in(to);
+    if (c.where.kind == lane_kind::copy_out) w.path = limits_->out(to);
+    if (c.where.kind == lane_kind::staging) w.path = limits_->staging();
+    if (c.where.kind != lane_kind::copy_peer) return;
+    w.source = buffer_of(s_.buffers, source_of(c)).space.device();
+    w.path = limits_->peer(w.source, to);
+    w.over_both_links = limits_->peer_crosses_links(w.source, to);
+    const double rate = limits_->peer_rate(w.source, to);
+    w.one_way = w.over_both_links ? std::min(rate, w.one_way) : rate;
+    w.both_ways = w.over_both_links ? std::min(rate, w.both_ways) : rate;
+  }
+
   void set_rates() {
     for (device_state &each : devices_) {
       each.in = each.out = each.workers = 0;
+      each.receives = each.sends = false;
       each.chip = each.memory = 0;
     }
     for (const running &r : active_) {
       if (r.ready > now_) continue;
+      const work &w = work_[r.index];
       const lane where = s_.commands[r.index].where;
       device_state &of = devices_[number_of(where.device)];
       of.in += where.kind == lane_kind::copy_in;
       of.out += where.kind == lane_kind::copy_out;
       of.workers += where.kind == lane_kind::staging;
-      of.chip += work_[r.index].chip_share;
-      of.memory += work_[r.index].memory_share;
+      of.chip += w.chip_share;
+      of.memory += w.memory_share;
+      of.receives = of.receives || where.kind == lane_kind::copy_in || w.over_both_links;
+      of.sends = of.sends || where.kind == lane_kind::copy_out;
+      if (w.over_both_links) devices_[number_of(w.source)].sends = true;
     }
     for (std::size_t d = 0; d < devices_.size(); ++d) {
       device_state &of = devices_[d];
@@ -173,17 +215,36 @@ class simulation {
       const device_model &model = model_of({lane_kind::staging, 0, device_index(d)});
       of.staging_speed = of.workers ? staging_rate_of(model, of.workers) / of.workers : 0;
     }
-    for (running &r : active_) {
-      const work &w = work_[r.index];
-      const lane where = s_.commands[r.index].where;
-      const device_state &of = devices_[number_of(where.device)];
-      switch (where.kind) {
-        case lane_kind::copy_in: r.rate = (of.out ? w.both_ways : w.one_way) / std::max(1, of.in); break;
-        case lane_kind::copy_out: r.rate = (of.in ? w.both_ways : w.one_way) / std::max(1, of.out); break;
-        case lane_kind::staging: r.rate = of.staging_speed; break;
-        case lane_kind::compute: r.rate = of.kernel_speed; break;
-      }
+    for (running &r : active_) r.rate = rate_alone(r);
+    if (limits_) share_limits();
+  }
+
+  // Of a command on its device, without the limits that devices share.
+  double rate_alone(const running &r) const {
+    const work &w = work_[r.index];
+    const lane where = s_.commands[r.index].where;
+    const device_state &of = devices_[number_of(where.device)];
+    switch (where.kind) {
+      case lane_kind::copy_in: return (of.sends ? w.both_ways : w.one_way) / std::max(1, of.in);
+      case lane_kind::copy_out: return (of.receives ? w.both_ways : w.one_way) / std::max(1, of.out);
+      case lane_kind::copy_peer: return of.sends ? w.both_ways : w.one_way;
+      case lane_kind::staging: return of.staging_speed;
+      case lane_kind::compute: break;
     }
+    return of.kernel_speed;
+  }
+
+  void share_limits() {
+    flows_.clear();
+    capacities_.clear();
+    for (const machine_limits::limit &each : limits_->all()) capacities_.push_back(each.bytes_per_second);
+    int workers = 0;
+    for (const device_state &each : devices_) workers += each.workers;
+    if (!machine_->staging.empty()) capacities_.push_back(staging_rate_of(machine_->staging, std::max(1, workers)));
+    for (const running &r : active_)
+      flows_.push_back({r.rate, r.ready > now_ ? machine_limits::path() : work_[r.index].path});
+    sharing_.share(flows_, capacities_);
+    for (std::size_t i = 0; i < active_.size(); ++i) active_[i].rate = flows_[i].rate;
   }
 
   double end_of(const running &r) const { return r.ready > now_ ? r.ready : now_ + r.remaining / r.rate; }
@@ -198,13 +259,14 @@ class simulation {
     const double step = time - now_;
     // Commands within rounding of this event complete with it.
     const double horizon = time * (1 + 1e-14);
-    bool works[lane_kinds] = {false, false, false, false};
+    works_.assign(devices_.size(), {});
     std::size_t kept = 0;
     completed_.clear();
     for (running r : active_) {
       bool ends = false;
       if (r.ready <= now_) {
-        works[int(s_.commands[r.index].where.kind)] = true;
+        const lane where = s_.commands[r.index].where;
+        works_[number_of(where.device)][std::size_t(where.kind)] = true;
         ends = end_of(r) <= horizon;
         r.remaining -= step * r.rate;
       } else {
@@ -216,8 +278,9 @@ class simulation {
         active_[kept++] = r;
     }
     active_.resize(kept);
-    for (int kind = 0; kind < lane_kinds; ++kind)
-      if (works[kind]) out_.busy[kind] += step;
+    for (std::size_t d = 0; d < devices_.size(); ++d)
+      for (std::size_t kind = 0; kind < lane_kinds; ++kind)
+        if (works_[d][kind]) out_.busy[d][kind] += step;
     now_ = time;
     for (std::uint32_t i : completed_) end(i);
   }
@@ -232,36 +295,53 @@ class simulation {
       q.free_since = now_;
     }
     for (const std::uint32_t d : dependents_.of(i))
-      if (--blockers_[d] == 0 && is_staging(d)) stageable_of(d).push(d);
+      if (!shared_queues_.waits_for_burst(i, s_.commands[d].where)) unblock(d);
+    for (const std::uint32_t kernel : shared_queues_.complete(i))
+      for (const std::uint32_t d : dependents_.of(kernel))
+        if (shared_queues_.waits_for_burst(kernel, s_.commands[d].where)) unblock(d);
+  }
+
+  void unblock(std::uint32_t i) {
+    if (--blockers_[i] == 0 && is_staging(i)) stageable_of(i).push(i);
   }
 
   void finish() {
     out_.seconds = now_;
     double sum = 0, longest = 0;
-    for (double busy : out_.busy) {
-      sum += busy;
-      longest = std::max(longest, busy);
-    }
+    for (const auto &device : out_.busy)
+      for (const double busy : device) {
+        sum += busy;
+        longest = std::max(longest, busy);
+      }
     if (sum > longest) out_.overlap_efficiency = std::clamp((sum - out_.seconds) / (sum - longest), 0.0, 1.0);
   }
 
   const schedule &s_;
   const std::span<const device_model> models_;
+  const machine_model *machine_ = nullptr;
+  std::optional<machine_limits> limits_;
   lane_numbers numbers_;
   dependents dependents_;
+  shared_queues shared_queues_;
   std::vector<work> work_;
   std::vector<std::uint32_t> blockers_;  // incomplete waits
   std::vector<queue> queues_;
   std::vector<device_state> devices_;
   std::vector<running> active_;
   std::vector<std::uint32_t> completed_;
+  std::vector<std::array<bool, lane_kinds>> works_;  // by device
+  flow_rates sharing_;
+  std::vector<flow> flows_;
+  std::vector<double> capacities_;
   double now_ = 0;
   timeline out_;
 };
 
 }  // namespace
 
-timeline simulate(const schedule &s, const device_model &model) { return simulation(s, {&model, 1}).run(); }
-timeline simulate(const schedule &s, const machine_model &machine) { return simulation(s, machine.devices).run(); }
+timeline simulate(const schedule &s, const device_model &model) { return simulation(s, {&model, 1}, nullptr).run(); }
+timeline simulate(const schedule &s, const machine_model &machine) {
+  return simulation(s, machine.devices, &machine).run();
+}
 
 }  // namespace sg

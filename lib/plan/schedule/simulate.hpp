@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs a schedule in virtual time. Lanes are queues, except the one of host workers, whose number is in the model.
 // Copies share the link, kernels the chip, host workers the host's memory: active commands share a resource and
-// progress accordingly until the next event.
+// progress accordingly until the next event. Devices of a machine share its limits (model/rates.hpp).
 #pragma once
 
+#include <array>
 #include <vector>
 
 #include "model/machine_model.hpp"
@@ -17,10 +18,10 @@ struct interval {
 };
 
 struct timeline {
-  std::vector<interval> commands;          // by index of command
-  double seconds = 0;                      // end of the last command
-  double busy[lane_kinds] = {0, 0, 0, 0};  // time with at least one active lane of the kind
-  // Overlapped share of the time that could overlap with the busiest kind of lane: 0 sequential, 1 all.
+  std::vector<interval> commands;                    // by index of command
+  double seconds = 0;                                // end of the last command
+  std::vector<std::array<double, lane_kinds>> busy;  // by device: time with at least one active lane of each kind
+  // Overlapped share of the time that could overlap with the busiest kind of lane of a device: 0 sequential, 1 all.
   double overlap_efficiency = 1;
 };
 

@@ -10,7 +10,8 @@
 namespace sg {
 
 void device_usage::count(lane_kind where, std::int64_t start_ns, std::int64_t end_ns, std::uint64_t bytes) noexcept {
-  if (where == lane_kind::staging || end_ns == 0 || (start_ns == 0 && !begins_at_zero_)) return;  // not timed
+  if (where == lane_kind::staging || where == lane_kind::copy_peer) return;  // not counted
+  if (end_ns == 0 || (start_ns == 0 && !begins_at_zero_)) return;            // not timed
   lane &of = lanes_[static_cast<std::size_t>(where)];
   of.commands.fetch_add(1, std::memory_order_relaxed);
   if (bytes != 0) of.bytes.fetch_add(bytes, std::memory_order_relaxed);

@@ -234,7 +234,7 @@ class joiner {
   batch_schedule made_;
   std::vector<std::vector<std::uint32_t>> last_commands_;  // of each submission
   std::vector<std::uint32_t> waits_;                       // of the submission that is added
-  std::uint16_t next_lane_[lane_kinds] = {0, 0, 0, 0};
+  std::uint16_t next_lane_[lane_kinds] = {};
   std::int64_t device_before_ = 0, staging_before_ = 0;
 };
 

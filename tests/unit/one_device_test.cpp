@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// Timelines of one device, to the bit: what a machine of several devices adds to the simulator must not change them.
+#include <gtest/gtest.h>
+
+#include <bit>
+
+#include "plan/gemm/streaming/stream_layouts.hpp"
+#include "plan/gemm/streaming/stream_memory.hpp"
+#include "plan/schedule/simulate.hpp"
+#include "problems.hpp"
+
+namespace sg::test {
+namespace {
+
+// A case of bench/results/host.json.
+struct host_case {
+  std::int64_t m, n, k;
+  sg_dtype type;
+  sg_compute compute;
+  sg_op op_a, op_b;
+  std::int64_t pad;
+  std::uint64_t pinned, pageable;  // digests of the timelines
+};
+
+constexpr host_case cases[] = {
+    {16384, 16384, 16384, SG_DTYPE_BF16, SG_COMPUTE_EXACT, SG_OP_N, SG_OP_N, 0, 0xa649395c8b89cc0f, 0x502823fe4cce6943},
+    {8192, 8192, 8192, SG_DTYPE_BF16, SG_COMPUTE_EXACT, SG_OP_N, SG_OP_N, 0, 0x937ccccdc68ecf8e, 0xa1d0b568fd3ffee8},
+    {16384, 16384, 16384, SG_DTYPE_F32, SG_COMPUTE_EXACT, SG_OP_N, SG_OP_N, 0, 0x7006a8cb6ac8ccd5, 0xe9c19f370e5852c7},
+    {8192, 8192, 8192, SG_DTYPE_F32, SG_COMPUTE_EXACT, SG_OP_N, SG_OP_N, 0, 0xec6f0822b0faf661, 0xcf04e91b16f46828},
+    {8191, 4097, 5003, SG_DTYPE_F32, SG_COMPUTE_EXACT, SG_OP_N, SG_OP_T, 9, 0x7fe5daffda310840, 0xc5010d0f56e6ca5e},
+    {8191, 4097, 5003, SG_DTYPE_F32, SG_COMPUTE_EXACT, SG_OP_T, SG_OP_N, 9, 0x0d5d1b3d6effaa31, 0xf37521b2f57b9657},
+    {16384, 16384, 16384, SG_DTYPE_F32, SG_COMPUTE_TF32, SG_OP_N, SG_OP_N, 0, 0x4c97ff7a17380dfd, 0x04581bab254f620d},
+    {8192, 8192, 8192, SG_DTYPE_F32, SG_COMPUTE_TF32, SG_OP_N, SG_OP_N, 0, 0xe5ac3e91b56df81c, 0x997fde59e4cbcf54},
+    {8191, 4097, 5003, SG_DTYPE_F32, SG_COMPUTE_TF32, SG_OP_N, SG_OP_T, 9, 0x7cb26cf073d5a387, 0x88cf57d404fa324d},
+    {8191, 4097, 5003, SG_DTYPE_F32, SG_COMPUTE_TF32, SG_OP_T, SG_OP_N, 9, 0x2317a318a805ff7a, 0xad0ee39b8458cf2a},
+    {1000, 1000, 5000, SG_DTYPE_F64, SG_COMPUTE_EXACT, SG_OP_N, SG_OP_N, 0, 0xc3015d83e88eab89, 0xf601830a1649c6ed},
+    {30000, 30000, 3000, SG_DTYPE_F64, SG_COMPUTE_EXACT, SG_OP_N, SG_OP_N, 0, 0x2c3e78867739539b, 0x1e9ba027a8ab8512},
+};
+
+// A fixed layout, so that a better search changes nothing here.
+schedule schedule_of(const host_case &of, sg_memory_kind host, const device_model &model) {
+  problem_form f;
+  f.m = of.m, f.n = of.n, f.k = of.k, f.op_a = of.op_a, f.op_b = of.op_b, f.pad = of.pad;
+  f.in = f.out = of.type;
+  f.a = f.b = f.c = host;
+  problem p = make(f);
+  p.compute = of.compute;
+  panel_choice choice;
+  choice.panels = 16, choice.pieces = 8, choice.taper = true;
+  stream_layout layout = panel_layout(p, choice);
+  fit_slots(p, layout, model.usable_memory());
+  return build_stream(p, layout, model, 2);
+}
+
+// FNV-1a over the bits of each start and end.
+std::uint64_t digest_of(const timeline &t) {
+  std::uint64_t digest = 0xcbf29ce484222325u;
+  for (const interval &each : t.commands)
+    for (const double time : {each.start, each.end}) {
+      const auto bits = std::bit_cast<std::uint64_t>(time);
+      for (int byte = 0; byte < 8; ++byte) digest = (digest ^ (bits >> 8 * byte & 255)) * 0x100000001b3u;
+    }
+  return digest;
+}
+
+// Recorded before machines of several devices could be simulated.
+TEST(one_device, timelines_of_the_host_cases_are_the_same_to_the_bit) {
+#ifndef __x86_64__
+  GTEST_SKIP() << "the digests are of arithmetic without fused multiply-adds";
+#endif
+  const machine_model machine{{h200()}, {}};
+  machine_model limited = machine;  // by what its own link allows: no limit
+  limited.shared = {{"host", {first_device}, h200().link_in, h200().link_out, 1e12}};
+  for (const host_case &each : cases)
+    for (const sg_memory_kind host : {SG_MEMORY_PINNED, SG_MEMORY_PAGEABLE}) {
+      SCOPED_TRACE(std::to_string(each.m) + "x" + std::to_string(each.n) + "x" + std::to_string(each.k));
+      const schedule s = schedule_of(each, host, h200());
+      const std::uint64_t digest = host == SG_MEMORY_PINNED ? each.pinned : each.pageable;
+      EXPECT_EQ(digest, digest_of(simulate(s, h200())));
+      EXPECT_EQ(digest, digest_of(simulate(s, machine)));
+      EXPECT_EQ(digest, digest_of(simulate(s, limited)));
+    }
+}
+
+}  // namespace
+}  // namespace sg::test
