@@ -53,16 +53,18 @@ __device__ int shift_of(const T *x) {
   return int(reinterpret_cast<std::uintptr_t>(x) / sizeof(T) % count);
 }
 
-// Elements col to col + count of a row with `cols` of them, of which those outside the row are not accessed.
-template <int count, class T, class Index>
-__device__ pack<T, count> load_inside(const T *x, Index col, Index cols) {
-  if (col >= 0 && col + count <= cols) return load_pack<count>(x + col);
+// Elements of a matrix's memory from x + col on: also those around a row, which are not used; not those outside of
+// [begin, end).
+template <int count, class T>
+__device__ pack<T, count> load_around(const T *at, const T *begin, const T *end) {
+  if (at >= begin && at + count <= end) return load_pack<count>(at);
   pack<T, count> made;
 #pragma unroll
   for (int v = 0; v < count; ++v)
-    if (col + v >= 0 && col + v < cols) made.at[v] = x[col + v];
+    if (at + v >= begin && at + v < end) made.at[v] = at[v];
   return made;
 }
+// To those of elements col to col + count that are in a row of `cols`.
 template <int count, class T, class Index>
 __device__ void store_inside(T *y, Index col, Index cols, const pack<T, count> &values) {
   if (col >= 0 && col + count <= cols) return store_pack(y + col, values);
@@ -80,7 +82,7 @@ struct held_row {
   using real = typename ops::sum;
   static constexpr bool keeps = true;
 
-  const T *x;
+  const T *x, *begin, *end;  // the row, and the matrix's memory
   Out *y;
   std::int64_t cols, limit;
   int thread;
@@ -94,7 +96,7 @@ struct held_row {
     for (int chunk = 0; chunk < held / count; ++chunk)
       if (column(chunk) < int(limit)) {
         const pack<T, count> from =
-            shifted ? load_inside<count>(x, column(chunk), int(limit)) : load_pack<count>(x + column(chunk));
+            shifted ? load_around<count>(x + column(chunk), begin, end) : load_pack<count>(x + column(chunk));
 #pragma unroll
         for (int v = 0; v < count; ++v) values[chunk * count + v] = ops::widened(from.at[v]);
       }
@@ -147,20 +149,20 @@ struct streamed_row {
   using real = typename ops::sum;
   static constexpr bool keeps = false;
 
-  const T *x;
+  const T *x, *begin, *end;  // the row, and the matrix's memory
   Out *y;
   std::int64_t cols, limit;
   int thread;
 
   __device__ void load() {}
   __device__ std::int64_t first() const { return std::int64_t(thread) * count - (shifted ? shift_of<count>(x) : 0); }
-  __device__ pack<T, count> from(std::int64_t col, std::int64_t end) const {
-    return shifted ? load_inside<count>(x, col, end) : load_pack<count>(x + col);
+  __device__ pack<T, count> from(std::int64_t col) const {
+    return shifted ? load_around<count>(x + col, begin, end) : load_pack<count>(x + col);
   }
   template <class F>
   __device__ void each(F f) {
     for (std::int64_t col = first(); col < limit; col += threads * count) {
-      const pack<T, count> values = from(col, limit);
+      const pack<T, count> values = from(col);
 #pragma unroll
       for (int v = 0; v < count; ++v) {
         real value = ops::widened(values.at[v]);
@@ -175,7 +177,7 @@ struct streamed_row {
   template <class F>
   __device__ void write(F f) const {
     for (std::int64_t col = first(); col < cols; col += threads * count) {
-      const pack<T, count> values = from(col, cols);
+      const pack<T, count> values = from(col);
       pack<Out, count> out;
       f.template load<count>(col);
 #pragma unroll
@@ -239,7 +241,9 @@ __global__ void __launch_bounds__(block) rows_kernel(row_operands p, Algorithm a
   for (std::int64_t i = std::int64_t(blockIdx.x) * rows_of_block + group; i < p.rows;
        i += std::int64_t(gridDim.x) * rows_of_block) {
     Row row;
-    row.x = static_cast<const typename Row::element *>(p.x) + i * p.x_row;
+    row.begin = static_cast<const typename Row::element *>(p.x);
+    row.end = row.begin + (p.rows - 1) * p.x_row + p.cols;
+    row.x = row.begin + i * p.x_row;
     row.y = static_cast<typename Row::out_element *>(p.y) + i * p.y_row;
     row.cols = p.cols;
     row.limit = algorithm.limit(i, p.cols);
