@@ -16,6 +16,9 @@ NETLIB = {width: next(pathlib.Path("/usr/lib").glob(f"*/blas{width}/xblat3d"), p
 # With the distribution's NumPy, which calls cblas_*.
 PYTHON = "/usr/bin/python3"
 
+# The environment of children. Meson adds the folder of the libraries that are tested, by which programs would load them.
+PLAIN = {key: value for key, value in os.environ.items() if not key.startswith("SG_") and key != "LD_LIBRARY_PATH"}
+
 # Of children: `blas`, whose attributes are the functions of the drop-in BLAS in the process, and `gemm`, which calls one of them.
 PRELUDE = """
 import ctypes, json, os, sys
@@ -73,7 +76,7 @@ class Dropin(unittest.TestCase):
 
     def execute(self, command, variables=(), preload=True, exits=0, **options):
         """Runs a program with the drop-in BLAS; the device is the cpu, and each valid call goes there."""
-        environment = {key: value for key, value in os.environ.items() if not key.startswith("SG_")}
+        environment = dict(PLAIN)
         environment |= {"SG_DEVICE": "cpu", "SG_BLAS_MIN": "0"} | ({"LD_PRELOAD": str(PRELOAD)} if preload else {})
         environment |= dict(variables)
         environment = {key: value for key, value in environment.items() if value is not None}

@@ -10,7 +10,7 @@ import re
 import signal
 import subprocess
 
-from dropin import PRELOAD, PRELUDE, PYTHON, Dropin, run
+from dropin import PLAIN, PRELOAD, PRELUDE, PYTHON, Dropin, run
 
 FOREIGN = re.compile(r"libstreamgemm\.so|libopenblas|libblas|libgomp|libstdc\+\+|libdnnl|libcuda")
 
@@ -207,7 +207,7 @@ class Failures(Dropin):
         self.assertNotIn((-signal.SIGABRT, 0.0), outcomes)
 
     def child_of_fault(self, device, beta):
-        environment = os.environ | {"SG_DEVICE": device, "SG_BLAS_MIN": "0", "LD_PRELOAD": str(PRELOAD)}
+        environment = PLAIN | {"SG_DEVICE": device, "SG_BLAS_MIN": "0", "LD_PRELOAD": str(PRELOAD)}
         return subprocess.run([PYTHON, "-c", PRELUDE + f"print(multiplies('cblas_dgemm', n=700, beta={beta}))"], env=environment, text=True, capture_output=True, timeout=300)
 
     def test_too_little_memory(self):

@@ -5,20 +5,18 @@
 usage: run_test.py FOLDER-OF-THE-LIBRARIES STREAMGEMM
 """
 import json
-import os
 import subprocess
 import sys
 import unittest
 
-from dropin import PRELUDE, PYTHON, run
+from dropin import PLAIN, PRELUDE, PYTHON, run
 
 PROGRAM = sys.argv.pop(2)
-ENVIRONMENT = {key: value for key, value in os.environ.items() if not key.startswith("SG_")}
 
 
 class Run(unittest.TestCase):
     def streamgemm(self, *words, exits=0, variables=()):
-        done = subprocess.run([PROGRAM, "run", *words], text=True, capture_output=True, timeout=300, env=ENVIRONMENT | dict(variables))
+        done = subprocess.run([PROGRAM, "run", *words], text=True, capture_output=True, timeout=300, env=PLAIN | dict(variables))
         self.assertEqual(done.returncode, exits, done.stdout + done.stderr)
         return done
 
