@@ -212,8 +212,8 @@ bool sg_blas_device_gemm(const sg_blas_call *call, const sg_blas_settings *setti
       }
       count_failure(call->entry->name, library.sg_last_error_message());
     }
-    out->bytes_in = statistics.bytes_in;
-    out->bytes_out = statistics.bytes_out;
+    out->bytes_in += statistics.bytes_in;
+    out->bytes_out += statistics.bytes_out;
   }
   library.sg_job_release(job);
   return status == SG_STATUS_OK;

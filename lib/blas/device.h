@@ -9,9 +9,8 @@
 #include "dispatcher.h"
 #include "settings.h"
 
-/* What the device did in one call. */
+/* What the device did in one call, added to what it did before. */
 typedef struct sg_blas_outcome {
-  double seconds;
   uint64_t bytes_in, bytes_out;
 } sg_blas_outcome;
 

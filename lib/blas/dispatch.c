@@ -11,6 +11,7 @@
 
 #include "device.h"
 #include "dispatcher.h"
+#include "parts.h"
 #include "predictions.h"
 #include "rates.h"
 #include "report.h"
@@ -125,12 +126,9 @@ static bool is_in_device_memory(const sg_blas_call *call) {
   return places[0] == SG_MEMORY_DEVICE || places[1] == SG_MEMORY_DEVICE || places[2] == SG_MEMORY_DEVICE;
 }
 
-static sg_blas_reason choose(sg_blas_call *call) {
+/* Whether a GEMM with valid arguments goes to the device. */
+static sg_blas_reason choose_gemm(sg_blas_call *call) {
   const char type = call->entry->type;
-  if (!settings.is_on) return SG_BLAS_SWITCHED_OFF;
-  const sg_blas_reason checked = sg_blas_check(call);
-  if (checked != SG_BLAS_ON_DEVICE) return checked;
-  if (is_after_fork) return SG_BLAS_AFTER_FORK;
   if (!has_device()) return SG_BLAS_NO_DEVICE;
   if (call->work < load(floor_of(type))) return SG_BLAS_SMALL;
   if (!sg_blas_open_device(&settings)) return set_gate(), SG_BLAS_NO_DEVICE;
@@ -143,37 +141,71 @@ static sg_blas_reason choose(sg_blas_call *call) {
   return wins || is_in_device_memory(call) ? SG_BLAS_ON_DEVICE : SG_BLAS_CPU_FASTER;
 }
 
-sg_blas_way sg_blas_begin(sg_blas_call *call) {
-  if (is_inside || is_disabled) return SG_BLAS_PASS; /* inside: a CPU BLAS that calls its own routines by their names */
-  check_process();
-  call->reason = choose(call);
-  call->started = now();
-  if (call->reason == SG_BLAS_INVALID) { /* the program's own xerbla may not return */
-    if (settings.report != NULL) sg_blas_count(call, 0, NULL);
-    return SG_BLAS_PASS;
-  }
-  if (call->reason == SG_BLAS_ON_DEVICE) {
-    sg_blas_outcome outcome = {0, 0, 0};
-    is_inside = true;
-    const bool is_done = sg_blas_device_gemm(call, &settings, settings.report != NULL, &outcome);
-    is_inside = false;
-    if (is_done) {
-      if (settings.report != NULL) sg_blas_count(call, now() - call->started, &outcome);
-      return SG_BLAS_DONE;
-    }
+/* Computes a GEMM where `reason` says, and by the CPU if the device could not. */
+static void compute_gemm(sg_blas_call *call, sg_blas_outcome *outcome) {
+  if (call->reason == SG_BLAS_ON_DEVICE && !sg_blas_device_gemm(call, &settings, settings.report != NULL, outcome)) {
     call->reason = SG_BLAS_DEVICE_FAILED;
     set_gate();
-    call->started = now();
   }
-  is_inside = true;
-  return SG_BLAS_MEASURE;
+  if (call->reason != SG_BLAS_ON_DEVICE) call->entry->call_cpu(call);
 }
 
-void sg_blas_end(sg_blas_call *call) {
+/* Computes any other routine, in column-major form: its parts, if the GEMMs among them go to the device, else by the
+ * CPU. */
+static void compute_parts(sg_blas_call *call, sg_blas_outcome *outcome) {
+  sg_blas_part parts[SG_BLAS_PARTS_AT_MOST];
+  const int count = sg_blas_split(call, parts);
+  call->reason = SG_BLAS_SMALL;
+  for (int i = 0; i < count; ++i)
+    if (parts[i].call.entry->number == SG_BLAS_GEMM) {
+      parts[i].call.reason = call->reason = choose_gemm(&parts[i].call);
+      call->device_seconds += parts[i].call.device_seconds;
+    }
+  if (call->reason != SG_BLAS_ON_DEVICE) {
+    call->entry->call_cpu(call);
+    return;
+  }
+  for (int i = 0; i < count; ++i) {
+    sg_blas_call *const part = &parts[i].call;
+    if (part->entry->number == SG_BLAS_GEMM)
+      compute_gemm(part, outcome);
+    else
+      compute_parts(part, outcome);
+    if (part->reason == SG_BLAS_DEVICE_FAILED) call->reason = SG_BLAS_DEVICE_FAILED;
+  }
+}
+
+bool sg_blas_compute(sg_blas_call *call) {
+  if (is_inside || is_disabled) return false; /* inside: a CPU BLAS that calls its own routines by their names */
+  check_process();
+  call->reason = sg_blas_check(call);
+  if (call->reason == SG_BLAS_INVALID) { /* the program's own xerbla may not return */
+    if (settings.report != NULL) sg_blas_count(call, 0, NULL);
+    return false;
+  }
+  sg_blas_outcome outcome = {0, 0};
+  const double started = now();
+  is_inside = true;
+  if (call->reason == SG_BLAS_ON_DEVICE && is_after_fork) call->reason = SG_BLAS_AFTER_FORK;
+  if (!settings.is_on) call->reason = SG_BLAS_SWITCHED_OFF;
+  if (call->reason != SG_BLAS_ON_DEVICE) {
+    call->entry->call_cpu(call);
+  } else if (call->entry->number == SG_BLAS_GEMM) {
+    call->reason = choose_gemm(call);
+    compute_gemm(call, &outcome);
+  } else {
+    sg_blas_call columns = sg_blas_in_columns(call);
+    compute_parts(&columns, &outcome);
+    call->reason = columns.reason;
+    call->device_seconds = columns.device_seconds;
+  }
   is_inside = false;
-  const double seconds = now() - call->started;
-  if (call->reason != SG_BLAS_EMPTY) sg_blas_learn(call->entry->type, call->work, seconds);
-  if (settings.report != NULL) sg_blas_count(call, seconds, NULL);
+  const double seconds = now() - started;
+  const bool is_on_device = call->reason == SG_BLAS_ON_DEVICE;
+  if (!is_on_device && call->reason != SG_BLAS_EMPTY && call->reason != SG_BLAS_DEVICE_FAILED)
+    sg_blas_learn(call->entry->type, call->work, seconds);
+  if (settings.report != NULL) sg_blas_count(call, seconds, is_on_device ? &outcome : NULL);
+  return true;
 }
 
 __attribute__((destructor)) static void finish(void) {

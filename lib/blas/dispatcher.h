@@ -15,6 +15,8 @@ typedef enum sg_blas_library { SG_BLAS_LIBRARY_PRELOAD, SG_BLAS_LIBRARY_LP64, SG
 /* Which of the three libraries this one is. */
 extern const sg_blas_library sg_blas_this_library;
 
+typedef struct sg_blas_call sg_blas_call;
+
 /* One exported name of level 3. */
 typedef struct sg_blas_entry {
   const char *name;    /* as exported: "cblas_dgemm64_" */
@@ -22,6 +24,8 @@ typedef struct sg_blas_entry {
   sg_blas_routine number;
   char type; /* s, d, c or z */
   void *cpu; /* the CPU BLAS's function; NULL: not yet found. Atomic. */
+  void (*call_cpu)(const sg_blas_call *call);
+  struct sg_blas_entry *gemm; /* of the same type and form of names */
 } sg_blas_entry;
 
 extern sg_blas_entry sg_blas_entries[];
@@ -37,7 +41,6 @@ typedef enum sg_blas_reason {
   SG_BLAS_CPU_FASTER,    /* the model says that the CPU is faster */
   SG_BLAS_INVALID,       /* an argument is not valid: the CPU BLAS reports it */
   SG_BLAS_EMPTY,         /* nothing to multiply */
-  SG_BLAS_NOT_SERVED,    /* the device does not have the routine */
   SG_BLAS_SWITCHED_OFF,  /* SG_BLAS=0, or SG_BLAS_ONLY does not name the program */
   SG_BLAS_NO_DEVICE,     /* there is none, or failures have closed it */
   SG_BLAS_AFTER_FORK,    /* the parent had used the device */
@@ -47,7 +50,7 @@ typedef enum sg_blas_reason {
 
 /* One call of level 3. A letter is upper-case; 0: the routine has no such argument; '?': the program passed no valid
  * one. */
-typedef struct sg_blas_call {
+struct sg_blas_call {
   sg_blas_entry *entry;
   double work; /* multiplications and additions, in pairs */
   sg_blas_layout layout;
@@ -56,14 +59,8 @@ typedef struct sg_blas_call {
   const void *alpha, *beta, *a, *b;
   void *c;
   sg_blas_reason reason;
-  double started, device_seconds; /* device_seconds: the device's predicted time, 0: unknown */
-} sg_blas_call;
-
-typedef enum sg_blas_way {
-  SG_BLAS_PASS,    /* the CPU BLAS computes it */
-  SG_BLAS_MEASURE, /* likewise, and sg_blas_end follows */
-  SG_BLAS_DONE     /* the device has computed it */
-} sg_blas_way;
+  double device_seconds; /* the device's predicted time, 0: unknown */
+};
 
 /* Calls with less work go to the CPU BLAS at once. Atomic. */
 extern double sg_blas_gate;
@@ -73,8 +70,9 @@ static inline bool sg_blas_is_looked_at(double work) {
   return work >= gate;
 }
 
-sg_blas_way sg_blas_begin(sg_blas_call *call);
-void sg_blas_end(sg_blas_call *call);
+/* Computes a call, on the device or by the CPU BLAS. false: the caller passes it to the CPU BLAS as it is, untouched.
+ */
+bool sg_blas_compute(sg_blas_call *call);
 
 /* The CPU BLAS's function of a name: NULL if there is none. Any thread. */
 void *sg_blas_find(const char *name);
@@ -105,6 +103,11 @@ static inline char sg_blas_letter_of(int value) {
     default: return '?';
   }
 }
+
+static inline int sg_blas_value_of_trans(char letter) { return letter == 'N' ? 111 : letter == 'T' ? 112 : 113; }
+static inline int sg_blas_value_of_uplo(char letter) { return letter == 'U' ? 121 : 122; }
+static inline int sg_blas_value_of_diag(char letter) { return letter == 'N' ? 131 : 132; }
+static inline int sg_blas_value_of_side(char letter) { return letter == 'L' ? 141 : 142; }
 
 static inline sg_blas_layout sg_blas_layout_of(int order) {
   return order == 101 ? SG_BLAS_ROW_MAJOR : order == 102 ? SG_BLAS_COLUMN_MAJOR : SG_BLAS_NO_LAYOUT;

@@ -6,8 +6,7 @@
 
 #include "dispatcher.h"
 
-/* SG_BLAS_INVALID, SG_BLAS_EMPTY or, if there is something to compute, SG_BLAS_ON_DEVICE; SG_BLAS_NOT_SERVED for
-   routines that the device does not have. */
+/* SG_BLAS_INVALID, SG_BLAS_EMPTY or, if there is something to multiply, SG_BLAS_ON_DEVICE. */
 sg_blas_reason sg_blas_check(const sg_blas_call *call);
 
 #endif

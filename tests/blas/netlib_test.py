@@ -12,6 +12,7 @@ import sys
 from dropin import BUILT, NETLIB, Dropin, reasons, run
 
 DEVICE = sys.argv.pop(2)
+THOROUGH = os.environ.get("SG_SOAK") == "1"
 PASSED = {"s": 6, "d": 6, "c": 9, "z": 9}  # routines of level 3
 
 
@@ -22,7 +23,7 @@ class Testers(Dropin):
             self.skipTest("libblas-test is not installed")
 
     def skip_unless_thorough(self):
-        if DEVICE != "cpu" and os.environ.get("SG_SOAK") != "1":
+        if DEVICE != "cpu" and not THOROUGH:
             self.skipTest("on this device with SG_SOAK=1")
 
     def passed(self, text, count, lines):
@@ -40,13 +41,15 @@ class Testers(Dropin):
     def level3(self, variables, width="", **options):
         for kind, count in PASSED.items():
             for program, data, lines in ((f"xblat3{kind}", f"{kind}blat3.in", 2), (f"x{kind}cblat3", f"{kind}in3", 3)):
+                if DEVICE != "cpu" and not THOROUGH and program not in ("xblat3d", "xccblat3"):
+                    continue
                 record = self.folder / "report.json"
                 with self.subTest(program):
                     self.passed(self.said_by(NETLIB[width], program, data, variables | {"SG_BLAS_REPORT": str(record)}, **options), count, lines)
                     counts = reasons(json.loads(record.read_text()))
                     self.assertGreater(counts["device"], 5000)
                     self.assertGreater(counts["invalid argument"], 20)
-                    self.assertEqual(counts["device failed"] + counts["below the floor"], 0)
+                    self.assertEqual(counts["device failed"], 0)
                     for file in self.folder.glob("*"):
                         file.unlink()
 

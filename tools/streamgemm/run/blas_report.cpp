@@ -82,23 +82,14 @@ json advice_of(const std::string &command, const json &rows) {
                      " called no level 3 of a shared BLAS. A BLAS that is linked statically, or whose functions are "
                      "looked up in one library (dlsym on a "
                      "handle: ctypes, cffi, Java), is not reached");
-  std::map<std::string, std::pair<long long, double>> not_served;
   for (const json &row : rows) {
     const std::string routine = row["routine"];
     const long long slower = row["calls"].value("the model says CPU", 0LL), k = row["k"].get<long long>();
-    if (slower > 0 && 4 * k <= std::min(row["m"].get<long long>(), row["n"].get<long long>()))
+    if (slower > 0 && k > 0 && 4 * k <= std::min(row["m"].get<long long>(), row["n"].get<long long>()))
       advice.push_back(std::to_string(slower) + " calls of " + routine + " up to " + shape_of(row) +
                        " stayed on the CPU, since C would cross the link for a small k: raise the program's block size "
                        "(NB), if it has one");
-    if (row["calls"].contains("not served")) {
-      not_served[routine].first += row["calls"]["not served"].get<long long>();
-      not_served[routine].second += row["cpu_seconds"].get<double>();
-    }
   }
-  for (const auto &[routine, figures] : not_served)
-    if (figures.second >= 1)
-      advice.push_back(std::to_string(figures.first) + " calls of " + routine + " took " +
-                       format_seconds(figures.second) + " on the CPU: the device computes gemm only");
   return advice;
 }
 
