@@ -110,7 +110,7 @@ static void find_model_floors(void) {
   if (!has_model_floors) {
     for (int i = 0; i < 4; ++i) {
       char type = types[i];
-      const double floor = sg_blas_square_floor(sg_blas_rate_of(type), predict_square, &type);
+      double floor = sg_blas_square_floor(sg_blas_rate_of(type), predict_square, &type);
       __atomic_store(&floors[i], &floor, __ATOMIC_RELAXED);
     }
     set_gate();

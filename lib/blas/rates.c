@@ -52,7 +52,7 @@ double sg_blas_rate_of(char type) {
 
 void sg_blas_learn(char type, double work, double seconds) {
   if (!(seconds >= 1e-3)) return;
-  const double rate = 0.75 * sg_blas_rate_of(type) + 0.25 * work / seconds;
+  double rate = 0.75 * sg_blas_rate_of(type) + 0.25 * work / seconds;
   __atomic_store(&rates[index_of(type)], &rate, __ATOMIC_RELAXED);
 }
 

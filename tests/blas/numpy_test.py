@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """NumPy on the drop-in BLAS: the distribution's, by preload and through libblas.so.3, and the wheel of PyPI, whose library has names of
-its own. R and Octave, where they are installed.
+its own. R, Octave and HPL (hpcc), where they are installed.
 
 usage: numpy_test.py FOLDER-OF-THE-LIBRARIES
 """
@@ -88,6 +88,20 @@ class Stacks(Dropin):
             self.skipTest("Octave is not installed")
         code = "a = rand(90) + eye(90) * 90; s = a * inv(a); assert(s, eye(90), 1e-8); disp('right')"
         self.assertIn("right", self.stack(["octave-cli", "--eval", code], 1, {})[0])
+
+
+    def test_hpl(self):
+        sample = pathlib.Path("/usr/share/doc/hpcc/examples/_hpccinf.txt")
+        if not shutil.which("hpcc") or not sample.exists():
+            self.skipTest("hpcc is not installed")
+        wanted = {"Ns": "500", "NBs": "64", "Ps": "1", "Qs": "1"}
+        lines = [next((f"{value} {name}" for name, value in wanted.items() if line.split()[1:] == [name]), line) for line in sample.read_text().splitlines()]
+        (self.folder / "hpccinf.txt").write_text("\n".join(lines) + "\n")
+        _, names = self.stack(["hpcc"], 10, {"SG_BLAS_MIN": "40", "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}, cwd=self.folder)
+        self.assertLessEqual({"cblas_dgemm", "cblas_dtrsm"}, names)
+        said = (self.folder / "hpccoutf.txt").read_text().partition("Begin of HPL section")[2]
+        self.assertRegex(said, r"Ax-b.*PASSED")
+        self.assertIn("0 tests completed and failed residual checks", said)
 
 
 run()

@@ -17,6 +17,9 @@ namespace {
 
 using json = nlohmann::ordered_json;
 
+// Rows of the text, those of the most time.
+constexpr std::size_t rows_shown = 24;
+
 constexpr std::array summed{
     "gflop",    "device_seconds", "cpu_seconds", "predicted_device_seconds", "predicted_cpu_seconds",
     "bytes_in", "bytes_out"};
@@ -172,13 +175,18 @@ std::string text_of_blas_report(const json &merged) {
     text += padded("routine", 9, true) + padded("up to", 20, true) + padded("calls", 9) + padded("device", 9) +
             padded("Gflop", 11) + padded("device s", 11) + padded("CPU s", 11) + padded("other s", 11) +
             padded("up", 10) + padded("down", 10) + "  on the CPU because\n";
-  for (const json &row : merged["rows"])
+  std::size_t shown = 0;
+  for (const json &row : merged["rows"]) {
+    if (shown++ == rows_shown) break;
     text += padded(row["routine"], 9, true) + padded(shape_of(row), 20, true) +
             padded(std::to_string(calls_of(row)), 9) + padded(std::to_string(row["calls"].value("device", 0LL)), 9) +
             padded(format_fixed(row["gflop"], 3), 11) + padded(format_fixed(row["device_seconds"], 4), 11) +
             padded(format_fixed(row["cpu_seconds"], 4), 11) + padded(other_side_of(row), 11) +
-            padded(format_bytes(row["bytes_in"]), 10) + padded(format_bytes(row["bytes_out"]), 10) + "  " +
+            padded(format_bytes(row["bytes_in"]), 10) + padded(format_bytes(row["bytes_out"]), 10) +
             reasons_text(row["calls"]) + "\n";
+  }
+  if (merged["rows"].size() > rows_shown)
+    text += "and " + std::to_string(merged["rows"].size() - rows_shown) + " rows of less time: --json shows all\n";
   if (const json &ranks = merged["ranks"]; !ranks.is_null())
     for (const char *side : {"device_seconds", "cpu_seconds"})
       text += std::to_string(ranks["count"].get<int>()) + " ranks, " + side + ": least " +
