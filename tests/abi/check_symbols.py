@@ -58,11 +58,11 @@ def main():
         version = "STREAMGEMM_" + folder.name.removeprefix("frozen-") if releases else FIRST
         releases.append((version, public_api.exported_functions(folder / "streamgemm")))
     coming = "STREAMGEMM_" + ".".join(map(str, abi_dump.version_of(pathlib.Path(include).parent)))
-    functions = {item.name: item.doc for item in public_api.parse_folder(include) if item.kind == "function" and item.exported}
+    functions = {item.name: item.doc for item in public_api.library_functions(include) if item.exported}
     declared = {name: version_of(name, releases, coming) if releases else abi_dump.symbol_version(doc) for name, doc in functions.items()}
     found = list(symbol_problems(seen, declared))
     found += dynamic_problems(output("readelf", "-d", library))
-    undeclared = [i.name for i in public_api.parse_folder(include) if i.kind == "function" and not i.exported]
+    undeclared = [item.name for item in public_api.library_functions(include) if not item.exported]
     found += [f"declared in a public header without SG_API: {name}" for name in undeclared]
     sys.stderr.writelines(f"{line}\n" for line in found)
     return 1 if found else 0

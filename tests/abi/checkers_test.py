@@ -145,12 +145,17 @@ class Layers(unittest.TestCase):
             ("backends/cpu/gemm/gemm.cpp", '"gemm.hpp"'),
             ("backends/cpu/gemm/gemm.cpp", '"backends/common/types.hpp"'),
             ("base/error.hpp", "<streamgemm/status.h>"),
+            ("blas/device.c", "<streamgemm/streamgemm.h>"),
+            ("blas/device.c", '"device.h"'),
         ]:
             self.assertEqual([], layers(path, f"#include {include}\n"), (path, include))
 
     def test_upwards(self):
         for path, include in [
             ("base/error.cpp", '"plan/gemm/resident/problem.hpp"'),
+            ("blas/device.c", '"base/error.hpp"'),
+            ("blas/device.c", "<streamgemm/backend.h>"),
+            ("api/job.cpp", '"blas/device.h"'),
             ("plan/gemm/resident/cost.cpp", '"devices/device.hpp"'),
             ("devices/device.cpp", '"run/job/job.hpp"'),
             ("run/job/job.cpp", '"api/entry.hpp"'),

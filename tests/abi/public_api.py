@@ -21,5 +21,10 @@ def parse_folder(folder):
     return [item for path in headers(folder) for item in parse(path.read_text())]
 
 
+def library_functions(folder):
+    """The functions of libstreamgemm.so: those of blas.h are in libstreamgemm-blas.so."""
+    return [item for item in parse_folder(folder) if item.kind == "function" and not item.name.startswith("sg_blas_")]
+
+
 def exported_functions(folder):
-    return {item.name for item in parse_folder(folder) if item.kind == "function" and item.exported}
+    return {item.name for item in library_functions(folder) if item.exported}

@@ -11,8 +11,9 @@ def main():
     text = pathlib.Path(source).read_text()
     if text.count(right) != 1:
         sys.exit(f"{source} has {text.count(right)} times, not once: {right}")
-    text = text.replace(right, f'(sg::is_planted("{defect}") ? ({wrong}) : ({right}))')
-    pathlib.Path(result).write_text('#include "planted.hpp"\n' + text)
+    is_c = source.endswith(".c")
+    text = text.replace(right, f'({"" if is_c else "sg::"}is_planted("{defect}") ? ({wrong}) : ({right}))')
+    pathlib.Path(result).write_text(f'#include "planted.{"h" if is_c else "hpp"}"\n' + text)
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@
 
 usage: install_test.py BUILD-DIRECTORY PREFIX C-EXAMPLE C-COMPILER...
 """
+import json
 import os
 import pathlib
 import re
@@ -63,6 +64,22 @@ class Installation(unittest.TestCase):
         for raw in self.root.glob(f"**/streamgemm/_raw{sysconfig.get_config_var('EXT_SUFFIX')}"):  # of this Python
             code = "import streamgemm; print(len(streamgemm.devices()) > 0)"
             self.assertEqual("True\n", run(sys.executable, "-c", code, env={**env, "PYTHONPATH": str(raw.parent.parent)}))
+
+    def test_the_drop_in_blas(self):
+        """By the installed program, and as libblas.so.3: the device's library is found beside them."""
+        code = ("import ctypes, sys; blas = ctypes.CDLL(sys.argv[1] or None); D = ctypes.c_double; c = (D * 1)(); "
+                "blas.cblas_dgemm(101, 111, 111, 1, 1, 2, D(1), (D * 2)(3, 4), 2, (D * 2)(5, 6), 1, D(0), c, 1); print(c[0])")
+        env = {k: v for k, v in os.environ.items() if k != "LD_LIBRARY_PATH" and not k.startswith("SG_")}
+        report = pathlib.Path(self.folder.name, "report.json")
+        said = run(self.prefix / "bin/streamgemm", "run", "--device", "cpu", "--min", "0", "--json", "--report", report, "--", sys.executable, "-c", code, "", env=env)
+        self.assertEqual(said, "39.0\n")
+        self.assertEqual(json.loads(report.read_text())["rows"][0]["calls"], {"device": 1})
+        for library in self.library.parent.glob("streamgemm-blas/libblas.so.3"):
+            settings = {"SG_DEVICE": "cpu", "SG_BLAS_MIN": "0", "SG_BLAS_REPORT": str(report)}
+            self.assertEqual(run(sys.executable, "-c", code, library, env=env | settings), "39.0\n")
+            self.assertEqual(json.loads(report.read_text())["rows"][0]["calls"], {"device": 1})
+            [backend] = self.root.glob("**/etc/flexiblasrc.d/StreamGEMM.conf")
+            self.assertIn(f"library = {pathlib.Path('/') / library.relative_to(self.root)}\n", backend.read_text())
 
     def loaded(self, part, env):
         [line] = [line for line in run("ldd", part, env=env).splitlines() if "libstreamgemm.so" in line]

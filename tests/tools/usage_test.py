@@ -17,7 +17,7 @@ import unittest
 from program import NO_DEVICE, PROGRAM, Program
 
 BUILT = pathlib.Path(sys.argv[2])
-VERBS = ("info", "gemm", "plan", "bench", "report", "explain", "calibrate", "demo", "manual")
+VERBS = ("info", "gemm", "plan", "bench", "report", "explain", "calibrate", "demo", "run", "manual")
 
 
 class Complaints(Program):

@@ -55,7 +55,8 @@ static exit_code run(int argc, char **argv) {
       })
       ->each([&](const std::string &) { trace = start_trace(); });
   app.footer(
-      "Exit codes: 0 done; 1 the work failed; 2 wrong usage or input; 3 no such device; 4 a result is wrong.\n"
+      "Exit codes: 0 done; 1 the work failed; 2 wrong usage or input; 3 no such device; 4 a result is wrong;\nrun: "
+      "that of its command.\n"
       "SG_LOG=info shows what the library chooses and why: docs/logging.md.");
   add_info(app);
   add_gemm(app);
@@ -65,6 +66,7 @@ static exit_code run(int argc, char **argv) {
   add_explain(app);
   add_calibrate(app);
   add_demo(app);
+  add_run(app);
   add_manual(app);
   try {
     app.parse(argc, argv);
@@ -93,6 +95,8 @@ int main(int argc, char **argv) {
     const exit_code code = run(argc, argv);
     if (code == exit_code::ok) require_written();
     return static_cast<int>(code);
+  } catch (const command_exit &stop) {
+    return stop.code;
   } catch (const failure &stop) {
     complain(stop.what());
     return static_cast<int>(stop.code());

@@ -25,4 +25,9 @@ class failure : public std::runtime_error {
   exit_code code_;
 };
 
+// The program ends with the exit code of the command that it has run.
+struct command_exit {
+  int code;
+};
+
 }  // namespace sg::cli

@@ -75,7 +75,8 @@ std::string complaint_of(const CLI::App &app, const CLI::ParseError &refusal) {
   std::string name;  // with the verbs above
   for (const CLI::App *each = verb; each; each = each->get_parent())
     name = each->get_name() + (name.empty() ? "" : " ") + name;
-  const std::vector<std::string> extra = app.remaining(true);
+  std::vector<std::string> extra = app.remaining(true);
+  std::erase(extra, "--");  // which says that no options follow
   std::string said = refusal.what();
   if (!extra.empty() && extra[0].starts_with("-")) {
     const std::string option = extra[0].substr(0, extra[0].find('='));

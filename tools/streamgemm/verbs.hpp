@@ -18,6 +18,7 @@ void add_calibrate(CLI::App &app);
 void add_report(CLI::App &app);
 void add_explain(CLI::App &app);
 void add_demo(CLI::App &app);
+void add_run(CLI::App &app);
 void add_manual(CLI::App &app);
 
 // Prints one JSON value on stdout; text that is no UTF-8 is repaired.

@@ -24,6 +24,9 @@ cblas_library functions;
 // which a call may have started them again. The child would wait for them at exit. NULL: another implementation.
 int (*end_threads)() = nullptr;
 std::atomic<bool> loaded{false};
+// The drop-in BLAS (libstreamgemm-blas.so) in front of the process's BLAS: switches it off for the calling thread, or
+// on, and returns what it was. NULL: there is none.
+std::int32_t (*enable_dispatcher)(std::int32_t) = nullptr;
 bool memory_is_limited = false;  // set before `loaded`
 
 // Memory that OpenBLAS maps for each of its threads and each concurrent call (memory.c: BUFFER_SIZE of x86-64, and a
@@ -93,6 +96,18 @@ bool find(void *library, const char *name, Function &out) noexcept {
   return out != nullptr;
 }
 
+// The CPU BLAS behind the drop-in BLAS that `scope` has; NULL: neither, or the functions by their names are the CPU
+// BLAS's. By their names they would lead back to the drop-in BLAS, and from there to this device.
+void *behind_dispatcher(void *scope) noexcept {
+  void *(*cpu_function)(const char *) = nullptr;
+  Dl_info owner;
+  if (!find(scope, "sg_blas_cpu_function", cpu_function)) return nullptr;
+  void *const function = cpu_function("cblas_sgemm");
+  return function != nullptr && dladdr(function, &owner) != 0
+             ? dlopen(owner.dli_fname, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD)
+             : nullptr;
+}
+
 bool find_functions(void *library) noexcept {
   find(library, "openblas_get_num_threads", functions.get_num_threads);
   find(library, "openblas_set_num_threads", functions.set_num_threads);
@@ -123,8 +138,13 @@ sg_status open_library() noexcept {
     if (!was_loaded) {
       if (memory_is_limited && !can_map(threads + 2, buffer_bytes)) return SG_STATUS_OUT_OF_MEMORY;
       if (!can_start_threads(threads)) return SG_STATUS_OUT_OF_MEMORY;
-      library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
     }
+    find(RTLD_DEFAULT, "sg_blas_enable", enable_dispatcher);
+    if (void *const cpu_blas = behind_dispatcher(RTLD_DEFAULT); cpu_blas != nullptr)
+      library = cpu_blas;
+    else if (!was_loaded)
+      library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+    if (library != nullptr && dlsym(library, "sg_blas_version") != nullptr) library = behind_dispatcher(library);
     // Never closed: its threads and handlers remain.
     if (library != nullptr && find_functions(library)) {
       if (memory_is_limited && !was_loaded) wait_for_buffers_of_threads(threads);
@@ -186,7 +206,8 @@ const cblas_library *cblas() noexcept { return loaded.load(std::memory_order_acq
 cblas_call::cblas_call(double work) noexcept
     // The minimum work for which OpenBLAS uses several threads (interface/zgemv.c; gemm.c and gemv.c have larger
     // limits).
-    : sets_threads_(work >= 4096 && functions.set_num_threads != nullptr && functions.get_num_threads != nullptr) {
+    : was_enabled_(enable_dispatcher == nullptr ? 0 : enable_dispatcher(0)),
+      sets_threads_(work >= 4096 && functions.set_num_threads != nullptr && functions.get_num_threads != nullptr) {
   if (sets_threads_) {
     const std::lock_guard lock(threads_lock);
     if (callers++ == 0) {
@@ -207,6 +228,7 @@ cblas_call::cblas_call(double work) noexcept
 }
 
 cblas_call::~cblas_call() {
+  if (enable_dispatcher != nullptr) enable_dispatcher(was_enabled_);
   if (counted_) calls.fetch_sub(1);
   if (!sets_threads_) return;
   const std::lock_guard lock(threads_lock);

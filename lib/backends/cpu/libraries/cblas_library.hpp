@@ -44,6 +44,8 @@ class cblas_call {
 
  private:
   const fork_waits while_it_runs_;  // OpenBLAS takes locks
+  // The drop-in BLAS computes nothing for this thread meanwhile: a CBLAS may call BLAS by its names.
+  const std::int32_t was_enabled_;
   bool sets_threads_, counted_ = false;
   sg_status status_ = SG_STATUS_OK;
 };

@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "device.h"
+
+#include <dirent.h>
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <streamgemm/streamgemm.h>
+#include <string.h>
+#include <unistd.h>
+
+/* The functions of libstreamgemm that are called. */
+#define SG_BLAS_LIBRARY_FUNCTIONS(each)                                                                          \
+  each(sg_context_create) each(sg_context_release) each(sg_context_device) each(sg_gemm_async) each(sg_job_wait) \
+      each(sg_job_release) each(sg_job_get_statistics) each(sg_plan_create) each(sg_plan_predict)                \
+          each(sg_plan_release) each(sg_last_error_message) each(sg_context_memory_kind)
+
+static struct {
+#define SG_BLAS_POINTER(name) __typeof__(&name) name;
+  SG_BLAS_LIBRARY_FUNCTIONS(SG_BLAS_POINTER)
+#undef SG_BLAS_POINTER
+} library;
+
+enum { DEVICE_UNKNOWN, DEVICE_OPEN, DEVICE_CLOSED };
+static pthread_mutex_t device_lock = PTHREAD_MUTEX_INITIALIZER;
+static int device_state = DEVICE_UNKNOWN; /* atomic */
+static bool was_touched;                  /* atomic */
+static int failures;                      /* atomic */
+static sg_context *context;
+static char device_name[64];
+static bool is_unified;
+static uint64_t memory_limit;
+enum { FAILURES_AT_MOST = 3 };
+
+bool sg_blas_device_was_touched(void) { return __atomic_load_n(&was_touched, __ATOMIC_ACQUIRE); }
+const char *sg_blas_device_name(void) { return device_name; }
+uint64_t sg_blas_memory_limit(void) { return memory_limit; }
+
+bool sg_blas_device_is_closed(void) { return __atomic_load_n(&device_state, __ATOMIC_ACQUIRE) == DEVICE_CLOSED; }
+
+void sg_blas_device_after_fork(void) { pthread_mutex_init(&device_lock, NULL); }
+
+bool sg_blas_may_have_device(const sg_blas_settings *settings) {
+  return settings->device[0] != '\0' || access("/dev/nvidiactl", F_OK) == 0 || access("/dev/dxg", F_OK) == 0;
+}
+
+static bool load_library(void) {
+  void *const handle = dlopen("libstreamgemm.so.0", RTLD_NOW | RTLD_LOCAL);
+  if (handle == NULL) return fprintf(stderr, "streamgemm-blas: %s; the CPU computes\n", dlerror()), false;
+#define SG_BLAS_FIND(name)                                      \
+  if ((*(void **)&library.name = dlsym(handle, #name)) == NULL) \
+    return fprintf(stderr, "streamgemm-blas: libstreamgemm.so.0 has no %s; the CPU computes\n", #name), false;
+  SG_BLAS_LIBRARY_FUNCTIONS(SG_BLAS_FIND)
+#undef SG_BLAS_FIND
+  return true;
+}
+
+/* GPUs that CUDA shows this process. */
+static int visible_gpus(void) {
+  const char *const list = secure_getenv("CUDA_VISIBLE_DEVICES");
+  int count = 0;
+  if (list != NULL) {
+    for (const char *at = list; *at != '\0'; at += strcspn(at, ",") + (at[strcspn(at, ",")] == ',')) ++count;
+    return count;
+  }
+  DIR *const folder = opendir("/dev");
+  if (folder == NULL) return 0;
+  for (const struct dirent *each; (each = readdir(folder)) != NULL;)
+    count += strncmp(each->d_name, "nvidia", 6) == 0 && each->d_name[6] >= '0' && each->d_name[6] <= '9';
+  closedir(folder);
+  return count;
+}
+
+/* Ranks of an MPI program that share a GPU; 1 outside of one. */
+static int ranks_of_a_gpu(const sg_blas_settings *settings, int gpus) {
+  if (settings->local_rank < 0) return 1;
+  const int ranks = settings->local_ranks > 0 ? settings->local_ranks : 8;
+  return gpus > 0 ? (ranks + gpus - 1) / gpus : ranks;
+}
+
+static bool create(const sg_blas_settings *settings) {
+  const int gpus = settings->device[0] == '\0' && settings->local_rank >= 0 ? visible_gpus() : 0;
+  char by_rank[32] = "";
+  if (gpus > 1) snprintf(by_rank, sizeof by_rank, "cuda:%d", settings->local_rank % gpus);
+  sg_context_options options = SG_CONTEXT_OPTIONS_INIT;
+  options.device = settings->device[0] != '\0' ? settings->device : by_rank;
+  options.memory_limit = settings->memory_bytes;
+  sg_device_info info = SG_DEVICE_INFO_INIT;
+  bool is_open = library.sg_context_create(&options, &context) == SG_STATUS_OK &&
+                 library.sg_context_device(context, &info) == SG_STATUS_OK;
+  if (is_open && settings->device[0] == '\0' && info.unified_memory) { /* "auto" found no GPU */
+    library.sg_context_release(context);
+    return false;
+  }
+  const int ranks = ranks_of_a_gpu(settings, gpus);
+  const double percent = settings->memory_percent > 0 ? settings->memory_percent : ranks > 1 ? 80 : 0;
+  if (is_open && options.memory_limit == 0 && percent > 0 && !info.unified_memory) {
+    library.sg_context_release(context);
+    options.memory_limit = (uint64_t)((double)info.memory_bytes * percent / 100 / ranks);
+    is_open = library.sg_context_create(&options, &context) == SG_STATUS_OK;
+  }
+  if (!is_open)
+    return fprintf(stderr, "streamgemm-blas: %s; the CPU computes\n", library.sg_last_error_message()), false;
+  memory_limit = options.memory_limit;
+  is_unified = info.unified_memory != 0;
+  snprintf(device_name, sizeof device_name, "%s", info.name);
+  return true;
+}
+
+bool sg_blas_open_device(const sg_blas_settings *settings) {
+  if (__atomic_load_n(&device_state, __ATOMIC_ACQUIRE) == DEVICE_UNKNOWN) {
+    pthread_mutex_lock(&device_lock);
+    if (device_state == DEVICE_UNKNOWN) {
+      __atomic_store_n(&was_touched, true, __ATOMIC_RELEASE);
+      __atomic_store_n(&device_state, load_library() && create(settings) ? DEVICE_OPEN : DEVICE_CLOSED,
+                       __ATOMIC_RELEASE);
+    }
+    pthread_mutex_unlock(&device_lock);
+  }
+  return __atomic_load_n(&device_state, __ATOMIC_ACQUIRE) == DEVICE_OPEN;
+}
+
+static const sg_dtype types[256] = {
+    ['s'] = SG_DTYPE_F32, ['d'] = SG_DTYPE_F64, ['c'] = SG_DTYPE_C64, ['z'] = SG_DTYPE_C128};
+
+static sg_scalar scalar_of(const void *value, char type) {
+  sg_scalar scalar = {0, 0};
+  switch (type) {
+    case 's': scalar.re = *(const float *)value; break;
+    case 'd': scalar.re = *(const double *)value; break;
+    case 'c': scalar.re = ((const float *)value)[0], scalar.im = ((const float *)value)[1]; break;
+    case 'z': scalar.re = ((const double *)value)[0], scalar.im = ((const double *)value)[1]; break;
+  }
+  return scalar;
+}
+
+bool sg_blas_reads_c(const sg_blas_call *call) {
+  const sg_scalar beta = scalar_of(call->beta, call->entry->type);
+  return beta.re != 0 || beta.im != 0;
+}
+
+void sg_blas_places_of(const sg_blas_call *call, char places[4]) {
+  const void *const memory[3] = {call->a, call->b, call->c};
+  memset(places, 0, 4);
+  for (int i = 0; i < 3 && !is_unified; ++i) {
+    sg_memory_kind kind = SG_MEMORY_AUTO;
+    if (library.sg_context_memory_kind(context, memory[i], 1, &kind) == SG_STATUS_OK) places[i] = (char)kind;
+  }
+}
+
+static sg_op op_of(char letter) { return letter == 'N' ? SG_OP_N : letter == 'T' ? SG_OP_T : SG_OP_C; }
+
+static sg_gemm_desc describe(const sg_blas_call *call, const sg_blas_settings *settings) {
+  const char type = call->entry->type;
+  const sg_dtype dtype = types[(unsigned char)type];
+  const sg_layout layout = call->layout == SG_BLAS_ROW_MAJOR ? SG_LAYOUT_ROW_MAJOR : SG_LAYOUT_COLUMN_MAJOR;
+  const bool keeps_a = call->transa == 'N', keeps_b = call->transb == 'N';
+  sg_gemm_desc desc = SG_GEMM_DESC_INIT;
+  desc.a =
+      (sg_matrix){(void *)call->a, keeps_a ? call->m : call->k, keeps_a ? call->k : call->m, call->lda, dtype, layout};
+  desc.b =
+      (sg_matrix){(void *)call->b, keeps_b ? call->k : call->n, keeps_b ? call->n : call->k, call->ldb, dtype, layout};
+  desc.c = (sg_matrix){call->c, call->m, call->n, call->ldc, dtype, layout};
+  desc.op_a = op_of(call->transa);
+  desc.op_b = op_of(call->transb);
+  desc.compute = type == 's' ? (sg_compute)settings->compute : SG_COMPUTE_EXACT;
+  desc.alpha = scalar_of(call->alpha, type);
+  desc.beta = scalar_of(call->beta, type);
+  return desc;
+}
+
+/* The device failed in a call. Whether a message is due: the first failures are reported, the last of them closes the
+ * device. */
+static void count_failure(const char *routine, const char *message) {
+  const int now = __atomic_add_fetch(&failures, 1, __ATOMIC_ACQ_REL);
+  if (now > FAILURES_AT_MOST) return;
+  fprintf(stderr, "streamgemm-blas: %s on %s: %s; the CPU computes it%s\n", routine, device_name, message,
+          now == FAILURES_AT_MOST ? ", and all calls from now on" : "");
+  if (now == FAILURES_AT_MOST) __atomic_store_n(&device_state, DEVICE_CLOSED, __ATOMIC_RELEASE);
+}
+
+bool sg_blas_device_gemm(const sg_blas_call *call, const sg_blas_settings *settings, bool wants_statistics,
+                         sg_blas_outcome *out) {
+  const sg_gemm_desc desc = describe(call, settings);
+  char label[SG_LABEL_SIZE];
+  snprintf(label, sizeof label, "%s %c%c %lldx%lldx%lld", call->entry->name, call->transa, call->transb,
+           (long long)call->m, (long long)call->n, (long long)call->k);
+  sg_submit submit = SG_SUBMIT_INIT;
+  submit.flags = SG_SUBMIT_WILL_WAIT;
+  submit.label = label;
+  sg_job *job = NULL;
+  sg_status status = library.sg_gemm_async(context, &desc, &submit, &job);
+  if (status != SG_STATUS_OK) {
+    /* C overlaps A or B, or an address is not aligned: BLAS leaves these to the program, and no device is to blame. */
+    const bool is_refused =
+        status == SG_STATUS_INVALID_ARGUMENT || status == SG_STATUS_UNSUPPORTED || status == SG_STATUS_SHUTDOWN;
+    if (!is_refused) count_failure(call->entry->name, library.sg_last_error_message());
+    return false;
+  }
+  status = library.sg_job_wait(job, SG_FOREVER);
+  sg_job_statistics statistics = SG_JOB_STATISTICS_INIT;
+  if (status != SG_STATUS_OK || wants_statistics) {
+    const bool is_known = library.sg_job_get_statistics(job, &statistics) == SG_STATUS_OK;
+    if (status != SG_STATUS_OK) {
+      if (sg_blas_reads_c(call) && !(is_known && statistics.commands_run == 0)) {
+        fprintf(
+            stderr,
+            "streamgemm-blas: %s on %s: %s; C, which the call also reads, may be partly written: the process ends\n",
+            call->entry->name, device_name, library.sg_last_error_message());
+        abort();
+      }
+      count_failure(call->entry->name, library.sg_last_error_message());
+    }
+    out->bytes_in += statistics.bytes_in;
+    out->bytes_out += statistics.bytes_out;
+  }
+  library.sg_job_release(job);
+  return status == SG_STATUS_OK;
+}
+
+static double predict(const sg_gemm_desc *desc, const sg_plan_options *options) {
+  sg_plan *plan = NULL;
+  sg_plan_prediction prediction = SG_PLAN_PREDICTION_INIT;
+  if (library.sg_plan_create(context, desc, options, &plan) != SG_STATUS_OK) return 0;
+  const bool is_known = library.sg_plan_predict(plan, &prediction) == SG_STATUS_OK;
+  library.sg_plan_release(plan);
+  return is_known ? prediction.predicted_seconds : 0;
+}
+
+double sg_blas_predict(const sg_blas_call *call, const sg_blas_settings *settings) {
+  const sg_gemm_desc desc = describe(call, settings);
+  return predict(&desc, NULL);
+}
+
+double sg_blas_predict_square(char type, int n) {
+  const sg_matrix square = {NULL, n, n, n, types[(unsigned char)type], SG_LAYOUT_COLUMN_MAJOR};
+  sg_gemm_desc desc = SG_GEMM_DESC_INIT;
+  desc.a = desc.b = desc.c = square;
+  sg_plan_options options = SG_PLAN_OPTIONS_INIT;
+  if (!is_unified) options.place_a = options.place_b = options.place_c = SG_MEMORY_PAGEABLE;
+  return predict(&desc, &options);
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The device, through libstreamgemm, which is loaded at the first call that may go there. */
+#ifndef STREAMGEMM_BLAS_DEVICE_H
+#define STREAMGEMM_BLAS_DEVICE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "dispatcher.h"
+#include "settings.h"
+
+/* What the device did in one call, added to what it did before. */
+typedef struct sg_blas_outcome {
+  uint64_t bytes_in, bytes_out;
+} sg_blas_outcome;
+
+/* Whether a device may be there: false without loading anything if SG_DEVICE names none and the system has no GPU. */
+bool sg_blas_may_have_device(const sg_blas_settings *settings);
+/* Opens the device at the first call; false: there is none. Any thread. */
+bool sg_blas_open_device(const sg_blas_settings *settings);
+/* Whether the device or its library has been opened, or is being opened: a child made by fork must not touch it. */
+bool sg_blas_device_was_touched(void);
+/* Computes a GEMM with valid arguments; false: C is as before, and the CPU is to compute it. Ends the process, with a
+   message, if the device failed after it had written a part of a C that it also reads. */
+bool sg_blas_device_gemm(const sg_blas_call *call, const sg_blas_settings *settings, bool wants_statistics,
+                         sg_blas_outcome *out);
+/* Seconds that the device's model predicts for the GEMM; 0: unknown. */
+double sg_blas_predict(const sg_blas_call *call, const sg_blas_settings *settings);
+/* Whether the GEMM reads C: beta is not 0. */
+bool sg_blas_reads_c(const sg_blas_call *call);
+/* The memory kinds (sg_memory_kind) of A, B and C; 0 where the device computes in host memory itself. */
+void sg_blas_places_of(const sg_blas_call *call, char places[4]);
+/* Predicted seconds of a square GEMM of n x n in pageable memory; 0: unknown. */
+double sg_blas_predict_square(char type, int n);
+/* Whether failures have closed the device, or there is none. */
+bool sg_blas_device_is_closed(void);
+void sg_blas_device_after_fork(void);
+/* The device's name, "" before it is open. */
+const char *sg_blas_device_name(void);
+uint64_t sg_blas_memory_limit(void); /* 0: none */
+
+#endif

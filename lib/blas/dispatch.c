@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Where each call of level 3 is computed. */
+#include <pthread.h>
+#include <stdlib.h>
+#include <streamgemm/blas.h>
+#include <streamgemm/types.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "device.h"
+#include "dispatcher.h"
+#include "parts.h"
+#include "predictions.h"
+#include "rates.h"
+#include "report.h"
+#include "resolve.h"
+#include "validity.h"
+
+double sg_blas_gate = 0; /* the first call of level 3 comes to sg_blas_begin in any case */
+
+static sg_blas_settings settings;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static bool has_started;     /* this process has called level 3; atomic */
+static bool may_have_device; /* false: none is looked for */
+static bool is_after_fork;   /* the parent had used the device; atomic */
+static bool has_model_floors;
+static pthread_mutex_t floors_lock = PTHREAD_MUTEX_INITIALIZER;
+static const char types[] = "sdcz";
+static double floors[4]; /* least work for the device, of each type; atomic */
+/* 1 in the process that set it: the system gives 0 to a child, however it was forked. */
+static int *process_mark;
+static int plain_mark; /* where the system has no such page */
+
+/* This thread is inside a call of level 3, or has switched the device off. */
+static __thread bool is_inside, is_disabled;
+
+static double now(void) {
+  struct timespec time;
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
+static double *floor_of(char type) { return &floors[strchr(types, type) - types]; }
+
+static double load(const double *from) {
+  double value;
+  __atomic_load(from, &value, __ATOMIC_RELAXED);
+  return value;
+}
+
+static bool has_device(void) {
+  return settings.is_on && may_have_device && !is_after_fork && !sg_blas_device_is_closed();
+}
+
+/* Calls below the gate are not looked at: none is where a report counts them all. */
+static void set_gate(void) {
+  double gate = __builtin_inf();
+  for (int i = 0; i < 4 && has_device(); ++i)
+    if (load(&floors[i]) < gate) gate = load(&floors[i]);
+  if (settings.report != NULL) gate = 0;
+  __atomic_store(&sg_blas_gate, &gate, __ATOMIC_RELAXED);
+}
+
+static void clear_mark(void) { *process_mark = 0; }
+
+static void start(void) {
+  sg_blas_read_settings(&settings);
+  const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+  process_mark = mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (process_mark == MAP_FAILED || madvise(process_mark, page, MADV_WIPEONFORK) != 0) {
+    process_mark = &plain_mark;
+    pthread_atfork(NULL, NULL, clear_mark);
+  }
+  *process_mark = 1;
+  may_have_device = sg_blas_may_have_device(&settings);
+  for (int i = 0; i < 4; ++i) {
+    const double floor =
+        settings.has_minimum ? settings.minimum : sg_blas_cheap_floor(types[i], sg_blas_rate_of(types[i]));
+    __atomic_store(&floors[i], &floor, __ATOMIC_RELAXED);
+  }
+  has_model_floors = settings.has_minimum;
+  set_gate();
+  __atomic_store_n(&has_started, true, __ATOMIC_RELEASE);
+}
+
+/* In a child of fork: its only thread is this one, which may have been inside of a lock's owner's copy. */
+static void leave_parent(void) {
+  *process_mark = 1;
+  if (sg_blas_device_was_touched()) __atomic_store_n(&is_after_fork, true, __ATOMIC_RELEASE);
+  pthread_mutex_init(&floors_lock, NULL);
+  sg_blas_device_after_fork();
+  sg_blas_predictions_after_fork();
+  sg_blas_report_after_fork();
+  sg_blas_resolve_after_fork();
+  set_gate();
+}
+
+static void check_process(void) {
+  pthread_once(&once, start);
+  if (__atomic_load_n(process_mark, __ATOMIC_RELAXED) == 0) leave_parent();
+}
+
+static double predict_square(int n, void *type) { return sg_blas_predict_square(*(char *)type, n); }
+
+/* The floors by the model, once the device is open. */
+static void find_model_floors(void) {
+  pthread_mutex_lock(&floors_lock);
+  if (!has_model_floors) {
+    for (int i = 0; i < 4; ++i) {
+      char type = types[i];
+      double floor = sg_blas_square_floor(sg_blas_rate_of(type), predict_square, &type);
+      __atomic_store(&floors[i], &floor, __ATOMIC_RELAXED);
+    }
+    set_gate();
+    __atomic_store_n(&has_model_floors, true, __ATOMIC_RELEASE);
+  }
+  pthread_mutex_unlock(&floors_lock);
+}
+
+/* Whether an operand is in device memory, which the CPU cannot read. */
+static bool is_in_device_memory(const sg_blas_call *call) {
+  char places[4];
+  sg_blas_places_of(call, places);
+  return places[0] == SG_MEMORY_DEVICE || places[1] == SG_MEMORY_DEVICE || places[2] == SG_MEMORY_DEVICE;
+}
+
+/* Whether a GEMM with valid arguments goes to the device. */
+static sg_blas_reason choose_gemm(sg_blas_call *call) {
+  const char type = call->entry->type;
+  if (!has_device()) return SG_BLAS_NO_DEVICE;
+  if (call->work < load(floor_of(type))) return SG_BLAS_SMALL;
+  if (!sg_blas_open_device(&settings)) return set_gate(), SG_BLAS_NO_DEVICE;
+  if (settings.has_minimum) return SG_BLAS_ON_DEVICE;
+  if (!__atomic_load_n(&has_model_floors, __ATOMIC_ACQUIRE)) find_model_floors();
+  if (call->work < load(floor_of(type)) && !is_in_device_memory(call)) return SG_BLAS_SMALL;
+  call->device_seconds = sg_blas_predicted(call, &settings);
+  const bool wins =
+      call->device_seconds > 0 && sg_blas_device_wins(call->device_seconds, call->work, sg_blas_rate_of(type));
+  return wins || is_in_device_memory(call) ? SG_BLAS_ON_DEVICE : SG_BLAS_CPU_FASTER;
+}
+
+/* Computes a GEMM where `reason` says, and by the CPU if the device could not. */
+static void compute_gemm(sg_blas_call *call, sg_blas_outcome *outcome) {
+  if (call->reason == SG_BLAS_ON_DEVICE && !sg_blas_device_gemm(call, &settings, settings.report != NULL, outcome)) {
+    call->reason = SG_BLAS_DEVICE_FAILED;
+    set_gate();
+  }
+  if (call->reason != SG_BLAS_ON_DEVICE) call->entry->call_cpu(call);
+}
+
+/* Computes any other routine, in column-major form: its parts, if the GEMMs among them go to the device, else by the
+ * CPU. */
+static void compute_parts(sg_blas_call *call, sg_blas_outcome *outcome) {
+  sg_blas_part parts[SG_BLAS_PARTS_AT_MOST];
+  const int count = sg_blas_split(call, parts);
+  call->reason = SG_BLAS_SMALL;
+  for (int i = 0; i < count; ++i)
+    if (parts[i].call.entry->number == SG_BLAS_GEMM) {
+      parts[i].call.reason = call->reason = choose_gemm(&parts[i].call);
+      call->device_seconds += parts[i].call.device_seconds;
+    }
+  if (call->reason != SG_BLAS_ON_DEVICE) {
+    call->entry->call_cpu(call);
+    return;
+  }
+  for (int i = 0; i < count; ++i) {
+    sg_blas_call *const part = &parts[i].call;
+    if (part->entry->number == SG_BLAS_GEMM)
+      compute_gemm(part, outcome);
+    else
+      compute_parts(part, outcome);
+    if (part->reason == SG_BLAS_DEVICE_FAILED) call->reason = SG_BLAS_DEVICE_FAILED;
+  }
+}
+
+bool sg_blas_compute(sg_blas_call *call) {
+  if (is_inside || is_disabled) return false; /* inside: a CPU BLAS that calls its own routines by their names */
+  check_process();
+  call->reason = sg_blas_check(call);
+  if (call->reason == SG_BLAS_INVALID) { /* the program's own xerbla may not return */
+    if (settings.report != NULL) sg_blas_count(call, 0, NULL);
+    return false;
+  }
+  sg_blas_outcome outcome = {0, 0};
+  const double started = now();
+  is_inside = true;
+  if (call->reason == SG_BLAS_ON_DEVICE && is_after_fork) call->reason = SG_BLAS_AFTER_FORK;
+  if (!settings.is_on) call->reason = SG_BLAS_SWITCHED_OFF;
+  if (call->reason != SG_BLAS_ON_DEVICE) {
+    call->entry->call_cpu(call);
+  } else if (call->entry->number == SG_BLAS_GEMM) {
+    call->reason = choose_gemm(call);
+    compute_gemm(call, &outcome);
+  } else {
+    sg_blas_call columns = sg_blas_in_columns(call);
+    compute_parts(&columns, &outcome);
+    call->reason = columns.reason;
+    call->device_seconds = columns.device_seconds;
+  }
+  is_inside = false;
+  const double seconds = now() - started;
+  const bool is_on_device = call->reason == SG_BLAS_ON_DEVICE;
+  if (!is_on_device && call->reason != SG_BLAS_EMPTY && call->reason != SG_BLAS_DEVICE_FAILED)
+    sg_blas_learn(call->entry->type, call->work, seconds);
+  if (settings.report != NULL) sg_blas_count(call, seconds, is_on_device ? &outcome : NULL);
+  return true;
+}
+
+__attribute__((destructor)) static void finish(void) {
+  if (!__atomic_load_n(&has_started, __ATOMIC_ACQUIRE) || settings.report == NULL) return;
+  if (__atomic_load_n(process_mark, __ATOMIC_RELAXED) == 0) return; /* a child that has called nothing */
+  sg_blas_save_report(&settings);
+}
+
+SG_BLAS_EXPORT int32_t sg_blas_version(void) { return SG_VERSION; }
+
+SG_BLAS_EXPORT void *sg_blas_cpu_function(const char *name) { return name == NULL ? NULL : sg_blas_find(name); }
+
+SG_BLAS_EXPORT sg_status sg_blas_set_cpu_function(const char *name, void *address) {
+  return name != NULL && sg_blas_replace(name, address) ? SG_STATUS_OK : SG_STATUS_INVALID_ARGUMENT;
+}
+
+SG_BLAS_EXPORT sg_status sg_blas_report(char *text, uint64_t size, uint64_t *out_size) {
+  if (text == NULL && size > 0) return SG_STATUS_INVALID_ARGUMENT;
+  check_process();
+  const size_t needed = sg_blas_write_report(&settings, text, size);
+  if (out_size != NULL) *out_size = needed;
+  return SG_STATUS_OK;
+}
+
+SG_BLAS_EXPORT int32_t sg_blas_enable(int32_t on) {
+  const int32_t before = !is_disabled;
+  is_disabled = on == 0;
+  return before;
+}

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "rates.h"
+
+#include <math.h>
+#include <sched.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool is_complex(char type) { return type == 'c' || type == 'z'; }
+static int real_bytes(char type) { return type == 's' || type == 'c' ? 4 : 8; }
+
+double sg_blas_first_rate(char type, int threads, int vector_bytes) {
+  const double pairs = 2.0 * vector_bytes / real_bytes(type) / (is_complex(type) ? 4 : 1);
+  return 0.6 * 2.5e9 * threads * pairs;
+}
+
+int sg_blas_cpu_threads(void) {
+  cpu_set_t cores;
+  int count = sched_getaffinity(0, sizeof cores, &cores) == 0 ? CPU_COUNT(&cores) : 1;
+  static const char *const names[] = {"OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS", "OMP_NUM_THREADS"};
+  for (size_t i = 0; i < sizeof names / sizeof names[0]; ++i) {
+    const char *const value = secure_getenv(names[i]);
+    const int wanted = value == NULL ? 0 : atoi(value);
+    if (wanted > 0) return wanted < count ? wanted : count;
+  }
+  return count < 1 ? 1 : count;
+}
+
+int sg_blas_vector_bytes(void) {
+#if defined(__x86_64__)
+  __builtin_cpu_init();
+  return __builtin_cpu_supports("avx512f") ? 64 : __builtin_cpu_supports("avx2") ? 32 : 16;
+#else
+  return 16;
+#endif
+}
+
+static double rates[4]; /* atomic; 0: not yet asked for */
+static int index_of(char type) { return (int)(strchr("sdcz", type) - "sdcz"); }
+
+double sg_blas_rate_of(char type) {
+  double *const rate = &rates[index_of(type)];
+  double now;
+  __atomic_load(rate, &now, __ATOMIC_RELAXED);
+  if (now == 0) {
+    now = sg_blas_first_rate(type, sg_blas_cpu_threads(), sg_blas_vector_bytes());
+    __atomic_store(rate, &now, __ATOMIC_RELAXED);
+  }
+  return now;
+}
+
+void sg_blas_learn(char type, double work, double seconds) {
+  if (!(seconds >= 1e-3)) return;
+  double rate = 0.75 * sg_blas_rate_of(type) + 0.25 * work / seconds;
+  __atomic_store(&rates[index_of(type)], &rate, __ATOMIC_RELAXED);
+}
+
+bool sg_blas_device_wins(double device_seconds, double work, double rate) { return device_seconds < 0.9 * work / rate; }
+
+double sg_blas_cheap_floor(char type, double rate) {
+  const double bytes = real_bytes(type) * (is_complex(type) ? 2 : 1);
+  double n = 128;
+  while (n < 8192 && !sg_blas_device_wins(30e-6 + 4 * n * n * bytes / 60e9, n * n * n, rate)) n += 16;
+  return n * n * n;
+}
+
+double sg_blas_square_floor(double rate, double (*predict)(int n, void *of), void *of) {
+  int low = 64, high = 8192; /* the device does not win at `low`, and, as far as is known, at `high` it does */
+  while (high - low > 16) {
+    const int n = (low + high) / 2;
+    const double seconds = predict(n, of);
+    if (seconds > 0 && sg_blas_device_wins(seconds, (double)n * n * n, rate))
+      high = n;
+    else
+      low = n;
+  }
+  const double n = high < 128 ? 128 : high;
+  return n * n * n;
+}

@@ -1,0 +1,237 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The drop-in BLAS in a process: what it loads, forks, threads, settings and failures of the device.
+
+usage: process_test.py FOLDER-OF-THE-LIBRARIES
+"""
+import json
+import os
+import re
+import signal
+import subprocess
+
+from dropin import PLAIN, PRELOAD, PRELUDE, PYTHON, Dropin, run
+
+FOREIGN = re.compile(r"libstreamgemm\.so|libopenblas|libblas|libgomp|libstdc\+\+|libdnnl|libcuda")
+
+
+class Start(Dropin):
+    def test_nothing_is_loaded_without_a_call(self):
+        maps = self.execute(["/bin/cat", "/proc/self/maps"]).stdout
+        self.assertIn("libstreamgemm-blas.so", maps)
+        self.assertIsNone(FOREIGN.search(maps))
+
+    def test_small_calls_load_no_device(self):
+        code = "print(multiplies('cblas_dgemm', n=20)); print(open('/proc/self/maps').read())"
+        for variables, loads in (({"SG_BLAS_MIN": None}, False), ({"SG_BLAS_MIN": "40"}, False), ({"SG_BLAS_MIN": "10"}, True), ({"SG_BLAS": "0"}, False)):
+            said = self.child(code, variables).stdout
+            self.assertTrue(said.startswith("True"))
+            self.assertEqual("libstreamgemm.so" in said, loads, variables)
+
+    def test_without_a_device_nothing_is_loaded(self):
+        said = self.child("print(multiplies('cblas_dgemm', n=400)); print(open('/proc/self/maps').read())", {"SG_DEVICE": None})
+        self.assertTrue(said.stdout.startswith("True"))
+        if not os.path.exists("/dev/nvidiactl"):
+            self.assertNotIn("libstreamgemm.so", said.stdout)
+        self.assertEqual(said.stderr, "")
+
+    def test_a_device_that_is_not_there(self):
+        said = self.child("print([multiplies('cblas_dgemm', seed=i) for i in range(3)])", {"SG_DEVICE": "sim:nothing"})
+        self.assertEqual(said.stdout, "[True, True, True]\n")
+        self.assertEqual(said.stderr.count("\n"), 1)
+        self.assertIn("sim:nothing", said.stderr)
+
+
+class Settings(Dropin):
+    def test_wrong_values_are_named(self):
+        for name, value in (("SG_BLAS", "yes"), ("SG_BLAS_MIN", "many"), ("SG_BLAS_MIN", "-3"), ("SG_BLAS_MEMORY", "lots"), ("SG_BLAS_MEMORY", "120%"), ("SG_BLAS_COMPUTE", "fast")):
+            with self.subTest(name):
+                said = self.child("print(multiplies('cblas_dgemm'))", {name: value})
+                self.assertEqual(said.stdout, "True\n")
+                self.assertEqual(said.stderr.count("\n"), 1, said.stderr)
+                self.assertIn(f"{name}={value}", said.stderr)
+
+    def test_where_calls_go(self):
+        code = "multiplies('cblas_dgemm'); print(json.dumps(reasons()))"
+        for variables, reason in (({}, "device"), ({"SG_BLAS": "0"}, "switched off"), ({"SG_BLAS_ONLY": "pw.x:cp2k"}, "switched off"),
+                                  ({"SG_BLAS_ONLY": "pw.x:" + PYTHON.rpartition("/")[2]}, "device"), ({"SG_BLAS_MIN": "2000"}, "below the floor"),
+                                  ({"SG_DEVICE": "sim:nothing"}, "no device")):
+            self.assertEqual(self.json_of(code, variables), {reason: 1}, variables)
+
+    def test_the_threads_switch(self):
+        found = self.json_of("""
+            before = blas.sg_blas_enable(0)
+            multiplies("cblas_dgemm")
+            off = reasons()
+            was = blas.sg_blas_enable(before)
+            multiplies("cblas_dgemm")
+            print(json.dumps([before, was, off, reasons()]))
+            """)
+        self.assertEqual(found, [1, 0, {}, {"device": 1}])
+
+    def test_invalid_and_empty_calls_go_to_the_cpu(self):
+        found = self.json_of("""
+            a, b, c = operands(8, 8, 8)
+            try:
+                gemm("cblas_dgemm", a, b, c.copy(order="F"), order=103)
+            except SystemError as error:  # by the xerbla_ of NumPy's module
+                said = str(error.__cause__)
+            kept = c.copy(order="F")
+            gemm("cblas_dgemm", a, b, c, alpha=0.0, beta=2.0)
+            print(json.dumps([said, numpy.allclose(c, 2 * kept), reasons()]))
+            """)
+        self.assertIn("had an illegal value", found.pop(0))
+        self.assertEqual(found, [True, {"invalid argument": 1, "nothing to do": 1}])
+
+    def test_a_memory_limit_in_percent(self):
+        found = self.json_of("print(json.dumps([multiplies('cblas_dgemm'), report()]))", {"SG_DEVICE": "sim:h200", "SG_BLAS_MEMORY": "50%"})
+        self.assertTrue(found[0])
+        self.assertGreater(found[1]["memory_limit"], 50e9)
+        self.assertLess(found[1]["memory_limit"], 90e9)
+        ranks = self.json_of("print(json.dumps([multiplies('cblas_dgemm'), report()]))",
+                             {"SG_DEVICE": "sim:h200", "OMPI_COMM_WORLD_LOCAL_RANK": "3", "OMPI_COMM_WORLD_LOCAL_SIZE": "4"})
+        self.assertEqual(ranks[1]["rank"], 3)
+        self.assertAlmostEqual(ranks[1]["memory_limit"] / (found[1]["memory_limit"] * 2), 0.2, 3)
+
+
+class Thresholds(Dropin):
+    CODE = """
+        def go(m, n, k):
+            before = reasons()
+            a, b, c = operands(m, n, k)
+            gemm("cblas_dgemm", a, b, c)
+            return [reason for reason, count in reasons().items() if count != before.get(reason)]
+        """
+
+    def test_by_the_model(self):
+        # Of an H200, beside the two or more cores here: a large square, one that is below any device, and a product that is all C.
+        found = self.json_of(self.CODE + """
+        print(json.dumps([go(100, 100, 100), "libstreamgemm.so" in open("/proc/self/maps").read(), go(1000, 1000, 1000), go(3000, 3000, 1),
+                          go(100, 100, 100), report()]))
+        """, {"SG_DEVICE": "sim:h200", "SG_BLAS_MIN": "auto", "OPENBLAS_NUM_THREADS": "1"})
+        report = found.pop()
+        self.assertEqual(found, [["below the floor"], False, ["device"], ["the model says CPU"], ["below the floor"]])
+        rows = {reason: row for row in report["rows"] for reason in row["calls"]}
+        self.assertLess(rows["device"]["predicted_device_seconds"], rows["device"]["predicted_cpu_seconds"])
+        self.assertGreater(rows["the model says CPU"]["predicted_device_seconds"], 0.9 * rows["the model says CPU"]["predicted_cpu_seconds"])
+
+
+class Forks(Dropin):
+    FORK = """
+        def in_child(fork, work):
+            "What `work` returns in a child of this process, as JSON"
+            read, write = os.pipe()
+            child = fork()
+            if child == 0:
+                os.write(write, json.dumps(work()).encode())
+                os._exit(0)
+            os.close(write)
+            said = b"".join(iter(lambda: os.read(read, 4096), b""))
+            assert os.waitpid(child, 0)[1] == 0
+            return json.loads(said)
+        work = lambda: [multiplies("cblas_dgemm", seed=5), reasons()]
+        """
+
+    def test_a_child_uses_the_cpu_if_its_parent_used_the_device(self):
+        # _Fork calls no handlers: OpenBLAS's own threads would be lost in the child.
+        for device in ("cpu", "sim:h200"):
+            for fork in ("os.fork", "blas._Fork"):
+                found = self.json_of(self.FORK + f"""
+        multiplies("cblas_dgemm")
+        print(json.dumps([in_child({fork}, work), in_child({fork}, lambda: in_child({fork}, work)), work()]))
+        """, {"SG_DEVICE": device} | ({"OPENBLAS_NUM_THREADS": "1"} if fork == "blas._Fork" else {}))
+                self.assertEqual(found, [[True, {"child of fork": 1}], [True, {"child of fork": 1}], [True, {"device": 2}]], (device, fork))
+
+    def test_a_child_uses_the_device_if_its_parent_did_not(self):
+        found = self.json_of(self.FORK + """
+        print(json.dumps([in_child(os.fork, work), work()]))
+        """)
+        self.assertEqual(found, [[True, {"device": 1}], [True, {"device": 1}]])
+
+    def test_forks_beside_calls(self):
+        found = self.json_of(self.FORK + """
+        import threading
+        stop, right = threading.Event(), []
+        def compute(seed):
+            while not stop.is_set():
+                right.append(multiplies("cblas_dgemm", seed=seed))
+        threads = [threading.Thread(target=compute, args=(seed,)) for seed in range(3)]
+        for thread in threads: thread.start()
+        children = [in_child(os.fork, work)[0] for _ in range(8)]
+        stop.set()
+        for thread in threads: thread.join()
+        print(json.dumps([all(children), all(right), len(right) > 0]))
+        """)
+        self.assertEqual(found, [True, True, True])
+
+    def test_programs_started_and_pools(self):
+        found = self.json_of(self.FORK + """
+        import multiprocessing, subprocess
+        multiplies("cblas_dgemm")
+        said = subprocess.run(["/bin/echo", "alive"], capture_output=True, text=True).stdout
+        with multiprocessing.get_context("fork").Pool(2) as pool:
+            print(json.dumps([said, pool.map(multiplies, ["cblas_dgemm"] * 4)]))
+        """)
+        self.assertEqual(found, ["alive\n", [True] * 4])
+
+    def test_reports_of_processes(self):
+        self.child(self.FORK + """
+        multiplies("cblas_dgemm")
+        in_child(os.fork, lambda: 0)
+        child = os.fork()
+        if child == 0:
+            multiplies("cblas_dgemm")
+            sys.exit(0)
+        os.waitpid(child, 0)
+        """, {"SG_BLAS_REPORT": str(self.folder / "%p.json")})
+        reports = [json.loads(file.read_text()) for file in self.folder.glob("*.json")]
+        self.assertEqual(sorted(list(row["calls"])[0] for report in reports for row in report["rows"]), ["child of fork", "device"])
+
+
+class Failures(Dropin):
+    def test_c_is_the_cpus_or_the_process_ends(self):
+        outcomes = set()
+        for kind in ("fail-copy", "fail-gemm"):
+            for beta in (0.0, 1.0):
+                for step in (1, 2, 4, 9):
+                    said = self.child_of_fault(f"sim:h200?{kind}={step}", beta)
+                    outcomes.add((said.returncode, beta))
+                    if said.returncode == 0:
+                        self.assertEqual(said.stdout, "True\n", (kind, beta, step))
+                    else:
+                        self.assertEqual(said.returncode, -signal.SIGABRT, said.stderr)
+                        self.assertIn("may be partly written", said.stderr)
+        # Both happen, and a C that is not read never ends the process.
+        self.assertIn((0, 0.0), outcomes)
+        self.assertIn((-signal.SIGABRT, 1.0), outcomes)
+        self.assertNotIn((-signal.SIGABRT, 0.0), outcomes)
+
+    def child_of_fault(self, device, beta):
+        environment = PLAIN | {"SG_DEVICE": device, "SG_BLAS_MIN": "0", "LD_PRELOAD": str(PRELOAD)}
+        return subprocess.run([PYTHON, "-c", PRELUDE + f"print(multiplies('cblas_dgemm', n=700, beta={beta}))"], env=environment, text=True, capture_output=True, timeout=300)
+
+    def test_too_little_memory(self):
+        said = self.child("print([multiplies('cblas_dgemm', n=200, beta=1.0, seed=i) for i in range(5)], reasons())",
+                          {"SG_DEVICE": "sim:h200", "SG_BLAS_MEMORY": "4096", "SG_BLAS_REPORT": "/dev/null"})
+        self.assertIn("[True, True, True, True, True]", said.stdout)
+        self.assertIn("'device failed': 3", said.stdout)
+        self.assertIn("'no device': 2", said.stdout)
+        self.assertEqual(said.stderr.count("\n"), 3, said.stderr)
+        self.assertIn("all calls from now on", said.stderr)
+
+    def test_overlapping_operands_are_the_programs_affair(self):
+        found = self.json_of("""
+            a, b, c = operands(64, 64, 64)
+            wanted = a @ b
+            for _ in range(4):
+                shared = a.copy(order="F")
+                gemm("cblas_dgemm", shared, b, shared)
+            gemm("cblas_dgemm", a, b, c)
+            print(json.dumps([numpy.allclose(c, wanted), reasons()]))
+            """)
+        self.assertEqual(found[0], True)
+        self.assertEqual(found[1]["device failed"], 4)
+        self.assertGreaterEqual(found[1]["device"], 2)
+
+
+run()
