@@ -238,8 +238,8 @@ TEST(plans_on_a_machine, of_two_devices) {
   EXPECT_EQ(SG_STATUS_UNSUPPORTED, sg_plan_describe(together, SG_PLAN_HTML, text, sizeof text, nullptr));
   EXPECT_EQ(SG_STATUS_UNSUPPORTED, sg_plan_run_async(together, &desc, nullptr, nullptr));
   EXPECT_NE(nullptr, std::strstr(sg_last_error_message(), "a context runs jobs on one device"));
-  std::vector<float> memory(64 * 64);
-  const sg_gemm_desc small = make_gemm(memory.data(), memory.data(), memory.data(), 8, 8, 8);
+  std::vector<double> memory(3 * 64);
+  const sg_gemm_desc small = make_gemm(memory.data(), memory.data() + 64, memory.data() + 128, 8, 8, 8);
   sg_submit submit = SG_SUBMIT_INIT;
   submit.plan = &options;
   options.place_a = options.place_b = options.place_c = SG_MEMORY_AUTO;
