@@ -186,7 +186,7 @@ class PlanOptions:
     def __init__(
         self, *, split: Split | str = ..., parts: int = ..., streams: int = ..., memory_limit: int = ...,
         tile_m: int = ..., tile_n: int = ..., tile_k: int = ..., place_a: _Place = ..., place_b: _Place = ...,
-        place_c: _Place = ...,
+        place_c: _Place = ..., devices: int = ..., device_count: int = ...,
     ) -> None: ...
 
 class Plan(_Handle):

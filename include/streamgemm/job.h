@@ -64,11 +64,14 @@ typedef struct sg_plan_options {
   sg_memory_kind place_a;/**< Memory kind of A; SG_MEMORY_AUTO: from the pointer. For plans without pointers. */
   sg_memory_kind place_b;/**< The same for B. */
   sg_memory_kind place_c;/**< The same for C. */
+  uint64_t devices;      /**< Devices of the context's machine that may compute the GEMM together, bit i for device i; 0: all, if
+                              `device_count` is given. For sg_plan_create: a context runs jobs on one device. Since 0.2. */
+  int32_t device_count;  /**< Exactly so many of them; 0: one if `devices` is 0, otherwise as many as are fastest. Since 0.2. */
 } sg_plan_options;
 
 /** Initial value of an sg_plan_options. */
 #define SG_PLAN_OPTIONS_INIT                                                                                      \
-  {sizeof(sg_plan_options), SG_SPLIT_AUTO, 0, 0, 0, 0, 0, 0, SG_MEMORY_AUTO, SG_MEMORY_AUTO, SG_MEMORY_AUTO}
+  {sizeof(sg_plan_options), SG_SPLIT_AUTO, 0, 0, 0, 0, 0, 0, SG_MEMORY_AUTO, SG_MEMORY_AUTO, SG_MEMORY_AUTO, 0, 0}
 
 /** Flags of a submission. */
 typedef enum sg_submit_flags {

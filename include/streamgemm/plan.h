@@ -14,7 +14,7 @@
 
 SG_BEGIN_DECLS
 
-/** Prediction of the device model for a plan. bound = max(bytes in / link in, bytes out / link out, all bytes / both, flops /
+/** Prediction of the device model for a plan; of several devices, of their machine (docs/device-model.md). bound = max(bytes in / link in, bytes out / link out, all bytes / both, flops /
  *  rate): no schedule can be faster at these rates. */
 typedef struct sg_plan_prediction {
   size_t struct_size;       /**< sizeof(sg_plan_prediction), set by SG_PLAN_PREDICTION_INIT. */
@@ -24,15 +24,17 @@ typedef struct sg_plan_prediction {
   double flops;             /**< Operations of the GEMM. */
   uint64_t bytes_in;        /**< Bytes copied to the device. */
   uint64_t bytes_out;       /**< Bytes copied from the device. */
-  uint64_t device_bytes;    /**< Device memory that a run uses. */
-  uint64_t staging_bytes;   /**< Pinned host memory that a run uses. */
+  uint64_t device_bytes;    /**< Device memory that a run uses; of several devices, on the one that uses most. */
+  uint64_t staging_bytes;   /**< Pinned host memory that a run uses; of several devices, likewise. */
   int32_t commands;         /**< Commands of the schedule. */
   int32_t compute_lanes;    /**< Compute streams used. */
   char strategy[64];        /**< Kind of the schedule, in column-major terms: a row-major C is its transpose. */
+  int32_t devices;          /**< Devices that compute it. Since 0.2. */
+  uint64_t bytes_peer;      /**< Bytes copied from device to device. Since 0.2. */
 } sg_plan_prediction;
 
 /** Initial value of an sg_plan_prediction. */
-#define SG_PLAN_PREDICTION_INIT {sizeof(sg_plan_prediction), 0.0, 0.0, 0.0, 0.0, 0, 0, 0, 0, 0, 0, ""}
+#define SG_PLAN_PREDICTION_INIT {sizeof(sg_plan_prediction), 0.0, 0.0, 0.0, 0.0, 0, 0, 0, 0, 0, 0, "", 0, 0}
 
 /** Format of a plan's description. */
 typedef enum sg_plan_format {
@@ -47,7 +49,9 @@ typedef enum sg_plan_format {
  * Creates a plan for a GEMM on the context's device.
  * @param desc The GEMM. Data pointers may be NULL; then `options` gives the memory kind of the operands (default: device
  * memory). A bias needs its address: it says that there is a bias, and its memory kind. Read during the call only.
- * @param options Restricts the planner's choice; NULL leaves it free.
+ * @param options Restricts the planner's choice; NULL leaves it free. Its `devices` and `device_count` ask for several
+ * devices of the machine that the context's device is part of ("sim:h200x2"), for operands in host memory. Such a plan
+ * predicts; sg_plan_run_async refuses it (SG_STATUS_UNSUPPORTED), because a context runs jobs on one device.
  * @param[out] out_plan One reference, to be released by sg_plan_release; NULL on failure.
  * @return SG_STATUS_OK, SG_STATUS_INVALID_HANDLE, SG_STATUS_INVALID_ARGUMENT, SG_STATUS_UNSUPPORTED,
  * SG_STATUS_OUT_OF_MEMORY (also if no tile fits the memory limit).

@@ -5,6 +5,7 @@
 
 #include <streamgemm/context.h>
 #include <streamgemm/gemm.h>
+#include <streamgemm/plan.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -118,6 +119,10 @@ template <>
 inline constexpr std::size_t first_size<sg_context_options> = offsetof(sg_context_options, commands_in_flight);
 template <>
 inline constexpr std::size_t first_size<sg_device_info> = offsetof(sg_device_info, nvlink_bytes_per_second);
+template <>
+inline constexpr std::size_t first_size<sg_plan_options> = offsetof(sg_plan_options, devices);
+template <>
+inline constexpr std::size_t first_size<sg_plan_prediction> = offsetof(sg_plan_prediction, devices);
 
 // Throws unless the size is that of a released header, or larger than this library's.
 template <class Struct>

@@ -31,6 +31,9 @@ plan_request check_plan_options(const sg_plan_options *given, const char *name, 
   require_range(o.place_a, SG_MEMORY_AUTO, SG_MEMORY_PEER, in("place_a"));
   require_range(o.place_b, SG_MEMORY_AUTO, SG_MEMORY_PEER, in("place_b"));
   require_range(o.place_c, SG_MEMORY_AUTO, SG_MEMORY_PEER, in("place_c"));
+  require_range(o.device_count, 0, INT32_MAX, in("device_count"));
+  r.devices = o.devices;
+  r.device_count = o.device_count;
   r.split = static_cast<split_kind>(o.split);
   r.parts = o.parts;
   r.streams = o.streams;

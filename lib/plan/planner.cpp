@@ -2,9 +2,12 @@
 #include "plan/planner.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <vector>
 
 #include "base/error.hpp"
 #include "base/log.hpp"
+#include "plan/gemm/spread/device_sets.hpp"
 #include "plan/schedule/simulate.hpp"
 
 namespace sg {
@@ -62,11 +65,67 @@ std::shared_ptr<const schedule> make_plan(const form &what, const device_model &
   return plan;
 }
 
+namespace {
+
+std::vector<device_index> devices_named(const machine_model &machine, const plan_request &request) {
+  std::vector<device_index> all;
+  const std::size_t count = machine.devices.size();
+  for (std::size_t i = 0; i < count; ++i)
+    if (request.devices == 0 || (i < 64 && (request.devices >> i & 1))) all.push_back(device_index(i));
+  if (count < 64 && request.devices >> count != 0)
+    throw error(SG_STATUS_INVALID_ARGUMENT, "devices is 0x%llx, and the machine has %zu",
+                static_cast<unsigned long long>(request.devices), count);
+  if (request.device_count < 0 || std::size_t(request.device_count) > all.size())
+    throw error(SG_STATUS_INVALID_ARGUMENT, "device_count is %d; it must be from 0 to %zu", int(request.device_count),
+                all.size());
+  return all;
+}
+
+// Several devices must promise so much of one device's time.
+constexpr double worth_several = 0.97;
+
+// On one device, or on 2, 4, ..., or all of those that the request names.
+std::shared_ptr<const schedule> plan_on_several(const form &what, const machine_model &machine,
+                                                const plan_request &request) {
+  const std::vector<device_index> among = devices_named(machine, request);
+  const auto wanted = std::size_t(request.device_count);
+  std::shared_ptr<const schedule> best;
+  if (wanted <= 1) {
+    plan_request one = request;
+    one.devices = 0, one.device_count = 0;
+    one.device = best_set(machine, among, 1).front();
+    best = make_plan(what, machine.device(one.device), one);
+    if (wanted == 1 || among.size() == 1) return best;
+  }
+  std::vector<std::int64_t> limits;
+  for (const device_model &each : machine.devices) limits.push_back(terms_of(each, request).memory_limit);
+  double fastest = best ? worth_several * best->predicted_seconds : HUGE_VAL;
+  for (std::size_t count = wanted > 0 ? wanted : 2; count <= among.size();
+       count = wanted > 0             ? among.size() + 1
+               : count < among.size() ? std::min(2 * count, among.size())
+                                      : count + 1) {
+    const std::vector<device_index> set = best_set(machine, among, count);
+    auto made = what.spread(machine, set, request, limits);
+    if (!made || made->predicted_seconds >= fastest) continue;
+    fastest = made->predicted_seconds;
+    best = std::make_shared<const schedule>(std::move(*made));
+  }
+  if (!best)
+    throw error(SG_STATUS_UNSUPPORTED, "%.160s cannot be computed by %zu devices", what.describe(request).c_str(),
+                wanted);
+  if (logs(log_level::info, log_area::plan)) log_choice(what, machine.devices.front(), request, *best);
+  return best;
+}
+
+}  // namespace
+
 std::shared_ptr<const schedule> make_plan(const form &what, const machine_model &machine, const plan_request &request) {
   if (number_of(request.device) >= machine.devices.size())
     throw error(SG_STATUS_INVALID_ARGUMENT, "device %zu of a machine that has %zu", number_of(request.device),
                 machine.devices.size());
-  return make_plan(what, machine.device(request.device), request);
+  if (!request.names_devices()) return make_plan(what, machine.device(request.device), request);
+  check(request);
+  return plan_on_several(what, machine, request);
 }
 
 }  // namespace sg

@@ -14,7 +14,8 @@ namespace sg {
 // choice is impossible for this form, SG_STATUS_INVALID_ARGUMENT if the request contradicts itself. `model` is that of
 // the request's device.
 std::shared_ptr<const schedule> make_plan(const form &what, const device_model &model, const plan_request &request);
-// The schedule for the request's device of a machine; SG_STATUS_INVALID_ARGUMENT if the machine has no such device.
+// The schedule for the request's device of a machine, or for several; SG_STATUS_INVALID_ARGUMENT if the machine has no
+// such device.
 std::shared_ptr<const schedule> make_plan(const form &what, const machine_model &machine, const plan_request &request);
 
 }  // namespace sg

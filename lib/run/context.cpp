@@ -25,8 +25,7 @@ namespace sg {
 
 namespace {
 
-device_model settled(const device &on, const context_settings &settings) {
-  device_model model = calibrated_model(on);
+device_model settled(device_model model, const context_settings &settings) {
   if (settings.compute_lanes > 0) model.compute_lanes = settings.compute_lanes;
   if (settings.staging_threads > 0) model.staging_workers = settings.staging_threads;
   model.memory_limit = settings.memory_limit;
@@ -37,13 +36,20 @@ device_model settled(const device &on, const context_settings &settings) {
 machine_model machine_of(std::span<const device *const> all, const context_settings &settings) {
   std::vector<found_device> found;
   for (const device *on : all) {
-    found.push_back({on->name(), settled(*on, settings), {}});
+    found.push_back({on->name(), settled(calibrated_model(*on), settings), {}});
     if (all.size() == 1) continue;
     const sg_backend_facts facts = on->facts();
     for (const sg_backend_peer &each : std::span(facts.peers, static_cast<std::size_t>(facts.peer_count)))
       found.back().peers.push_back({on->name_of(each.device), each.link_class, each.links, each.bytes_per_second});
   }
   return sg::machine_of(std::move(found));
+}
+
+std::optional<machine_model> described_machine(const device &on, const context_settings &settings) {
+  if (!on.machine()) return std::nullopt;
+  machine_model machine = *on.machine();
+  for (device_model &each : machine.devices) each = settled(std::move(each), settings);
+  return machine;
 }
 
 }  // namespace
@@ -63,6 +69,7 @@ ref<context> context::create(const context_settings &settings) {
 context::context(std::shared_ptr<device> opened, machine_model machine, const context_settings &settings)
     : job_sink(std::move(opened), settings.job_limit, settings.refuse_when_full),
       machine_(std::move(machine)),
+      described_(described_machine(*device_, settings)),
       check_hazards_(settings.check_hazards),
       has_job_limit_(settings.job_limit > 0),
       memory_(*device_),
@@ -74,6 +81,9 @@ context::context(std::shared_ptr<device> opened, machine_model machine, const co
 context::~context() { close(); }
 
 std::shared_ptr<const program> context::plan_for(const form &what, const plan_request &request) {
+  if (request.names_devices())
+    throw error(SG_STATUS_UNSUPPORTED,
+                "devices and device_count are for plans that are made ahead: a context runs jobs on one device");
   return plans_.get(what, request, model(request.device), check_hazards_);
 }
 

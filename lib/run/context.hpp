@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -40,6 +41,8 @@ class context final : public job_sink {
 
   const machine_model &machine() const noexcept { return machine_; }  // with the settings applied; of one device today
   const device_model &model(device_index of = first_device) const noexcept { return machine_.device(of); }
+  // The machine that plans of several devices are for: the one that the device is part of, or machine().
+  const machine_model &planned_machine() const noexcept { return described_ ? *described_ : machine_; }
   // Of a device of the machine.
   engine &executor(device_index of = first_device) noexcept { return rooms_[of].executor; }
   event_lanes &lanes_of_events(device_index of = first_device) noexcept { return rooms_[of].lanes_of_events; }
@@ -108,6 +111,7 @@ class context final : public job_sink {
                         tracker *among = nullptr);
 
   const machine_model machine_;
+  const std::optional<machine_model> described_;
   const bool check_hazards_;
   const bool has_job_limit_;
   std::atomic<std::int64_t> here_{0};  // jobs in flight that their submitters compute

@@ -67,7 +67,7 @@ history history_of_plan(const recorded_schedule &planned) {
   made.end_ns = add_commands(made, planned.context, planned.job, *planned.runs, *planned.model, 0);
   made.schedules.push_back(planned);
   history found = history_of(made);
-  found.prediction = lines_of(describe_text(*planned.runs, *planned.model));
+  found.prediction = lines_of(describe_text(*planned.runs, machine_model{.devices = {*planned.model}}));
   found.advices = advice_of(made, found);
   return found;
 }

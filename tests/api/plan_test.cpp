@@ -200,6 +200,85 @@ TEST(plans_on_a_model, matrices_must_lie_where_the_plan_has_them) {
 }
 
 // A plan is arithmetic: for a card that is not present and matrices that no machine here holds.
+// Of several devices of the context's machine, by prediction only.
+TEST(plans_on_a_machine, of_two_devices) {
+  const context machine = open_context("sim:h200x2");
+  const std::int64_t n = 8192;
+  sg_gemm_desc desc = SG_GEMM_DESC_INIT;
+  desc.a = desc.b = desc.c = {nullptr, n, n, 0, SG_DTYPE_F32, SG_LAYOUT_COLUMN_MAJOR};
+  sg_plan_options options = SG_PLAN_OPTIONS_INIT;
+  options.place_a = options.place_b = options.place_c = SG_MEMORY_PINNED;
+  const auto predict = [&](plan &made) {
+    sg_plan_prediction p = SG_PLAN_PREDICTION_INIT;
+    EXPECT_OK(sg_plan_create(machine, &desc, &options, made.out()));
+    EXPECT_OK(sg_plan_predict(made, &p));
+    return p;
+  };
+  plan alone, together, chosen;
+  const sg_plan_prediction one = predict(alone);
+  EXPECT_EQ(1, one.devices);
+  EXPECT_EQ(0u, one.bytes_peer);
+  options.device_count = 2;
+  const sg_plan_prediction two = predict(together);
+  EXPECT_EQ(2, two.devices);
+  EXPECT_EQ(std::uint64_t(n * n) * 4, two.bytes_peer) << "each device pulls half of A";
+  EXPECT_EQ(one.bytes_in, two.bytes_in);
+  EXPECT_EQ(one.bytes_out, two.bytes_out);
+  EXPECT_LT(two.predicted_seconds, 0.6 * one.predicted_seconds);
+  EXPECT_GE(two.predicted_seconds, two.bound_seconds);
+  options.device_count = 0;
+  options.devices = 3;
+  EXPECT_EQ(two.predicted_seconds, predict(chosen).predicted_seconds) << "two are faster than one";
+
+  char text[4096] = "";
+  EXPECT_OK(sg_plan_describe(together, SG_PLAN_TEXT, text, sizeof text, nullptr));
+  EXPECT_NE(nullptr, std::strstr(text, "devices    0 (h200, "));
+  EXPECT_NE(nullptr, std::strstr(text, "peers      268.4 MB"));
+  EXPECT_NE(nullptr, std::strstr(text, ": arithmetic\n")) << "the limit that binds: " << text;
+  EXPECT_EQ(SG_STATUS_UNSUPPORTED, sg_plan_describe(together, SG_PLAN_HTML, text, sizeof text, nullptr));
+  EXPECT_EQ(SG_STATUS_UNSUPPORTED, sg_plan_run_async(together, &desc, nullptr, nullptr));
+  EXPECT_NE(nullptr, std::strstr(sg_last_error_message(), "a context runs jobs on one device"));
+  std::vector<double> memory(3 * 64);
+  const sg_gemm_desc small = make_gemm(memory.data(), memory.data() + 64, memory.data() + 128, 8, 8, 8);
+  sg_submit submit = SG_SUBMIT_INIT;
+  submit.plan = &options;
+  options.place_a = options.place_b = options.place_c = SG_MEMORY_AUTO;
+  EXPECT_EQ(SG_STATUS_UNSUPPORTED, sg_gemm_async(machine, &small, &submit, nullptr));
+}
+
+TEST(plans_on_a_machine, wrong_devices_are_refused_by_name) {
+  const context machine = open_context("sim:h200x2");
+  sg_gemm_desc desc = make_gemm(nullptr, nullptr, nullptr, 64, 64, 64);
+  const auto refusal = [&](std::uint64_t devices, std::int32_t count, sg_memory_kind where = SG_MEMORY_PINNED) {
+    sg_plan_options options = SG_PLAN_OPTIONS_INIT;
+    options.place_a = options.place_b = options.place_c = where;
+    options.devices = devices;
+    options.device_count = count;
+    plan made;
+    EXPECT_NE(SG_STATUS_OK, sg_plan_create(machine, &desc, &options, made.out()));
+    return std::string(sg_last_error_message());
+  };
+  EXPECT_NE(std::string::npos, refusal(0, 3).find("device_count is 3; it must be from 0 to 2")) << refusal(0, 3);
+  EXPECT_NE(std::string::npos, refusal(0, -1).find("device_count")) << refusal(0, -1);
+  EXPECT_NE(std::string::npos, refusal(4, 0).find("devices is 0x4, and the machine has 2")) << refusal(4, 0);
+  EXPECT_NE(std::string::npos, refusal(0, 2, SG_MEMORY_DEVICE).find("cannot be computed by 2 devices"));
+}
+
+// A caller of before: its options end at place_c, and leave one device.
+TEST(plans_on_a_machine, older_options_mean_one_device) {
+  const context machine = open_context("sim:h200x2");
+  sg_gemm_desc desc = make_gemm(nullptr, nullptr, nullptr, 4096, 4096, 4096);
+  sg_plan_options options = SG_PLAN_OPTIONS_INIT;
+  options.struct_size = offsetof(sg_plan_options, devices);
+  options.place_a = options.place_b = options.place_c = SG_MEMORY_PINNED;
+  options.device_count = 2;  // beyond the size
+  plan made;
+  EXPECT_OK(sg_plan_create(machine, &desc, &options, made.out()));
+  sg_plan_prediction p = SG_PLAN_PREDICTION_INIT;
+  EXPECT_OK(sg_plan_predict(made, &p));
+  EXPECT_EQ(1, p.devices);
+}
+
 TEST(plans_on_a_model, eight_thousand_cubed_from_pinned_memory) {
   const context context = open_context("sim:h200");
   sg_gemm_desc desc = SG_GEMM_DESC_INIT;

@@ -28,7 +28,7 @@ struct described {
 
 TEST(describe, json_matches_the_schedule) {
   const described d;
-  const auto json = nlohmann::json::parse(describe_json(d.s, d.model));
+  const auto json = nlohmann::json::parse(describe_json(d.s, machine_model{.devices = {d.model}}));
   EXPECT_EQ(json["strategy"], d.s.strategy);
   EXPECT_EQ(json["device"], "h200");
   EXPECT_EQ(json["predicted_seconds"], d.s.predicted_seconds);
@@ -49,7 +49,7 @@ TEST(describe, json_escapes_names_and_numbers) {
   d.s.bytes_in = 1e300;
   d.s.bytes_out = -1.0 / 3;
   d.s.bound_seconds = HUGE_VAL;
-  const auto json = nlohmann::json::parse(describe_json(d.s, d.model));
+  const auto json = nlohmann::json::parse(describe_json(d.s, machine_model{.devices = {d.model}}));
   EXPECT_EQ(json["device"], d.model.name);
   EXPECT_TRUE(json["flops"].is_number_float());
   EXPECT_EQ(json["flops"], 3.0);
@@ -60,14 +60,14 @@ TEST(describe, json_escapes_names_and_numbers) {
 
 TEST(describe, text_names_the_figures) {
   const described d;
-  const std::string text = describe_text(d.s, d.model);
+  const std::string text = describe_text(d.s, machine_model{.devices = {d.model}});
   for (const char *word : {"strategy", "tile", "lanes", "commands", "memory", "predicted", "bound", "ratio", "h200"})
     EXPECT_NE(text.find(word), std::string::npos) << word;
 }
 
 TEST(describe, json_has_every_command_with_its_time_and_waits) {
   const described d;
-  const auto commands = nlohmann::json::parse(describe_json(d.s, d.model))["timeline"];
+  const auto commands = nlohmann::json::parse(describe_json(d.s, machine_model{.devices = {d.model}}))["timeline"];
   ASSERT_EQ(commands.size(), d.s.commands.size());
   double latest = 0;
   std::size_t waits = 0, gemms = 0;

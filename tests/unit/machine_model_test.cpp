@@ -6,7 +6,7 @@
 #include "base/error.hpp"
 #include "problems.hpp"
 
-namespace sg::test {
+namespace sg::test::of_machines {
 namespace {
 
 found_device device_named(const char *name, std::vector<found_device::peer> peers = {}) {
@@ -122,4 +122,4 @@ TEST(machine_model, each_defect_is_refused_by_its_key) {
 }
 
 }  // namespace
-}  // namespace sg::test
+}  // namespace sg::test::of_machines

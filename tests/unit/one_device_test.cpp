@@ -9,7 +9,7 @@
 #include "plan/schedule/simulate.hpp"
 #include "problems.hpp"
 
-namespace sg::test {
+namespace sg::test::of_one_device {
 namespace {
 
 // A case of bench/results/host.json.
@@ -83,4 +83,4 @@ TEST(one_device, timelines_of_the_host_cases_are_the_same_to_the_bit) {
 }
 
 }  // namespace
-}  // namespace sg::test
+}  // namespace sg::test::of_one_device

@@ -104,6 +104,12 @@ inline machine_model shipped_machine(const std::string &name) {
   return parse_machine_model(text.dump());
 }
 
+inline std::vector<device_index> first_devices(std::size_t count) {
+  std::vector<device_index> all;
+  for (std::size_t i = 0; i < count; ++i) all.push_back(device_index(i));
+  return all;
+}
+
 // A device with few staging threads.
 inline const device_model &h200() {
   static const device_model m = shipped_model("h200");

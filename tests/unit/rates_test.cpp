@@ -9,7 +9,7 @@
 #include "plan/schedule/simulate.hpp"
 #include "problems.hpp"
 
-namespace sg::test {
+namespace sg::test::of_rates {
 namespace {
 
 constexpr device_index second{1};
@@ -183,4 +183,4 @@ TEST(rates, workers_of_all_devices_share_the_host_s_memory) {
 }
 
 }  // namespace
-}  // namespace sg::test
+}  // namespace sg::test::of_rates

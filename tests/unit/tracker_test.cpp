@@ -160,5 +160,24 @@ constexpr traits all_traits[] = {
 INSTANTIATE_TEST_SUITE_P(memory, tracking, testing::ValuesIn(all_traits),
                          [](const auto &info) { return std::string(info.param.name); });
 
+// Lane bits of one device say nothing about another device's lanes.
+TEST(job_order, follows_jobs_of_its_own_device_only) {
+  const ref<context> home = context::create({.device = "sim:h200"});
+  for (const bool is_same : {true, false}) {
+    const ref<job> before = home->new_job(), after = home->new_job();
+    after->follows_on_device = true;
+    before->device = is_same ? first_device : device_index{1};
+    after->order_after(*before, before->incarnation(), false);
+    before->issued(lane_bits{2}, {});
+    EXPECT_EQ(is_same ? lane_bits{2} : lane_bits{0}, after->behind());
+    before->device = first_device;  // which runs it
+    for (const ref<job> &each : {after, before}) {
+      each->add_ref();  // the engine's
+      each->submit();
+    }
+    EXPECT_TRUE(after->wait(deadline(60'000'000'000)));
+  }
+}
+
 }  // namespace
 }  // namespace sg

@@ -142,6 +142,8 @@ json to_json(sg_context *context, sg_plan *plan, const plan_arguments &given) {
               {"staging_bytes", says.staging_bytes},
               {"compute_lanes", says.compute_lanes},
               {"commands", says.commands},
+              {"devices", says.devices},
+              {"bytes_peer", says.bytes_peer},
               {"timeline", describe(plan, SG_PLAN_TIMELINE)}};
   if (given.schedule) all["schedule"] = json::parse(describe(plan, SG_PLAN_JSON));
   if (given.run) {
@@ -201,6 +203,8 @@ void add_plan(CLI::App &app) {
   add_choice(*verb, "--split", given->options.split, splits, "How to split the GEMM (default auto)");
   verb->add_option("--parts", given->options.parts, "Parts of the split")->check(whole_number(0));
   verb->add_option("--streams", given->options.streams, "Compute streams to use at most")->check(whole_number(0));
+  verb->add_option("--devices", given->options.device_count, "Devices of the machine to use, such as 2 of sim:h200x2")
+      ->check(whole_number(0));
   verb->add_option("--tile-m", given->options.tile_m, "Rows of a tile of C")->check(whole_number(0));
   verb->add_option("--tile-n", given->options.tile_n, "Columns of a tile of C")->check(whole_number(0));
   verb->add_option("--tile-k", given->options.tile_k, "Depth of a panel")->check(whole_number(0));

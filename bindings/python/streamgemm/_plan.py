@@ -17,7 +17,8 @@ class PlanOptions:
     """Restrictions of the planner; fields that are not given are free. The fields are those of sg_plan_options."""
 
     def __init__(self, **fields):
-        """fields: split, parts, streams, memory_limit, tile_m, tile_n, tile_k, place_a, place_b, place_c."""
+        """fields: split, parts, streams, memory_limit, tile_m, tile_n, tile_k, place_a, place_b, place_c,
+        devices, device_count."""
         self._struct = _raw.sg_plan_options()
         set_fields(self._struct, fields, fields_of(_raw.sg_plan_options), _KIND_OF_FIELD)
 

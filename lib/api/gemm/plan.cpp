@@ -9,7 +9,10 @@
 #include "api/gemm/problem_of.hpp"
 #include "api/gemm/submit_gemm.hpp"
 #include "plan/gemm/gemm_form.hpp"
+#include "plan/planner.hpp"
 #include "plan/schedule/describe.hpp"
+#include "plan/schedule/hazard.hpp"
+#include "plan/schedule/lanes.hpp"
 #include "plan/schedule/simulate.hpp"
 #include "trace/exporters.hpp"
 
@@ -17,21 +20,47 @@ namespace sg {
 
 namespace {
 
-// A plan that a caller holds: a problem and its program.
+// A plan that a caller holds: a problem, its schedule, and the program of one device.
 class prepared_plan final : public object {
  public:
   prepared_plan(ref<job_sink> owner, const problem &shape, std::shared_ptr<const program> compiled)
-      : object(object_type::plan), owner_(std::move(owner)), shape_(shape), program_(std::move(compiled)) {}
+      : object(object_type::plan),
+        owner_(std::move(owner)),
+        shape_(shape),
+        schedule_(compiled->schedule),
+        program_(std::move(compiled)) {}
+  // Of several devices.
+  prepared_plan(ref<job_sink> owner, const problem &shape, std::shared_ptr<const schedule> made)
+      : object(object_type::plan), owner_(std::move(owner)), shape_(shape), schedule_(std::move(made)) {}
 
   const ref<job_sink> &owner() const noexcept { return owner_; }
   const problem &shape() const noexcept { return shape_; }
-  const std::shared_ptr<const program> &compiled() const noexcept { return program_; }
+  const schedule &commands() const noexcept { return *schedule_; }
+  // What it is planned for.
+  const machine_model &machine() const noexcept {
+    const context &on = context_of(*owner_);
+    return program_ ? on.machine() : on.planned_machine();
+  }
+  // `what` needs one device.
+  const std::shared_ptr<const program> &compiled(const char *what) const {
+    if (!program_) throw error(SG_STATUS_UNSUPPORTED, "the plan is for chosen devices of a machine: %s", what);
+    return program_;
+  }
 
  private:
   const ref<job_sink> owner_;
   const problem shape_;
+  const std::shared_ptr<const schedule> schedule_;
   const std::shared_ptr<const program> program_;
 };
+
+ref<object> prepare(const ref<context> &on, const problem &shape, const plan_request &request) {
+  const gemm_form form(shape);
+  if (!request.names_devices()) return ref<object>::adopt(new prepared_plan(on, shape, on->plan_for(form, request)));
+  auto made = make_plan(form, on->planned_machine(), request);
+  if (on->checks_hazards()) require_no_hazards(*made);
+  return ref<object>::adopt(new prepared_plan(on, shape, std::move(made)));
+}
 
 ref<prepared_plan> prepared_plan_of(const sg_plan *handle) {
   return object_of<prepared_plan>(handle, object_type::plan, "plan");
@@ -75,17 +104,16 @@ void require_as_planned(const problem &planned, const problem &given) {
 }
 
 std::string text_of(const prepared_plan &plan, sg_plan_format format) {
-  const schedule &s = *plan.compiled()->schedule;
-  const device_model &model = context_of(*plan.owner()).model();
+  const schedule &s = plan.commands();
   const auto history = [&] {
-    const program &made = *plan.compiled();
-    return trace::history_of_plan(
-        {1, 1, made.schedule, made.what, made.request, std::make_shared<const device_model>(model)});
+    const program &made = *plan.compiled("@format can be SG_PLAN_TEXT, SG_PLAN_JSON or SG_PLAN_TIMELINE");
+    return trace::history_of_plan({1, 1, made.schedule, made.what, made.request,
+                                   std::make_shared<const device_model>(context_of(*plan.owner()).model())});
   };
   switch (format) {
-    case SG_PLAN_TEXT: return describe_text(s, model);
-    case SG_PLAN_JSON: return describe_json(s, model);
-    case SG_PLAN_TIMELINE: return timeline_text(s, simulate(s, model));
+    case SG_PLAN_TEXT: return describe_text(s, plan.machine());
+    case SG_PLAN_JSON: return describe_json(s, plan.machine());
+    case SG_PLAN_TIMELINE: return timeline_text(s, simulate(s, plan.machine()));
     case SG_PLAN_HTML: return trace::html(history());
     case SG_PLAN_SVG: return trace::svg(history());
   }
@@ -115,8 +143,7 @@ sg_status sg_plan_create(sg_context *context, const sg_gemm_desc *desc, const sg
       throw sg::error(SG_STATUS_INVALID_ARGUMENT, "@desc leaves nothing to do (%lld x %lld x %lld), so it has no plan",
                       static_cast<long long>(d.c.rows), static_cast<long long>(d.c.cols),
                       static_cast<long long>(gemm.shape.k));
-    auto made = ref<sg::object>::adopt(new sg::prepared_plan(
-        on, gemm.shape, on->plan_for(sg::gemm_form(gemm.shape), sg::request_for(d, gemm.shape, wanted))));
+    auto made = sg::prepare(on, gemm.shape, sg::request_for(d, gemm.shape, wanted));
     *out_plan = sg::handle_of<sg_plan>(sg::make_handle(std::move(made)));
   });
 }
@@ -128,12 +155,11 @@ sg_status sg_plan_release(sg_plan *plan) { return sg::release(plan, object_type:
 sg_status sg_plan_predict(sg_plan *handle, sg_plan_prediction *out_prediction) {
   return guarded([&] {
     const auto plan = prepared_plan_of(handle);
-    const sg::schedule &s = *plan->compiled()->schedule;
+    const sg::schedule &s = plan->commands();
     sg_plan_prediction p = SG_PLAN_PREDICTION_INIT;
     p.predicted_seconds = s.predicted_seconds;
     p.bound_seconds = s.bound_seconds;
-    for (const sg::interval &i : sg::simulate(s, sg::context_of(*plan->owner()).model()).commands)
-      p.serial_seconds += i.end - i.start;
+    for (const sg::interval &i : sg::simulate(s, plan->machine()).commands) p.serial_seconds += i.end - i.start;
     p.flops = s.flops;
     p.bytes_in = static_cast<std::uint64_t>(s.bytes_in);
     p.bytes_out = static_cast<std::uint64_t>(s.bytes_out);
@@ -141,6 +167,8 @@ sg_status sg_plan_predict(sg_plan *handle, sg_plan_prediction *out_prediction) {
     p.staging_bytes = static_cast<std::uint64_t>(s.staging_bytes);
     p.commands = static_cast<std::int32_t>(s.commands.size());
     p.compute_lanes = s.lanes[static_cast<int>(sg::lane_kind::compute)];
+    p.devices = static_cast<std::int32_t>(sg::devices_of(s).size());
+    p.bytes_peer = static_cast<std::uint64_t>(s.bytes_peer);
     sg::copy_text(p.strategy, sizeof p.strategy, s.strategy.c_str());
     sg::write_out(out_prediction, p, "out_prediction");
   });
@@ -162,21 +190,22 @@ sg_status sg_plan_run_async(sg_plan *handle, const sg_gemm_desc *desc, const sg_
   if (out_job) *out_job = nullptr;
   return guarded([&] {
     const auto plan = prepared_plan_of(handle);
+    const auto &compiled = plan->compiled("a context runs jobs on one device");
     sg::require(desc, "desc");
     const sg_gemm_desc d = sg::options_of(desc, SG_GEMM_DESC_INIT, "desc");
     sg::context &on = sg::context_of(*plan->owner());
     sg::checked_submit order(on, submit);
-    order.require_within_limit(*plan->compiled());
+    order.require_within_limit(*compiled);
     const auto known = sg::spaces_of(plan->shape(), d.c.layout == SG_LAYOUT_ROW_MAJOR);
     sg::checked_gemm gemm = sg::check_gemm(on.memory(), d, known, true, "desc");
     // Untouched operands have no memory space.
     if (gemm.nothing_to_do) sg::copy_spaces(plan->shape(), gemm.shape);
     sg::require_as_planned(plan->shape(), gemm.shape);
     if (order.records()) {
-      order.note_request(sg::request_for(d, gemm.shape, plan->compiled()->request));  // in terms of the caller's C
+      order.note_request(sg::request_for(d, gemm.shape, compiled->request));  // in terms of the caller's C
       order.note(SG_OPERATION_GEMM, sg::gemm_form(sg::fixed_in_updates(gemm.shape)), "desc");
     }
     if (gemm.nothing_to_do) return order.go(on.new_job(), nullptr, 0, out_job);
-    sg::submit_gemm(on, std::move(gemm), plan->compiled(), order, out_job);
+    sg::submit_gemm(on, std::move(gemm), compiled, order, out_job);
   });
 }

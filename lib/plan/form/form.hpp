@@ -6,11 +6,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <span>
 #include <string>
 #include <typeinfo>
 #include <utility>
 #include <vector>
 
+#include "model/machine_model.hpp"
 #include "plan/form/host_operands.hpp"
 #include "plan/form/plan_request.hpp"
 #include "plan/schedule/schedule.hpp"
@@ -48,6 +51,12 @@ class form {
   // A schedule within the terms' memory limit. Throws SG_STATUS_OUT_OF_MEMORY, with the requirement, and
   // SG_STATUS_UNSUPPORTED.
   virtual schedule plan(const plan_terms &terms) const = 0;
+  // A schedule on exactly these devices of a machine, within each device's limit of memory, and its prediction. Empty
+  // if the form cannot be computed by several devices.
+  virtual std::optional<schedule> spread(const machine_model &, std::span<const device_index>, const plan_request &,
+                                         std::span<const std::int64_t> /*memory_limits*/) const {
+    return std::nullopt;
+  }
   // A copy with all that it refers to.
   virtual std::shared_ptr<const form> share() const = 0;
   virtual std::vector<alternative> alternatives(const device_model &, const plan_request &) const { return {}; }

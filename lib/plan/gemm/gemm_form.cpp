@@ -12,6 +12,7 @@
 #include "plan/gemm/resident/direct.hpp"
 #include "plan/gemm/resident/grouped.hpp"
 #include "plan/gemm/resident/resident_search.hpp"
+#include "plan/gemm/spread/spread.hpp"
 #include "plan/gemm/streaming/downcast.hpp"
 #include "plan/gemm/streaming/stream_search.hpp"
 
@@ -121,6 +122,15 @@ schedule gemm_form::plan(const plan_terms &terms) const {
   schedule made = problems.size() == 1 ? plan_one(problems[0], terms) : plan_group(problems, terms);
   made.bound_seconds = bound_seconds(terms.model, problems);
   return made;
+}
+
+std::optional<schedule> gemm_form::spread(const machine_model &machine, std::span<const device_index> devices,
+                                          const plan_request &request,
+                                          std::span<const std::int64_t> memory_limits) const {
+  if (problems_.size() != 1) return std::nullopt;
+  for (const device_index each : devices) require_gemm(problems_.front(), machine.device(each));
+  const problem p = downcast_if_staged(problems_.front(), machine.device(devices.front()));
+  return plan_spread(p, machine, devices, request, memory_limits);
 }
 
 std::vector<alternative> gemm_form::alternatives(const device_model &model, const plan_request &request) const {

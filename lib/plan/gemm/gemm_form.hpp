@@ -27,6 +27,9 @@ class gemm_form final : public form {
   std::string describe(const plan_request &request) const override;
   // The fastest schedule of one problem, or of a group.
   schedule plan(const plan_terms &terms) const override;
+  std::optional<schedule> spread(const machine_model &machine, std::span<const device_index> devices,
+                                 const plan_request &request,
+                                 std::span<const std::int64_t> memory_limits) const override;
   std::shared_ptr<const form> share() const override;
   std::vector<alternative> alternatives(const device_model &model, const plan_request &request) const override;
   gemm_summary gemms() const noexcept override;

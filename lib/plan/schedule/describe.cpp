@@ -72,11 +72,25 @@ char letter_of(std::size_t number) {
   return letters[number % (sizeof letters - 1)];
 }
 
+// The device, or the machine of several.
+const std::string &name_of_place(const machine_model &machine, std::span<const device_index> devices) {
+  const bool is_one = devices.size() <= 1 || machine.name.empty();
+  return is_one ? machine.device(devices.empty() ? first_device : devices[0]).name : machine.name;
+}
+
 }  // namespace
 
-std::string describe_text(const schedule &s, const device_model &model) {
-  const timeline t = simulate(s, model);
-  std::string out = "strategy   " + s.strategy + " on " + model.name + "\n";
+std::string describe_text(const schedule &s, const machine_model &machine) {
+  const timeline t = simulate(s, machine);
+  const std::vector<device_index> devices = devices_of(s);
+  std::string out = "strategy   " + s.strategy + " on " + name_of_place(machine, devices) + "\n";
+  if (devices.size() > 1) {
+    out += "devices   ";
+    for (const device_index each : devices)
+      out += text(" %zu (%s, %.1f MB)", number_of(each), machine.device(each).name.c_str(),
+                  double(device_bytes_of(s, each)) / 1e6);
+    out += "\n";
+  }
   const tile largest = largest_tile(s);
   if (largest.m > 0)
     out += text("tile       %lld x %lld x %lld (the largest GEMM)\n", static_cast<long long>(largest.m),
@@ -91,19 +105,32 @@ std::string describe_text(const schedule &s, const device_model &model) {
   out += text("\nmemory     device %.1f MB, staging %.1f MB\n", double(s.device_bytes) / 1e6,
               double(s.staging_bytes) / 1e6);
   out += text("link       in %.1f MB, out %.1f MB\n", s.bytes_in / 1e6, s.bytes_out / 1e6);
+  if (devices.size() > 1) out += text("peers      %.1f MB\n", s.bytes_peer / 1e6);
   out += "predicted  " + seconds_text(s.predicted_seconds) + "\n";
-  out += "bound      " + seconds_text(s.bound_seconds) + "\n";
+  out += "bound      " + seconds_text(s.bound_seconds) + (*s.bound_limit ? ": " : "") + s.bound_limit + "\n";
   out += text("ratio      %.3f\n", ratio_of(s));
   out += text("overlap    %.0f %%\n", t.overlap_efficiency * 100);
   return out;
 }
 
-std::string describe_json(const schedule &s, const device_model &model) {
-  const timeline t = simulate(s, model);
+std::string describe_json(const schedule &s, const machine_model &machine) {
+  const timeline t = simulate(s, machine);
+  const std::vector<device_index> devices = devices_of(s);
+  std::vector<std::uint32_t> indices;
+  for (const device_index each : devices) indices.push_back(std::uint32_t(number_of(each)));
   const tile largest = largest_tile(s);
   json_writer json;
   json.member("strategy", s.strategy);
-  json.member("device", model.name);
+  json.member("device", name_of_place(machine, devices));
+  json.member("devices", std::span<const std::uint32_t>(indices));
+  json.begin_list("device_bytes_each");
+  for (const device_index each : devices) {
+    json.begin_item();
+    json.member("device", std::int64_t(number_of(each)));
+    json.member("bytes", device_bytes_of(s, each));
+    json.end();
+  }
+  json.end_list();
   json.begin("tiles");
   json.member("m", largest.m);
   json.member("n", largest.n);
@@ -120,8 +147,10 @@ std::string describe_json(const schedule &s, const device_model &model) {
   json.member("flops", s.flops);
   json.member("bytes_in", s.bytes_in);
   json.member("bytes_out", s.bytes_out);
+  json.member("bytes_peer", s.bytes_peer);
   json.member("predicted_seconds", s.predicted_seconds);
   json.member("bound_seconds", s.bound_seconds);
+  json.member("bound_limit", std::string_view(s.bound_limit));
   json.member("ratio", ratio_of(s));
   json.member("overlap_efficiency", t.overlap_efficiency);
   json.begin_list("timeline");
@@ -163,9 +192,13 @@ std::string timeline_text(const schedule &s, const timeline &t, double slot_seco
     }
   }
   std::string out;
+  int width = 12;
   for (std::size_t row = 0; row < rows.size(); ++row)
-    out += text("%-12s|", lane_text(numbers.at(int(row))).c_str()) + rows[row] + "|\n";
-  out += text("%-12s %d slots of ", "", columns) + seconds_text(slot_seconds) + ": " + seconds_text(t.seconds) + "\n";
+    width = std::max(width, int(lane_text(numbers.at(int(row))).size()) + 1);
+  for (std::size_t row = 0; row < rows.size(); ++row)
+    out += text("%-*s|", width, lane_text(numbers.at(int(row))).c_str()) + rows[row] + "|\n";
+  out += text("%-*s %d slots of ", width, "", columns) + seconds_text(slot_seconds) + ": " + seconds_text(t.seconds) +
+         "\n";
   return out;
 }
 

@@ -4,18 +4,19 @@
 
 #include <string>
 
-#include "model/device_model.hpp"
+#include "model/machine_model.hpp"
 #include "plan/schedule/schedule.hpp"
 #include "plan/schedule/simulate.hpp"
 
 namespace sg {
 
 // Strategy, lanes, commands, memory, predicted time, bound and their ratio, a line each.
-std::string describe_text(const schedule &s, const device_model &model);
-// A schedule as one JSON object: strategy, device, tiles, lanes, commands (number of each kind), device_bytes,
-// staging_bytes, flops, bytes_in, bytes_out, predicted_seconds, bound_seconds, ratio, overlap_efficiency; and timeline:
+std::string describe_text(const schedule &s, const machine_model &machine);
+// A schedule as one JSON object: strategy, device, devices (indices), device_bytes_each, tiles, lanes, commands (number
+// of each kind), device_bytes, staging_bytes, flops, bytes_in, bytes_out, bytes_peer, predicted_seconds, bound_seconds,
+// bound_limit (what binds; "": not asked for), ratio, overlap_efficiency; and timeline:
 // each command's lane, action, start_seconds, end_seconds, and the indices of its dependencies.
-std::string describe_json(const schedule &s, const device_model &model);
+std::string describe_json(const schedule &s, const machine_model &machine);
 
 // One row for each lane and each host worker, one column for each slot of time; a command is shown by a letter, idle
 // time by a dot. slot_seconds 0: the time is cut into `columns` slots.

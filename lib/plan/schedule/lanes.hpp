@@ -42,4 +42,22 @@ class lane_numbers {
   std::vector<int> first_;
 };
 
+// Devices with a command of the schedule.
+inline std::vector<device_index> devices_of(const schedule &s) {
+  std::vector<bool> used(most_devices, false);
+  for (const command &c : s.commands) used[number_of(c.where.device)] = true;
+  std::vector<device_index> all;
+  for (std::size_t i = 0; i < used.size(); ++i)
+    if (used[i]) all.push_back(device_index(i));
+  return all;
+}
+
+// Bytes of the device arena of one of them.
+inline std::int64_t device_bytes_of(const schedule &s, device_index device) {
+  std::int64_t bytes = 0;
+  for (const buffer &b : s.buffers)
+    if (b.kind == buffer_kind::device && b.space.device() == device) bytes = std::max(bytes, b.offset + b.bytes);
+  return bytes;
+}
+
 }  // namespace sg

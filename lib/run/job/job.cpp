@@ -82,7 +82,8 @@ bool job::order_after(job &before, std::uint16_t tag_of_before, bool needs_succe
   }
   node->successor = this;
   node->needs_success = needs_success;
-  node->follows = follows_on_device && before.pool == pool;
+  // Lanes are numbered for each device.
+  node->follows = follows_on_device && before.pool == pool && before.device == device;
   blockers_.fetch_add(1, std::memory_order_relaxed);
   if (node->follows) holds_.fetch_add(1, std::memory_order_relaxed);
   using pushed = closing_list<dependency>::pushed;
