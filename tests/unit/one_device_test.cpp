@@ -27,12 +27,12 @@ constexpr host_case cases[] = {
     {8192, 8192, 8192, SG_DTYPE_BF16, SG_COMPUTE_EXACT, SG_OP_N, SG_OP_N, 0, 0x937ccccdc68ecf8e, 0xa1d0b568fd3ffee8},
     {16384, 16384, 16384, SG_DTYPE_F32, SG_COMPUTE_EXACT, SG_OP_N, SG_OP_N, 0, 0x7006a8cb6ac8ccd5, 0xe9c19f370e5852c7},
     {8192, 8192, 8192, SG_DTYPE_F32, SG_COMPUTE_EXACT, SG_OP_N, SG_OP_N, 0, 0xec6f0822b0faf661, 0xcf04e91b16f46828},
-    {8191, 4097, 5003, SG_DTYPE_F32, SG_COMPUTE_EXACT, SG_OP_N, SG_OP_T, 9, 0x7fe5daffda310840, 0xc5010d0f56e6ca5e},
-    {8191, 4097, 5003, SG_DTYPE_F32, SG_COMPUTE_EXACT, SG_OP_T, SG_OP_N, 9, 0x0d5d1b3d6effaa31, 0xf37521b2f57b9657},
+    {8191, 4097, 5003, SG_DTYPE_F32, SG_COMPUTE_EXACT, SG_OP_N, SG_OP_T, 9, 0xcfaa34dff2536d4c, 0xc5010d0f56e6ca5e},
+    {8191, 4097, 5003, SG_DTYPE_F32, SG_COMPUTE_EXACT, SG_OP_T, SG_OP_N, 9, 0x20cc3d076802f194, 0xc47ef6b1cb6d5a98},
     {16384, 16384, 16384, SG_DTYPE_F32, SG_COMPUTE_TF32, SG_OP_N, SG_OP_N, 0, 0x4c97ff7a17380dfd, 0x04581bab254f620d},
     {8192, 8192, 8192, SG_DTYPE_F32, SG_COMPUTE_TF32, SG_OP_N, SG_OP_N, 0, 0xe5ac3e91b56df81c, 0x997fde59e4cbcf54},
-    {8191, 4097, 5003, SG_DTYPE_F32, SG_COMPUTE_TF32, SG_OP_N, SG_OP_T, 9, 0x7cb26cf073d5a387, 0x88cf57d404fa324d},
-    {8191, 4097, 5003, SG_DTYPE_F32, SG_COMPUTE_TF32, SG_OP_T, SG_OP_N, 9, 0x2317a318a805ff7a, 0xad0ee39b8458cf2a},
+    {8191, 4097, 5003, SG_DTYPE_F32, SG_COMPUTE_TF32, SG_OP_N, SG_OP_T, 9, 0x0375e24b456034f3, 0x88cf57d404fa324d},
+    {8191, 4097, 5003, SG_DTYPE_F32, SG_COMPUTE_TF32, SG_OP_T, SG_OP_N, 9, 0xbaac3c9abdd53f73, 0x6aebf2b1b2a15718},
     {1000, 1000, 5000, SG_DTYPE_F64, SG_COMPUTE_EXACT, SG_OP_N, SG_OP_N, 0, 0xc3015d83e88eab89, 0xf601830a1649c6ed},
     {30000, 30000, 3000, SG_DTYPE_F64, SG_COMPUTE_EXACT, SG_OP_N, SG_OP_N, 0, 0x2c3e78867739539b, 0x1e9ba027a8ab8512},
 };
@@ -63,20 +63,23 @@ std::uint64_t digest_of(const timeline &t) {
   return digest;
 }
 
-// Recorded before machines of several devices could be simulated.
+// Of the simulator of one device; the simulator of machines must reproduce them.
 TEST(one_device, timelines_of_the_host_cases_are_the_same_to_the_bit) {
 #ifndef __x86_64__
   GTEST_SKIP() << "the digests are of arithmetic without fused multiply-adds";
 #endif
-  const machine_model machine{{h200()}, {}};
+  // Without rates of 2-D copies: their logarithm depends on the processor by a rounding error.
+  device_model model = h200();
+  model.runs.clear();
+  const machine_model machine{{model}, {}};
   machine_model limited = machine;  // by what its own link allows: no limit
-  limited.shared = {{"host", {first_device}, h200().link_in, h200().link_out, 1e12}};
+  limited.shared = {{"host", {first_device}, model.link_in, model.link_out, 1e12}};
   for (const host_case &each : cases)
     for (const sg_memory_kind host : {SG_MEMORY_PINNED, SG_MEMORY_PAGEABLE}) {
       SCOPED_TRACE(std::to_string(each.m) + "x" + std::to_string(each.n) + "x" + std::to_string(each.k));
-      const schedule s = schedule_of(each, host, h200());
+      const schedule s = schedule_of(each, host, model);
       const std::uint64_t digest = host == SG_MEMORY_PINNED ? each.pinned : each.pageable;
-      EXPECT_EQ(digest, digest_of(simulate(s, h200())));
+      EXPECT_EQ(digest, digest_of(simulate(s, model)));
       EXPECT_EQ(digest, digest_of(simulate(s, machine)));
       EXPECT_EQ(digest, digest_of(simulate(s, limited)));
     }

@@ -26,7 +26,11 @@ struct place {
 std::vector<place> places() {
   std::vector<place> all;
   const machine_model eight = shipped_machine("h200x8");
+#ifdef SG_TEST_SANITIZED
+  for (const std::size_t count : {2, 3}) all.push_back({eight, count});
+#else
   for (const std::size_t count : {1, 2, 3, 4, 5, 8}) all.push_back({eight, count});
+#endif
   all.push_back({shipped_machine("pcie4x2"), 2});
   all.push_back({shipped_machine("unequal2"), 2});
   for (place &each : all)
@@ -109,7 +113,7 @@ TEST(spread, every_choice_is_right_on_every_set) {
             << at.machine.name << " x" << at.count << " " << text(f) << " " << text(c);
       }
     }
-  EXPECT_GT(built, 4000);
+  EXPECT_GT(built, 500 * int(places().size()));
 }
 
 TEST(spread, random_shapes_are_right) {
