@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "plan/gemm/spread/partition.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <numeric>
 
