@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "devices/device.hpp"
 
+#include <algorithm>
+#include <charconv>
 #include <cstring>
 #include <string_view>
 
@@ -43,7 +45,78 @@ device_name split_name(const std::string &name, const char *source) {
   return parts;
 }
 
+// "a-b" of whole numbers.
+bool split_range(const std::string &item, std::uint64_t &first, std::uint64_t &last) {
+  const std::size_t dash = item.find('-');
+  if (dash == item.npos) return false;
+  const auto number = [](const char *begin, const char *end, std::uint64_t &value) {
+    const auto [stop, fault] = std::from_chars(begin, end, value);
+    return fault == std::errc() && stop == end;
+  };
+  const char *const text = item.c_str();
+  return number(text, text + dash, first) && number(text + dash + 1, text + item.size(), last);
+}
+
+// Expands a list into the names of counted devices.
+class device_list {
+ public:
+  explicit device_list(const device_name &given) : given_(given) {
+    const sg_backend_ops &ops = *find_backend(given.backend)->ops;
+    for (std::int32_t i = 0; i < ops.device_count(); ++i) {
+      char text[256] = "";
+      if (ops.device_name(i, text, sizeof text) == SG_STATUS_OK) counted_.emplace_back(text);
+    }
+  }
+
+  std::vector<device_name> expand() {
+    const std::string &text = given_.device;
+    for (std::size_t at = 0; at <= text.size();) {
+      const std::size_t end = std::min(text.find(',', at), text.size());
+      const std::string item = text.substr(at, end - at);
+      std::uint64_t first = 0, last = 0;
+      if (item == "all") {
+        for (const std::string &each : counted_) add(each);
+      } else if (split_range(item, first, last)) {
+        if (first > last || last - first >= most_devices) refuse(item, "is no range");
+        for (; first <= last; ++first) add(std::to_string(first));
+      } else {
+        add(item);
+      }
+      at = end + 1;
+    }
+    return std::move(all_);
+  }
+
+ private:
+  [[noreturn]] void refuse(const std::string &item, const char *why) const {
+    throw error(SG_STATUS_INVALID_ARGUMENT, "device \"%s\": \"%s\" %s", printable(given_.text(), 100).c_str(),
+                printable(item, 60).c_str(), why);
+  }
+
+  void add(const std::string &item) {
+    if (std::find(counted_.begin(), counted_.end(), item) == counted_.end())
+      refuse(item, "is no device that the backend counts");
+    for (const device_name &each : all_)
+      if (each.device == item) refuse(item, "is named twice");
+    all_.push_back({given_.backend, item});
+  }
+
+  const device_name given_;
+  std::vector<std::string> counted_;
+  std::vector<device_name> all_;
+};
+
 }  // namespace
+
+std::vector<device_name> resolve_devices(const char *name) {
+  const device_name given = resolve_device(name);
+  const std::string &text = given.device;
+  const bool is_path = text.find_first_of("/?") != text.npos || std::string_view(text).ends_with(".json");
+  std::uint64_t first = 0, last = 0;
+  const bool is_list = text == "all" || text.find(',') != text.npos || split_range(text, first, last);
+  if (is_path || !is_list) return {given};
+  return device_list(given).expand();
+}
 
 device_name resolve_device(const char *name) {
   const std::string_view given(name ? name : "", name ? strnlen(name, most_name_bytes + 1) : 0);
@@ -162,8 +235,11 @@ std::optional<std::uint64_t> device::free_memory() const noexcept {
 }
 
 std::shared_ptr<device> open_device(const char *name) {
-  const device_name resolved = resolve_device(name);
-  return std::make_shared<device>(*find_backend(resolved.backend)->ops, resolved);
+  const std::vector<device_name> resolved = resolve_devices(name);
+  if (resolved.size() != 1)
+    throw error(SG_STATUS_UNSUPPORTED, "device \"%s\" names %zu devices; a context has one",
+                printable(resolve_device(name).text(), 100).c_str(), resolved.size());
+  return std::make_shared<device>(*find_backend(resolved[0].backend)->ops, resolved[0]);
 }
 
 }  // namespace sg

@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/memory_space.hpp"
 
@@ -26,6 +27,9 @@ struct device_name {
 // "cpu". A name that ends in a colon means the backend's first device. Throws SG_STATUS_INVALID_ARGUMENT for an invalid
 // name, SG_STATUS_NO_DEVICE if its backend is unavailable.
 device_name resolve_device(const char *name);
+// The same for the name of several devices of one backend: "cuda:0,2", "cuda:0-3", "cuda:all". Lists are of devices
+// that the backend counts, each once; a name with '/' or '?', or that ends in ".json", is one device.
+std::vector<device_name> resolve_devices(const char *name);
 
 inline constexpr sg_backend_command marker_command{sizeof(sg_backend_command), SG_BACKEND_MARKER};
 
@@ -84,7 +88,7 @@ class device {
   std::unique_ptr<const machine_model> machine_;
 };
 
-// Opens the device of resolve_device(name). Throws as it does, and with the backend's reason.
+// Opens the one device of resolve_devices(name). Throws as it does, and with the backend's reason.
 std::shared_ptr<device> open_device(const char *name);
 
 // The core's services for backends: the planner's device models and cost functions.

@@ -3,6 +3,7 @@
 #include "devices/registry.hpp"
 
 #include "base/error.hpp"
+#include "devices/device.hpp"
 #include "devices/environment.hpp"
 #include "model/device_model.hpp"
 #include "registry_process.hpp"
@@ -52,6 +53,38 @@ TEST(Names, HostileOnesAreRefused) {
       expect_in(set, hostile.answer.substr(0, hostile.answer.find(' ')));
   }
   expect_in(report({"SG_DEVICE=nope"}, {""}), "SG_STATUS_NO_DEVICE SG_DEVICE \"nope\"");
+}
+
+TEST(Names, ListsNameCountedDevicesOnce) {
+  const auto names = [](const char *given) {
+    string all;
+    try {
+      for (const device_name &each : resolve_devices(given)) all += each.text() + " ";
+    } catch (const error &e) {
+      all = e.what();
+    }
+    return all;
+  };
+  EXPECT_EQ(names("sim:a100"), "sim:a100 ");
+  EXPECT_EQ(names("sim:a100,h200"), "sim:a100 sim:h200 ") << "in the order of the list";
+  EXPECT_EQ(names("sim:all"), "sim:h200 sim:a100 sim:pcie3 ");
+  EXPECT_EQ(names("sim:h200x2"), "sim:h200x2 ");
+  EXPECT_EQ(names("sim:/a,b.json"), "sim:/a,b.json ") << "a path is one device";
+  EXPECT_EQ(names("sim:x,y.json"), "sim:x,y.json ");
+  EXPECT_EQ(names("sim:h200?memory=4MiB"), "sim:h200?memory=4MiB ");
+  expect_in(names("sim:h200,h200"), "device \"sim:h200,h200\": \"h200\" is named twice");
+  expect_in(names("sim:h200,k20"), "\"k20\" is no device that the backend counts");
+  expect_in(names("sim:h200,"), "\"\" is no device that the backend counts");
+  expect_in(names("sim:0-3"), "\"0\" is no device that the backend counts");
+  expect_in(names("sim:3-0"), "\"3-0\" is no range");
+  expect_in(names("sim:0-18446744073709551615"), "is no range");
+  try {
+    open_device("sim:h200,a100");
+    ADD_FAILURE() << "two devices in one";
+  } catch (const error &e) {
+    EXPECT_EQ(SG_STATUS_UNSUPPORTED, e.status());
+    expect_in(e.what(), "device \"sim:h200,a100\" names 2 devices; a context has one");
+  }
 }
 
 TEST(Processes, AChildUsesWhatItsParentLoaded) {
