@@ -11,7 +11,7 @@ namespace sg {
 namespace {
 
 // Time to spin before sleeping: a sleep and a wake-up take longer than some sections.
-constexpr std::int64_t spin_ns = 10'000;
+constexpr std::int64_t spin_ns = 100'000;
 
 // Back-off between two tests. It sometimes yields the core to another thread, and finally to one of lower priority.
 class backoff {

@@ -36,6 +36,36 @@ static int plain_mark; /* where the system has no such page */
 /* This thread is inside a call of level 3, or has switched the device off. */
 static __thread bool is_inside, is_disabled;
 
+/* The processor's floating-point state: its exceptions are those of the program and of the CPU BLAS, which NumPy for
+ * one reads behind each call, and not those of a plan. */
+static __thread unsigned long kept_state;
+static unsigned long floating_point_state(void) {
+#if defined(__x86_64__)
+  return __builtin_ia32_stmxcsr();
+#elif defined(__aarch64__)
+  unsigned long state;
+  __asm__ volatile("mrs %0, fpsr" : "=r"(state));
+  return state;
+#else
+  return 0;
+#endif
+}
+static void set_floating_point_state(unsigned long state) {
+#if defined(__x86_64__)
+  __builtin_ia32_ldmxcsr((unsigned)state);
+#elif defined(__aarch64__)
+  __asm__ volatile("msr fpsr, %0" ::"r"(state));
+#else
+  (void)state;
+#endif
+}
+
+static void call_cpu(const sg_blas_call *call) {
+  set_floating_point_state(kept_state);
+  call->entry->call_cpu(call);
+  kept_state = floating_point_state();
+}
+
 static double now(void) {
   struct timespec time;
   clock_gettime(CLOCK_MONOTONIC, &time);
@@ -147,7 +177,7 @@ static void compute_gemm(sg_blas_call *call, sg_blas_outcome *outcome) {
     call->reason = SG_BLAS_DEVICE_FAILED;
     set_gate();
   }
-  if (call->reason != SG_BLAS_ON_DEVICE) call->entry->call_cpu(call);
+  if (call->reason != SG_BLAS_ON_DEVICE) call_cpu(call);
 }
 
 /* Computes any other routine, in column-major form: its parts, if the GEMMs among them go to the device, else by the
@@ -162,7 +192,7 @@ static void compute_parts(sg_blas_call *call, sg_blas_outcome *outcome) {
       call->device_seconds += parts[i].call.device_seconds;
     }
   if (call->reason != SG_BLAS_ON_DEVICE) {
-    call->entry->call_cpu(call);
+    call_cpu(call);
     return;
   }
   for (int i = 0; i < count; ++i) {
@@ -177,10 +207,12 @@ static void compute_parts(sg_blas_call *call, sg_blas_outcome *outcome) {
 
 bool sg_blas_compute(sg_blas_call *call) {
   if (is_inside || is_disabled) return false; /* inside: a CPU BLAS that calls its own routines by their names */
+  kept_state = floating_point_state();
   check_process();
   call->reason = sg_blas_check(call);
   if (call->reason == SG_BLAS_INVALID) { /* the program's own xerbla may not return */
     if (settings.report != NULL) sg_blas_count(call, 0, NULL);
+    set_floating_point_state(kept_state);
     return false;
   }
   sg_blas_outcome outcome = {0, 0};
@@ -189,7 +221,7 @@ bool sg_blas_compute(sg_blas_call *call) {
   if (call->reason == SG_BLAS_ON_DEVICE && is_after_fork) call->reason = SG_BLAS_AFTER_FORK;
   if (!settings.is_on) call->reason = SG_BLAS_SWITCHED_OFF;
   if (call->reason != SG_BLAS_ON_DEVICE) {
-    call->entry->call_cpu(call);
+    call_cpu(call);
   } else if (call->entry->number == SG_BLAS_GEMM) {
     call->reason = choose_gemm(call);
     compute_gemm(call, &outcome);
@@ -205,6 +237,7 @@ bool sg_blas_compute(sg_blas_call *call) {
   if (!is_on_device && call->reason != SG_BLAS_EMPTY && call->reason != SG_BLAS_DEVICE_FAILED)
     sg_blas_learn(call->entry->type, call->work, seconds);
   if (settings.report != NULL) sg_blas_count(call, seconds, is_on_device ? &outcome : NULL);
+  set_floating_point_state(kept_state);
   return true;
 }
 

@@ -3,15 +3,17 @@
 """NumPy on the drop-in BLAS: the distribution's, by preload and through libblas.so.3, and the wheel of PyPI, whose library has names of
 its own. R, Octave and HPL (hpcc), where they are installed.
 
-usage: numpy_test.py FOLDER-OF-THE-LIBRARIES
+usage: numpy_test.py FOLDER-OF-THE-LIBRARIES RAISING-CLOCK-LIBRARY
 """
 import json
 import os
 import pathlib
 import shutil
+import sys
 
-from dropin import BUILT, PYTHON, Dropin, reasons, run
+from dropin import BUILT, PRELOAD, PYTHON, Dropin, reasons, run
 
+RAISING_CLOCK = sys.argv.pop(2)
 PACKAGES = pathlib.Path(os.environ.get("SG_TEST_PACKAGES", "/absent"))
 PROGRAM = """
 import numpy as np
@@ -76,6 +78,24 @@ class Stacks(Dropin):
         said, names = self.stack([PYTHON, "-c", PROGRAM], 60, {"PYTHONPATH": str(package)})
         self.assertIn("right", said)
         self.assertIn("scipy_cblas_dgemm64_", names)
+
+    def test_the_exceptions_of_numbers_are_those_of_the_program(self):
+        """NumPy reads the processor's flags behind a product: those that the library's calls leave are not the program's."""
+        code = """
+import numpy as np
+np.seterr(all="raise")
+for n in (8, 300, 640):
+    a = np.ones((n, n))
+    assert (a @ a)[0, 0] == n
+try:
+    np.full((8, 8), 1e300) @ np.full((8, 8), 1e300)
+except FloatingPointError as error:
+    assert "overflow" in str(error), error
+    print("right")
+"""
+        for least in ("auto", "200"):
+            variables = {"SG_DEVICE": "sim:h200", "SG_BLAS_MIN": least, "LD_PRELOAD": f"{RAISING_CLOCK}:{PRELOAD}"}
+            self.assertIn("right", self.execute([PYTHON, "-c", code], variables).stdout)
 
     def test_r(self):
         if not shutil.which("Rscript"):

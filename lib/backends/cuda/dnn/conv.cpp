@@ -138,13 +138,13 @@ struct way_to_run {
   sg_activation activation = SG_ACTIVATION_NONE;
 };
 
-// ReLU of a rounded sum is exact; a bias that is added to it, and GELU of it, are not. cuDNN 9.19 fuses the end of NHWC
-// images in f32, and ReLU of groups or of f32 without a bias, in kernels that took up to 42 times as long as those of
-// the convolution alone on an H100 (3x3 windows of 1280 channels; no record is kept).
+// ReLU of a rounded sum is exact; a bias that is added to it, and GELU of it, are not. cuDNN 9.19 fuses the end of f32
+// images, and ReLU of groups, in kernels that took up to 42 times as long as those of the convolution alone on an H100
+// (3x3 windows of 1280 channels; no record is kept).
 fused_end fused_end_of(const sg_backend_conv &c) noexcept {
   const bool has_bias = c.bias != nullptr, has_relu = c.activation == SG_ACTIVATION_RELU;
-  const bool rounds = is_short_float(c.type), fuses = rounds || !has_channels_last(c.of);
-  return {has_bias && fuses, has_relu && (has_bias ? fuses : rounds && c.of.groups == 1)};
+  if (!is_short_float(c.type)) return {};
+  return {has_bias, has_relu && (has_bias || c.of.groups == 1)};
 }
 
 way_to_run find_way(gpu &owner, dnn::executable_cache &known, const sg_backend_conv &c) noexcept {
