@@ -120,6 +120,8 @@ class Suites(Program):
         names = {row["case"] for row in resident["rows"]}
         self.assertEqual((len(names), resident["drawn"]["cases"]), (12, 12))
         self.assertEqual(resident["drawn"]["ratios"], {})  # there is no peer without a GPU
+        few = self.json_of("bench", "host", "--quick", "--draw", 40, "--seed", 3, "--most-flops", 4e6, "--device", "cpu", "--limit", 1e-6)
+        self.assertEqual(len({row["case"] for row in few["rows"]}), 1)  # the first case is always measured
         self.assertIn("only the suites host and resident", self.complaint("bench", "cpu", "--draw", 2))
         self.assertIn("requires --draw", self.complaint("bench", "host", "--seed", 2))
 

@@ -114,7 +114,9 @@ class recorder : public suite_run {
  public:
   recorder(const suite_request &request, bool show) : request_(request), show_(show) {}
 
-  bool wants(const std::string &name) const override { return name.find(request_.only) != std::string::npos; }
+  bool wants(const std::string &name) const override {
+    return name.find(request_.only) != std::string::npos && (done_ == 0 || !is_over_limit());
+  }
   void note(const std::string &key, json value) override { device_[key] = std::move(value); }
   void leave_out(const std::string &name, const std::string &peer) override {
     left_out_.push_back({{"case", name}, {"variant", peer}});
@@ -183,11 +185,16 @@ class recorder : public suite_run {
     std::fflush(stdout);
   }
 
+  double spent_seconds() const {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+  }
+  bool is_over_limit() const { return request_.limit > 0 && spent_seconds() > request_.limit; }
+
   // "case 3 of 12, some 2 minutes left: "
   std::string total() const {
     if (cases_ <= 0) return "";
     std::string text = "case " + std::to_string(std::min(done_ + 1, cases_)) + " of " + std::to_string(cases_);
-    const double spent = std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+    const double spent = spent_seconds();
     if (done_ > 0 && done_ < cases_) text += ", some " + format_wait(spent / done_ * (cases_ - done_)) + " left";
     return text + ": ";
   }
@@ -263,6 +270,8 @@ void add_bench(CLI::App &app, const std::string &command) {
   verb->add_option("--only", given->request.only, "Only cases whose name holds this text");
   verb->add_option("--peers", given->request.peers, "Module with the GPU libraries to measure against");
   verb->add_option("--seconds", given->request.seconds, "Time for a case, roughly (default 20)")
+      ->check(positive_number());
+  verb->add_option("--limit", given->request.limit, "Seconds in all, after which no case begins (default: none)")
       ->check(positive_number());
   CLI::Option *draw =
       verb->add_option("--draw", given->request.draw, "Of the suites host and resident: so many drawn GEMMs instead")
