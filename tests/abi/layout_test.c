@@ -93,6 +93,7 @@ static void older_inputs(void) {
   sg_context *other = NULL;
   sg_gemm_desc desc = good();
   sg_submit submit = SG_SUBMIT_INIT;
+  sg_plan_options planning = SG_PLAN_OPTIONS_INIT;
   options.device = "cpu";
   OLDER(sg_context_options, options, commands_in_flight, 0xff);
   CHECK_STATUS(SG_STATUS_OK, sg_context_create(&options, &other));
@@ -102,6 +103,10 @@ static void older_inputs(void) {
   check_gemm();
   desc = good();
   OLDER(sg_submit, submit, graph, 0xff);
+  CHECK_STATUS(SG_STATUS_OK, sg_gemm(context, &desc, &submit));
+  check_gemm();
+  OLDER(sg_plan_options, planning, devices, 0xff);
+  submit.plan = &planning;
   CHECK_STATUS(SG_STATUS_OK, sg_gemm(context, &desc, &submit));
   check_gemm();
 }
@@ -127,7 +132,7 @@ static void sizes_of_no_release(void) {
   }
   submit.struct_size = sizeof submit;
   submit.plan = &planning;
-  for (size = 0; size < sizeof planning; ++size) {
+  for (size = 0; size < UP_TO(sg_plan_options, devices); ++size) {
     planning.struct_size = size;
     CHECK_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_gemm(context, &desc, &submit));
   }
