@@ -57,7 +57,7 @@ class Names(Dropin):
             self.assertLess((BUILT / name).resolve().stat().st_size, 400_000)
 
     def test_numpys_wheel_calls_names_of_the_table(self):
-        package = PACKAGES / "numpy"
+        package = PACKAGES / "numpy_wheel"
         if not package.exists():
             self.skipTest("NumPy's wheel is not installed")
         generated = exported(PRELOAD)

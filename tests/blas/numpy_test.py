@@ -13,7 +13,7 @@ import sys
 
 from dropin import BUILT, PRELOAD, PYTHON, Dropin, reasons, run
 
-RAISING_CLOCK = sys.argv.pop(2)
+RAISING_CLOCK = pathlib.Path(sys.argv.pop(2)).resolve(strict=True)
 PACKAGES = pathlib.Path(os.environ.get("SG_TEST_PACKAGES", "/absent"))
 PROGRAM = """
 import numpy as np
@@ -72,7 +72,7 @@ class Stacks(Dropin):
         self.assertIn("cblas_dgemm", names)
 
     def test_the_wheel(self):
-        package = PACKAGES / "numpy"
+        package = PACKAGES / "numpy_wheel"
         if not package.exists():
             self.skipTest("NumPy's wheel is not installed")
         said, names = self.stack([PYTHON, "-c", PROGRAM], 60, {"PYTHONPATH": str(package)})
