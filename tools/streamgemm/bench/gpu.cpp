@@ -55,7 +55,7 @@ class gpu_suite {
   void resident(const std::vector<gpu_case> &cases) {
     for (const gpu_case &one : cases) {
       if (!out_.wants(one.label)) continue;
-      const int times = int(std::clamp(0.02 / (one.flops() / 3e14 + 5e-6), 5.0, 500.0));
+      const int times = request_.quick ? 5 : int(std::clamp(0.02 / (one.flops() / 3e14 + 5e-6), 5.0, 500.0));
       gpu_case x = one;
       x.outputs = std::clamp<std::int64_t>((std::int64_t{256} << 20) / x.bytes_c(), 2, times);
       const device_block memory(context_.get(), x);
