@@ -25,7 +25,7 @@ typedef struct sg_plan_prediction {
   uint64_t bytes_in;        /**< Bytes copied to the device. */
   uint64_t bytes_out;       /**< Bytes copied from the device. */
   uint64_t device_bytes;    /**< Device memory that a run uses; of several devices, on the one that uses most. */
-  uint64_t staging_bytes;   /**< Pinned host memory that a run uses; of several devices, likewise. */
+  uint64_t staging_bytes;   /**< Pinned host memory that a run uses; of several devices, for the one that uses most. */
   int32_t commands;         /**< Commands of the schedule. */
   int32_t compute_lanes;    /**< Compute streams used. */
   char strategy[64];        /**< Kind of the schedule, in column-major terms: a row-major C is its transpose. */

@@ -36,6 +36,13 @@ struct problem {
     p.downcast_to_bf16 = false;
     return p;
   }
+  // The same with pageable operands as pinned ones: a search needs no staging commands, which are many.
+  problem without_staging() const noexcept {
+    problem p = as_on_device();
+    for (operand *x : {&p.a, &p.b, &p.c, &p.bias})
+      if (x->space == SG_MEMORY_PAGEABLE) x->space = SG_MEMORY_PINNED;
+    return p;
+  }
   double flops() const noexcept {
     return no_multiply ? 0.0 : flops_per_mac(a.type) * double(m) * double(n) * double(k) * double(batch);
   }

@@ -22,14 +22,6 @@ constexpr int most_simulations = 60;
 constexpr double most_commands_of_device = 20'000;
 constexpr std::int32_t most_workers_of_device = 8;
 
-// Pageable operands as pinned ones: the search needs no staging commands, which are many.
-problem without_staging(problem p) {
-  p = p.as_on_device();
-  for (operand *x : {&p.a, &p.b, &p.c, &p.bias})
-    if (x->space == SG_MEMORY_PAGEABLE) x->space = SG_MEMORY_PINNED;
-  return p;
-}
-
 bool is_on_host(const problem &p) {
   return on_host(p.c) && (!p.has_bias() || on_host(p.bias)) && (p.no_multiply || (on_host(p.a) && on_host(p.b)));
 }
@@ -55,7 +47,7 @@ class spread_search {
   spread_search(const problem &p, const machine_model &machine, std::span<const device_index> devices,
                 const plan_request &request, memory_limits limits)
       : p_(p),
-        quick_(without_staging(p)),
+        quick_(p.without_staging()),
         machine_(machine),
         devices_(devices.begin(), devices.end()),
         request_(request),
@@ -250,12 +242,12 @@ class spread_search {
 std::optional<schedule> build_spread(const problem &p, const machine_model &machine,
                                      std::span<const device_index> devices, std::span<const double> shares,
                                      const spread_choice &choice, memory_limits limits) {
-  const problem quick = without_staging(p);
+  const problem quick = p.without_staging();
   std::vector<device_schedule> parts;
   std::vector<device_index> used;
   for (problem_part &part : cut_problem(p, choice.axis, devices, shares)) {
     const std::int64_t limit = limits[number_of(part.device)];
-    const problem as_pinned = without_staging(part.p);
+    const problem as_pinned = part.p.without_staging();
     stream_layout layout = layout_of(as_pinned, choice);
     if (commands_of(as_pinned, layout) > most_commands_of_device || fit_slots(as_pinned, layout, limit) > limit)
       return std::nullopt;

@@ -23,16 +23,7 @@ constexpr double small_item = 256 << 10, large_item = 64 << 20;
 constexpr std::int64_t most_paneled_items = 16;
 constexpr std::int64_t most_item_groups = 128;
 
-// The problem with its pageable operands pinned, downcast ones in bf16: the search needs no staging commands, which are
-// many.
-problem pinned(problem p) {
-  p = p.as_on_device();
-  for (operand *x : {&p.a, &p.b, &p.c, &p.bias})
-    if (x->space == SG_MEMORY_PAGEABLE) x->space = SG_MEMORY_PINNED;
-  return p;
-}
-
-bool is_pageable(const problem &p) { return !(pinned(p) == p); }
+bool is_pageable(const problem &p) { return !(p.without_staging() == p); }
 
 // Ways to stream. A requested way is searched in the same order as an unrequested one, and the best of each way is
 // compared with the others in its final form, so that no requested way is faster than the planner's own choice.
@@ -55,7 +46,7 @@ class stream_search {
  public:
   stream_search(const problem &p, const plan_terms &terms)
       : p_(p),
-        quick_(pinned(p)),
+        quick_(p.without_staging()),
         terms_(terms),
         lanes_(terms.model.lanes_are_cores ? terms.lanes : 1),
         best_(ways, best_of_way{best_schedule(terms.model), {}}) {}
