@@ -17,7 +17,7 @@ struct schedule {
   std::vector<command> commands;                  // topologically ordered: every wait points backwards
   std::vector<std::uint32_t> waits;               // indices of commands
   std::int64_t device_bytes = 0;                  // size of the device arena; with several devices, of the largest
-  std::int64_t staging_bytes = 0;                 // likewise, of the staging arena
+  std::int64_t staging_bytes = 0;                 // size of the staging arena; with several devices, of the largest
   std::uint16_t lanes[lane_kinds] = {};           // number of lanes of each kind; of staging, workers
   double flops = 0, bytes_in = 0, bytes_out = 0;  // work and bytes over the links to the host
   double bytes_peer = 0;                          // from device to device
