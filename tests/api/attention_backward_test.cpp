@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <sstream>
+#include <utility>
 
 #include "../reference/attention.hpp"
 #include "../reference/differences.hpp"
@@ -147,7 +148,7 @@ TEST_P(attention_backward, heads_in_blocks_of_queries) {
 }
 
 // A device may have another way for scales below 0.
-TEST_P(attention_backward, an_update_may_change_the_sign_of_the_scale) {
+TEST_P(attention_backward, an_update_may_change_the_scale_s_sign_and_the_offset) {
   constexpr std::int64_t tokens = 5, width = 8;
   const auto made = [&] {
     return std::make_unique<heads_in_memory>(context_, random_, SG_DTYPE_BF16, 1, 2, tokens, width, width);
@@ -156,7 +157,7 @@ TEST_P(attention_backward, an_update_may_change_the_sign_of_the_scale) {
   sg_attention_backward_desc desc = SG_ATTENTION_BACKWARD_DESC_INIT;
   desc.q = q->view(), desc.k = k->view(), desc.v = v->view(), desc.d_o = d_o->view(), desc.dq = dq->view();
   desc.dtype = SG_DTYPE_BF16, desc.heads = desc.kv_heads = 2, desc.queries = desc.keys = tokens;
-  desc.width = desc.value_width = width, desc.scale = 0.5;
+  desc.width = desc.value_width = width, desc.scale = 0.5, desc.mask = SG_MASK_CAUSAL;
   sg_graph *graph = nullptr;
   ASSERT_OK(sg_graph_create(context_, &graph));
   sg_submit record = SG_SUBMIT_INIT;
@@ -164,8 +165,8 @@ TEST_P(attention_backward, an_update_may_change_the_sign_of_the_scale) {
   ASSERT_OK(sg_attention_backward_async(context_, &desc, &record, nullptr));
   sg_operation_desc update = SG_OPERATION_DESC_INIT;
   update.operation = SG_OPERATION_ATTENTION_BACKWARD, update.desc = &desc;
-  for (const double scale : {-0.5, 0.25, -0.125}) {
-    desc.scale = scale, desc.dq = dq->view();
+  for (const auto &[scale, offset] : {std::pair{-0.5, 0}, {0.25, 2}, {-0.125, -1}, {0.5, 4}}) {
+    desc.scale = scale, desc.mask_offset = offset, desc.dq = dq->view();
     ASSERT_OK(sg_graph_update(graph, 0, &update)) << scale;
     job handle;
     ASSERT_OK(sg_graph_run_async(graph, nullptr, handle.out()));
