@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/combining_mutex.hpp"
 
-#include <sched.h>
-#include <time.h>
-
+#include "base/backoff.hpp"
 #include "base/futex.hpp"
 
 namespace sg {
@@ -13,31 +11,6 @@ namespace {
 // Time to spin before sleeping: a sleep and a wake-up take longer than many sections. Beside an H100, submissions of
 // small GEMMs from 16 threads had a 99th percentile of 43 us, with 10 us of spinning 69 us (no record is kept).
 constexpr std::int64_t spin_ns = 100'000;
-
-// Back-off between two tests. It sometimes yields the core to another thread, and finally to one of lower priority.
-class backoff {
- public:
-  void pause() noexcept {
-    if (++spins_ % 4096 == 0) {
-      constexpr timespec brief{0, 50'000};
-      nanosleep(&brief, nullptr);
-    } else if (spins_ % 128 == 0) {
-      sched_yield();
-    }
-    relax();
-  }
-
- private:
-  static void relax() noexcept {
-#if defined(__x86_64__) || defined(__i386__)
-    __builtin_ia32_pause();
-#elif defined(__aarch64__)
-    asm volatile("isb" ::: "memory");
-#endif
-  }
-
-  unsigned spins_ = 0;
-};
 
 }  // namespace
 

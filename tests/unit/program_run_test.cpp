@@ -15,8 +15,9 @@ namespace sg {
 namespace {
 
 // Two chunks that workers pack and that are copied in each by itself; one GEMM needs both; its result is unpacked.
-std::shared_ptr<const schedule> make_schedule() {
+std::shared_ptr<const schedule> make_schedule(std::vector<std::uint32_t> gemm_waits = {2, 3}, double seconds = 0) {
   schedule made;
+  made.predicted_seconds = seconds;
   const auto add = [&](payload what, lane where, std::vector<std::uint32_t> waits) {
     command c;
     c.what = what, c.where = where;
@@ -31,7 +32,7 @@ std::shared_ptr<const schedule> make_schedule() {
   add(ops::pack(), workers, {});
   add(ops::copy_in(), in, {0});
   add(ops::copy_in(), in, {1});
-  add(ops::gemm(), compute, {2, 3});
+  add(ops::gemm(), compute, std::move(gemm_waits));
   add(ops::copy_out(), out, {4});
   add(ops::unpack(), workers, {5});
   return std::make_shared<schedule>(std::move(made));
@@ -130,6 +131,29 @@ TEST_F(runs_of_a_plan, keep_their_plan_until_the_pool_is_gone) {
     EXPECT_FALSE(watched.expired());
   }
   EXPECT_TRUE(watched.expired());
+}
+
+TEST(program, commands_that_follow_one_another_share_a_lane_without_events) {
+  const auto program_of = [](std::shared_ptr<const schedule> made, bool unified_memory = false) {
+    device_model model;
+    model.unified_memory = unified_memory;
+    return program(nullptr, plan_request(), std::move(made), model);
+  };
+  const auto events = [](const program &of) { return std::count(of.needs_event.begin(), of.needs_event.end(), true); };
+  const program one = program_of(make_schedule());
+  ASSERT_TRUE(one.in_one_lane);
+  ASSERT_EQ(1u, one.lanes.size());
+  EXPECT_EQ((std::vector<std::uint32_t>{2, 3, 4, 5}), one.lanes[0].commands);
+  EXPECT_EQ(lane_kind::compute, one.lanes[0].where.kind);
+  EXPECT_EQ(0, events(one));
+  const program apart[] = {program_of(make_schedule({2})),           // the second copy runs beside the GEMM
+                           program_of(make_schedule({2, 3}, 0.01)),  // others would miss the lane
+                           program_of(make_schedule(), true)};
+  for (const program &each : apart) {
+    EXPECT_FALSE(each.in_one_lane);
+    EXPECT_EQ(3u, each.lanes.size());
+    EXPECT_LT(0, events(each));
+  }
 }
 
 }  // namespace

@@ -4,10 +4,13 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <deque>
 #include <mutex>
 #include <string>
+#include <thread>
 
 #include "run/job/job.hpp"
 
@@ -58,7 +61,7 @@ class one_worker {
   int begun_ = 0;
   std::vector<const inflight_command *> taken_;
   std::deque<inflight_command> inflight_;
-  stager stager_{1, [this](inflight_command &f) { move(f); }};
+  stager stager_{1, 0, [this](inflight_command &f) { move(f); }};
 };
 
 TEST(stager, takes_a_job_s_commands_in_the_order_of_its_schedule) {
@@ -82,6 +85,27 @@ TEST(stager, takes_jobs_of_higher_priority_first_and_others_as_they_came) {
   workers.add(workers.command(high, 9));
   workers.add(workers.command(first, 31));
   EXPECT_EQ("0:0 1:9 0:30 0:20 0:31 -1:1 -1:2 ", workers.finish());
+}
+
+// Between two commands the workers are about to poll, poll, are about to sleep, or sleep.
+TEST(stager, workers_that_poll_miss_no_command) {
+  constexpr std::uint32_t rounds = 300;
+  job only;
+  std::atomic<std::uint32_t> moved{0};
+  std::deque<inflight_command> commands;
+  stager workers(3, 2, [&](inflight_command &) { moved.fetch_add(1); });
+  const auto command = [&](inflight_command *next) {
+    inflight_command &f = commands.emplace_back();
+    f.begin(nullptr, only, static_cast<std::uint32_t>(commands.size()), nullptr, 1);
+    f.next = next;
+    return &f;
+  };
+  for (std::uint32_t i = 0; i < rounds; ++i) {
+    workers.add(i % 3 == 0 ? command(command(nullptr)) : command(nullptr));
+    const auto give_up = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    while (moved.load() < commands.size()) ASSERT_LT(std::chrono::steady_clock::now(), give_up) << "round " << i;
+    std::this_thread::sleep_for(std::chrono::microseconds(i % 2 == 0 ? i : 0));
+  }
 }
 
 }  // namespace

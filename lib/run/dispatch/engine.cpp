@@ -3,6 +3,7 @@
 #include "run/dispatch/engine.hpp"
 
 #include <algorithm>
+#include <thread>
 
 #include "base/error.hpp"
 #include "base/linked_list.hpp"
@@ -33,6 +34,9 @@ bool has_left_enough(std::int64_t weight_ns) noexcept {
   return true;
 }
 
+// On a machine with cores to spare.
+int polling_workers() noexcept { return std::min(2, static_cast<int>(std::thread::hardware_concurrency()) / 4); }
+
 }  // namespace
 
 engine::engine(const device_model &model, const settings &how, arena_pool &device_memory, arena_pool &staging_memory,
@@ -46,7 +50,7 @@ engine::engine(const device_model &model, const settings &how, arena_pool &devic
       usage_(ops_.stream_begin_at != nullptr),
       lanes_(device_, device_memory.index(), model, how.most_in_flight),
       launcher_(device_),
-      stager_(std::max(1, model.staging_workers), [this](inflight_command &f) { stage(f); }),
+      stager_(std::max(1, model.staging_workers), polling_workers(), [this](inflight_command &f) { stage(f); }),
       steps_([this] { step(); }, keeper) {
   for (auto &list : running_) list.reserve(most_running);  // so that starting a run allocates nothing
   if (ops_.stop_when) ops_.stop_when(device_.handle(), is_cancelled);

@@ -48,7 +48,7 @@ bool engine::start_run(job &ready) noexcept {
     ready.fail(status, last_error());  // advance() completes it
   }
   running.push_back(&ready);
-  if (ready.follows_on_device) ready.run->first_lane = lanes_.lane_behind(ready.behind());
+  if (ready.follows_on_device || ready.program->in_one_lane) ready.run->first_lane = lanes_.lane_behind(ready.behind());
   ready.begins(ready.program->schedule->commands.size());
   trace_schedule(ready);
   const std::int64_t predicted_ns = ready.program->predicted_ns(), end_ns = monotonic_ns() + predicted_ns;
@@ -164,10 +164,10 @@ bool engine::issue(job &running, std::uint32_t index) noexcept {
   program_run &run = *running.run;
   const command &c = running.program->schedule->commands[index];
   inflight_command &f = run.inflight[index];
-  const bool computes = c.where.kind == lane_kind::compute;
-  lane_slot *slot = running.partition_lane && computes
+  const lane where = running.program->lanes[run.lane_of[index]].where;
+  lane_slot *slot = running.partition_lane && where.kind == lane_kind::compute
                         ? lane_set::with_room(*running.partition_lane)
-                        : lanes_.find(c.where, running.priority, running.program->wants_core, run.first_lane);
+                        : lanes_.find(where, running.priority, running.program->wants_core, run.first_lane);
   if (!slot) return false;
   const bool joins = coalesce_ || running.program->one_call;
   if (joins && !running.program->batchable.empty() && running.program->batchable[index] > 0 && !run.unbatched &&

@@ -3,7 +3,9 @@
 
 #include <algorithm>
 
+#include "base/backoff.hpp"
 #include "base/error.hpp"
+#include "base/futex.hpp"
 #include "run/job/job.hpp"
 
 namespace sg {
@@ -12,6 +14,8 @@ namespace {
 // Waking a thread whose core sleeps costs its waker some 25 us in a virtual machine (no record is kept), so woken
 // threads wake the others.
 constexpr int woken_at_once = 2;
+// So a few idle threads look for work until the result of a short GEMM, or the operands of the next one, have come.
+constexpr std::int64_t polls_for_ns = 200'000;
 }  // namespace
 
 stager::~stager() {
@@ -51,24 +55,41 @@ void stager::add(inflight_command *first) {
     next = first->next;
     insert(*first);
   }
+  has_work_.store(true, std::memory_order_relaxed);
+  count -= polling_;
   lock.unlock();  // so that the woken threads need not wait for it
   for (count = std::min(count, woken_at_once); count > 0; --count) changed_.notify_one();
+}
+
+// Returns at once when there is work, else after a time.
+void stager::poll(std::unique_lock<std::mutex> &lock) noexcept {
+  ++polling_;
+  lock.unlock();
+  backoff some;
+  for (const deadline end(polls_for_ns); !has_work_.load(std::memory_order_relaxed) && !end.passed();) some.pause();
+  lock.lock();
+  --polling_;
 }
 
 void stager::work() {
   std::unique_lock lock(lock_);
   for (;;) {
     int wakes = 1;
+    bool has_polled = false;
     while (!first_ && !closing_) {
       ++idle_;
-      changed_.wait(lock);
+      if (polling_ < most_polling_ && !has_polled)
+        poll(lock), has_polled = true;
+      else
+        changed_.wait(lock);
       --idle_;
       wakes = woken_at_once;
     }
     if (!first_) return;
     inflight_command &next = *first_;
     first_ = next.next;
-    if (!first_ || idle_ == 0) wakes = 0;
+    if (!first_) has_work_.store(false, std::memory_order_relaxed);
+    if (!first_ || idle_ <= polling_) wakes = 0;
     lock.unlock();
     for (; wakes > 0; --wakes) changed_.notify_one();
     move_(next);

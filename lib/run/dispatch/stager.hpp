@@ -2,6 +2,7 @@
 // Host threads that move data between pageable memory and pinned slots.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <functional>
 #include <mutex>
@@ -15,7 +16,9 @@ namespace sg {
 class stager {
  public:
   // `move` executes one command on a worker's thread; it must not throw.
-  stager(int workers, std::function<void(inflight_command &)> move) : wanted_(workers), move_(std::move(move)) {}
+  // `polling`: how many of them poll for a short time before they sleep.
+  stager(int workers, int polling, std::function<void(inflight_command &)> move)
+      : wanted_(workers), most_polling_(polling), move_(std::move(move)) {}
   ~stager();  // no command is queued
 
   // Queues a list (by `next`) of commands of one job: behind other jobs of its priority, and in schedule order among
@@ -26,13 +29,15 @@ class stager {
   void start_thread();
   void insert(inflight_command &work) noexcept;
   void work();
+  void poll(std::unique_lock<std::mutex> &lock) noexcept;
 
-  const int wanted_;
+  const int wanted_, most_polling_;
   const std::function<void(inflight_command &)> move_;
   std::mutex lock_;
   std::condition_variable changed_;
   inflight_command *first_ = nullptr;
-  int idle_ = 0;
+  std::atomic<bool> has_work_{false};  // whether there is a first one, for idle threads that poll
+  int idle_ = 0, polling_ = 0;         // threads; those that poll are idle, too
   bool closing_ = false;
   std::vector<thread> threads_;
 };

@@ -23,6 +23,8 @@ constexpr double small_gemm_seconds = 50e-6;
 constexpr double short_gemm_seconds = 1e-3;
 // A GEMM of this length may run on all cores.
 constexpr double short_parts_seconds = 10e-3;
+// Copies and kernels of this length together do not hold up what else a lane has to do.
+constexpr double short_chain_seconds = 500e-6;
 // Limit of prepared calls of a plan, of some 300 bytes each.
 constexpr std::size_t most_prepared = 4096;
 
@@ -32,6 +34,26 @@ bool copies_pageable_memory(const schedule &s) {
   const auto is_pageable = [&](const view &end) { return buffer_of(s.buffers, end).space == SG_MEMORY_PAGEABLE; };
   const command &only = s.commands[0];
   return is_copy(only) && (is_pageable(destination_of(only)) || is_pageable(source_of(only)));
+}
+
+// Whether no two commands of the device could overlap, so that lanes of their own are worth nothing. Of longer ones the
+// lane would be missed by others.
+bool follow_one_another(const schedule &s) {
+  if (!(s.predicted_seconds < short_chain_seconds)) return false;
+  std::uint32_t latest = UINT32_MAX;
+  bool changes_lane = false;
+  for (std::uint32_t i = 0; i < s.commands.size(); ++i) {
+    const command &c = s.commands[i];
+    if (!on_device(c.where)) continue;
+    if (latest != UINT32_MAX && !(s.commands[latest].where == c.where)) {
+      const auto first = s.waits.begin() + c.first_wait;
+      if (s.commands[latest].where.device != c.where.device) return false;
+      if (std::find(first, first + c.waits, latest) == first + c.waits) return false;
+      changes_lane = true;
+    }
+    latest = i;
+  }
+  return changes_lane;
 }
 
 // Tiles of C that the multiprocessors of a chip share; kernels for fewer multiprocessors use smaller tiles.
@@ -104,14 +126,18 @@ program::program(std::shared_ptr<const form> planned, const plan_request &reques
       needs_event(schedule->commands.size(), false),
       is_out_of_order(out_of_order_copies(*schedule)) {
   const auto &commands = schedule->commands;
+  in_one_lane = !model.unified_memory && follow_one_another(*schedule);
+  const lane only{lane_kind::compute, 0};
   std::size_t of_device = 0;
   for (std::uint32_t i = 0; i < commands.size(); ++i) {
     const command &c = commands[i];
     if (!on_device(c.where)) continue;
     ++of_device;
-    auto list = std::find_if(lanes.begin(), lanes.end(), [&](const lane_list &l) { return l.where == c.where; });
-    if (list == lanes.end()) list = lanes.insert(lanes.end(), lane_list{c.where, {}});
+    const lane where = in_one_lane ? only : c.where;
+    auto list = std::find_if(lanes.begin(), lanes.end(), [&](const lane_list &l) { return l.where == where; });
+    if (list == lanes.end()) list = lanes.insert(lanes.end(), lane_list{where, {}});
     list->commands.push_back(i);
+    if (in_one_lane) continue;
     for (std::uint32_t w = 0; w < c.waits; ++w) {
       const std::uint32_t before = schedule->waits[c.first_wait + w];
       if (on_device(commands[before].where) && !(commands[before].where == c.where)) needs_event[before] = true;

@@ -53,6 +53,9 @@ struct program {
   std::vector<bool> needs_event;
   std::vector<bool> is_out_of_order;  // copies that may overtake earlier ones of their lane
   bool wants_core = false;            // its commands are long enough to need a core of their own
+  // A short copy in, kernels and a copy out that wait for each other anyway: one lane, the only one of `lanes`, takes
+  // all of its device commands, without events between them.
+  bool in_one_lane = false;
   // Not one copy, marker or graph: its commands take shares of the device.
   bool computes = true;
   // On a device that orders commands, it may begin behind its predecessors' commands, once these are enqueued: it is
