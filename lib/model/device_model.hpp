@@ -89,7 +89,7 @@ struct device_model {
   double copy_gap = 0;                         // between queued copies
   std::vector<run_rate> runs;                  // 2-D copies, by growing run; beyond the last: contiguous
   std::vector<staging_rate> staging;           // by growing number of workers
-  double staging_gap = 0;                      // host time to hand a chunk to a worker and observe its completion
+  double staging_gap = 0;                      // host time of a staged copy: to observe workers and to call them
   double staging_run_bytes = 0;                // bytes that a worker could copy in the overhead of each row of a panel
 
   // Kernels.

@@ -272,9 +272,17 @@ TEST(simulate, runs_of_a_panel_and_handing_over_cost_workers_time) {
   EXPECT_DOUBLE_EQ(simulate(t.s, m).seconds, 3.0 + 2);
   t.s.commands[0].what = ops::unpack();  // its host side is the other one
   EXPECT_DOUBLE_EQ(simulate(t.s, m).seconds, 3.0 + 3 * 2);
+}
+
+// Workers have all their commands from the begin; the host observes each copy of what they moved.
+TEST(simulate, copies_of_slots_cost_the_host_time) {
+  device_model m = unit_model();
   m.staging_gap = 10;
-  t.add(ops::pack(), workers, {}, 1);
-  EXPECT_DOUBLE_EQ(simulate(t.s, m).seconds, 10.0 + 1 + 2);
+  script t;
+  for (int i = 0; i < 3; ++i) t.add(ops::copy_in(), in, {}, 1);
+  EXPECT_DOUBLE_EQ(simulate(t.s, m).seconds, 3.0);
+  t.s.buffers[std::size_t(source_of(t.s.commands[0]).buffer)].kind = buffer_kind::staging;
+  EXPECT_DOUBLE_EQ(simulate(t.s, m).seconds, 20.0 + 1);
 }
 
 TEST(simulate, latencies_count_once_and_gaps_between_queued_commands) {

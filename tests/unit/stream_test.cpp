@@ -317,23 +317,30 @@ TEST(stream, pageable_memory_goes_through_slots) {
   EXPECT_GT(s.lanes[int(lane_kind::staging)], 1);
 }
 
-// The link should start before every worker has packed a whole slot.
-TEST(stream, first_chunks_are_short) {
+// The link starts before a worker has packed a whole slot, and the job does not end by one worker's whole slot.
+TEST(stream, workers_share_the_first_and_the_last_chunks) {
   problem_form f;
   f.in = f.out = SG_DTYPE_F64;
-  f.a = f.b = SG_MEMORY_PAGEABLE;
-  f.m = 2000, f.n = 100, f.k = 5000;
+  f.a = f.b = f.c = SG_MEMORY_PAGEABLE;
+  f.beta_zero = true;
+  f.m = 5000, f.n = 5000, f.k = 2000;
   const problem p = make(f);
   stream_layout layout = tile_layout(p, {p.m, p.n, p.k, axis::m});
   fit_slots(p, layout, std::int64_t(1) << 40);
   const schedule s = build_stream(p, layout, h200_with_three_staging_workers(), 1);
-  std::vector<std::int64_t> chunks;
-  for (const command &c : s.commands)
-    if (c.is<ops::pack>()) chunks.push_back(destination_of(c).rows * destination_of(c).cols * 8);
-  EXPECT_LE(chunks.front(), 1 << 19);
-  EXPECT_LT(chunks[0], chunks[1]);
-  EXPECT_LT(chunks[1], chunks[2]);
-  EXPECT_GT(chunks[2], 3 << 19);
+  const auto bytes = [](const view &v) { return v.rows * v.cols * 8; };
+  std::vector<std::int64_t> packed, unpacked, copied;
+  for (const command &c : s.commands) {
+    if (c.is<ops::pack>()) packed.push_back(bytes(destination_of(c)));
+    if (c.is<ops::unpack>()) unpacked.push_back(bytes(destination_of(c)));
+    if (c.is<ops::copy_in>() || c.is<ops::copy_out>()) copied.push_back(bytes(destination_of(c)));
+  }
+  EXPECT_GT(copied.front(), 3 << 19) << "the link takes chunks whole";
+  for (auto *list : {&packed, &unpacked}) {
+    EXPECT_LE(list->front(), 1 << 19);
+    EXPECT_LE(list->back(), 1 << 19);
+    EXPECT_GT((*list)[list->size() / 2], 3 << 19) << "between them a worker moves all of a chunk";
+  }
 }
 
 // A delay in one chunk delays no other chunk: only its own readers and writers wait.

@@ -15,9 +15,9 @@ namespace {
 // 13.8, f64 30000x30000x3000 168 and 182; slots of 1 MiB were slower by a fifth to a half.
 constexpr std::int64_t least_slot_bytes = std::int64_t(2) << 20, most_slot_bytes = std::int64_t(4) << 20;
 constexpr double few_chunks = 128;
-// The first chunks are shorter than their slots, so that the link starts before every worker has filled one, and the
-// workers do not finish in step.
-constexpr std::int64_t least_first_bytes = std::int64_t(1) << 19;
+// Workers share a chunk near the begin of all bytes, so that the link starts early, and near the end, so that the job
+// ends early: a piece of a quarter of a slot for each.
+constexpr std::int64_t pieces_of_slot = 4, least_piece_bytes = std::int64_t(1) << 18;
 // A third slot, if slots are small, covers the time until a copy's completion is observed.
 constexpr std::int64_t slots_per_worker(std::int64_t bytes) { return bytes < most_slot_bytes ? 3 : 2; }
 
@@ -36,13 +36,17 @@ struct side {
   sg_dtype type;
 };
 
-// Calls chunk(host, device) for each part of a rectangle of at most the current bytes(), in host layout.
-template <class Bytes, class Chunk>
-void for_chunks(const side &on_host, const side &on_device, Bytes &&bytes, Chunk &&chunk) {
+double bytes_of_part(const view &rectangle, sg_dtype type) {
+  return double(rectangle.rows) * double(rectangle.cols) * double(size_of(type));
+}
+
+// Calls chunk(host, other) for each part of a rectangle of at most `bytes` on the host.
+template <class Chunk>
+void for_chunks(const side &on_host, const side &other, std::int64_t bytes, Chunk &&chunk) {
   const view &host = on_host.where;
   for (std::int64_t c = 0, cols = 0; c < host.cols; c += cols)
     for (std::int64_t r = 0, rows = 0; r < host.rows; r += rows) {
-      const chunk_size shape = chunk_shape(host, size_of(on_host.type), bytes());
+      const chunk_size shape = chunk_shape(host, size_of(on_host.type), bytes);
       rows = std::min(shape.rows, host.rows - r);
       cols = rows < host.rows ? 1 : std::min(shape.cols, host.cols - c);
       const auto part = [&](const side &x) {
@@ -52,7 +56,7 @@ void for_chunks(const side &on_host, const side &on_device, Bytes &&bytes, Chunk
         v.cols = cols;
         return v;
       };
-      chunk(part(on_host), part(on_device));
+      chunk(part(on_host), part(other));
     }
 }
 
@@ -97,15 +101,22 @@ std::int64_t chunks_of(const view &rectangle, std::int64_t element_bytes) {
   return ceil_div(rectangle.rows, rows) * ceil_div(rectangle.cols, cols);
 }
 
-staging_ring::staging_ring(schedule_builder &builder, std::int64_t workers, std::int64_t slots, std::int64_t slot_bytes)
-    : builder_(builder), workers_(workers), slot_bytes_(slot_bytes) {
+staging_ring::staging_ring(schedule_builder &builder, std::int64_t workers, std::int64_t slots, std::int64_t slot_bytes,
+                           double all_bytes)
+    : builder_(builder), workers_(workers), slot_bytes_(slot_bytes), all_bytes_(all_bytes) {
   slots_.resize(std::size_t(slots));
   for (slot &s : slots_) s.buffers[SG_DTYPE_I8] = builder.add_staging_buffer(SG_DTYPE_I8, slot_bytes);
 }
 
-std::int64_t staging_ring::first_bytes() const noexcept {
-  const std::int64_t third = std::min<std::int64_t>(2, 3 * chunks_ / workers_);
-  return std::max(slot_bytes_ >> (2 - third), std::min(slot_bytes_, least_first_bytes));
+staging_ring::slot &staging_ring::next_slot(double chunk_bytes) {
+  done_ += chunk_bytes;
+  return slots_[std::size_t(chunks_++) % slots_.size()];
+}
+
+std::int64_t staging_ring::piece_bytes() const noexcept {
+  const double near_an_end = double(workers_) * double(slot_bytes_) / 2;
+  if (std::min(done_, all_bytes_ - done_) > near_an_end) return slot_bytes_;
+  return std::max(slot_bytes_ / pieces_of_slot, least_piece_bytes);
 }
 
 std::int32_t staging_ring::buffer_of(slot &s, sg_dtype type) {
@@ -124,7 +135,7 @@ transfers::transfers(schedule_builder &builder, const device_model &model, pagea
     const auto needed = std::int64_t(std::min(1e6, 2 * std::ceil(amount / double(slot_bytes))));
     const std::int64_t slots =
         std::clamp<std::int64_t>(needed, 1, bytes.ahead * slots_per_worker(slot_bytes) * model.staging_workers);
-    rings_.emplace_back(builder, model.staging_workers, slots, slot_bytes);
+    rings_.emplace_back(builder, model.staging_workers, slots, slot_bytes, amount);
   }
 }
 
@@ -181,12 +192,13 @@ std::uint32_t transfers::staged_in(const rectangle &r, sg_dtype from, sg_dtype t
                                    std::span<const std::uint32_t> waits) {
   staging_ring &ring = rings_.at(0);
   std::uint32_t last = 0;
-  const auto bytes = [&] { return ring.first_bytes(); };
-  for_chunks({r.host, from}, {r.device, type}, bytes, [&](const view &host, const view &device) {
-    staging_ring::slot &slot = ring.next_slot();
+  for_chunks({r.host, from}, {r.device, type}, ring.slot_bytes(), [&](const view &host, const view &device) {
+    staging_ring::slot &slot = ring.next_slot(bytes_of_part(host, from));
     const view staged{ring.buffer_of(slot, type), 0, 1, 0, host.rows, host.rows, host.cols};
     std::vector<std::uint32_t> before(waits.begin(), waits.end());
-    before.push_back(builder_.add(move<ops::pack>(workers, host, staged), slot.users));
+    for_chunks({host, from}, {staged, type}, ring.piece_bytes(), [&](const view &piece, const view &place) {
+      before.push_back(builder_.add(move<ops::pack>(workers, piece, place), slot.users));
+    });
     last = builder_.add(move<ops::copy_in>(in_lane, staged, device), before);
     slot.users = {last};
   });
@@ -196,14 +208,16 @@ std::uint32_t transfers::staged_in(const rectangle &r, sg_dtype from, sg_dtype t
 std::uint32_t transfers::staged_out(const rectangle &r, sg_dtype type, std::span<const std::uint32_t> waits) {
   staging_ring &ring = rings_.at(1);
   std::uint32_t last = 0;
-  const auto bytes = [&] { return ring.slot_bytes(); };
-  for_chunks({r.host, type}, {r.device, type}, bytes, [&](const view &host, const view &device) {
-    staging_ring::slot &slot = ring.next_slot();
+  for_chunks({r.host, type}, {r.device, type}, ring.slot_bytes(), [&](const view &host, const view &device) {
+    staging_ring::slot &slot = ring.next_slot(bytes_of_part(host, type));
     const view staged{ring.buffer_of(slot, type), 0, 1, 0, host.rows, host.rows, host.cols};
     std::vector<std::uint32_t> before(waits.begin(), waits.end());
     before.insert(before.end(), slot.users.begin(), slot.users.end());
     last = builder_.add(move<ops::copy_out>(out_lane, device, staged), before);
-    slot.users = {builder_.add(move<ops::unpack>(workers, staged, host), {{last}})};
+    slot.users.clear();
+    for_chunks({host, type}, {staged, type}, ring.piece_bytes(), [&](const view &piece, const view &place) {
+      slot.users.push_back(builder_.add(move<ops::unpack>(workers, place, piece), {{last}}));
+    });
   });
   return last;
 }

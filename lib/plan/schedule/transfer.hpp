@@ -45,16 +45,19 @@ class staging_ring {
     std::vector<std::uint32_t> users;          // commands that complete before it is refilled
   };
 
-  staging_ring(schedule_builder &builder, std::int64_t workers, std::int64_t slots, std::int64_t slot_bytes);
+  // `all_bytes`: of the host, that will go through it.
+  staging_ring(schedule_builder &builder, std::int64_t workers, std::int64_t slots, std::int64_t slot_bytes,
+               double all_bytes);
 
-  slot &next_slot() { return slots_[std::size_t(chunks_++) % slots_.size()]; }
+  slot &next_slot(double chunk_bytes);
   std::int32_t buffer_of(slot &s, sg_dtype type);
   std::int64_t slot_bytes() const noexcept { return slot_bytes_; }
-  std::int64_t first_bytes() const noexcept;  // of the next chunk to the device: at first less than a slot
+  std::int64_t piece_bytes() const noexcept;  // that one worker moves, of the latest slot
 
  private:
   schedule_builder &builder_;
   std::int64_t workers_, slot_bytes_;
+  double all_bytes_, done_ = 0;
   std::int64_t chunks_ = 0;
   std::vector<slot> slots_;
 };

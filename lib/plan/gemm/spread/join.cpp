@@ -124,19 +124,31 @@ class joiner {
   // Whether a copy from the host begins there, packed before or not.
   bool brings_spread(const device_state &d, std::size_t index) const { return reads_spread(d, d.of.s.commands[index]); }
 
+  // The copy before which a device packs its next chunk, or which is its next command.
+  static std::size_t next_copy(const device_state &d) {
+    std::size_t at = d.next;
+    while (d.of.s.commands[at].is<ops::pack>()) ++at;
+    return at;
+  }
+  // What it brings, in host memory: workers may pack it in pieces, not every device's in the same ones.
+  view next_chunk(const device_state &d) const {
+    view chunk = source_of(placed(d, d.next));
+    const view &copied = source_of(d.of.s.commands[next_copy(d)]);
+    chunk.rows = copied.rows, chunk.cols = copied.cols;
+    return chunk;
+  }
+
   // The next copy of a spread operand on each device; false: they do not copy the same.
   bool add_spread() {
-    const command first = placed(devices_.front(), devices_.front().next);
-    const bool packs = first.is<ops::pack>();
+    const view whole = next_chunk(devices_.front());
+    const bool packs = next_copy(devices_.front()) != devices_.front().next;
     const auto same = [&](const device_state &d) {
-      const command c = placed(d, d.next);
-      const view &x = source_of(first), &y = source_of(c);
-      return c.is<ops::pack>() == packs && x.buffer == y.buffer && x.item == y.item && x.offset == y.offset &&
-             x.ld == y.ld && x.rows == y.rows && x.cols == y.cols;
+      const view x = next_chunk(d);
+      return (next_copy(d) != d.next) == packs && x.buffer == whole.buffer && x.item == whole.item &&
+             x.offset == whole.offset && x.ld == whole.ld && x.rows == whole.rows && x.cols == whole.cols;
     };
     if (!std::all_of(devices_.begin() + 1, devices_.end(), same)) return false;
     // A packed chunk is one device's; a panel is cut into parts.
-    const view &whole = source_of(first);
     by_cols_ = whole.cols >= std::int64_t(devices_.size());
     std::vector<double> weights(devices_.size(), 0);
     if (packs)
@@ -160,8 +172,8 @@ class joiner {
   void bring_part(std::size_t index, bool packs) {
     device_state &d = devices_[index];
     const bool is_empty = parts_[index].size == 0;
-    if (packs && !is_empty) add(d, d.next);
-    if (packs) ++d.next;  // the copy
+    for (const std::size_t copy = next_copy(d); d.next < copy; ++d.next)
+      if (!is_empty) add(d, d.next);
     d.brought = none;
     if (is_empty) return leave_out(d, packs);
     command copy = placed(d, d.next);
