@@ -33,12 +33,18 @@ class one_worker {
     std::unique_lock lock(lock_);
     changed_.wait(lock, [&] { return begun_ > 0; });
   }
+  // The index of the command that a thread that waits for the job takes; UINT32_MAX: none.
+  std::uint32_t take(const job &of) {
+    const inflight_command *const taken = stager_.take(of);
+    if (taken) ++taken_elsewhere_;
+    return taken ? taken->index : UINT32_MAX;
+  }
   // The commands in the order in which the worker took them: the job's priority and the index.
   std::string finish() {
     std::unique_lock lock(lock_);
     held_ = false;
     changed_.notify_all();
-    changed_.wait(lock, [&] { return taken_.size() == inflight_.size(); });
+    changed_.wait(lock, [&] { return taken_.size() + taken_elsewhere_ == inflight_.size(); });
     std::string all;
     for (const inflight_command *f : taken_)
       all += std::to_string(int(f->owner->priority)) + ":" + std::to_string(f->index) + " ";
@@ -59,6 +65,7 @@ class one_worker {
   std::condition_variable changed_;
   bool held_ = true;
   int begun_ = 0;
+  std::size_t taken_elsewhere_ = 0;
   std::vector<const inflight_command *> taken_;
   std::deque<inflight_command> inflight_;
   stager stager_{1, 0, [this](inflight_command &f) { move(f); }};
@@ -85,6 +92,20 @@ TEST(stager, takes_jobs_of_higher_priority_first_and_others_as_they_came) {
   workers.add(workers.command(high, 9));
   workers.add(workers.command(first, 31));
   EXPECT_EQ("0:0 1:9 0:30 0:20 0:31 -1:1 -1:2 ", workers.finish());
+}
+
+TEST(stager, a_thread_that_waits_for_a_job_takes_its_commands_only) {
+  job first, second;
+  one_worker workers;
+  workers.add(workers.command(first, 0));  // the worker is in it
+  workers.add(workers.command(first, 1));
+  workers.add(workers.command(second, 2));
+  workers.add(workers.command(first, 3));
+  EXPECT_EQ(1u, workers.take(first));
+  EXPECT_EQ(3u, workers.take(first));
+  EXPECT_EQ(UINT32_MAX, workers.take(first));
+  EXPECT_EQ("0:0 0:2 ", workers.finish());
+  EXPECT_EQ(UINT32_MAX, workers.take(second));
 }
 
 // Between two commands the workers are about to poll, poll, are about to sleep, or sleep.

@@ -17,7 +17,7 @@ constexpr std::int64_t least_slot_bytes = std::int64_t(2) << 20, most_slot_bytes
 constexpr double few_chunks = 128;
 // Workers share a chunk near the begin of all bytes, so that the link starts early, and near the end, so that the job
 // ends early: a piece of a quarter of a slot for each.
-constexpr std::int64_t pieces_of_slot = 4, least_piece_bytes = std::int64_t(1) << 18;
+constexpr std::int64_t pieces_of_slot = 4, least_piece_bytes = std::int64_t(1) << 19;
 // A third slot, if slots are small, covers the time until a copy's completion is observed.
 constexpr std::int64_t slots_per_worker(std::int64_t bytes) { return bytes < most_slot_bytes ? 3 : 2; }
 

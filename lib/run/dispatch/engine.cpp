@@ -81,6 +81,7 @@ void engine::hurry() noexcept {
 }
 
 void engine::help(const job &awaited) noexcept {
+  while (inflight_command *const staged = stager_.take(awaited)) stage(*staged);
   if (!ops_.run_waiting) return;
   while (!awaited.done() && ops_.run_waiting(device_.handle(), is_of, const_cast<job *>(&awaited)) != 0) {
   }

@@ -61,6 +61,19 @@ void stager::add(inflight_command *first) {
   for (count = std::min(count, woken_at_once); count > 0; --count) changed_.notify_one();
 }
 
+inflight_command *stager::take(const job &of) noexcept {
+  if (!has_work_.load(std::memory_order_relaxed)) return nullptr;
+  const std::lock_guard lock(lock_);
+  for (inflight_command **place = &first_; *place; place = &(*place)->next) {
+    if ((*place)->owner != &of) continue;
+    inflight_command *const taken = *place;
+    *place = taken->next;
+    if (!first_) has_work_.store(false, std::memory_order_relaxed);
+    return taken;
+  }
+  return nullptr;
+}
+
 // Returns at once when there is work, else after a time.
 void stager::poll(std::unique_lock<std::mutex> &lock) noexcept {
   ++polling_;

@@ -24,6 +24,8 @@ class stager {
   // Queues a list (by `next`) of commands of one job: behind other jobs of its priority, and in schedule order among
   // its own. Throws sg::error if no thread can be started; then none is queued.
   void add(inflight_command *first);
+  // Takes the next queued command of a job, for a thread that waits for it; nullptr: none is queued.
+  inflight_command *take(const job &of) noexcept;
 
  private:
   void start_thread();

@@ -15,7 +15,8 @@ bool job::wait(const deadline &until) noexcept {
   trace::timed_event waiting(trace::event_kind::wait, owner_->number(), until.is_forever() || !done());
   if (waiting.is_on()) waiting.concerns(trace_number);
   // Not with a timeout: first use of a buffer's pages could delay this thread beyond it.
-  if (until.is_forever() && may_help && !done()) owner_->help(*this);
+  const bool helps = until.is_forever() && may_help;
+  if (helps && !done()) owner_->help(*this);
   bool polled_before_lane = false, polled = false, swept = deadline_at_ns == 0;
   std::int64_t early_ns = 0;
   for (;;) {
@@ -33,7 +34,12 @@ bool job::wait(const deadline &until) noexcept {
       else if (!std::exchange(polled, true))
         poll_ns = job_home::poll_time_ns(expected_ns - now_ns);
       if (poll_ns > 0) {
-        owner_->poll_until([&] { return done() || until.passed(); }, poll_ns);
+        owner_->poll_until(
+            [&] {
+              if (helps) owner_->help(*this);
+              return done() || until.passed();
+            },
+            poll_ns);
         continue;
       }
     }
