@@ -14,6 +14,9 @@ namespace sg {
 
 namespace {
 
+// Measured on an H200 (driver 580): 4000 rows of 64 B to 32 KiB, 50 B apart, took as long as one run of all bytes.
+constexpr double small_gap = 1.25;
+
 double pick(const run_rate &row, bool both_ways) { return both_ways ? row.both_ways : row.one_way; }
 
 double pitched_rate(const device_model &model, double run, bool both_ways, double contiguous) {
@@ -148,7 +151,11 @@ double copy_rate(const device_model &model, const copy_shape &copy, bool both_wa
   const double contiguous = copy.to_device ? (both_ways ? model.link_in_both : model.link_in)
                                            : (both_ways ? model.link_out_both : model.link_out);
   const bool one_run = copy.height <= 1 || (copy.dst_pitch == copy.width && copy.src_pitch == copy.width);
-  return one_run ? contiguous : pitched_rate(model, double(copy.width), both_ways, contiguous);
+  if (one_run) return contiguous;
+  const double pitched = pitched_rate(model, double(copy.width), both_ways, contiguous);
+  // With small gaps it takes as long as one run with the gaps in it.
+  const double width = double(copy.width), pitch = double(std::max(copy.dst_pitch, copy.src_pitch));
+  return pitch <= small_gap * width ? std::max(pitched, contiguous * width / pitch) : pitched;
 }
 
 double copy_seconds(const device_model &model, const copy_shape &copy, bool both_ways) {

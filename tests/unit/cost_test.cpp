@@ -21,6 +21,7 @@ TEST(cost, contiguous_copies) {
   // Rows that touch on both sides are one run, however narrow.
   EXPECT_DOUBLE_EQ(copy_rate(h200(), {256, 1000, 256, 256, true}, false), 55.0e9);
   EXPECT_LT(copy_rate(h200(), {256, 1000, 256, 512, true}, false), 26.0e9);
+  EXPECT_DOUBLE_EQ(copy_rate(h200(), {256, 1000, 256, 320, true}, false), 55.0e9 * 256 / 320) << "as with its gaps";
 }
 
 TEST(cost, narrow_rows_are_slow) {

@@ -178,6 +178,53 @@ TEST(stream, small_padding_is_copied) {
     }
 }
 
+// Kernels for 16-bit types need columns at multiples of 16 bytes.
+TEST(stream, columns_of_16_bit_types_are_spaced_on_the_device) {
+  const auto leading_dimensions = [](const problem_form &f, std::int64_t limit) {
+    const problem p = make(f);
+    stream_layout layout = panel_layout(p, {.panels = 3, .pieces = 2});
+    fit_slots(p, layout, limit);
+    const schedule s = build_stream(p, layout, h200_with_three_staging_workers(), 1);
+    std::vector<std::int64_t> found;
+    for (const command &c : s.commands)
+      if (c.is<ops::gemm>())
+        for (const std::size_t operand : {ops::gemm::a, ops::gemm::b, ops::gemm::c})
+          if (size_of(type_of(s.buffers, c.views[operand])) == size_of(f.in)) found.push_back(c.views[operand].ld);
+    return found;
+  };
+  const auto are_multiples = [](const std::vector<std::int64_t> &all) {
+    return std::all_of(all.begin(), all.end(), [](std::int64_t ld) { return ld % 8 == 0; });
+  };
+  problem_form f;
+  f.in = f.out = SG_DTYPE_BF16;
+  f.m = 443, f.n = 633, f.k = 505;
+  for (const sg_memory_kind host : {SG_MEMORY_PINNED, SG_MEMORY_PAGEABLE})
+    for (const std::int64_t pad : {0, 1, 8, 60})
+      for (const sg_op op : {SG_OP_N, SG_OP_T}) {
+        f.a = f.b = f.c = host, f.pad = pad, f.op_a = f.op_b = op;
+        EXPECT_TRUE(are_multiples(leading_dimensions(f, 1 << 24)));
+      }
+  problem_form small = f;
+  small.m = 67, small.n = 69, small.k = 65, small.pad = 1;
+  for (const sg_memory_kind host : {SG_MEMORY_PINNED, SG_MEMORY_PAGEABLE})
+    for (const sg_op op : {SG_OP_N, SG_OP_T}) {
+      small.a = small.b = small.c = host, small.op_a = small.op_b = op;
+      check(small, [](const problem &placed) { return panel_layout(placed, {.panels = 1, .pieces = 1}); });
+    }
+  f.pad = 0;
+  const problem p = make(f);
+  stream_layout spaced = panel_layout(p, {.panels = 3, .pieces = 2}), tight = spaced;
+  for (stream_operand *x : {&tight.a, &tight.b, &tight.c}) x->ld_multiple = 1;
+  const std::int64_t least = fit_slots(p, tight, 1);
+  EXPECT_EQ(least, fit_slots(p, spaced, least)) << "gaps must not require memory that does not exist";
+  f.batch = 3;
+  EXPECT_FALSE(are_multiples(leading_dimensions(f, 1 << 24))) << "the items of a batch are one copy";
+  f.batch = 1, f.in = f.out = SG_DTYPE_F32;
+  EXPECT_FALSE(are_multiples(leading_dimensions(f, 1 << 24)));
+  f.in = f.out = SG_DTYPE_BF16, f.m = 63, f.k = 63, f.op_a = SG_OP_N;
+  EXPECT_FALSE(are_multiples(leading_dimensions(f, 1 << 24))) << "short columns";
+}
+
 TEST(stream, a_first_panel_formed_across_is_stored_early) {
   for (axis along : {axis::m, axis::n})
     for (bool across : {false, true}) {

@@ -24,6 +24,8 @@ struct stream_operand {
   std::vector<panel> panels;
   std::int64_t slots = 1;
   bool keeps_pitch = false;  // full columns keep the host's pitch on the device, padding included
+  // Otherwise the columns on the device, unless they are short, begin at multiples of so many elements.
+  std::int64_t ld_multiple = 1;
 };
 
 // Leading dimension of a panel on the device.

@@ -2,14 +2,26 @@
 #include "plan/gemm/streaming/stream_memory.hpp"
 
 #include <algorithm>
+#include <iterator>
 
 #include "base/checked.hpp"
 
 namespace sg {
 
+namespace {
+
+// In shorter columns the gaps would be too much of the copy.
+constexpr std::int64_t least_column_bytes = 128;
+
+std::int64_t spaced(const operand &x, const stream_operand &how, std::int64_t rows) {
+  return rows * size_of(x.type) < least_column_bytes ? rows : round_up(rows, how.ld_multiple);
+}
+
+}  // namespace
+
 std::int64_t device_ld(const operand &x, const stream_operand &how, const block &where) {
-  if (how.how == residency::whole) return how.keeps_pitch ? x.ld : x.rows;
-  return how.keeps_pitch && where.rows == x.rows ? x.ld : where.rows;
+  if (how.how == residency::whole) return how.keeps_pitch ? x.ld : spaced(x, how, x.rows);
+  return how.keeps_pitch && where.rows == x.rows ? x.ld : spaced(x, how, where.rows);
 }
 
 std::int64_t slot_item_elements(const operand &x, const stream_operand &s) {
@@ -25,7 +37,7 @@ std::int64_t slot_bytes(const operand &x, const stream_operand &s) {
 }
 
 std::int64_t whole_item_elements(const operand &x, const stream_operand &s) {
-  return checked_mul(s.keeps_pitch ? x.ld : x.rows, x.cols, "operand");
+  return checked_mul(s.keeps_pitch ? x.ld : spaced(x, s, x.rows), x.cols, "operand");
 }
 
 std::int64_t whole_bytes(const operand &x, const stream_operand &s, std::int64_t batch) {
@@ -83,8 +95,10 @@ std::int64_t fit_slots_as_laid_out(const problem &p, stream_layout &layout, std:
 
 std::int64_t fit_slots(const problem &p, stream_layout &layout, std::int64_t limit) {
   const std::int64_t needed = fit_slots_as_laid_out(p, layout, limit);
-  if (needed <= limit || !(layout.a.keeps_pitch || layout.b.keeps_pitch)) return needed;
-  layout.a.keeps_pitch = layout.b.keeps_pitch = false;
+  stream_operand *const all[] = {&layout.a, &layout.b, &layout.c};
+  const auto is_tight = [](const stream_operand *x) { return !x->keeps_pitch && x->ld_multiple == 1; };
+  if (needed <= limit || std::all_of(std::begin(all), std::end(all), is_tight)) return needed;
+  for (stream_operand *x : all) x->keeps_pitch = false, x->ld_multiple = 1;
   return fit_slots_as_laid_out(p, layout, limit);
 }
 
