@@ -56,6 +56,15 @@ SG_API sg_status sg_blas_report(char *text, uint64_t size, uint64_t *out_size);
  */
 SG_API int32_t sg_blas_enable(int32_t on);
 
+/**
+ * Frees the device's copies of operands that the range touches. Never needed for right results: a copy is compared with its operand
+ * at each use. It returns their device memory at once.
+ * @param memory The first byte; NULL is a no-op.
+ * @param bytes Size; 0 is a no-op.
+ * Never blocks on work in flight. Any thread. Since 0.2.
+ */
+SG_API void sg_blas_forget(const void *memory, uint64_t bytes);
+
 SG_END_DECLS
 
 #endif /* STREAMGEMM_BLAS_H */

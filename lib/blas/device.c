@@ -6,21 +6,13 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <streamgemm/streamgemm.h>
 #include <string.h>
 #include <unistd.h>
 
-/* The functions of libstreamgemm that are called. */
-#define SG_BLAS_LIBRARY_FUNCTIONS(each)                                                                          \
-  each(sg_context_create) each(sg_context_release) each(sg_context_device) each(sg_gemm_async) each(sg_job_wait) \
-      each(sg_job_release) each(sg_job_get_statistics) each(sg_plan_create) each(sg_plan_predict)                \
-          each(sg_plan_release) each(sg_last_error_message) each(sg_context_memory_kind)
+#include "library.h"
+#include "residency.h"
 
-static struct {
-#define SG_BLAS_POINTER(name) __typeof__(&name) name;
-  SG_BLAS_LIBRARY_FUNCTIONS(SG_BLAS_POINTER)
-#undef SG_BLAS_POINTER
-} library;
+sg_blas_library_functions sg_blas_streamgemm;
 
 enum { DEVICE_UNKNOWN, DEVICE_OPEN, DEVICE_CLOSED };
 static pthread_mutex_t device_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -39,7 +31,10 @@ uint64_t sg_blas_memory_limit(void) { return memory_limit; }
 
 bool sg_blas_device_is_closed(void) { return __atomic_load_n(&device_state, __ATOMIC_ACQUIRE) == DEVICE_CLOSED; }
 
-void sg_blas_device_after_fork(void) { pthread_mutex_init(&device_lock, NULL); }
+void sg_blas_device_after_fork(void) {
+  pthread_mutex_init(&device_lock, NULL);
+  sg_blas_residency_after_fork();
+}
 
 bool sg_blas_may_have_device(const sg_blas_settings *settings) {
   return settings->device[0] != '\0' || access("/dev/nvidiactl", F_OK) == 0 || access("/dev/dxg", F_OK) == 0;
@@ -48,8 +43,8 @@ bool sg_blas_may_have_device(const sg_blas_settings *settings) {
 static bool load_library(void) {
   void *const handle = dlopen("libstreamgemm.so.0", RTLD_NOW | RTLD_LOCAL);
   if (handle == NULL) return fprintf(stderr, "streamgemm-blas: %s; the CPU computes\n", dlerror()), false;
-#define SG_BLAS_FIND(name)                                      \
-  if ((*(void **)&library.name = dlsym(handle, #name)) == NULL) \
+#define SG_BLAS_FIND(name)                                                 \
+  if ((*(void **)&sg_blas_streamgemm.name = dlsym(handle, #name)) == NULL) \
     return fprintf(stderr, "streamgemm-blas: libstreamgemm.so.0 has no %s; the CPU computes\n", #name), false;
   SG_BLAS_LIBRARY_FUNCTIONS(SG_BLAS_FIND)
 #undef SG_BLAS_FIND
@@ -85,26 +80,32 @@ static bool create(const sg_blas_settings *settings) {
   if (gpus > 1) snprintf(by_rank, sizeof by_rank, "cuda:%d", settings->local_rank % gpus);
   sg_context_options options = SG_CONTEXT_OPTIONS_INIT;
   options.device = settings->device[0] != '\0' ? settings->device : by_rank;
-  options.memory_limit = settings->memory_bytes;
   sg_device_info info = SG_DEVICE_INFO_INIT;
-  bool is_open = library.sg_context_create(&options, &context) == SG_STATUS_OK &&
-                 library.sg_context_device(context, &info) == SG_STATUS_OK;
+  bool is_open = sg_blas_streamgemm.sg_context_create(&options, &context) == SG_STATUS_OK &&
+                 sg_blas_streamgemm.sg_context_device(context, &info) == SG_STATUS_OK;
   if (is_open && settings->device[0] == '\0' && info.unified_memory) { /* "auto" found no GPU */
-    library.sg_context_release(context);
+    sg_blas_streamgemm.sg_context_release(context);
     return false;
   }
   const int ranks = ranks_of_a_gpu(settings, gpus);
   const double percent = settings->memory_percent > 0 ? settings->memory_percent : ranks > 1 ? 80 : 0;
-  if (is_open && options.memory_limit == 0 && percent > 0 && !info.unified_memory) {
-    library.sg_context_release(context);
-    options.memory_limit = (uint64_t)((double)info.memory_bytes * percent / 100 / ranks);
-    is_open = library.sg_context_create(&options, &context) == SG_STATUS_OK;
+  memory_limit = settings->memory_bytes;
+  if (is_open && memory_limit == 0 && percent > 0 && !info.unified_memory)
+    memory_limit = (uint64_t)((double)info.memory_bytes * percent / 100 / ranks);
+  /* Copies of operands get half of the memory. Without a limit a job that finds too little frees them. */
+  const bool has_copies = settings->residency != SG_BLAS_RESIDENCY_OFF;
+  const uint64_t for_copies = !has_copies ? 0 : memory_limit > 0 ? memory_limit / 2 : info.memory_bytes / 2;
+  if (is_open && memory_limit > 0) {
+    sg_blas_streamgemm.sg_context_release(context);
+    options.memory_limit = has_copies ? memory_limit - for_copies : memory_limit;
+    is_open = sg_blas_streamgemm.sg_context_create(&options, &context) == SG_STATUS_OK;
   }
   if (!is_open)
-    return fprintf(stderr, "streamgemm-blas: %s; the CPU computes\n", library.sg_last_error_message()), false;
-  memory_limit = options.memory_limit;
+    return fprintf(stderr, "streamgemm-blas: %s; the CPU computes\n", sg_blas_streamgemm.sg_last_error_message()),
+           false;
   is_unified = info.unified_memory != 0;
   snprintf(device_name, sizeof device_name, "%s", info.name);
+  sg_blas_residency_open(context, settings, is_unified, for_copies);
   return true;
 }
 
@@ -140,15 +141,6 @@ bool sg_blas_reads_c(const sg_blas_call *call) {
   return beta.re != 0 || beta.im != 0;
 }
 
-void sg_blas_places_of(const sg_blas_call *call, char places[4]) {
-  const void *const memory[3] = {call->a, call->b, call->c};
-  memset(places, 0, 4);
-  for (int i = 0; i < 3 && !is_unified; ++i) {
-    sg_memory_kind kind = SG_MEMORY_AUTO;
-    if (library.sg_context_memory_kind(context, memory[i], 1, &kind) == SG_STATUS_OK) places[i] = (char)kind;
-  }
-}
-
 static sg_op op_of(char letter) { return letter == 'N' ? SG_OP_N : letter == 'T' ? SG_OP_T : SG_OP_C; }
 
 static sg_gemm_desc describe(const sg_blas_call *call, const sg_blas_settings *settings) {
@@ -170,6 +162,35 @@ static sg_gemm_desc describe(const sg_blas_call *call, const sg_blas_settings *s
   return desc;
 }
 
+static size_t size_of(sg_dtype type) { return type == SG_DTYPE_F32 ? 4 : type == SG_DTYPE_C128 ? 16 : 8; }
+
+/* The bytes of a matrix. */
+static sg_blas_lines lines_of(const sg_matrix *of) {
+  const bool is_row_major = of->layout == SG_LAYOUT_ROW_MAJOR;
+  const size_t size = size_of(of->dtype);
+  return (sg_blas_lines){of->data, (size_t)(is_row_major ? of->cols : of->rows) * size,
+                         (size_t)(is_row_major ? of->rows : of->cols), (size_t)of->ld * size};
+}
+
+double sg_blas_places_of(const sg_blas_call *call, const sg_blas_settings *settings, char places[4]) {
+  const sg_gemm_desc desc = describe(call, settings);
+  const sg_matrix *const matrices[3] = {&desc.a, &desc.b, &desc.c};
+  double checking = 0;
+  memset(places, 0, 4);
+  for (int i = 0; i < 3 && !is_unified; ++i) {
+    const sg_blas_lines lines = lines_of(matrices[i]);
+    sg_memory_kind kind = SG_MEMORY_AUTO;
+    if (sg_blas_streamgemm.sg_context_memory_kind(context, lines.first, 1, &kind) == SG_STATUS_OK)
+      places[i] = (char)kind;
+    double seconds;
+    if (i < 2 && kind == SG_MEMORY_PAGEABLE && sg_blas_is_resident(&lines, &seconds)) {
+      places[i] = SG_MEMORY_DEVICE;
+      checking += seconds;
+    }
+  }
+  return checking;
+}
+
 /* The device failed in a call. Whether a message is due: the first failures are reported, the last of them closes the
  * device. */
 static void count_failure(const char *routine, const char *message) {
@@ -180,57 +201,104 @@ static void count_failure(const char *routine, const char *message) {
   if (now == FAILURES_AT_MOST) __atomic_store_n(&device_state, DEVICE_CLOSED, __ATOMIC_RELEASE);
 }
 
-bool sg_blas_device_gemm(const sg_blas_call *call, const sg_blas_settings *settings, bool wants_statistics,
-                         sg_blas_outcome *out) {
-  const sg_gemm_desc desc = describe(call, settings);
-  char label[SG_LABEL_SIZE];
-  snprintf(label, sizeof label, "%s %c%c %lldx%lldx%lld", call->entry->name, call->transa, call->transb,
-           (long long)call->m, (long long)call->n, (long long)call->k);
+static bool are_same(const sg_blas_lines *one, const sg_blas_lines *other) {
+  return one->first == other->first && one->width == other->width && one->height == other->height &&
+         one->pitch == other->pitch;
+}
+
+static bool is_pageable(const sg_blas_lines *lines) {
+  sg_memory_kind kind = SG_MEMORY_AUTO;
+  return sg_blas_streamgemm.sg_context_memory_kind(context, lines->first, sg_blas_span_of(lines), &kind) ==
+             SG_STATUS_OK &&
+         (is_unified || kind == SG_MEMORY_PAGEABLE);
+}
+
+/* Has the GEMM read the device's copies of A and B, as far as there are some. */
+static void borrow(sg_gemm_desc *desc, sg_blas_loan loans[2]) {
+  sg_matrix *const matrices[2] = {&desc->a, &desc->b};
+  const sg_blas_lines c = lines_of(&desc->c), lines[2] = {lines_of(&desc->a), lines_of(&desc->b)};
+  for (int i = 0; i < 2; ++i) {
+    const bool is_twice = i == 1 && are_same(&lines[0], &lines[1]);
+    if (!is_twice && is_pageable(&lines[i]) && !sg_blas_lines_overlap(&lines[i], &c))
+      sg_blas_borrow(&lines[i], &loans[i]);
+    const sg_blas_loan *const loan = &loans[is_twice ? 0 : i];
+    if (loan->data == NULL) continue;
+    matrices[i]->data = loan->data;
+    matrices[i]->ld = (int64_t)(loan->pitch / size_of(desc->a.dtype));
+  }
+}
+
+/* Submits a GEMM and waits for it. `is_untouched`: nothing has run. */
+static sg_status run(const sg_gemm_desc *desc, const char *label, bool wants_statistics, sg_blas_outcome *out,
+                     bool *is_untouched) {
   sg_submit submit = SG_SUBMIT_INIT;
   submit.flags = SG_SUBMIT_WILL_WAIT;
   submit.label = label;
   sg_job *job = NULL;
-  sg_status status = library.sg_gemm_async(context, &desc, &submit, &job);
-  if (status != SG_STATUS_OK) {
-    /* C overlaps A or B, or an address is not aligned: BLAS leaves these to the program, and no device is to blame. */
-    const bool is_refused =
-        status == SG_STATUS_INVALID_ARGUMENT || status == SG_STATUS_UNSUPPORTED || status == SG_STATUS_SHUTDOWN;
-    if (!is_refused) count_failure(call->entry->name, library.sg_last_error_message());
-    return false;
-  }
-  status = library.sg_job_wait(job, SG_FOREVER);
-  sg_job_statistics statistics = SG_JOB_STATISTICS_INIT;
+  *is_untouched = true;
+  sg_status status = sg_blas_streamgemm.sg_gemm_async(context, desc, &submit, &job);
+  if (status != SG_STATUS_OK) return status;
+  status = sg_blas_streamgemm.sg_job_wait(job, SG_FOREVER);
   if (status != SG_STATUS_OK || wants_statistics) {
-    const bool is_known = library.sg_job_get_statistics(job, &statistics) == SG_STATUS_OK;
-    if (status != SG_STATUS_OK) {
-      if (sg_blas_reads_c(call) && !(is_known && statistics.commands_run == 0)) {
-        fprintf(
-            stderr,
-            "streamgemm-blas: %s on %s: %s; C, which the call also reads, may be partly written: the process ends\n",
-            call->entry->name, device_name, library.sg_last_error_message());
-        abort();
-      }
-      count_failure(call->entry->name, library.sg_last_error_message());
-    }
+    sg_job_statistics statistics = SG_JOB_STATISTICS_INIT;
+    const bool is_known = sg_blas_streamgemm.sg_job_get_statistics(job, &statistics) == SG_STATUS_OK;
+    *is_untouched = is_known && statistics.commands_run == 0;
     out->bytes_in += statistics.bytes_in;
     out->bytes_out += statistics.bytes_out;
   }
-  library.sg_job_release(job);
-  return status == SG_STATUS_OK;
+  sg_blas_streamgemm.sg_job_release(job);
+  return status;
+}
+
+bool sg_blas_device_gemm(const sg_blas_call *call, const sg_blas_settings *settings, bool wants_statistics,
+                         sg_blas_outcome *out) {
+  char label[SG_LABEL_SIZE], message[512];
+  snprintf(label, sizeof label, "%s %c%c %lldx%lldx%lld", call->entry->name, call->transa, call->transb,
+           (long long)call->m, (long long)call->n, (long long)call->k);
+  sg_status status;
+  bool is_untouched, repeats = false;
+  do {
+    sg_gemm_desc desc = describe(call, settings);
+    sg_blas_loan loans[2] = {{.of = NULL}, {.of = NULL}};
+    if (!repeats) borrow(&desc, loans);
+    status = run(&desc, label, wants_statistics, out, &is_untouched);
+    if (status != SG_STATUS_OK) snprintf(message, sizeof message, "%s", sg_blas_streamgemm.sg_last_error_message());
+    for (int i = 0; i < 2; ++i) {
+      out->bytes_in += loans[i].upload_bytes;
+      sg_blas_repay(&loans[i]);
+    }
+    repeats = !repeats && status == SG_STATUS_OUT_OF_MEMORY && is_untouched && sg_blas_drop_residents(NULL, 0);
+  } while (repeats);
+  if (status == SG_STATUS_OK) return true;
+  if (sg_blas_reads_c(call) && !is_untouched) {
+    fprintf(stderr,
+            "streamgemm-blas: %s on %s: %s; C, which the call also reads, may be partly written: the process ends\n",
+            call->entry->name, device_name, message);
+    abort();
+  }
+  /* C overlaps A or B, or an address is not aligned: BLAS leaves these to the program, and no device is to blame. */
+  const bool is_refused = is_untouched && (status == SG_STATUS_INVALID_ARGUMENT || status == SG_STATUS_UNSUPPORTED ||
+                                           status == SG_STATUS_SHUTDOWN);
+  if (!is_refused) count_failure(call->entry->name, message);
+  return false;
 }
 
 static double predict(const sg_gemm_desc *desc, const sg_plan_options *options) {
   sg_plan *plan = NULL;
   sg_plan_prediction prediction = SG_PLAN_PREDICTION_INIT;
-  if (library.sg_plan_create(context, desc, options, &plan) != SG_STATUS_OK) return 0;
-  const bool is_known = library.sg_plan_predict(plan, &prediction) == SG_STATUS_OK;
-  library.sg_plan_release(plan);
+  if (sg_blas_streamgemm.sg_plan_create(context, desc, options, &plan) != SG_STATUS_OK) return 0;
+  const bool is_known = sg_blas_streamgemm.sg_plan_predict(plan, &prediction) == SG_STATUS_OK;
+  sg_blas_streamgemm.sg_plan_release(plan);
   return is_known ? prediction.predicted_seconds : 0;
 }
 
-double sg_blas_predict(const sg_blas_call *call, const sg_blas_settings *settings) {
+double sg_blas_predict(const sg_blas_call *call, const sg_blas_settings *settings, const char places[4]) {
   const sg_gemm_desc desc = describe(call, settings);
-  return predict(&desc, NULL);
+  sg_plan_options options = SG_PLAN_OPTIONS_INIT;
+  options.place_a = (sg_memory_kind)places[0];
+  options.place_b = (sg_memory_kind)places[1];
+  options.place_c = (sg_memory_kind)places[2];
+  return predict(&desc, &options);
 }
 
 double sg_blas_predict_square(char type, int n) {

@@ -24,12 +24,13 @@ bool sg_blas_device_was_touched(void);
    message, if the device failed after it had written a part of a C that it also reads. */
 bool sg_blas_device_gemm(const sg_blas_call *call, const sg_blas_settings *settings, bool wants_statistics,
                          sg_blas_outcome *out);
-/* Seconds that the device's model predicts for the GEMM; 0: unknown. */
-double sg_blas_predict(const sg_blas_call *call, const sg_blas_settings *settings);
+/* Seconds that the device's model predicts for the GEMM with its operands at these places; 0: unknown. */
+double sg_blas_predict(const sg_blas_call *call, const sg_blas_settings *settings, const char places[4]);
 /* Whether the GEMM reads C: beta is not 0. */
 bool sg_blas_reads_c(const sg_blas_call *call);
-/* The memory kinds (sg_memory_kind) of A, B and C; 0 where the device computes in host memory itself. */
-void sg_blas_places_of(const sg_blas_call *call, char places[4]);
+/* The memory kinds (sg_memory_kind) of A, B and C; 0 where the device computes in host memory itself. Operands of which
+   the device has a copy count as device memory; returns the seconds that it takes to check the copies. */
+double sg_blas_places_of(const sg_blas_call *call, const sg_blas_settings *settings, char places[4]);
 /* Predicted seconds of a square GEMM of n x n in pageable memory; 0: unknown. */
 double sg_blas_predict_square(char type, int n);
 /* Whether failures have closed the device, or there is none. */

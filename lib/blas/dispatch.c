@@ -15,8 +15,10 @@
 #include "predictions.h"
 #include "rates.h"
 #include "report.h"
+#include "residents.h"
 #include "resolve.h"
 #include "validity.h"
+#include "workers.h"
 
 double sg_blas_gate = 0; /* the first call of level 3 comes to sg_blas_begin in any case */
 
@@ -121,6 +123,7 @@ static void leave_parent(void) {
   if (sg_blas_device_was_touched()) __atomic_store_n(&is_after_fork, true, __ATOMIC_RELEASE);
   pthread_mutex_init(&floors_lock, NULL);
   sg_blas_device_after_fork();
+  sg_blas_workers_after_fork();
   sg_blas_predictions_after_fork();
   sg_blas_report_after_fork();
   sg_blas_resolve_after_fork();
@@ -152,7 +155,7 @@ static void find_model_floors(void) {
 /* Whether an operand is in device memory, which the CPU cannot read. */
 static bool is_in_device_memory(const sg_blas_call *call) {
   char places[4];
-  sg_blas_places_of(call, places);
+  sg_blas_places_of(call, &settings, places);
   return places[0] == SG_MEMORY_DEVICE || places[1] == SG_MEMORY_DEVICE || places[2] == SG_MEMORY_DEVICE;
 }
 
@@ -267,4 +270,9 @@ SG_BLAS_EXPORT int32_t sg_blas_enable(int32_t on) {
   const int32_t before = !is_disabled;
   is_disabled = on == 0;
   return before;
+}
+
+SG_BLAS_EXPORT void sg_blas_forget(const void *memory, uint64_t bytes) {
+  check_process();
+  if (memory != NULL && bytes > 0) sg_blas_drop_residents(memory, bytes);
 }

@@ -36,16 +36,16 @@ double sg_blas_predicted(const sg_blas_call *call, const sg_blas_settings *setti
   of.layout = (int32_t)call->layout;
   of.type = call->entry->type, of.transa = call->transa, of.transb = call->transb;
   of.reads_c = sg_blas_reads_c(call);
-  sg_blas_places_of(call, of.places);
+  const double checking = sg_blas_places_of(call, settings, of.places);
   const size_t place = place_of(&of);
   pthread_mutex_lock(&predictions_lock);
   double seconds = memcmp(&remembered[place].of, &of, sizeof of) == 0 ? remembered[place].seconds : -1;
   pthread_mutex_unlock(&predictions_lock);
-  if (seconds >= 0) return seconds;
-  seconds = sg_blas_predict(call, settings);
+  if (seconds >= 0) return seconds > 0 ? seconds + checking : 0;
+  seconds = sg_blas_predict(call, settings, of.places);
   pthread_mutex_lock(&predictions_lock);
   remembered[place].of = of;
   remembered[place].seconds = seconds;
   pthread_mutex_unlock(&predictions_lock);
-  return seconds;
+  return seconds > 0 ? seconds + checking : 0;
 }

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "rates.h"
+#include "residents.h"
 #include "resolve.h"
 
 /* Calls of one routine with sizes of the same class: each size is rounded up to a power of two. */
@@ -116,6 +117,19 @@ static void put_row(writer *to, const row *each) {
   put(to, "}}");
 }
 
+static void put_residency(writer *to, const sg_blas_settings *settings) {
+  static const char *const modes[] = {"auto", "off", "hash", "verify"};
+  const sg_blas_residency_statistics of = sg_blas_residency_counts();
+  put(to,
+      ", \"residency\": {\"mode\": \"%s\", \"is_too_slow\": %s, \"hits\": %llu, \"changes\": %llu, \"copies\": %llu, "
+      "\"evictions\": %llu, \"bytes_avoided\": %llu, \"bytes_hashed\": %llu, \"bytes_verified\": %llu, "
+      "\"bytes_kept\": %llu, \"bytes_limit\": %llu, \"hash_seconds\": %.6g}",
+      modes[settings->residency], of.is_closed ? "true" : "false", (unsigned long long)of.hits,
+      (unsigned long long)of.changes, (unsigned long long)of.copies, (unsigned long long)of.evictions,
+      (unsigned long long)of.bytes_avoided, (unsigned long long)of.bytes_hashed, (unsigned long long)of.bytes_verified,
+      (unsigned long long)of.bytes_kept, (unsigned long long)of.limit, of.hash_seconds);
+}
+
 size_t sg_blas_write_report(const sg_blas_settings *settings, char *text, size_t size) {
   writer to = {text, size, 0};
   pthread_mutex_lock(&report_lock);
@@ -137,7 +151,9 @@ size_t sg_blas_write_report(const sg_blas_settings *settings, char *text, size_t
     put_string(&to, path);
     between = ", ";
   }
-  put(&to, "}, \"uncounted_calls\": %llu, \"rows\": [", (unsigned long long)uncounted);
+  put(&to, "}");
+  put_residency(&to, settings);
+  put(&to, ", \"uncounted_calls\": %llu, \"rows\": [", (unsigned long long)uncounted);
   for (int i = 0; i < row_count; ++i) {
     if (i > 0) put(&to, ", ");
     put_row(&to, &rows[i]);

@@ -58,8 +58,22 @@ static int first_of(const char *const *names, int otherwise) {
   return otherwise;
 }
 
+typedef struct named_value {
+  const char *name; /* NULL behind the last one */
+  int value;
+} named_value;
+
+/* The value that a variable names; the first one without it. */
+static int named(const char *variable, const named_value *known, const char *rule) {
+  const char *const value = value_of(variable);
+  for (const named_value *each = known; value != NULL && each->name != NULL; ++each)
+    if (strcmp(value, each->name) == 0) return each->value;
+  if (value != NULL) complain(variable, value, rule);
+  return known->value;
+}
+
 void sg_blas_read_settings(sg_blas_settings *out) {
-  *out = (sg_blas_settings){.is_on = true, .compute = SG_COMPUTE_EXACT};
+  *out = (sg_blas_settings){.is_on = true};
   const char *value = value_of("SG_BLAS");
   if (value != NULL && strcmp(value, "0") == 0)
     out->is_on = false;
@@ -87,22 +101,16 @@ void sg_blas_read_settings(sg_blas_settings *out) {
     out->memory_percent = 0;
     complain("SG_BLAS_MEMORY", value, "neither bytes (512MiB, 4GiB) nor a percentage (80%)");
   }
-  if ((value = value_of("SG_BLAS_COMPUTE")) != NULL) {
-    static const struct {
-      const char *name;
-      int compute;
-    } known[] = {{"exact", SG_COMPUTE_EXACT},
-                 {"tf32", SG_COMPUTE_TF32},
-                 {"3xtf32", SG_COMPUTE_3XTF32},
-                 {"bf16", SG_COMPUTE_BF16},
-                 {"bf16x3", SG_COMPUTE_BF16X3}};
-    size_t i = 0;
-    while (i < sizeof known / sizeof known[0] && strcmp(value, known[i].name) != 0) ++i;
-    if (i < sizeof known / sizeof known[0])
-      out->compute = known[i].compute;
-    else
-      complain("SG_BLAS_COMPUTE", value, "none of exact, tf32, 3xtf32, bf16, bf16x3");
-  }
+  static const named_value computes[] = {{"exact", SG_COMPUTE_EXACT},   {"tf32", SG_COMPUTE_TF32},
+                                         {"3xtf32", SG_COMPUTE_3XTF32}, {"bf16", SG_COMPUTE_BF16},
+                                         {"bf16x3", SG_COMPUTE_BF16X3}, {NULL, 0}};
+  static const named_value residencies[] = {{"auto", SG_BLAS_RESIDENCY_AUTO},
+                                            {"off", SG_BLAS_RESIDENCY_OFF},
+                                            {"hash", SG_BLAS_RESIDENCY_HASH},
+                                            {"verify", SG_BLAS_RESIDENCY_VERIFY},
+                                            {NULL, 0}};
+  out->compute = named("SG_BLAS_COMPUTE", computes, "none of exact, tf32, 3xtf32, bf16, bf16x3");
+  out->residency = (sg_blas_residency)named("SG_BLAS_RESIDENCY", residencies, "none of auto, off, hash, verify");
   out->report = value_of("SG_BLAS_REPORT");
   static const char *const rank[] = {"SG_LOCAL_RANK",
                                      "OMPI_COMM_WORLD_LOCAL_RANK",

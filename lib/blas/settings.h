@@ -7,6 +7,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* SG_BLAS_RESIDENCY: whether operands stay on the device between calls. */
+typedef enum sg_blas_residency {
+  SG_BLAS_RESIDENCY_AUTO,  /* those of which it is worth it */
+  SG_BLAS_RESIDENCY_OFF,   /* none */
+  SG_BLAS_RESIDENCY_HASH,  /* all */
+  SG_BLAS_RESIDENCY_VERIFY /* all, and each copy is read back and compared before its use */
+} sg_blas_residency;
+
 typedef struct sg_blas_settings {
   bool is_on;                  /* SG_BLAS and SG_BLAS_ONLY */
   bool has_minimum;            /* SG_BLAS_MIN is a number: */
@@ -15,6 +23,7 @@ typedef struct sg_blas_settings {
   uint64_t memory_bytes;       /* SG_BLAS_MEMORY in bytes; 0: by percent */
   double memory_percent;       /* 0: neither was set */
   int compute;                 /* SG_BLAS_COMPUTE for f32, an sg_compute */
+  sg_blas_residency residency; /* SG_BLAS_RESIDENCY */
   const char *report;          /* SG_BLAS_REPORT; NULL: calls are not counted */
   int local_rank, local_ranks; /* of this process among those of an MPI program on this machine; -1, 0: unknown */
 } sg_blas_settings;

@@ -85,6 +85,24 @@ TEST_P(copies, statistics) {
   EXPECT_EQ(source, back);
 }
 
+// The driver's own copy of pageable memory is several times slower.
+TEST_P(copies, large_copies_of_pageable_memory_are_staged) {
+  const std::size_t pitch = 70016, width = 70000, height = 40;
+  const auto source = counted(height * pitch);
+  const buffer device = device_memory(height * width);
+  job handle;
+  sg_job_statistics stats = SG_JOB_STATISTICS_INIT;
+  ASSERT_OK(
+      sg_copy_2d_async(context_, address(device), width, source.data(), pitch, width, height, nullptr, handle.out()));
+  ASSERT_OK(sg_job_wait(handle, SG_FOREVER));
+  ASSERT_OK(sg_job_get_statistics(handle, &stats));
+  sg_memory_kind kind = SG_MEMORY_AUTO;
+  ASSERT_OK(sg_context_memory_kind(context_, source.data(), source.size(), &kind));
+  const bool is_staged = kind == SG_MEMORY_PAGEABLE;
+  EXPECT_STREQ(is_staged ? "staged copy in" : "copy", stats.strategy);
+  EXPECT_EQ(is_staged ? width * height : 0, stats.bytes_in);
+}
+
 TEST_P(copies, pinned_memory) {
   constexpr std::size_t bytes = 3000000;
   void *pinned = nullptr;
@@ -141,8 +159,13 @@ TEST_P(copies, zero_bytes) {
 TEST_P(copies, rectangles) {
   constexpr struct {
     int width, height, dst_pitch, src_pitch;
-  } shapes[] = {{7, 5, 16, 9},      {64, 30, 64, 64},       {1, 100, 3, 17},
-                {300, 1, 300, 300}, {4096, 70, 5000, 4099}, {70000, 40, 70001, 70016}};
+  } shapes[] = {{7, 5, 16, 9},
+                {64, 30, 64, 64},
+                {1, 100, 3, 17},
+                {300, 1, 300, 300},
+                {4096, 70, 5000, 4099},
+                {70000, 40, 70001, 70016},
+                {2500000, 2, 2500007, 2500001}};
   for (const auto &shape : shapes) {
     const int width = shape.width, height = shape.height, dst_pitch = shape.dst_pitch, src_pitch = shape.src_pitch;
     const auto bytes = [&](int pitch) { return static_cast<std::size_t>((height - 1) * pitch + width); };

@@ -14,7 +14,7 @@ import unittest
 from dropin import BUILT, NETLIB, PRELOAD, PYTHON, Dropin, run
 
 GENERATOR = sys.argv.pop(2)
-OWN = {"sg_blas_version", "sg_blas_cpu_function", "sg_blas_set_cpu_function", "sg_blas_report", "sg_blas_enable"}
+OWN = {"sg_blas_version", "sg_blas_cpu_function", "sg_blas_set_cpu_function", "sg_blas_report", "sg_blas_enable", "sg_blas_forget"}
 PACKAGES = pathlib.Path(os.environ.get("SG_TEST_PACKAGES", "/absent"))
 
 

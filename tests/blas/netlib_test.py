@@ -55,7 +55,7 @@ class Testers(Dropin):
 
     def test_level_3_by_preload(self):
         # The testers of CBLAS use data that only the reference has.
-        self.level3({"LD_LIBRARY_PATH": str(NETLIB[""])})
+        self.level3({"LD_LIBRARY_PATH": str(NETLIB[""]), "SG_BLAS_RESIDENCY": "verify"})
 
     def test_level_3_as_libblas(self):
         self.skip_unless_thorough()

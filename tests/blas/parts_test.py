@@ -162,7 +162,7 @@ class Parts(Dropin):
         # All squares on the device, or the larger ones.
         for minimum in ("0", "24"):
             with self.subTest(seed=seed, minimum=minimum):
-                counts = self.numbers(seed, count, {"SG_DEVICE": DEVICE, "SG_BLAS_MIN": minimum})
+                counts = self.numbers(seed, count, {"SG_DEVICE": DEVICE, "SG_BLAS_MIN": minimum, "SG_BLAS_RESIDENCY": "verify" if minimum == "0" else "auto"})
                 self.assertEqual(len(counts), 31)
                 total = sum((collections.Counter(reasons) for reasons in counts.values()), collections.Counter())
                 self.assertEqual(set(total) - {"device", "below the floor", "nothing to do"}, set())

@@ -44,7 +44,8 @@ class Start(Dropin):
 
 class Settings(Dropin):
     def test_wrong_values_are_named(self):
-        for name, value in (("SG_BLAS", "yes"), ("SG_BLAS_MIN", "many"), ("SG_BLAS_MIN", "-3"), ("SG_BLAS_MEMORY", "lots"), ("SG_BLAS_MEMORY", "120%"), ("SG_BLAS_COMPUTE", "fast")):
+        for name, value in (("SG_BLAS", "yes"), ("SG_BLAS_MIN", "many"), ("SG_BLAS_MIN", "-3"), ("SG_BLAS_MEMORY", "lots"), ("SG_BLAS_MEMORY", "120%"), ("SG_BLAS_COMPUTE", "fast"),
+                            ("SG_BLAS_RESIDENCY", "always")):
             with self.subTest(name):
                 said = self.child("print(multiplies('cblas_dgemm'))", {name: value})
                 self.assertEqual(said.stdout, "True\n")
@@ -191,7 +192,7 @@ class Forks(Dropin):
 class Failures(Dropin):
     def test_c_is_the_cpus_or_the_process_ends(self):
         outcomes = set()
-        for kind in ("fail-copy", "fail-gemm"):
+        for kind in ("fail-copy", "fail-launch"):
             for beta in (0.0, 1.0):
                 for step in (1, 2, 4, 9):
                     said = self.child_of_fault(f"sim:h200?{kind}={step}", beta)

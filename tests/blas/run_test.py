@@ -44,6 +44,15 @@ if len(sys.argv) == 1:
         self.assertGreater(report["rows"][0]["device_seconds"], 0)
         self.assertIsNone(report["ranks"])
 
+    def test_residency(self):
+        code = "a, b, c = operands(300, 300, 300)\nfor _ in range(4): gemm('cblas_dgemm', a, b, c)"
+        report = self.report(code, "--device", "cpu", "--min", "0", variables={"SG_BLAS_RESIDENCY": "hash"})
+        self.assertEqual([report["residency"][name] for name in ("copies", "hits", "bytes_avoided")], [2, 4, 4 * 300 * 300 * 8])
+        said = self.streamgemm("--device", "cpu", "--min", "0", "--residency", "hash", "--", PYTHON, "-c", PRELUDE + code)
+        self.assertRegex(said.stderr, r"operands kept on the device: 2 copies, used 4 times; 2.* not copied again")
+        said = self.streamgemm("--residency", "always", "--", "true", exits=2)
+        self.assertIn("--residency", said.stderr)
+
     def test_ranks(self):
         code = """
 import subprocess

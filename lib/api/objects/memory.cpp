@@ -12,6 +12,9 @@
 namespace sg {
 namespace {
 
+// A smaller copy is over before a second staging thread could help.
+constexpr std::int64_t least_staged = std::int64_t(1) << 20;
+
 ref<device_buffer> device_buffer_of(const sg_buffer *handle) {
   return object_of<device_buffer>(handle, object_type::buffer, "buffer");
 }
@@ -59,6 +62,9 @@ void submit_copy(context &on, void *dst, std::uint64_t dst_pitch, const void *sr
   };
   copy.to_space = space_of(accesses[0].bytes, "dst");
   copy.from_space = space_of(accesses[1].bytes, "src");
+  const bool crosses_link = (copy.to_space == SG_MEMORY_DEVICE && copy.from_space == SG_MEMORY_PAGEABLE) ||
+                            (copy.to_space == SG_MEMORY_PAGEABLE && copy.from_space == SG_MEMORY_DEVICE);
+  copy.staged = crosses_link && copy.width >= least_staged / copy.height;
   work->give_work(on.plan_for(form_of(copy), plan_request()));
   work->operands.first.parameters[copy_form::to].base = static_cast<char *>(dst);
   work->operands.first.parameters[copy_form::from].base = static_cast<char *>(const_cast<void *>(src));

@@ -25,22 +25,23 @@ void place(const copy_form &f, command &copy) noexcept {
 }
 
 schedule staged(const copy_form &f, const device_model &model) {
-  const auto end = [&](memory_space space) {
+  const auto end = [&](memory_space space, std::int64_t pitch) {
     operand made;
-    made.rows = made.ld = f.width;
-    made.cols = 1;
+    made.rows = f.width;
+    made.cols = f.height;
+    made.ld = pitch;
     made.type = SG_DTYPE_I8;
     made.space = space;
     return made;
   };
   schedule_builder builder;
-  builder.add_parameter({end(f.to_space), "the destination", true});
-  builder.add_parameter({end(f.from_space), "the source"});
+  builder.add_parameter({end(f.to_space, f.to_pitch), "the destination", true});
+  builder.add_parameter({end(f.from_space, f.from_pitch), "the source"});
   const bool to_device = f.to_space == SG_MEMORY_DEVICE;
-  const auto amount = static_cast<double>(f.width);
+  const auto amount = static_cast<double>(f.width) * static_cast<double>(f.height);
   transfers through(builder, model, to_device ? pageable_bytes{amount, 0} : pageable_bytes{0, amount});
-  const panel whole{{0, 1}, {0, 0, f.width, 1}};
-  const device_location at{to_device ? copy_form::to : copy_form::from, 0, 0, f.width, 0};
+  const panel whole{{0, 1}, {0, 0, f.width, f.height}};
+  const device_location at{to_device ? copy_form::to : copy_form::from, 0, 0, to_device ? f.to_pitch : f.from_pitch, 0};
   if (to_device)
     through.in(copy_form::from, whole, at, {});
   else

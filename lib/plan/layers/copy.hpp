@@ -19,7 +19,7 @@ struct copy_form {
   std::int64_t width = 0, height = 1;
   std::int64_t to_pitch = 0, from_pitch = 0;  // the width, of one row
   memory_space to_space, from_space;
-  bool staged = false;  // between pageable memory and the device's, of one row
+  bool staged = false;  // between pageable memory and the device's
   bool operator==(const copy_form &) const noexcept = default;
 };
 schedule plan_of(const copy_form &f, const plan_terms &terms);

@@ -58,6 +58,30 @@ json merged_rows(const std::vector<json> &reports) {
   return list;
 }
 
+// What stayed on the device between calls, summed.
+json merged_residency(const std::vector<json> &reports) {
+  json sum = json::object();
+  for (const char *name :
+       {"hits", "changes", "copies", "evictions", "bytes_avoided", "bytes_hashed", "bytes_verified", "hash_seconds"}) {
+    sum[name] = 0.0;
+    for (const json &report : reports) sum[name] = sum[name].get<double>() + report["residency"][name].get<double>();
+  }
+  sum["is_too_slow"] = std::any_of(reports.begin(), reports.end(),
+                                   [](const json &report) { return report["residency"]["is_too_slow"].get<bool>(); });
+  return sum;
+}
+
+std::string text_of_residency(const json &of) {
+  if (of["copies"].get<double>() == 0) return "";
+  std::string text = "operands kept on the device: " + format_fixed(of["copies"], 0) + " copies, used " +
+                     format_fixed(of["hits"], 0) + " times; " + format_bytes(of["bytes_avoided"]) +
+                     " not copied again; comparisons took " + format_fixed(of["hash_seconds"], 3) + " s\n";
+  if (of["is_too_slow"].get<bool>())
+    text +=
+        "comparing operands takes this machine's cores as long as copying them: SG_BLAS_RESIDENCY=auto has stopped\n";
+  return text;
+}
+
 json spread_of(std::vector<double> values) {
   std::sort(values.begin(), values.end());
   return {{"min", values.front()}, {"median", values[values.size() / 2]}, {"max", values.back()}};
@@ -151,6 +175,7 @@ json merged_blas_reports(const std::string &command, const std::vector<json> &re
   all["memory_limit"] = limit;
   all["blas_threads"] = threads;
   all["cpu_blas"] = cpu_blas;
+  all["residency"] = merged_residency(reports);
   all["rows"] = merged_rows(reports);
   all["ranks"] = ranks_of(reports);
   all["advice"] = advice_of(command, all["rows"]);
@@ -192,6 +217,7 @@ std::string text_of_blas_report(const json &merged) {
       text += std::to_string(ranks["count"].get<int>()) + " ranks, " + side + ": least " +
               format_fixed(ranks[side]["min"], 3) + ", median " + format_fixed(ranks[side]["median"], 3) + ", most " +
               format_fixed(ranks[side]["max"], 3) + "\n";
+  text += text_of_residency(merged["residency"]);
   for (const json &advice : merged["advice"]) text += advice.get<std::string>() + "\n";
   return text;
 }

@@ -29,7 +29,7 @@ namespace {
 namespace fs = std::filesystem;
 
 struct run_arguments {
-  std::string device, report, min;
+  std::string device, report, min, residency;
   std::vector<std::string> command;
   bool json = false;
 };
@@ -74,6 +74,7 @@ void set_environment(const run_arguments &given, const fs::path &reports) {
   setenv("SG_BLAS_REPORT", (reports / "%p.json").c_str(), 1);
   if (!given.device.empty()) setenv("SG_DEVICE", given.device.c_str(), 1);
   if (!given.min.empty()) setenv("SG_BLAS_MIN", given.min.c_str(), 1);
+  if (!given.residency.empty()) setenv("SG_BLAS_RESIDENCY", given.residency.c_str(), 1);
 }
 
 // Runs the command and waits for it; signals of the terminal are the command's. Its wait status.
@@ -137,6 +138,9 @@ void add_run(CLI::App &app) {
             return is_fit ? std::string() : value + " is neither auto nor a whole number";
           },
           ""));
+  verb->add_option("--residency", given->residency,
+                   "Which operands stay on the device between calls: auto, off, hash (all), verify (all, and check)")
+      ->check(CLI::IsMember({"auto", "off", "hash", "verify"}));
   verb->add_option("--report", given->report, "Write the report here (default: to standard error)");
   verb->add_flag("--json", given->json, "Report in JSON");
   verb->add_option("CMD", given->command, "The program and its arguments, after --")->required();

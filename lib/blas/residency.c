@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "residency.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "library.h"
+
+typedef sg_blas_resident resident;
+
+enum { BACK_OFF_AT_MOST = 64, PAYING_HITS = 2, COMPARISONS = 4, ALIGNMENT = 256, LONG_LINE = 4096 };
+/* In mode auto, smaller operands are copied each time, which takes no longer than checking them. */
+static const size_t least_bytes = 1 << 20;
+/* In mode auto hashing must take less than this part of the time of a copy to be worth the cores that it occupies. */
+static const double worthwhile = 0.8;
+
+static sg_context *context;
+static sg_blas_residency mode = SG_BLAS_RESIDENCY_OFF; /* until the device is open */
+static bool is_closed;                                 /* atomic; mode auto only */
+static pthread_mutex_t rates_lock = PTHREAD_MUTEX_INITIALIZER;
+/* Under rates_lock: bytes a second, averages; 0: not yet measured. */
+static double hash_rate, upload_rate;
+static int comparisons;
+
+static double now(void) {
+  struct timespec time;
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
+void sg_blas_residency_open(sg_context *on, const sg_blas_settings *settings, bool is_unified, uint64_t limit) {
+  const bool is_auto = settings->residency == SG_BLAS_RESIDENCY_AUTO;
+  if (settings->residency == SG_BLAS_RESIDENCY_OFF || (is_auto && is_unified)) return;
+  if (!sg_blas_can_hash()) {
+    if (!is_auto)
+      fprintf(stderr, "streamgemm-blas: SG_BLAS_RESIDENCY: this build has no hash; operands are copied each time\n");
+    return;
+  }
+  context = on;
+  sg_blas_residents_open(limit);
+  mode = settings->residency;
+}
+
+void sg_blas_residency_after_fork(void) {
+  pthread_mutex_init(&rates_lock, NULL);
+  mode = SG_BLAS_RESIDENCY_OFF;
+  sg_blas_residents_after_fork();
+}
+
+/* Of comparisons, or of copies to the device: closes residency in mode auto if it does not pay. */
+static void measure(double *rate, double bytes, double seconds) {
+  if (bytes < (double)least_bytes || seconds <= 0) return;
+  pthread_mutex_lock(&rates_lock);
+  *rate = *rate == 0 ? bytes / seconds : 0.75 * *rate + 0.25 * bytes / seconds;
+  if (rate == &hash_rate && comparisons < COMPARISONS) ++comparisons;
+  const bool pays = comparisons < COMPARISONS || upload_rate == 0 || hash_rate * worthwhile > upload_rate;
+  pthread_mutex_unlock(&rates_lock);
+  if (pays || mode != SG_BLAS_RESIDENCY_AUTO) return;
+  __atomic_store_n(&is_closed, true, __ATOMIC_RELEASE);
+  sg_blas_add_counts(&(sg_blas_residency_statistics){.is_closed = true});
+}
+
+/* Copies lines to the device, as a job of the loan. */
+static bool upload(sg_blas_loan *loan, const sg_blas_lines *lines, char *to, size_t pitch) {
+  sg_job **const grown = realloc(loan->uploads, (loan->upload_count + 1) * sizeof *grown);
+  if (grown == NULL) return false;
+  loan->uploads = grown;
+  if (sg_blas_streamgemm.sg_copy_2d_async(context, to, pitch, lines->first, lines->pitch, lines->width, lines->height,
+                                          NULL, &grown[loan->upload_count]) != SG_STATUS_OK)
+    return false;
+  ++loan->upload_count;
+  loan->upload_bytes += sg_blas_bytes_of(lines);
+  return true;
+}
+
+static bool lend(resident *of, sg_blas_loan *loan) {
+  if (sg_blas_streamgemm.sg_buffer_retain(of->buffer) != SG_STATUS_OK) return false;
+  loan->buffer = of->buffer, loan->data = of->data, loan->pitch = of->pitch;
+  loan->is_maker = of->is_unproven = loan->upload_count > 0;
+  return true;
+}
+
+/* Copies the whole operand, and hashes it meanwhile. */
+static bool fill(resident *of, sg_blas_loan *loan) {
+  if (!upload(loan, &of->key, of->data, of->pitch)) return false;
+  sg_blas_hash_chunks(&of->key, of->hashes);
+  sg_blas_add_counts(&(sg_blas_residency_statistics){.copies = 1, .bytes_hashed = sg_blas_bytes_of(&of->key)});
+  return lend(of, loan);
+}
+
+static void make_copy(resident *of, sg_blas_loan *loan) {
+  /* Lines of the copy begin at addresses that the device's kernels prefer. */
+  const size_t width = of->key.width,
+               pitch = width < LONG_LINE ? width : (width + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+  if (sg_blas_allocate_copy(of, context, pitch) && !fill(of, loan)) sg_blas_drop_copy(of);
+}
+
+/* Copies the chunks that differ, those that follow each other as one, and takes over their hashes. */
+static bool refresh(resident *of, sg_blas_loan *loan, const sg_blas_hash fresh[], const unsigned char differs[]) {
+  const size_t count = sg_blas_chunk_count(&of->key);
+  for (size_t i = 0, next; i < count; i = next) {
+    next = i + 1;
+    if (!differs[i]) continue;
+    of->hashes[i] = fresh[i];
+    sg_blas_lines run = sg_blas_chunk(&of->key, i);
+    for (; next < count && differs[next]; ++next) {
+      const sg_blas_lines other = sg_blas_chunk(&of->key, next);
+      if (other.width != run.width || other.first != run.first + run.height * run.pitch) break;
+      run.height += other.height;
+      of->hashes[next] = fresh[next];
+    }
+    if (!upload(loan, &run, sg_blas_chunk_in_copy(&of->key, i, of->data, of->pitch), of->pitch)) return false;
+  }
+  return true;
+}
+
+/* The operand has other contents for the most part. */
+static bool replace(resident *of, sg_blas_loan *loan) {
+  if (of->hits >= PAYING_HITS) {
+    of->back_off = of->hits = 0;
+    return fill(of, loan);
+  }
+  of->back_off = of->back_off == 0 ? 1 : of->back_off < BACK_OFF_AT_MOST ? 2 * of->back_off : BACK_OFF_AT_MOST;
+  of->skip = of->back_off;
+  return false;
+}
+
+static void check_copy(resident *of, sg_blas_loan *loan) {
+  const size_t count = sg_blas_chunk_count(&of->key), bytes = sg_blas_bytes_of(&of->key);
+  sg_blas_hash *const fresh = malloc(count * (sizeof *fresh + 1));
+  if (fresh == NULL) return;
+  unsigned char *const differs = (unsigned char *)(fresh + count);
+  const double started = now();
+  const size_t different = sg_blas_compare_chunks(&of->key, of->hashes, fresh, differs);
+  const double seconds = now() - started;
+  const bool is_replaced = different > count / 2;
+  if (is_replaced)
+    replace(of, loan);
+  else if (different == 0 || refresh(of, loan, fresh, differs))
+    lend(of, loan);
+  free(fresh);
+  if (!is_replaced) measure(&hash_rate, (double)bytes, seconds);
+  const bool is_hit = loan->data != NULL && !is_replaced;
+  sg_blas_residency_statistics more = {.hits = is_hit, .changes = different > 0, .hash_seconds = seconds};
+  if (!is_replaced) more.bytes_hashed = bytes;
+  if (is_hit) more.bytes_avoided = bytes - loan->upload_bytes;
+  sg_blas_add_counts(&more);
+  if (is_hit) ++of->hits;
+  if (loan->data == NULL) sg_blas_drop_copy(of);
+}
+
+/* Ends the process if a part of an unchanged copy, read back, differs from the operand. */
+static void verify_chunk(const resident *of, size_t index, char *back) {
+  const sg_blas_lines part = sg_blas_chunk(&of->key, index);
+  char *const copy = sg_blas_chunk_in_copy(&of->key, index, of->data, of->pitch);
+  sg_job *job = NULL;
+  sg_status status = sg_blas_streamgemm.sg_copy_2d_async(context, back, part.width, copy, of->pitch, part.width,
+                                                         part.height, NULL, &job);
+  if (status == SG_STATUS_OK) status = sg_blas_streamgemm.sg_job_wait(job, SG_FOREVER);
+  if (job != NULL) sg_blas_streamgemm.sg_job_release(job);
+  if (status != SG_STATUS_OK) {
+    fprintf(stderr, "streamgemm-blas: SG_BLAS_RESIDENCY=verify: the copy of an operand cannot be read back: %s\n",
+            sg_blas_streamgemm.sg_last_error_message());
+    return;
+  }
+  for (size_t line = 0; line < part.height; ++line) {
+    const char *const wanted = part.first + line * part.pitch, *const found = back + line * part.width;
+    if (memcmp(wanted, found, part.width) == 0) continue;
+    size_t at = 0;
+    while (wanted[at] == found[at]) ++at;
+    fprintf(stderr,
+            "streamgemm-blas: SG_BLAS_RESIDENCY=verify: the device's copy of %zu lines of %zu bytes at %p differs at "
+            "%p: the process ends\n",
+            of->key.height, of->key.width, (const void *)of->key.first, (const void *)(wanted + at));
+    abort();
+  }
+  sg_blas_add_counts(&(sg_blas_residency_statistics){.bytes_verified = sg_blas_bytes_of(&part)});
+}
+
+static void verify(const resident *of) {
+  const size_t count = sg_blas_chunk_count(&of->key);
+  const sg_blas_lines largest = sg_blas_chunk(&of->key, 0);
+  char *const back = malloc(sg_blas_bytes_of(&largest));
+  for (size_t i = 0; back != NULL && i < count; ++i) verify_chunk(of, i, back);
+  free(back);
+}
+
+static bool is_served(const sg_blas_lines *operand) {
+  if (mode != SG_BLAS_RESIDENCY_AUTO) return mode != SG_BLAS_RESIDENCY_OFF;
+  return sg_blas_bytes_of(operand) >= least_bytes && !__atomic_load_n(&is_closed, __ATOMIC_ACQUIRE);
+}
+
+void sg_blas_borrow(const sg_blas_lines *operand, sg_blas_loan *loan) {
+  *loan = (sg_blas_loan){.of = NULL};
+  if (!is_served(operand)) return;
+  resident *const of = loan->of = sg_blas_find_resident(operand);
+  if (of == NULL) return;
+  pthread_mutex_lock(&of->lock);
+  if (of->is_unproven) { /* by another thread's call: this one reads host memory */
+  } else if (of->buffer != NULL) {
+    check_copy(of, loan);
+    if (mode == SG_BLAS_RESIDENCY_VERIFY && loan->data != NULL) verify(of);
+  } else if (of->skip > 0) {
+    --of->skip;
+  } else {
+    const sg_blas_hash sample = sg_blas_sample(operand);
+    const bool is_same = of->has_sample && sg_blas_hash_equal(of->sample, sample);
+    of->sample = sample;
+    of->has_sample = true;
+    if (is_same) make_copy(of, loan);
+  }
+  pthread_mutex_unlock(&of->lock);
+}
+
+/* Waits for the copies to the device; whether all succeeded. */
+static bool finish_uploads(sg_blas_loan *loan) {
+  bool is_copied = true;
+  double seconds = 0;
+  for (size_t i = 0; i < loan->upload_count; ++i) {
+    is_copied = sg_blas_streamgemm.sg_job_wait(loan->uploads[i], SG_FOREVER) == SG_STATUS_OK && is_copied;
+    sg_job_statistics copy = SG_JOB_STATISTICS_INIT;
+    if (sg_blas_streamgemm.sg_job_get_statistics(loan->uploads[i], &copy) == SG_STATUS_OK)
+      seconds += 1e-9 * (double)(copy.end_ns - copy.start_ns);
+    sg_blas_streamgemm.sg_job_release(loan->uploads[i]);
+  }
+  free(loan->uploads);
+  if (is_copied && loan->upload_count == 1) measure(&upload_rate, (double)loan->upload_bytes, seconds);
+  return is_copied;
+}
+
+void sg_blas_repay(sg_blas_loan *loan) {
+  const bool is_copied = finish_uploads(loan);
+  if (loan->buffer != NULL) sg_blas_streamgemm.sg_buffer_release(loan->buffer);
+  if (loan->of == NULL) return;
+  if (loan->is_maker) {
+    pthread_mutex_lock(&loan->of->lock);
+    loan->of->is_unproven = false;
+    if (!is_copied || loan->of->is_unwanted) sg_blas_drop_copy(loan->of);
+    pthread_mutex_unlock(&loan->of->lock);
+  }
+  sg_blas_leave_resident(loan->of);
+  if (__atomic_load_n(&is_closed, __ATOMIC_ACQUIRE)) sg_blas_drop_residents(NULL, 0);
+}
+
+bool sg_blas_is_resident(const sg_blas_lines *operand, double *seconds) {
+  *seconds = 0;
+  if (!is_served(operand) || !sg_blas_has_copy(operand)) return false;
+  pthread_mutex_lock(&rates_lock);
+  if (hash_rate > 0) *seconds = (double)sg_blas_bytes_of(operand) / hash_rate;
+  pthread_mutex_unlock(&rates_lock);
+  return true;
+}
