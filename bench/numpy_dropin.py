@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""NumPy's A @ B of square matrices, on its own BLAS and with the drop-in BLAS preloaded, in two processes one after the other.
+"""NumPy's A @ B of square matrices, or with --linalg its solve, inv, cholesky and eigh, on its own BLAS and with the drop-in BLAS preloaded,
+in two processes one after the other.
 
-usage: numpy_dropin.py LIBSTREAMGEMM-BLAS.SO.0 [--json FILE] [--commit COMMIT]    libstreamgemm.so.0 must be where the loader looks
+usage: numpy_dropin.py LIBSTREAMGEMM-BLAS.SO.0 [--linalg] [--json FILE] [--commit COMMIT]    libstreamgemm.so.0 must be where the loader looks
 """
 import argparse
 import datetime
@@ -17,6 +18,46 @@ import time
 SIZES = (64, 128, 256, 384, 512, 768, 1024, 1536, 2048, 4096, 8192)
 
 
+LINALG_SIZES = (1024, 2048, 4096, 8192)
+
+
+def median_of(call, seconds):
+    """The median time of a call, its number, and its latest result: after a first one, for so many seconds, at least twice."""
+    result = call()
+    samples, end = [], time.perf_counter() + seconds
+    while time.perf_counter() < end or len(samples) < 2:
+        began = time.perf_counter()
+        result = call()
+        samples.append(time.perf_counter() - began)
+    samples.sort()
+    return samples[len(samples) // 2], len(samples), result
+
+
+def measure_linalg():
+    """Prints the median seconds of each function and size; the results are checked."""
+    import numpy as np
+
+    rows = []
+    for n in LINALG_SIZES:
+        a = np.random.default_rng(1).standard_normal((n, n))
+        b = np.random.default_rng(2).standard_normal((n, 1))
+        definite = a @ a.T + n * np.eye(n)
+        symmetric = a + a.T
+        size = abs(definite).max()
+        calls = {"solve": (lambda: np.linalg.solve(a, b), lambda x: abs(a @ x - b).max() < 1e-6 * n),
+                 "inv": (lambda: np.linalg.inv(a), lambda x: abs(a @ x[:, :1] - np.eye(n)[:, :1]).max() < 1e-6 * n),
+                 "cholesky": (lambda: np.linalg.cholesky(definite), lambda x: abs(x @ x.T[:, :1] - definite[:, :1]).max() < 1e-10 * size),
+                 "eigh": (lambda: np.linalg.eigh(symmetric), lambda x: abs(symmetric @ x[1][:, :1] - x[1][:, :1] * x[0][:1]).max() < 1e-9 * n)}
+        for name, (call, is_right) in calls.items():
+            if name == "eigh" and n > 4096:
+                continue
+            seconds, samples, result = median_of(call, 0.5)
+            if not is_right(result):
+                sys.exit(f"{name} {n}: wrong")
+            rows.append({"case": f"linalg.{name} float64 {n}", "seconds": seconds, "samples": samples})
+    json.dump({"rows": rows, "numpy": np.__version__}, sys.stdout)
+
+
 def measure():
     """Prints the median seconds of each type and size."""
     import numpy as np
@@ -26,36 +67,31 @@ def measure():
         for n in SIZES:
             a = np.random.default_rng(1).standard_normal((n, n)).astype(dtype)
             b = a.T.copy()
-            a @ b
-            samples, end = [], time.perf_counter() + (0.25 if n < 4096 else 0.7)
-            while time.perf_counter() < end or len(samples) < 3:
-                began = time.perf_counter()
-                a @ b
-                samples.append(time.perf_counter() - began)
-            samples.sort()
-            rows.append({"case": f"A @ B {np.dtype(dtype).name} {n}", "seconds": samples[len(samples) // 2], "samples": len(samples)})
+            seconds, samples, _ = median_of(lambda: a @ b, 0.25 if n < 4096 else 0.7)
+            rows.append({"case": f"A @ B {np.dtype(dtype).name} {n}", "seconds": seconds, "samples": samples})
     json.dump({"rows": rows, "numpy": np.__version__}, sys.stdout)
 
 
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("library", type=pathlib.Path)
+    parser.add_argument("--linalg", action="store_true", help="functions of numpy.linalg")
     parser.add_argument("--json", type=pathlib.Path)
     parser.add_argument("--commit", default="unknown", help="of the library measured, for the record")
     options = parser.parse_args()
     found = {}
     for variant, preload in (("NumPy's own BLAS", None), ("drop-in BLAS", str(options.library.resolve()))):
         environment = dict(os.environ) | ({"LD_PRELOAD": preload} if preload else {})
-        found[variant] = json.loads(subprocess.run([sys.executable, __file__, "--measure"], env=environment, check=True, capture_output=True).stdout)
+        found[variant] = json.loads(subprocess.run([sys.executable, __file__, "--measure-linalg" if options.linalg else "--measure"], env=environment, check=True, capture_output=True).stdout)
     for own, dropin in zip(*(each["rows"] for each in found.values())):
         print(f"{own['case']:22} {own['seconds'] * 1e3:10.3f} ms {dropin['seconds'] * 1e3:10.3f} ms {dropin['seconds'] / own['seconds']:7.3f}")
     if options.json:
         rows = [row | {"variant": variant} for variant, each in found.items() for row in each["rows"]]
         device = {"machine": platform.platform(), "cores": os.cpu_count(), "numpy": found["drop-in BLAS"]["numpy"]}
-        options.json.write_text(json.dumps({"schema": "streamgemm-bench/1", "suite": "numpy_dropin", "commit": options.commit,
+        options.json.write_text(json.dumps({"schema": "streamgemm-bench/1", "suite": "numpy_linalg" if options.linalg else "numpy_dropin", "commit": options.commit,
                                             "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
                                             "device": device, "rows": rows}, indent=1) + "\n")
 
 
 if __name__ == "__main__":
-    measure() if sys.argv[1:] == ["--measure"] else main()
+    {"--measure": measure, "--measure-linalg": measure_linalg}.get(sys.argv[1] if len(sys.argv) == 2 else "", main)()

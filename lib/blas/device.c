@@ -28,6 +28,8 @@ enum { FAILURES_AT_MOST = 3 };
 bool sg_blas_device_was_touched(void) { return __atomic_load_n(&was_touched, __ATOMIC_ACQUIRE); }
 const char *sg_blas_device_name(void) { return device_name; }
 uint64_t sg_blas_memory_limit(void) { return memory_limit; }
+sg_context *sg_blas_context(void) { return context; }
+bool sg_blas_device_is_cuda(void) { return strncmp(device_name, "cuda", 4) == 0; }
 
 bool sg_blas_device_is_closed(void) { return __atomic_load_n(&device_state, __ATOMIC_ACQUIRE) == DEVICE_CLOSED; }
 
@@ -191,9 +193,7 @@ double sg_blas_places_of(const sg_blas_call *call, const sg_blas_settings *setti
   return checking;
 }
 
-/* The device failed in a call. Whether a message is due: the first failures are reported, the last of them closes the
- * device. */
-static void count_failure(const char *routine, const char *message) {
+void sg_blas_count_failure(const char *routine, const char *message) {
   const int now = __atomic_add_fetch(&failures, 1, __ATOMIC_ACQ_REL);
   if (now > FAILURES_AT_MOST) return;
   fprintf(stderr, "streamgemm-blas: %s on %s: %s; the CPU computes it%s\n", routine, device_name, message,
@@ -279,7 +279,7 @@ bool sg_blas_device_gemm(const sg_blas_call *call, const sg_blas_settings *setti
   /* C overlaps A or B, or an address is not aligned: BLAS leaves these to the program, and no device is to blame. */
   const bool is_refused = is_untouched && (status == SG_STATUS_INVALID_ARGUMENT || status == SG_STATUS_UNSUPPORTED ||
                                            status == SG_STATUS_SHUTDOWN);
-  if (!is_refused) count_failure(call->entry->name, message);
+  if (!is_refused) sg_blas_count_failure(call->entry->name, message);
   return false;
 }
 

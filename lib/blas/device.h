@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <streamgemm/streamgemm.h>
 
 #include "dispatcher.h"
 #include "settings.h"
@@ -36,6 +37,12 @@ double sg_blas_predict_square(char type, int n);
 /* Whether failures have closed the device, or there is none. */
 bool sg_blas_device_is_closed(void);
 void sg_blas_device_after_fork(void);
+/* The device failed in a call. The first failures are reported, the last of them closes the device. */
+void sg_blas_count_failure(const char *routine, const char *message);
+/* The open device's; libstreamgemm's functions are in library.h. */
+sg_context *sg_blas_context(void);
+/* Whether the device is one of CUDA's. */
+bool sg_blas_device_is_cuda(void);
 /* The device's name, "" before it is open. */
 const char *sg_blas_device_name(void);
 uint64_t sg_blas_memory_limit(void); /* 0: none */

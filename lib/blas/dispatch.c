@@ -9,14 +9,17 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "cusolver.h"
 #include "device.h"
 #include "dispatcher.h"
+#include "lapack.h"
 #include "parts.h"
 #include "predictions.h"
 #include "rates.h"
 #include "report.h"
 #include "residents.h"
 #include "resolve.h"
+#include "solve.h"
 #include "validity.h"
 #include "workers.h"
 
@@ -37,6 +40,8 @@ static int plain_mark; /* where the system has no such page */
 
 /* This thread is inside a call of level 3, or has switched the device off. */
 static __thread bool is_inside, is_disabled;
+/* The CPU library solves what the device could not: the routines that it calls by their names are not tried again. */
+static __thread bool is_unsolved;
 
 /* The processor's floating-point state: its exceptions are those of the program and of the CPU BLAS, which NumPy for
  * one reads behind each call, and not those of a plan. */
@@ -242,6 +247,48 @@ bool sg_blas_compute(sg_blas_call *call) {
   if (settings.report != NULL) sg_blas_count(call, seconds, is_on_device ? &outcome : NULL);
   set_floating_point_state(kept_state);
   return true;
+}
+
+static sg_blas_reason choose_solver(const sg_blas_solver_call *solver) {
+  if (!settings.is_on) return SG_BLAS_SWITCHED_OFF;
+  const double size = (double)sg_blas_solver_size(solver);
+  const bool is_small =
+      settings.has_minimum ? size * size * size < settings.minimum : size < (double)sg_blas_least_solver_size(solver);
+  if (is_small) return SG_BLAS_SMALL;
+  if (!sg_blas_is_valid_solver(solver)) return SG_BLAS_INVALID;
+  if (is_after_fork) return SG_BLAS_AFTER_FORK;
+  if (!has_device() || !sg_blas_open_device(&settings)) return SG_BLAS_NO_DEVICE;
+  const bool has_solver = settings.serves_lapack && sg_blas_device_is_cuda() && sg_blas_has_cusolver();
+  return has_solver ? SG_BLAS_ON_DEVICE : SG_BLAS_NO_SOLVER;
+}
+
+bool sg_blas_solve(sg_blas_entry *entry, void *const given[], sg_blas_solver_call *solver) {
+  solver->is_counted = solver->ends_unsolved = false;
+  if (is_inside || is_disabled || is_unsolved) return false;
+  kept_state = floating_point_state();
+  check_process();
+  sg_blas_read_solver(entry, given, solver);
+  sg_blas_call *const call = &solver->call;
+  sg_blas_outcome outcome = {0, 0};
+  solver->started = now();
+  call->reason = choose_solver(solver);
+  if (call->reason == SG_BLAS_ON_DEVICE) {
+    is_inside = true;
+    call->reason = sg_blas_device_solve(solver, &outcome);
+    is_inside = false;
+    if (call->reason == SG_BLAS_DEVICE_FAILED) set_gate();
+    solver->ends_unsolved = is_unsolved = call->reason != SG_BLAS_ON_DEVICE;
+  }
+  solver->is_counted = settings.report != NULL;
+  const bool is_solved = call->reason == SG_BLAS_ON_DEVICE;
+  if (is_solved && solver->is_counted) sg_blas_count(call, now() - solver->started, &outcome);
+  set_floating_point_state(kept_state);
+  return is_solved;
+}
+
+void sg_blas_solved_by_cpu(sg_blas_solver_call *solver) {
+  if (solver->ends_unsolved) is_unsolved = false;
+  if (solver->is_counted) sg_blas_count(&solver->call, now() - solver->started, NULL);
 }
 
 __attribute__((destructor)) static void finish(void) {

@@ -17,15 +17,20 @@ extern const sg_blas_library sg_blas_this_library;
 
 typedef struct sg_blas_call sg_blas_call;
 
-/* One exported name of level 3. */
+/* One exported name of level 3 or of LAPACK. */
 typedef struct sg_blas_entry {
   const char *name;    /* as exported: "cblas_dgemm64_" */
   const char *routine; /* "dgemm" */
+  char type;           /* s, d, c or z */
+  void *cpu;           /* the CPU BLAS's function; NULL: not yet found. Atomic. */
+  /* Of level 3: */
   sg_blas_routine number;
-  char type; /* s, d, c or z */
-  void *cpu; /* the CPU BLAS's function; NULL: not yet found. Atomic. */
   void (*call_cpu)(const sg_blas_call *call);
   struct sg_blas_entry *gemm; /* of the same type and form of names */
+  /* Of LAPACK: */
+  sg_blas_lapack_routine solver;
+  bool is_wide;               /* integers of 64 bits */
+  const unsigned char *roles; /* of the arguments, SG_BLAS_ROLE_...; SG_BLAS_ROLES ends them */
 } sg_blas_entry;
 
 extern sg_blas_entry sg_blas_entries[];
@@ -45,6 +50,8 @@ typedef enum sg_blas_reason {
   SG_BLAS_NO_DEVICE,     /* there is none, or failures have closed it */
   SG_BLAS_AFTER_FORK,    /* the parent had used the device */
   SG_BLAS_DEVICE_FAILED, /* the device could not compute it */
+  SG_BLAS_UNSOLVED,      /* LAPACK: the device found no solution, which the CPU library then reports */
+  SG_BLAS_NO_SOLVER,     /* LAPACK: the device has no cuSOLVER, or SG_BLAS_LAPACK=0 */
   SG_BLAS_REASONS
 } sg_blas_reason;
 

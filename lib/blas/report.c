@@ -29,9 +29,9 @@ static row rows[ROWS];
 static int row_count;
 static uint64_t uncounted; /* calls of classes that found no row */
 
-static const char *const reasons[SG_BLAS_REASONS] = {"device",           "below the floor", "the model says CPU",
-                                                     "invalid argument", "nothing to do",   "switched off",
-                                                     "no device",        "child of fork",   "device failed"};
+static const char *const reasons[SG_BLAS_REASONS] = {
+    "device",    "below the floor", "the model says CPU", "invalid argument", "nothing to do",    "switched off",
+    "no device", "child of fork",   "device failed",      "no solution",      "LAPACK not served"};
 
 void sg_blas_report_after_fork(void) {
   pthread_mutex_init(&report_lock, NULL);

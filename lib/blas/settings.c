@@ -73,12 +73,11 @@ static int named(const char *variable, const named_value *known, const char *rul
 }
 
 void sg_blas_read_settings(sg_blas_settings *out) {
-  *out = (sg_blas_settings){.is_on = true};
-  const char *value = value_of("SG_BLAS");
-  if (value != NULL && strcmp(value, "0") == 0)
-    out->is_on = false;
-  else if (value != NULL && strcmp(value, "1") != 0)
-    complain("SG_BLAS", value, "neither 0 nor 1");
+  *out = (sg_blas_settings){.report = NULL};
+  static const named_value switches[] = {{"1", 1}, {"0", 0}, {NULL, 0}};
+  const char *value;
+  out->is_on = named("SG_BLAS", switches, "neither 0 nor 1");
+  out->serves_lapack = named("SG_BLAS_LAPACK", switches, "neither 0 nor 1");
   if ((value = value_of("SG_BLAS_ONLY")) != NULL)
     out->is_on = out->is_on && sg_blas_list_has(value, program_invocation_short_name);
   if ((value = value_of("SG_BLAS_MIN")) != NULL && strcmp(value, "auto") != 0) {

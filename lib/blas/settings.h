@@ -17,6 +17,7 @@ typedef enum sg_blas_residency {
 
 typedef struct sg_blas_settings {
   bool is_on;                  /* SG_BLAS and SG_BLAS_ONLY */
+  bool serves_lapack;          /* SG_BLAS_LAPACK */
   bool has_minimum;            /* SG_BLAS_MIN is a number: */
   double minimum;              /* calls of at least this work go to the device */
   char device[64];             /* SG_DEVICE; "": auto */
