@@ -91,12 +91,15 @@ typedef struct comparison {
   sg_blas_hash *fresh;
   unsigned char *differs;
   size_t step, count, different; /* every `step`th chunk; different: atomic */
+  bool of_marked;                /* only those with differs[i] */
 } comparison;
 
 static void look(size_t index, void *given) {
   comparison *const work = given;
   const size_t chunk = index * work->step;
-  if (work->known != NULL && __atomic_load_n(&work->different, __ATOMIC_RELAXED) > work->count / 2) return;
+  if (work->of_marked && !work->differs[chunk]) return;
+  if (work->known != NULL && !work->of_marked && __atomic_load_n(&work->different, __ATOMIC_RELAXED) > work->count / 2)
+    return;
   const sg_blas_lines part = sg_blas_chunk(work->of, chunk);
   work->fresh[chunk] = hash_of(&part);
   if (work->known == NULL) return;
@@ -105,7 +108,7 @@ static void look(size_t index, void *given) {
 }
 
 void sg_blas_hash_chunks(const sg_blas_lines *of, sg_blas_hash hashes[]) {
-  comparison work = {of, NULL, hashes, NULL, 1, sg_blas_chunk_count(of), 0};
+  comparison work = {of, NULL, hashes, NULL, 1, sg_blas_chunk_count(of), 0, false};
   sg_blas_for_each(work.count, look, &work);
 }
 
@@ -114,13 +117,37 @@ size_t sg_blas_compare_chunks(const sg_blas_lines *of, const sg_blas_hash known[
   const size_t count = sg_blas_chunk_count(of);
   const size_t step = count / PROBES;
   if (step > 1) {
-    comparison first = {of, known, fresh, differs, step, PROBES, 0};
+    comparison first = {of, known, fresh, differs, step, PROBES, 0, false};
     sg_blas_for_each(PROBES, look, &first);
     if (first.different > PROBES / 2) return count;
   }
-  comparison all = {of, known, fresh, differs, 1, count, 0};
+  comparison all = {of, known, fresh, differs, 1, count, 0, false};
   sg_blas_for_each(count, look, &all);
   return all.different;
+}
+
+size_t sg_blas_compare_some(const sg_blas_lines *of, const sg_blas_hash known[], sg_blas_hash fresh[],
+                            unsigned char differs[]) {
+  comparison some = {of, known, fresh, differs, 1, sg_blas_chunk_count(of), 0, true};
+  sg_blas_for_each(some.count, look, &some);
+  return some.different;
+}
+
+void sg_blas_mark_chunks(const sg_blas_lines *of, const char *first, size_t bytes, unsigned char marks[]) {
+  const size_t count = sg_blas_chunk_count(of);
+  size_t low = 0; /* chunks before it end before the range */
+  for (size_t high = count; low < high;) {
+    const size_t middle = (low + high) / 2;
+    const sg_blas_lines part = sg_blas_chunk(of, middle);
+    if (part.first + sg_blas_span_of(&part) <= first)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  for (; low < count; ++low) {
+    if (sg_blas_chunk(of, low).first >= first + bytes) break;
+    marks[low] = 1;
+  }
 }
 
 sg_blas_hash sg_blas_sample(const sg_blas_lines *of) {

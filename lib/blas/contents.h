@@ -30,6 +30,11 @@ void sg_blas_hash_chunks(const sg_blas_lines *of, sg_blas_hash hashes[]);
    ends early, with more than half of the count, if most of the first ones differ; then `fresh` is not complete. */
 size_t sg_blas_compare_chunks(const sg_blas_lines *of, const sg_blas_hash known[], sg_blas_hash fresh[],
                               unsigned char differs[]);
+/* The same of the chunks with differs[i] alone, without an early end: `fresh` is complete for these. */
+size_t sg_blas_compare_some(const sg_blas_lines *of, const sg_blas_hash known[], sg_blas_hash fresh[],
+                            unsigned char differs[]);
+/* Sets marks[i] of each chunk that has a byte in a range. */
+void sg_blas_mark_chunks(const sg_blas_lines *of, const char *first, size_t bytes, unsigned char marks[]);
 /* A hash of a few places of it: different if most of it was replaced. */
 sg_blas_hash sg_blas_sample(const sg_blas_lines *of);
 

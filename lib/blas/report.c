@@ -118,16 +118,18 @@ static void put_row(writer *to, const row *each) {
 }
 
 static void put_residency(writer *to, const sg_blas_settings *settings) {
-  static const char *const modes[] = {"auto", "off", "hash", "verify"};
+  static const char *const modes[] = {"auto", "off", "hash", "track", "verify"};
   const sg_blas_residency_statistics of = sg_blas_residency_counts();
   put(to,
       ", \"residency\": {\"mode\": \"%s\", \"is_too_slow\": %s, \"hits\": %llu, \"changes\": %llu, \"copies\": %llu, "
-      "\"evictions\": %llu, \"bytes_avoided\": %llu, \"bytes_hashed\": %llu, \"bytes_verified\": %llu, "
+      "\"evictions\": %llu, \"guards\": %llu, \"unwritten\": %llu, \"bytes_avoided\": %llu, \"bytes_hashed\": %llu, "
+      "\"bytes_verified\": %llu, "
       "\"bytes_kept\": %llu, \"bytes_limit\": %llu, \"hash_seconds\": %.6g}",
       modes[settings->residency], of.is_closed ? "true" : "false", (unsigned long long)of.hits,
       (unsigned long long)of.changes, (unsigned long long)of.copies, (unsigned long long)of.evictions,
-      (unsigned long long)of.bytes_avoided, (unsigned long long)of.bytes_hashed, (unsigned long long)of.bytes_verified,
-      (unsigned long long)of.bytes_kept, (unsigned long long)of.limit, of.hash_seconds);
+      (unsigned long long)of.guards, (unsigned long long)of.unwritten, (unsigned long long)of.bytes_avoided,
+      (unsigned long long)of.bytes_hashed, (unsigned long long)of.bytes_verified, (unsigned long long)of.bytes_kept,
+      (unsigned long long)of.limit, of.hash_seconds);
 }
 
 size_t sg_blas_write_report(const sg_blas_settings *settings, char *text, size_t size) {

@@ -38,6 +38,8 @@ void sg_blas_residency_open(sg_context *on, const sg_blas_settings *settings, bo
       fprintf(stderr, "streamgemm-blas: SG_BLAS_RESIDENCY: this build has no hash; operands are copied each time\n");
     return;
   }
+  if (settings->residency == SG_BLAS_RESIDENCY_TRACK && sg_blas_no_protection()[0] != '\0')
+    fprintf(stderr, "streamgemm-blas: SG_BLAS_RESIDENCY=track: %s; contents are compared\n", sg_blas_no_protection());
   context = on;
   sg_blas_residents_open(limit);
   mode = settings->residency;
@@ -116,15 +118,23 @@ static bool refresh(resident *of, sg_blas_loan *loan, const sg_blas_hash fresh[]
   return true;
 }
 
+/* What a loan of an unchanged or refreshed copy was. */
+static void count_hit(resident *of, const sg_blas_loan *loan, sg_blas_residency_statistics more) {
+  more.hits = loan->data != NULL;
+  if (loan->data != NULL) more.bytes_avoided = sg_blas_bytes_of(&of->key) - loan->upload_bytes, ++of->hits;
+  sg_blas_add_counts(&more);
+}
+
 /* The operand has other contents for the most part. */
-static bool replace(resident *of, sg_blas_loan *loan) {
+static void replace(resident *of, sg_blas_loan *loan) {
   if (of->hits >= PAYING_HITS) {
     of->back_off = of->hits = 0;
-    return fill(of, loan);
+    of->guard_after = 1;
+    fill(of, loan);
+    return;
   }
   of->back_off = of->back_off == 0 ? 1 : of->back_off < BACK_OFF_AT_MOST ? 2 * of->back_off : BACK_OFF_AT_MOST;
   of->skip = of->back_off;
-  return false;
 }
 
 static void check_copy(resident *of, sg_blas_loan *loan) {
@@ -134,20 +144,68 @@ static void check_copy(resident *of, sg_blas_loan *loan) {
   unsigned char *const differs = (unsigned char *)(fresh + count);
   const double started = now();
   const size_t different = sg_blas_compare_chunks(&of->key, of->hashes, fresh, differs);
-  const double seconds = now() - started;
-  const bool is_replaced = different > count / 2;
-  if (is_replaced)
+  sg_blas_residency_statistics more = {.changes = different > 0, .hash_seconds = now() - started};
+  if (different > count / 2) {
+    sg_blas_add_counts(&more);
+    sg_blas_guard_stop(&of->guard);
     replace(of, loan);
-  else if (different == 0 || refresh(of, loan, fresh, differs))
-    lend(of, loan);
+  } else {
+    if (different == 0 || refresh(of, loan, fresh, differs)) lend(of, loan);
+    measure(&hash_rate, (double)bytes, more.hash_seconds);
+    more.bytes_hashed = bytes;
+    count_hit(of, loan, more);
+  }
   free(fresh);
-  if (!is_replaced) measure(&hash_rate, (double)bytes, seconds);
-  const bool is_hit = loan->data != NULL && !is_replaced;
-  sg_blas_residency_statistics more = {.hits = is_hit, .changes = different > 0, .hash_seconds = seconds};
-  if (!is_replaced) more.bytes_hashed = bytes;
-  if (is_hit) more.bytes_avoided = bytes - loan->upload_bytes;
-  sg_blas_add_counts(&more);
-  if (is_hit) ++of->hits;
+}
+
+/* Chunks of an operand that have been written. */
+typedef struct marks {
+  const sg_blas_lines *of;
+  unsigned char *chunks;
+} marks;
+
+static void mark(const char *first, size_t bytes, void *to) {
+  const marks *const of = to;
+  sg_blas_mark_chunks(of->of, first, bytes, of->chunks);
+}
+
+/* Of a watched operand only the written chunks are compared. false: it must be compared whole. */
+static bool check_writes(resident *of, sg_blas_loan *loan) {
+  const size_t count = sg_blas_chunk_count(&of->key);
+  sg_blas_hash *const fresh = calloc(count, sizeof *fresh + 1);
+  if (fresh == NULL) return false;
+  unsigned char *const differs = (unsigned char *)(fresh + count);
+  const sg_blas_writes writes = sg_blas_guard_check(&of->guard, mark, &(marks){&of->key, differs});
+  size_t written = 0, written_bytes = 0;
+  for (size_t i = 0; i < count; ++i) {
+    const sg_blas_lines part = sg_blas_chunk(&of->key, i);
+    written += differs[i];
+    written_bytes += differs[i] * sg_blas_bytes_of(&part);
+  }
+  const bool is_partial = writes != SG_BLAS_UNKNOWN && written <= count / 2;
+  if (writes == SG_BLAS_WRITTEN && !is_partial) { /* its faults cost more than they tell */
+    sg_blas_guard_stop(&of->guard);
+    of->guard_after = of->hits + 2 * of->guard_after;
+  }
+  if (is_partial) {
+    const size_t different = written > 0 ? sg_blas_compare_some(&of->key, of->hashes, fresh, differs) : 0;
+    if (different == 0 || refresh(of, loan, fresh, differs)) lend(of, loan);
+    count_hit(of, loan,
+              (sg_blas_residency_statistics){
+                  .changes = different > 0, .unwritten = written == 0, .bytes_hashed = written_bytes});
+  }
+  free(fresh);
+  return is_partial;
+}
+
+static void use_copy(resident *of, sg_blas_loan *loan) {
+  if (of->guard.first == NULL || !check_writes(of, loan)) {
+    /* What is compared after the guard has started is what it watches. */
+    if (mode == SG_BLAS_RESIDENCY_TRACK && of->guard.first == NULL && of->hits >= of->guard_after &&
+        sg_blas_guard_start(&of->guard, of->key.first, sg_blas_span_of(&of->key)))
+      sg_blas_add_counts(&(sg_blas_residency_statistics){.guards = 1});
+    check_copy(of, loan);
+  }
   if (loan->data == NULL) sg_blas_drop_copy(of);
 }
 
@@ -200,7 +258,7 @@ void sg_blas_borrow(const sg_blas_lines *operand, sg_blas_loan *loan) {
   pthread_mutex_lock(&of->lock);
   if (of->is_unproven) { /* by another thread's call: this one reads host memory */
   } else if (of->buffer != NULL) {
-    check_copy(of, loan);
+    use_copy(of, loan);
     if (mode == SG_BLAS_RESIDENCY_VERIFY && loan->data != NULL) verify(of);
   } else if (of->skip > 0) {
     --of->skip;

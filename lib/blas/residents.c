@@ -23,6 +23,7 @@ void sg_blas_residents_open(uint64_t limit) {
 
 void sg_blas_residents_after_fork(void) {
   pthread_mutex_init(&table_lock, NULL);
+  sg_blas_protection_after_fork();
   memset(table, 0, sizeof table);
   memset(&counts, 0, sizeof counts);
 }
@@ -39,6 +40,8 @@ void sg_blas_add_counts(const sg_blas_residency_statistics *more) {
   counts.hits += more->hits;
   counts.changes += more->changes;
   counts.copies += more->copies;
+  counts.guards += more->guards;
+  counts.unwritten += more->unwritten;
   counts.bytes_avoided += more->bytes_avoided;
   counts.bytes_hashed += more->bytes_hashed;
   counts.bytes_verified += more->bytes_verified;
@@ -55,6 +58,7 @@ static bool has_key(const resident *of, const sg_blas_lines *key) {
 /* Under table_lock, and the resident's lock if it has users; so for the next ones. */
 static void drop(resident *of) {
   if (of->buffer == NULL) return;
+  sg_blas_guard_stop(&of->guard);
   sg_blas_streamgemm.sg_buffer_release(of->buffer);
   free(of->hashes);
   of->buffer = NULL;
@@ -94,6 +98,7 @@ resident *sg_blas_find_resident(const sg_blas_lines *key) {
     found->key = *key;
     found->has_sample = false;
     found->skip = found->back_off = 0;
+    found->guard_after = 1;
     found->last_use = 0;
   }
   if (found != NULL) {

@@ -7,6 +7,7 @@
 #include <streamgemm/streamgemm.h>
 
 #include "contents.h"
+#include "protection.h"
 
 /* An operand that was used, known by its address, sizes and pitch. */
 typedef struct sg_blas_resident {
@@ -25,12 +26,15 @@ typedef struct sg_blas_resident {
   char *data;
   size_t pitch, bytes;
   sg_blas_hash *hashes; /* of each chunk of what the copy was made of */
+  sg_blas_guard guard;  /* mode track: watches the operand while it is what the copy was made of */
+  unsigned guard_after; /* uses of the copy before it is watched */
 } sg_blas_resident;
 
 /* What residency did in this process. */
 typedef struct sg_blas_residency_statistics {
   uint64_t hits, changes;     /* uses of a copy, and operands that differed from theirs */
   uint64_t copies, evictions; /* copies made, and freed to make room */
+  uint64_t guards, unwritten; /* operands watched, and uses of a copy of one that was not written */
   uint64_t bytes_avoided, bytes_hashed, bytes_verified, bytes_kept, limit;
   double hash_seconds; /* of comparisons */
   bool is_closed;      /* hashing is too slow here */

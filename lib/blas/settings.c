@@ -103,13 +103,11 @@ void sg_blas_read_settings(sg_blas_settings *out) {
   static const named_value computes[] = {{"exact", SG_COMPUTE_EXACT},   {"tf32", SG_COMPUTE_TF32},
                                          {"3xtf32", SG_COMPUTE_3XTF32}, {"bf16", SG_COMPUTE_BF16},
                                          {"bf16x3", SG_COMPUTE_BF16X3}, {NULL, 0}};
-  static const named_value residencies[] = {{"auto", SG_BLAS_RESIDENCY_AUTO},
-                                            {"off", SG_BLAS_RESIDENCY_OFF},
-                                            {"hash", SG_BLAS_RESIDENCY_HASH},
-                                            {"verify", SG_BLAS_RESIDENCY_VERIFY},
-                                            {NULL, 0}};
+  static const named_value residencies[] = {{"auto", SG_BLAS_RESIDENCY_AUTO},     {"off", SG_BLAS_RESIDENCY_OFF},
+                                            {"hash", SG_BLAS_RESIDENCY_HASH},     {"track", SG_BLAS_RESIDENCY_TRACK},
+                                            {"verify", SG_BLAS_RESIDENCY_VERIFY}, {NULL, 0}};
   out->compute = named("SG_BLAS_COMPUTE", computes, "none of exact, tf32, 3xtf32, bf16, bf16x3");
-  out->residency = (sg_blas_residency)named("SG_BLAS_RESIDENCY", residencies, "none of auto, off, hash, verify");
+  out->residency = (sg_blas_residency)named("SG_BLAS_RESIDENCY", residencies, "none of auto, off, hash, track, verify");
   out->report = value_of("SG_BLAS_REPORT");
   static const char *const rank[] = {"SG_LOCAL_RANK",
                                      "OMPI_COMM_WORLD_LOCAL_RANK",

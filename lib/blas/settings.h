@@ -12,6 +12,7 @@ typedef enum sg_blas_residency {
   SG_BLAS_RESIDENCY_AUTO,  /* those of which it is worth it */
   SG_BLAS_RESIDENCY_OFF,   /* none */
   SG_BLAS_RESIDENCY_HASH,  /* all */
+  SG_BLAS_RESIDENCY_TRACK, /* all, and the kernel says what was written, where it can */
   SG_BLAS_RESIDENCY_VERIFY /* all, and each copy is read back and compared before its use */
 } sg_blas_residency;
 

@@ -2,18 +2,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """Operands that stay on the device between calls: a copy is used only while its operand is unchanged, by whatever route memory is written.
 
-usage: residency_test.py FOLDER-OF-THE-LIBRARIES DEVICE
+usage: residency_test.py FOLDER-OF-THE-LIBRARIES DEVICE FAKE-DRIVER
 """
 import json
 import os
 import signal
 import subprocess
 import sys
+import textwrap
 import time
 
 from dropin import PLAIN, PRELOAD, PRELUDE, PYTHON, Dropin, run
 
-DEVICE = sys.argv.pop(2)
+DEVICE, FAKE_DRIVER = sys.argv.pop(2), os.path.abspath(sys.argv.pop(2))
 # 600 columns of 800 doubles: chunks of 40 columns.
 CODE = """
 import mmap, random, signal, socket, tempfile, threading
@@ -29,7 +30,9 @@ def in_memory(buffer):
     return numpy.frombuffer(buffer, dtype=float, count=ROWS * COLUMNS).reshape((ROWS, COLUMNS), order="F")
 def anonymous():
     return in_memory(mmap.mmap(-1, BYTES, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS))
-factor = numpy.asfortranarray(numpy.random.default_rng(5).standard_normal((COLUMNS, 40)))
+# In shared memory, whose writes are never watched.
+factor = numpy.frombuffer(mmap.mmap(-1, COLUMNS * 40 * 8), dtype=float).reshape((COLUMNS, 40), order="F")
+factor[...] = numpy.random.default_rng(5).standard_normal((COLUMNS, 40))
 def is_right(a, times=1):
     "Whether GEMMs with A are right"
     for _ in range(times):
@@ -176,6 +179,9 @@ def write(values):
         assert libc.syscall(426, ring, 1, 1, 1, None, None) == 1
 """,
 }
+# Those of memory that the kernel does not watch, or only as long as it is not pinned: it is compared.
+UNWATCHED = {"a mapped file that is written", "the file of a numpy.memmap", "memory that is mapped twice", "shared memory, by another process", "io_uring, with registered memory"}
+CANNOT_TRACK = "SG_BLAS_RESIDENCY=track: the kernel has no asynchronous write protection"
 
 
 class Residency(Dropin):
@@ -218,12 +224,9 @@ print(json.dumps([right, again, after - before, report()["rows"][0]["bytes_in"] 
         self.assertEqual(found[:4], [True, True, 800 * 40 * 8, 0])
         self.assertEqual(found[4]["changes"], 1)
 
-    def test_routes_of_writing(self):
-        some = ROUTES if DEVICE == "cpu" else {route: ROUTES[route] for route in ("one byte", "memory that is mapped twice")}
-        for route, code in some.items():
-            with self.subTest(route):
-                found = self.found(f"try:\n{textwrap_indent(code)}\n    write(new_values(1))\n" + """
-    right = is_right(a, 3)
+    def route(self, route, mode):
+        return self.found(f"try:\n{textwrap.indent(ROUTES[route], '    ')}\n    write(new_values(1))\n" + """
+    right = is_right(a, 4)
     hits = counts()["hits"]
     kept = a.copy()
     write(new_values(2))
@@ -231,19 +234,155 @@ print(json.dumps([right, again, after - before, report()["rows"][0]["bytes_in"] 
     right = right and is_right(a, 3)
     for seed in (3, 4): # the back-off ends in the meantime
         write(new_values(seed))
-        right = right and is_right(a, 6)
+        right = right and is_right(a, 8)
     print(json.dumps([right, changed, hits, counts()]))
 except AssertionError as error:
     if str(error) != "skipped": raise
     print("null")
-""", {"SG_BLAS_RESIDENCY": "verify"})
+""", {"SG_BLAS_RESIDENCY": mode})
+
+    def test_routes_of_writing(self):
+        some = ROUTES if DEVICE == "cpu" else {route: ROUTES[route] for route in ("one byte", "memory that is mapped twice")}
+        for route in some:
+            with self.subTest(route):
+                found = self.route(route, "verify")
                 if found is None:
                     self.skipTest(f"this system has no {route}")
                 self.assertTrue(found[0], "stale")
                 self.assertTrue(found[1], "the route wrote nothing")
-                self.assertEqual(found[2], 2)
-                self.assertGreater(found[3]["hits"], 6)
+                self.assertEqual(found[2], 4)
+                self.assertGreater(found[3]["hits"], 8)
                 self.assertGreater(found[3]["bytes_verified"], 0)
+
+    def test_routes_of_writing_to_watched_memory(self):
+        self.tracked("is_right(anonymous())\nprint(1)")
+        for route in ROUTES:
+            with self.subTest(route):
+                found = self.route(route, "track")
+                if found is None:
+                    self.skipTest(f"this system has no {route}")
+                self.assertTrue(found[0], "stale")
+                self.assertTrue(found[1], "the route wrote nothing")
+                self.assertGreater(found[3]["hits"], 8)
+                if route in UNWATCHED:
+                    self.assertEqual(found[3]["guards"], 0)
+                else:
+                    self.assertGreater(found[3]["guards"], 0)
+                    self.assertGreater(found[3]["unwritten"], 2)
+
+    def tracked(self, code, variables=(), **options):
+        settings = {"SG_BLAS_RESIDENCY": "track", "SG_BLAS_REPORT": "/dev/null", "SG_DEVICE": DEVICE}
+        said = self.child(CODE + code, settings | dict(variables), **options)
+        if CANNOT_TRACK in said.stderr and "PLANTED_DEFECT" not in os.environ:
+            self.skipTest("this kernel has no asynchronous write protection")
+        self.assertNotIn(CANNOT_TRACK, said.stderr)
+        return json.loads(said.stdout), said.stderr
+
+    def test_watched_operands_that_share_pages(self):
+        """The use of one finds the writes to both, and protects their pages again: the other must not look unwritten."""
+        found, _ = self.tracked("""
+a = anonymous()
+a[...] = new_values(1)
+blas.cblas_dgemm.restype = None
+def part(columns):
+    c = numpy.zeros((ROWS, 8), order="F")
+    blas.cblas_dgemm(102, 111, 111, ROWS, 8, columns, ctypes.c_double(1), ctypes.c_void_p(a.ctypes.data), ROWS, ctypes.c_void_p(factor.ctypes.data), COLUMNS, ctypes.c_double(0),
+                     ctypes.c_void_p(c.ctypes.data), ROWS)
+    return bool(numpy.allclose(c, numpy.einsum("ij,jk->ik", a[:, :columns], factor[:columns, :8])))
+right = []
+for value in range(6):
+    for use in range(4):
+        right += [part(COLUMNS), part(400)]
+    a[7, 30 * value] = value
+print(json.dumps([all(right), counts()]))
+""")
+        self.assertTrue(found[0])
+        self.assertGreater(found[1]["guards"], 1)
+        self.assertGreater(found[1]["unwritten"], 10)
+
+    def test_memory_that_is_replaced(self):
+        """By a mapping that nothing watches, or that another operand's guard has watched: it must not look unwritten."""
+        found, _ = self.tracked("""
+place = libc.mmap(None, 2 * BYTES, 1 | 2, 2 | 32, -1, 0)
+both = numpy.frombuffer((ctypes.c_char * (2 * BYTES)).from_address(place), dtype=float)
+a = both[: ROWS * COLUMNS].reshape((ROWS, COLUMNS), order="F")
+other = both[ROWS * COLUMNS :].reshape((ROWS, COLUMNS), order="F")
+a[...], other[...] = new_values(1), new_values(2)
+right = [is_right(a, 5)]
+assert libc.mmap(place, 2 * BYTES, 1 | 2, 2 | 16 | 32, -1, 0) == place
+right += [is_right(a, 5)]
+a[...] = new_values(4)
+right += [is_right(a, 5)]
+assert libc.mmap(place, 2 * BYTES, 1 | 2, 2 | 16 | 32, -1, 0) == place
+other[...] = new_values(3)
+right += [is_right(other, 5), is_right(a, 2)]
+print(json.dumps([right, counts()]))
+""")
+        self.assertEqual(found[0], [True] * 5)
+        self.assertGreaterEqual(found[1]["guards"], 2)
+
+    def test_pinned_memory_is_not_watched(self):
+        found, _ = self.tracked(ROUTES["io_uring, with registered memory"].replace('assert ring >= 0, "skipped"', "") + """
+a[...] = new_values(1)
+right = is_right(a, 4)
+before = counts()["guards"]
+libc.syscall(427, ring, 1, None, 0, None, None) # no longer registered
+right = right and is_right(a, 3)
+print(json.dumps([right, before, counts()["guards"]]))
+""")
+        self.assertEqual(found, [True, 0, 1])
+
+    def test_open_devices_are_a_gate(self):
+        probe = subprocess.run(["unshare", "-rm", "mount", "-t", "tmpfs", "none", "/mnt"], capture_output=True)
+        if probe.returncode != 0:
+            self.skipTest("no namespaces here")
+        for name, guards in (("xpmem", 0), ("other", 1)):
+            code = f"device = os.open('/dev/{name}', os.O_RDONLY)\n" + "a = anonymous()\na[...] = 1\nright = is_right(a, 6)\nprint(json.dumps([right, counts()['guards']]))"
+            script = f"mount -t tmpfs none /dev && touch /dev/{name} /dev/null && chmod 666 /dev/null && exec \"$@\""
+            settings = {"SG_BLAS_RESIDENCY": "track", "SG_BLAS_REPORT": "/dev/null", "SG_DEVICE": DEVICE}
+            said = self.execute(["unshare", "-rm", "/bin/sh", "-c", script, "sh", PYTHON, "-c", PRELUDE + CODE + code], settings)
+            self.assertEqual(json.loads(said.stdout), [True, guards if CANNOT_TRACK not in said.stderr else 0])
+
+    def test_gpus_that_write_pageable_memory_are_a_gate(self):
+        found, said = self.tracked(f"""
+driver = ctypes.CDLL({str(FAKE_DRIVER)!r})
+a = anonymous()
+a[...] = 1
+print(json.dumps([is_right(a, 6), counts()["guards"], counts()["hits"]]))
+""")
+        self.assertEqual(found, [True, 0, 8])
+        self.assertIn("SG_BLAS_RESIDENCY=track: a GPU can write the process's pageable memory (HMM); contents are compared", said)
+
+    def test_closed_descriptors(self):
+        found, _ = self.tracked("""
+a = anonymous()
+a[...] = new_values(1)
+first = is_right(a, 5)
+os.closerange(3, 100)
+a[3, 3] = 5
+print(json.dumps([first, is_right(a, 4)]))
+""")
+        self.assertEqual(found, [True, True])
+
+    def test_forks_beside_watched_memory(self):
+        found, _ = self.tracked("""
+a = anonymous()
+a[...] = new_values(1)
+right = [is_right(a, 5)]
+for value in range(3):
+    child = os.fork()
+    if child == 0:
+        a[...] = 9
+        os._exit(0 if is_right(a, 3) else 1)
+    if value == 1: a[5, 5] = value # beside the child, too
+    right.append(os.waitpid(child, 0)[1] == 0)
+    right.append(is_right(a, 2))
+    a[7, 7] = value
+    right.append(is_right(a, 2))
+print(json.dumps([all(right), counts()]))
+""")
+        self.assertTrue(found[0])
+        self.assertGreater(found[1]["unwritten"], 3)
 
     def test_operands_that_always_change_are_not_kept(self):
         found = self.found("""
@@ -408,8 +547,9 @@ print(json.dumps([first, status, is_right(a, 3), counts()["hits"]]))
         """Random operands of a few matrices, and random writes between the calls, beside products of their own."""
         steps = 20000 if os.environ.get("SG_SOAK") == "1" else 400
         seed = int(time.time())
-        with self.subTest(seed=seed):
-            code = f"chance, steps = random.Random({seed}), {steps}\n" + """
+        for mode in ("hash", "track"):
+            with self.subTest(seed=seed, mode=mode):
+                code = f"chance, steps = random.Random({seed}), {steps}\n" + """
 matrices = [anonymous() for _ in range(3)]
 blas.cblas_dgemm.restype = None
 wrong = 0
@@ -433,10 +573,10 @@ for step in range(steps):
     wrong += not numpy.allclose(c, wanted, rtol=1e-9, atol=1e-9 * abs(wanted).max())
 print(json.dumps([wrong, counts()]))
 """
-            found = self.found(code, {"SG_BLAS_MEMORY": "40MiB"})
-            self.assertEqual(found[0], 0)
-            self.assertGreater(found[1]["hits"], steps // 8)
-            self.assertGreater(found[1]["changes"], steps // 50)
+                found = self.found(code, {"SG_BLAS_MEMORY": "40MiB", "SG_BLAS_RESIDENCY": mode})
+                self.assertEqual(found[0], 0)
+                self.assertGreater(found[1]["hits"], steps // 8)
+                self.assertGreater(found[1]["changes"], steps // 50)
 
     def test_the_model_knows_what_is_resident(self):
         found = self.found("""
@@ -473,10 +613,6 @@ print(json.dumps([predicted, reasons(), counts()["hits"]]))
         variables = {"SG_DEVICE": DEVICE, "SG_BLAS_MIN": "0", "LD_PRELOAD": str(PRELOAD), "SG_BLAS_RESIDENCY": "verify"}
         said = subprocess.run([PYTHON, "-c", code], env=PLAIN | variables | {key: os.environ[key] for key in ("PLANTED_DEFECT",) if key in os.environ}, text=True, capture_output=True, timeout=300)
         self.assertEqual((said.returncode, said.stdout), (0, "True\n"), said.stderr)
-
-
-def textwrap_indent(code):
-    return "\n".join("    " + line for line in code.splitlines())
 
 
 run()

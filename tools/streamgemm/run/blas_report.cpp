@@ -61,8 +61,8 @@ json merged_rows(const std::vector<json> &reports) {
 // What stayed on the device between calls, summed.
 json merged_residency(const std::vector<json> &reports) {
   json sum = json::object();
-  for (const char *name :
-       {"hits", "changes", "copies", "evictions", "bytes_avoided", "bytes_hashed", "bytes_verified", "hash_seconds"}) {
+  for (const char *name : {"hits", "changes", "copies", "evictions", "guards", "unwritten", "bytes_avoided",
+                           "bytes_hashed", "bytes_verified", "hash_seconds"}) {
     sum[name] = 0.0;
     for (const json &report : reports) sum[name] = sum[name].get<double>() + report["residency"][name].get<double>();
   }

@@ -139,8 +139,10 @@ void add_run(CLI::App &app) {
           },
           ""));
   verb->add_option("--residency", given->residency,
-                   "Which operands stay on the device between calls: auto, off, hash (all), verify (all, and check)")
-      ->check(CLI::IsMember({"auto", "off", "hash", "verify"}));
+                   "Which operands stay on the device between calls: auto, off, hash (all), track (all, the kernel "
+                   "says what was "
+                   "written), verify (all, and check)")
+      ->check(CLI::IsMember({"auto", "off", "hash", "track", "verify"}));
   verb->add_option("--report", given->report, "Write the report here (default: to standard error)");
   verb->add_flag("--json", given->json, "Report in JSON");
   verb->add_option("CMD", given->command, "The program and its arguments, after --")->required();
