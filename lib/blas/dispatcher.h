@@ -46,6 +46,7 @@ typedef enum sg_blas_reason {
   SG_BLAS_CPU_FASTER,    /* the model says that the CPU is faster */
   SG_BLAS_INVALID,       /* an argument is not valid: the CPU BLAS reports it */
   SG_BLAS_EMPTY,         /* nothing to multiply */
+  SG_BLAS_VAST,          /* a size or leading dimension beyond 31 bits */
   SG_BLAS_SWITCHED_OFF,  /* SG_BLAS=0, or SG_BLAS_ONLY does not name the program */
   SG_BLAS_NO_DEVICE,     /* there is none, or failures have closed it */
   SG_BLAS_AFTER_FORK,    /* the parent had used the device */

@@ -86,6 +86,7 @@ bool sg_blas_is_valid_solver(const sg_blas_solver_call *solver) {
   const sg_blas_call *const call = &solver->call;
   const bool is_lu = solver->call.entry->solver == SG_BLAS_GETRF || solver->call.entry->solver == SG_BLAS_GESV;
   const int64_t rows = solver->call.entry->solver == SG_BLAS_GETRF ? call->m : call->n;
+  if (call->lda > INT32_MAX || call->ldb > INT32_MAX || call->n > INT32_MAX || call->k > INT32_MAX) return false;
   if (call->n <= 0 || rows <= 0 || call->lda < rows) return false;
   if (sg_blas_solver_has_b(solver) && (call->k <= 0 || call->ldb < call->n)) return false;
   if (solver->call.entry->solver == SG_BLAS_GETRS) {

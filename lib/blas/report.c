@@ -29,9 +29,18 @@ static row rows[ROWS];
 static int row_count;
 static uint64_t uncounted; /* calls of classes that found no row */
 
-static const char *const reasons[SG_BLAS_REASONS] = {
-    "device",    "below the floor", "the model says CPU", "invalid argument", "nothing to do",    "switched off",
-    "no device", "child of fork",   "device failed",      "no solution",      "LAPACK not served"};
+static const char *const reasons[SG_BLAS_REASONS] = {[SG_BLAS_ON_DEVICE] = "device",
+                                                     [SG_BLAS_SMALL] = "below the floor",
+                                                     [SG_BLAS_CPU_FASTER] = "the model says CPU",
+                                                     [SG_BLAS_INVALID] = "invalid argument",
+                                                     [SG_BLAS_EMPTY] = "nothing to do",
+                                                     [SG_BLAS_VAST] = "vast sizes",
+                                                     [SG_BLAS_SWITCHED_OFF] = "switched off",
+                                                     [SG_BLAS_NO_DEVICE] = "no device",
+                                                     [SG_BLAS_AFTER_FORK] = "child of fork",
+                                                     [SG_BLAS_DEVICE_FAILED] = "device failed",
+                                                     [SG_BLAS_UNSOLVED] = "no solution",
+                                                     [SG_BLAS_NO_SOLVER] = "LAPACK not served"};
 
 void sg_blas_report_after_fork(void) {
   pthread_mutex_init(&report_lock, NULL);

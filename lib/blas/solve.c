@@ -18,10 +18,10 @@ typedef struct work {
   sg_blas_cusolver_job job;
   size_t element, real;
   sg_buffer *operands, *workspace;
-  char *base; /* of operands */
-  sg_job **jobs;
-  size_t job_count, job_room;
-  char message[512]; /* of the first failure */
+  char *base;    /* of operands */
+  sg_job **jobs; /* as many as a call has at once */
+  size_t job_count;
+  char message[512]; /* of the device's first failure; "" also if there is too little memory */
 } work;
 
 static bool fail(work *w) {
@@ -29,22 +29,11 @@ static bool fail(work *w) {
   return false;
 }
 
-static sg_job **next_job(work *w) {
-  if (w->job_count == w->job_room) {
-    const size_t room = 2 * w->job_room + 16;
-    sg_job **const grown = realloc(w->jobs, room * sizeof *grown);
-    if (grown == NULL) return NULL;
-    w->jobs = grown;
-    w->job_room = room;
-  }
-  return &w->jobs[w->job_count];
-}
-
 /* Starts a copy between host and device memory. */
 static bool copy(work *w, void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width, size_t height) {
-  sg_job **const job = next_job(w);
-  if (job == NULL || sg_blas_streamgemm.sg_copy_2d_async(sg_blas_context(), to, to_pitch, from, from_pitch, width,
-                                                         height, NULL, job) != SG_STATUS_OK)
+  sg_job **const job = &w->jobs[w->job_count];
+  if (sg_blas_streamgemm.sg_copy_2d_async(sg_blas_context(), to, to_pitch, from, from_pitch, width, height, NULL,
+                                          job) != SG_STATUS_OK)
     return fail(w);
   ++w->job_count;
   *((char *)to >= w->base && (char *)to < w->base + w->job.info + ALIGNMENT ? &w->out->bytes_in : &w->out->bytes_out) +=
@@ -60,9 +49,8 @@ static bool custom(work *w, sg_custom_function function, const sg_custom_operand
   desc.operand_count = count;
   sg_submit submit = SG_SUBMIT_INIT;
   submit.label = w->of->call.entry->name;
-  sg_job **const job = next_job(w);
-  if (job == NULL || sg_blas_streamgemm.sg_custom_async(sg_blas_context(), &desc, &submit, job) != SG_STATUS_OK)
-    return fail(w);
+  sg_job **const job = &w->jobs[w->job_count];
+  if (sg_blas_streamgemm.sg_custom_async(sg_blas_context(), &desc, &submit, job) != SG_STATUS_OK) return fail(w);
   ++w->job_count;
   return true;
 }
@@ -138,7 +126,7 @@ static bool compute(work *w) {
   w->job.host_workspace = malloc(w->job.host_bytes > 0 ? w->job.host_bytes : 1);
   if (w->job.host_workspace == NULL || !allocate(bytes, &w->workspace) ||
       sg_blas_streamgemm.sg_buffer_data(w->workspace, &workspace) != SG_STATUS_OK)
-    return fail(w);
+    return false;
   operands[0] = (sg_custom_operand){w->base, w->job.info + ALIGNMENT, SG_ACCESS_READ_WRITE, 0};
   operands[1] = (sg_custom_operand){workspace, bytes, SG_ACCESS_READ_WRITE, 0};
   return custom(w, sg_blas_cusolver_solve, operands, 2) && finish(w);
@@ -212,7 +200,7 @@ static sg_blas_reason solve(work *w, int64_t *pivots, char *blocks) {
     succeeded = copy(w, info, sizeof info[0], w->base + w->job.info, sizeof info[0], sizeof info[0], 1);
   if (succeeded && has_pivots) succeeded = copy(w, pivots, bytes, w->base + w->job.ipiv, bytes, bytes, 1);
   if (!finish(w) || !succeeded) {
-    sg_blas_count_failure(w->of->call.entry->name, w->message);
+    if (w->message[0] != '\0') sg_blas_count_failure(w->of->call.entry->name, w->message);
     return SG_BLAS_DEVICE_FAILED;
   }
   if (info[0] != 0) return SG_BLAS_UNSOLVED;
@@ -236,7 +224,8 @@ sg_blas_reason sg_blas_device_solve(const sg_blas_solver_call *solver, sg_blas_o
   const size_t n = (size_t)solver->call.n, blocks_bytes = (n + BLOCK - 1) / BLOCK * BLOCK * BLOCK * w.element;
   int64_t *const pivots = malloc(n * sizeof *pivots);
   char *const blocks = sg_blas_solver_is_cholesky(solver) ? malloc(blocks_bytes) : NULL;
-  const bool has_memory = pivots != NULL && (blocks != NULL || !sg_blas_solver_is_cholesky(solver));
+  w.jobs = malloc((2 * (n / BLOCK + 1) + 8) * sizeof *w.jobs);
+  const bool has_memory = pivots != NULL && w.jobs != NULL && (blocks != NULL || !sg_blas_solver_is_cholesky(solver));
   const sg_blas_reason reason = has_memory ? solve(&w, pivots, blocks) : SG_BLAS_DEVICE_FAILED;
   finish(&w);
   if (w.operands != NULL) sg_blas_streamgemm.sg_buffer_release(w.operands);

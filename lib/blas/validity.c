@@ -69,5 +69,8 @@ sg_blas_reason sg_blas_check(const sg_blas_call *given) {
   const bool is_real = !is_complex(call.entry->type) || routine == SG_BLAS_HERK;
   const bool is_empty =
       call.n == 0 || (has_m && call.m == 0) || (has_k && call.k == 0) || is_zero(call.alpha, call.entry->type, is_real);
-  return is_empty ? SG_BLAS_EMPTY : SG_BLAS_ON_DEVICE;
+  if (is_empty) return SG_BLAS_EMPTY;
+  const bool is_vast = call.m > INT32_MAX || call.n > INT32_MAX || call.k > INT32_MAX || call.lda > INT32_MAX ||
+                       call.ldb > INT32_MAX || call.ldc > INT32_MAX;
+  return is_vast ? SG_BLAS_VAST : SG_BLAS_ON_DEVICE;
 }

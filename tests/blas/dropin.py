@@ -18,6 +18,10 @@ PYTHON = "/usr/bin/python3"
 
 # The environment of children. Meson adds the folder of the libraries that are tested, by which programs would load them.
 PLAIN = {key: value for key, value in os.environ.items() if not key.startswith("SG_") and key != "LD_LIBRARY_PATH"}
+# The folder of the emulated GPU, whose device is cuda:0.
+EMULATED = os.environ.get("SG_TEST_EMULATED")
+if EMULATED:
+    PLAIN |= {"LD_LIBRARY_PATH": EMULATED, "SG_PLUGIN_PATH": f"{EMULATED}/libstreamgemm-cuda.so"}
 
 # Of children: `blas`, whose attributes are the functions of the drop-in BLAS in the process, and `gemm`, which calls one of them.
 PRELUDE = """

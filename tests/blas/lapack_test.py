@@ -2,17 +2,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """LAPACK's solvers by the drop-in BLAS, on an emulated GPU with an emulated cuSOLVER, beside the CPU library on the same operands.
 
-usage: lapack_test.py FOLDER-OF-THE-LIBRARIES FOLDER-OF-THE-EMULATED-GPU
+usage: lapack_test.py FOLDER-OF-THE-LIBRARIES FAILING-MALLOC    SG_TEST_EMULATED is the folder of the emulated GPU
 """
 import json
-import pathlib
+import os
 import signal
-import sys
 import subprocess
+import sys
 
-from dropin import PLAIN, PRELOAD, PRELUDE, PYTHON, Dropin, run
+from dropin import EMULATED, PLAIN, PRELOAD, PRELUDE, PYTHON, Dropin, run
 
-EMULATED = pathlib.Path(sys.argv.pop(2)).resolve(strict=True)
+FAILING_MALLOC = os.path.abspath(sys.argv.pop(2))
 CODE = r"""
 import random
 blas.sg_blas_cpu_function.restype = ctypes.c_void_p
@@ -118,8 +118,7 @@ def compare(routine, kind, value, form, size=None):
 
 class Lapack(Dropin):
     def found(self, code, variables=()):
-        settings = {"SG_DEVICE": "cuda:0", "LD_LIBRARY_PATH": str(EMULATED), "SG_PLUGIN_PATH": str(EMULATED / "libstreamgemm-cuda.so"), "SG_BLAS_REPORT": "/dev/null",
-                    "OPENBLAS_NUM_THREADS": "1"}
+        settings = {"SG_DEVICE": "cuda:0", "SG_BLAS_REPORT": "/dev/null", "OPENBLAS_NUM_THREADS": "1"}
         said = self.execute([PYTHON, "-c", PRELUDE + CODE + code], settings | dict(variables))
         return json.loads(said.stdout.splitlines()[-1]), said
 
@@ -210,6 +209,20 @@ print(json.dumps({row["routine"]: row["calls"] for row in report()["rows"] if ro
         for routine in ("dgesv", "zgesv", "dpotrf", "zpotrf", "dsyevd", "zheevd"):
             self.assertIn("device", found[routine], found)
 
+    def test_failing_allocations(self):
+        """Each allocation of the library itself fails in turn, and every second one: the results are right."""
+        found, _ = self.found("""
+malloc = ctypes.CDLL(None)
+for again in (0, 1):
+    for number in range(1, 14) if not again else (1, 2, 3):
+        malloc.fail_malloc(ctypes.c_long(number), again)
+        for routine in ("gesv", "posv", "syevd", "getrs"): compare(routine, "d", number, "{}_", 70)
+malloc.fail_malloc(ctypes.c_long(0), 0)
+print(json.dumps([malloc.mallocs_failed(), reasons()]))
+""", {"LD_PRELOAD": f"{PRELOAD}:{FAILING_MALLOC}"})
+        self.assertGreater(found[0], 12)
+        self.assertGreater(found[1]["device"], 10)
+
     def test_faults(self):
         """A failing allocation or launch of any kind: the results are the CPU's, or the process ends."""
         outcomes = set()
@@ -217,13 +230,12 @@ print(json.dumps({row["routine"]: row["calls"] for row in report()["rows"] if ro
             for step in (1, 2, 3, 4, 6, 9, 13):
                 code = PRELUDE + CODE + f"""
 compare("potrf", "d", 1, "{{}}_", 40)
-gpu = ctypes.CDLL({str(EMULATED / "libsg_test_emulated_gpu.so")!r})
+gpu = ctypes.CDLL("{EMULATED}/libsg_test_emulated_gpu.so")
 gpu.emulated_gpu_break({fault}, ctypes.c_long({step}), ctypes.c_long(1))
 for routine in ("gesv", "potrf", "syevd"): compare(routine, "d", 2, "{{}}_", 60)
 print(json.dumps(reasons()))
 """
-                settings = {"SG_DEVICE": "cuda:0", "LD_LIBRARY_PATH": str(EMULATED), "SG_PLUGIN_PATH": str(EMULATED / "libstreamgemm-cuda.so"), "SG_BLAS_REPORT": "/dev/null",
-                            "SG_BLAS_MIN": "0", "LD_PRELOAD": str(PRELOAD), "OPENBLAS_NUM_THREADS": "1"}
+                settings = {"SG_DEVICE": "cuda:0", "SG_BLAS_REPORT": "/dev/null", "SG_BLAS_MIN": "0", "LD_PRELOAD": str(PRELOAD), "OPENBLAS_NUM_THREADS": "1"}
                 said = subprocess.run([PYTHON, "-c", code], env=PLAIN | settings, text=True, capture_output=True, timeout=300)
                 if said.returncode == 0:
                     outcomes |= set(json.loads(said.stdout.splitlines()[-1]))

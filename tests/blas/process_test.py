@@ -4,13 +4,14 @@
 
 usage: process_test.py FOLDER-OF-THE-LIBRARIES
 """
+import glob
 import json
 import os
 import re
 import signal
 import subprocess
 
-from dropin import PLAIN, PRELOAD, PRELUDE, PYTHON, Dropin, run
+from dropin import BUILT, PLAIN, PRELOAD, PRELUDE, PYTHON, Dropin, run
 
 FOREIGN = re.compile(r"libstreamgemm\.so|libopenblas|libblas|libgomp|libstdc\+\+|libdnnl|libcuda")
 
@@ -83,6 +84,31 @@ class Settings(Dropin):
             """)
         self.assertIn("had an illegal value", found.pop(0))
         self.assertEqual(found, [True, {"invalid argument": 1, "nothing to do": 1}])
+
+    def test_sizes_beyond_31_bits_go_to_the_cpu(self):
+        """The product of a row and a column of 2^31 + 8 zeros, which are one page of memory, and a one each."""
+        if not glob.glob("/usr/lib/*/libopenblas64.so.0"):
+            self.skipTest("libopenblas64 is not installed")
+        found = self.json_of(f"""
+            import mmap
+            k = 2**31 + 8
+            wide = ctypes.CDLL({str(BUILT / "libblas64.so.3")!r})
+            wide.cblas_sgemm.restype = None
+            libc = ctypes.CDLL(None)
+            libc.mmap.restype = ctypes.c_void_p
+            memory = libc.mmap(None, ctypes.c_size_t(4 * k), 1 | 2, 2 | 32 | 0x4000, -1, ctypes.c_long(0))
+            assert memory != ctypes.c_void_p(-1).value
+            numpy.frombuffer((ctypes.c_char * 4).from_address(memory + 4 * (k - 1)), dtype=numpy.float32)[:] = 3
+            c = numpy.zeros(1, numpy.float32)
+            number, one = ctypes.c_int64, ctypes.c_float(1)
+            wide.cblas_sgemm(102, 111, 111, number(1), number(1), number(k), one, ctypes.c_void_p(memory), number(1), ctypes.c_void_p(memory), number(k), one,
+                             ctypes.c_void_p(c.ctypes.data), number(1))
+            wide.sg_blas_report.argtypes = blas.sg_blas_report.argtypes
+            text = ctypes.create_string_buffer(100000)
+            wide.sg_blas_report(text, 100000, None)
+            print(json.dumps([float(c[0]), [row["calls"] for row in json.loads(text.value)["rows"]]]))
+            """, {"OPENBLAS_NUM_THREADS": "2"})
+        self.assertEqual(found, [9, [{"vast sizes": 1}]])
 
     def test_a_memory_limit_in_percent(self):
         found = self.json_of("print(json.dumps([multiplies('cblas_dgemm'), report()]))", {"SG_DEVICE": "sim:h200", "SG_BLAS_MEMORY": "50%"})

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Operands that stay on the device between calls: a copy is used only while its operand is unchanged, by whatever route memory is written.
 
-usage: residency_test.py FOLDER-OF-THE-LIBRARIES DEVICE FAKE-DRIVER
+usage: residency_test.py FOLDER-OF-THE-LIBRARIES DEVICE FAKE-DRIVER FAILING-MALLOC
 """
 import json
 import os
@@ -14,7 +14,7 @@ import time
 
 from dropin import PLAIN, PRELOAD, PRELUDE, PYTHON, Dropin, run
 
-DEVICE, FAKE_DRIVER = sys.argv.pop(2), os.path.abspath(sys.argv.pop(2))
+DEVICE, FAKE_DRIVER, FAILING_MALLOC = sys.argv.pop(2), os.path.abspath(sys.argv.pop(2)), os.path.abspath(sys.argv.pop(2))
 # 600 columns of 800 doubles: chunks of 40 columns.
 CODE = """
 import mmap, random, signal, socket, tempfile, threading
@@ -545,7 +545,7 @@ print(json.dumps([first, status, is_right(a, 3), counts()["hits"]]))
 
     def test_random_uses(self):
         """Random operands of a few matrices, and random writes between the calls, beside products of their own."""
-        steps = 20000 if os.environ.get("SG_SOAK") == "1" else 400
+        steps = 20000 if os.environ.get("SG_SOAK") == "1" else 250
         seed = int(time.time())
         for mode in ("hash", "track"):
             with self.subTest(seed=seed, mode=mode):
@@ -592,6 +592,26 @@ print(json.dumps([predicted, reasons(), counts()["hits"]]))
         self.assertEqual(found[1:], [{"device": 5}, 6])
         self.assertAlmostEqual(found[0][0], found[0][1], 12)  # from host memory
         self.assertGreater(abs(found[0][2] / found[0][0] - 1), 0.05)  # both on the device
+
+    def test_failing_allocations(self):
+        """Each allocation of the library itself fails in turn, and every second one: the results are right."""
+        for mode in ("hash", "track"):
+            found = self.found("""
+malloc = ctypes.CDLL(None)
+right = []
+for again, number in [(0, number) for number in range(1, 20)] + [(1, 1), (1, 2), (1, 3)]:
+    a = anonymous()
+    a[...] = new_values(number)
+    malloc.fail_malloc(ctypes.c_long(number), again)
+    right.append(is_right(a, 3))
+    a[number, 9 * number] = 5
+    right.append(is_right(a, 2))
+    malloc.fail_malloc(ctypes.c_long(0), 0)
+print(json.dumps([all(right), malloc.mallocs_failed(), counts()["hits"]]))
+""", {"LD_PRELOAD": f"{PRELOAD}:{FAILING_MALLOC}", "SG_BLAS_RESIDENCY": mode})
+            self.assertTrue(found[0])
+            self.assertGreater(found[1], 15)
+            self.assertGreater(found[2], 30)
 
     def test_failures_of_copies(self):
         """A copy to the device that failed is never used."""
