@@ -6,12 +6,13 @@
 #include <streamgemm/types.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "cusolver.h"
 #include "device.h"
 #include "dispatcher.h"
+#include "floating_point.h"
 #include "lapack.h"
 #include "parts.h"
 #include "predictions.h"
@@ -43,40 +44,24 @@ static __thread bool is_inside, is_disabled;
 /* The CPU library solves what the device could not: the routines that it calls by their names are not tried again. */
 static __thread bool is_unsolved;
 
-/* The processor's floating-point state: its exceptions are those of the program and of the CPU BLAS, which NumPy for
- * one reads behind each call, and not those of a plan. */
+/* The program's and the CPU BLAS's, during a call. */
 static __thread unsigned long kept_state;
-static unsigned long floating_point_state(void) {
-#if defined(__x86_64__)
-  return __builtin_ia32_stmxcsr();
-#elif defined(__aarch64__)
-  unsigned long state;
-  __asm__ volatile("mrs %0, fpsr" : "=r"(state));
-  return state;
-#else
-  return 0;
-#endif
-}
-static void set_floating_point_state(unsigned long state) {
-#if defined(__x86_64__)
-  __builtin_ia32_ldmxcsr((unsigned)state);
-#elif defined(__aarch64__)
-  __asm__ volatile("msr fpsr, %0" ::"r"(state));
-#else
-  (void)state;
-#endif
-}
 
 static void call_cpu(const sg_blas_call *call) {
-  set_floating_point_state(kept_state);
+  sg_blas_set_floating_point_state(kept_state);
   call->entry->call_cpu(call);
-  kept_state = floating_point_state();
+  kept_state = sg_blas_floating_point_state();
 }
 
-static double now(void) {
-  struct timespec time;
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+static double started_at;
+static uint64_t started_ticks;
+void sg_blas_start_clock(void) {
+  started_at = sg_blas_now();
+  started_ticks = sg_blas_ticks();
+}
+double sg_blas_tick(void) {
+  const uint64_t ticks = sg_blas_ticks() - started_ticks;
+  return ticks > 0 ? (sg_blas_now() - started_at) / (double)ticks : 0;
 }
 
 static double *floor_of(char type) { return &floors[strchr(types, type) - types]; }
@@ -103,6 +88,7 @@ static void set_gate(void) {
 static void clear_mark(void) { *process_mark = 0; }
 
 static void start(void) {
+  sg_blas_start_clock();
   sg_blas_read_settings(&settings);
   const size_t page = (size_t)sysconf(_SC_PAGESIZE);
   process_mark = mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -213,18 +199,38 @@ static void compute_parts(sg_blas_call *call, sg_blas_outcome *outcome) {
   }
 }
 
+/* Whether a call is below the floor of its type: it comes here only to be counted. */
+static bool is_only_counted(const sg_blas_call *call) {
+  return settings.report != NULL && call->work < load(floor_of(call->entry->type));
+}
+
+static void compute_small(sg_blas_call *call) {
+  if (call->reason == SG_BLAS_ON_DEVICE)
+    call->reason = !settings.is_on ? SG_BLAS_SWITCHED_OFF
+                   : is_after_fork ? SG_BLAS_AFTER_FORK
+                   : !has_device() ? SG_BLAS_NO_DEVICE
+                                   : SG_BLAS_SMALL;
+  is_inside = true;
+  const uint64_t started = sg_blas_ticks();
+  call->entry->call_cpu(call);
+  const uint64_t ended = sg_blas_ticks();
+  is_inside = false;
+  sg_blas_count_small(call, ended - started);
+}
+
 bool sg_blas_compute(sg_blas_call *call) {
   if (is_inside || is_disabled) return false; /* inside: a CPU BLAS that calls its own routines by their names */
-  kept_state = floating_point_state();
+  kept_state = sg_blas_floating_point_state();
   check_process();
   call->reason = sg_blas_check(call);
+  if (call->reason != SG_BLAS_INVALID && is_only_counted(call)) return compute_small(call), true;
   if (call->reason == SG_BLAS_INVALID) { /* the program's own xerbla may not return */
     if (settings.report != NULL) sg_blas_count(call, 0, NULL);
-    set_floating_point_state(kept_state);
+    sg_blas_set_floating_point_state(kept_state);
     return false;
   }
   sg_blas_outcome outcome = {0, 0};
-  const double started = now();
+  const double started = sg_blas_now();
   is_inside = true;
   if (call->reason == SG_BLAS_ON_DEVICE && is_after_fork) call->reason = SG_BLAS_AFTER_FORK;
   if (!settings.is_on) call->reason = SG_BLAS_SWITCHED_OFF;
@@ -240,12 +246,12 @@ bool sg_blas_compute(sg_blas_call *call) {
     call->device_seconds = columns.device_seconds;
   }
   is_inside = false;
-  const double seconds = now() - started;
+  const double seconds = sg_blas_now() - started;
   const bool is_on_device = call->reason == SG_BLAS_ON_DEVICE;
   if (!is_on_device && call->reason != SG_BLAS_EMPTY && call->reason != SG_BLAS_DEVICE_FAILED)
     sg_blas_learn(call->entry->type, call->work, seconds);
   if (settings.report != NULL) sg_blas_count(call, seconds, is_on_device ? &outcome : NULL);
-  set_floating_point_state(kept_state);
+  sg_blas_set_floating_point_state(kept_state);
   return true;
 }
 
@@ -265,12 +271,12 @@ static sg_blas_reason choose_solver(const sg_blas_solver_call *solver) {
 bool sg_blas_solve(sg_blas_entry *entry, void *const given[], sg_blas_solver_call *solver) {
   solver->is_counted = solver->ends_unsolved = false;
   if (is_inside || is_disabled || is_unsolved) return false;
-  kept_state = floating_point_state();
+  kept_state = sg_blas_floating_point_state();
   check_process();
   sg_blas_read_solver(entry, given, solver);
   sg_blas_call *const call = &solver->call;
   sg_blas_outcome outcome = {0, 0};
-  solver->started = now();
+  solver->started = sg_blas_now();
   call->reason = choose_solver(solver);
   if (call->reason == SG_BLAS_ON_DEVICE) {
     is_inside = true;
@@ -281,14 +287,14 @@ bool sg_blas_solve(sg_blas_entry *entry, void *const given[], sg_blas_solver_cal
   }
   solver->is_counted = settings.report != NULL;
   const bool is_solved = call->reason == SG_BLAS_ON_DEVICE;
-  if (is_solved && solver->is_counted) sg_blas_count(call, now() - solver->started, &outcome);
-  set_floating_point_state(kept_state);
+  if (is_solved && solver->is_counted) sg_blas_count(call, sg_blas_now() - solver->started, &outcome);
+  sg_blas_set_floating_point_state(kept_state);
   return is_solved;
 }
 
 void sg_blas_solved_by_cpu(sg_blas_solver_call *solver) {
   if (solver->ends_unsolved) is_unsolved = false;
-  if (solver->is_counted) sg_blas_count(&solver->call, now() - solver->started, NULL);
+  if (solver->is_counted) sg_blas_count(&solver->call, sg_blas_now() - solver->started, NULL);
 }
 
 __attribute__((destructor)) static void finish(void) {

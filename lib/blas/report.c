@@ -3,13 +3,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
+#include <sched.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "rates.h"
 #include "residents.h"
 #include "resolve.h"
@@ -20,11 +21,13 @@ typedef struct row {
   int64_t m, n, k;
   uint64_t calls[SG_BLAS_REASONS];
   double work, device_seconds, cpu_seconds, predicted_seconds;
+  uint64_t cpu_ticks; /* of small calls, beside cpu_seconds */
   uint64_t bytes_in, bytes_out;
 } row;
 
 enum { ROWS = 1024 };
-static pthread_mutex_t report_lock = PTHREAD_MUTEX_INITIALIZER;
+/* Held for a few nanoseconds, but by the report's writer: a small call pays for one atomic instruction. */
+static int is_locked;
 static row rows[ROWS];
 static int row_count;
 static uint64_t uncounted; /* calls of classes that found no row */
@@ -42,17 +45,22 @@ static const char *const reasons[SG_BLAS_REASONS] = {[SG_BLAS_ON_DEVICE] = "devi
                                                      [SG_BLAS_UNSOLVED] = "no solution",
                                                      [SG_BLAS_NO_SOLVER] = "LAPACK not served"};
 
+static void lock(void) {
+  while (__atomic_exchange_n(&is_locked, 1, __ATOMIC_ACQUIRE) != 0) sched_yield();
+}
+static void unlock(void) { __atomic_store_n(&is_locked, 0, __ATOMIC_RELEASE); }
+
 void sg_blas_report_after_fork(void) {
-  pthread_mutex_init(&report_lock, NULL);
+  is_locked = 0;
   memset(rows, 0, sizeof rows);
   row_count = 0;
   uncounted = 0;
 }
 
 static int64_t class_of(int64_t size) {
-  int64_t power = 1;
-  while (power < size && power < INT64_MAX / 2) power *= 2;
-  return size <= 0 ? 0 : power;
+  return size <= 1              ? size > 0
+         : size > INT64_MAX / 2 ? INT64_MAX
+                                : (int64_t)1 << (64 - __builtin_clzll((unsigned long long)size - 1));
 }
 
 static row *row_of(const sg_blas_call *call) {
@@ -65,7 +73,7 @@ static row *row_of(const sg_blas_call *call) {
 }
 
 void sg_blas_count(const sg_blas_call *call, double seconds, const sg_blas_outcome *outcome) {
-  pthread_mutex_lock(&report_lock);
+  lock();
   row *const to = row_of(call);
   if (to == NULL) {
     ++uncounted;
@@ -76,7 +84,20 @@ void sg_blas_count(const sg_blas_call *call, double seconds, const sg_blas_outco
     *(outcome != NULL ? &to->device_seconds : &to->cpu_seconds) += seconds;
     if (outcome != NULL) to->bytes_in += outcome->bytes_in, to->bytes_out += outcome->bytes_out;
   }
-  pthread_mutex_unlock(&report_lock);
+  unlock();
+}
+
+void sg_blas_count_small(const sg_blas_call *call, uint64_t ticks) {
+  lock();
+  row *const to = row_of(call);
+  if (to == NULL) {
+    ++uncounted;
+  } else {
+    ++to->calls[call->reason];
+    to->work += call->work;
+    to->cpu_ticks += ticks;
+  }
+  unlock();
 }
 
 typedef struct writer {
@@ -115,7 +136,7 @@ static void put_row(writer *to, const row *each) {
   put(to,
       "\"device_seconds\": %.6g, \"cpu_seconds\": %.6g, \"predicted_device_seconds\": %.6g, \"predicted_cpu_seconds\": "
       "%.6g, ",
-      each->device_seconds, each->cpu_seconds, each->predicted_seconds,
+      each->device_seconds, each->cpu_seconds + (double)each->cpu_ticks * sg_blas_tick(), each->predicted_seconds,
       each->work / sg_blas_rate_of(each->entry->type));
   put(to, "\"bytes_in\": %llu, \"bytes_out\": %llu, \"calls\": {", (unsigned long long)each->bytes_in,
       (unsigned long long)each->bytes_out);
@@ -143,7 +164,7 @@ static void put_residency(writer *to, const sg_blas_settings *settings) {
 
 size_t sg_blas_write_report(const sg_blas_settings *settings, char *text, size_t size) {
   writer to = {text, size, 0};
-  pthread_mutex_lock(&report_lock);
+  lock();
   put(&to, "{\"program\": ");
   put_string(&to, program_invocation_short_name);
   put(&to, ", \"pid\": %ld, \"rank\": %d, \"device\": ", (long)getpid(), settings->local_rank);
@@ -170,7 +191,7 @@ size_t sg_blas_write_report(const sg_blas_settings *settings, char *text, size_t
     put_row(&to, &rows[i]);
   }
   put(&to, "]}");
-  pthread_mutex_unlock(&report_lock);
+  unlock();
   return to.used + 1;
 }
 

@@ -9,6 +9,8 @@
 
 /* Counts a call. `seconds`: of the side that computed it; `outcome`: NULL unless the device did. */
 void sg_blas_count(const sg_blas_call *call, double seconds, const sg_blas_outcome *outcome);
+/* The same of a call below the floor, in ticks (clock.h). */
+void sg_blas_count_small(const sg_blas_call *call, uint64_t ticks);
 /* The report as JSON, at most `size` bytes with the NUL; returns the bytes that the whole needs. */
 size_t sg_blas_write_report(const sg_blas_settings *settings, char *text, size_t size);
 /* Writes it where SG_BLAS_REPORT says. */

@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "clock.h"
 #include "library.h"
 
 typedef sg_blas_resident resident;
@@ -23,12 +23,6 @@ static pthread_mutex_t rates_lock = PTHREAD_MUTEX_INITIALIZER;
 /* Under rates_lock: bytes a second, averages; 0: not yet measured. */
 static double hash_rate, upload_rate;
 static int comparisons;
-
-static double now(void) {
-  struct timespec time;
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
-}
 
 void sg_blas_residency_open(sg_context *on, const sg_blas_settings *settings, bool is_unified, uint64_t limit) {
   const bool is_auto = settings->residency == SG_BLAS_RESIDENCY_AUTO;
@@ -142,9 +136,9 @@ static void check_copy(resident *of, sg_blas_loan *loan) {
   sg_blas_hash *const fresh = malloc(count * (sizeof *fresh + 1));
   if (fresh == NULL) return;
   unsigned char *const differs = (unsigned char *)(fresh + count);
-  const double started = now();
+  const double started = sg_blas_now();
   const size_t different = sg_blas_compare_chunks(&of->key, of->hashes, fresh, differs);
-  sg_blas_residency_statistics more = {.changes = different > 0, .hash_seconds = now() - started};
+  sg_blas_residency_statistics more = {.changes = different > 0, .hash_seconds = sg_blas_now() - started};
   if (different > count / 2) {
     sg_blas_add_counts(&more);
     sg_blas_guard_stop(&of->guard);

@@ -47,30 +47,32 @@ static bool is_valid_sided(const sg_blas_call *call) {
 
 sg_blas_reason sg_blas_check(const sg_blas_call *given) {
   if (given->layout == SG_BLAS_NO_LAYOUT) return SG_BLAS_INVALID;
-  const sg_blas_call call = sg_blas_in_columns(given);
-  const sg_blas_routine routine = call.entry->number;
-  if (call.m < 0 || call.n < 0 || call.k < 0 || (routine != SG_BLAS_GEMM && call.uplo != 'U' && call.uplo != 'L'))
+  sg_blas_call columns;
+  const sg_blas_call *call = given;
+  if (given->layout == SG_BLAS_ROW_MAJOR) columns = sg_blas_in_columns(given), call = &columns;
+  const sg_blas_routine routine = call->entry->number;
+  if (call->m < 0 || call->n < 0 || call->k < 0 || (routine != SG_BLAS_GEMM && call->uplo != 'U' && call->uplo != 'L'))
     return SG_BLAS_INVALID;
   bool is_valid = false, has_m = true, has_k = false;
   switch (routine) {
-    case SG_BLAS_GEMM: is_valid = is_valid_gemm(&call), has_k = true; break;
+    case SG_BLAS_GEMM: is_valid = is_valid_gemm(call), has_k = true; break;
     case SG_BLAS_GEMMT:
-    case SG_BLAS_GEMMTR: is_valid = is_valid_gemmt(&call), has_m = false, has_k = true; break;
+    case SG_BLAS_GEMMTR: is_valid = is_valid_gemmt(call), has_m = false, has_k = true; break;
     case SG_BLAS_SYRK:
     case SG_BLAS_HERK:
     case SG_BLAS_SYR2K:
-    case SG_BLAS_HER2K: is_valid = is_valid_update(&call), has_m = false, has_k = true; break;
+    case SG_BLAS_HER2K: is_valid = is_valid_update(call), has_m = false, has_k = true; break;
     case SG_BLAS_SYMM:
     case SG_BLAS_HEMM:
     case SG_BLAS_TRMM:
-    case SG_BLAS_TRSM: is_valid = is_valid_sided(&call); break;
+    case SG_BLAS_TRSM: is_valid = is_valid_sided(call); break;
   }
   if (!is_valid) return SG_BLAS_INVALID;
-  const bool is_real = !is_complex(call.entry->type) || routine == SG_BLAS_HERK;
-  const bool is_empty =
-      call.n == 0 || (has_m && call.m == 0) || (has_k && call.k == 0) || is_zero(call.alpha, call.entry->type, is_real);
+  const bool is_real = !is_complex(call->entry->type) || routine == SG_BLAS_HERK;
+  const bool is_empty = call->n == 0 || (has_m && call->m == 0) || (has_k && call->k == 0) ||
+                        is_zero(call->alpha, call->entry->type, is_real);
   if (is_empty) return SG_BLAS_EMPTY;
-  const bool is_vast = call.m > INT32_MAX || call.n > INT32_MAX || call.k > INT32_MAX || call.lda > INT32_MAX ||
-                       call.ldb > INT32_MAX || call.ldc > INT32_MAX;
+  const bool is_vast = call->m > INT32_MAX || call->n > INT32_MAX || call->k > INT32_MAX || call->lda > INT32_MAX ||
+                       call->ldb > INT32_MAX || call->ldc > INT32_MAX;
   return is_vast ? SG_BLAS_VAST : SG_BLAS_ON_DEVICE;
 }
