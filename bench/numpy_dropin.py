@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""NumPy's A @ B of square matrices, or with --linalg its solve, inv, cholesky and eigh, on its own BLAS and with the drop-in BLAS preloaded,
+"""NumPy's A @ B of square matrices, or with --linalg its solve, inv, cholesky, qr and eigh, on its own BLAS and with the drop-in BLAS preloaded,
 in two processes one after the other.
 
 usage: numpy_dropin.py LIBSTREAMGEMM-BLAS.SO.0 [--linalg] [--json FILE] [--commit COMMIT]    libstreamgemm.so.0 must be where the loader looks
@@ -47,9 +47,10 @@ def measure_linalg():
         calls = {"solve": (lambda: np.linalg.solve(a, b), lambda x: abs(a @ x - b).max() < 1e-6 * n),
                  "inv": (lambda: np.linalg.inv(a), lambda x: abs(a @ x[:, :1] - np.eye(n)[:, :1]).max() < 1e-6 * n),
                  "cholesky": (lambda: np.linalg.cholesky(definite), lambda x: abs(x @ x.T[:, :1] - definite[:, :1]).max() < 1e-10 * size),
+                 "qr": (lambda: np.linalg.qr(a), lambda x: abs(x[0] @ x[1][:, :1] - a[:, :1]).max() < 1e-9 * n),
                  "eigh": (lambda: np.linalg.eigh(symmetric), lambda x: abs(symmetric @ x[1][:, :1] - x[1][:, :1] * x[0][:1]).max() < 1e-9 * n)}
         for name, (call, is_right) in calls.items():
-            if name == "eigh" and n > 4096:
+            if name in ("eigh", "qr") and n > 4096:
                 continue
             seconds, samples, result = median_of(call, 0.5)
             if not is_right(result):

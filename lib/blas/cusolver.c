@@ -14,26 +14,40 @@ enum { LOWER = 0, UPPER = 1 };
 enum { NO_VECTORS = 0, VECTORS = 1 };
 
 typedef void *handle;
+/* Sizes of 32 bits, and workspace in elements. */
+#define Q_SIZES (handle, int m, int n, int k, const void *a, int lda, const void *tau, int *elements)
+#define Q_ARGUMENTS \
+  (handle, int m, int n, int k, void *a, int lda, const void *tau, void *work, int elements, int *info)
+#define Q_FUNCTIONS(each, name) each(name##_bufferSize, Q_SIZES) each(name, Q_ARGUMENTS)
+typedef int sizes_of_q Q_SIZES;
+typedef int forms_q Q_ARGUMENTS;
 #define FUNCTIONS(each)                                                                                               \
-  each(Create, (handle *)) each(CreateParams, (handle *)) each(SetStream, (handle, void *))                           \
-      each(Xgetrf_bufferSize, (handle, handle, int64_t m, int64_t n, int type, const void *a, int64_t lda,            \
-                               int compute, size_t *device, size_t *host))                                            \
-          each(Xgetrf, (handle, handle, int64_t m, int64_t n, int type, void *a, int64_t lda, int64_t *ipiv,          \
-                        int compute, void *device, size_t device_bytes, void *host, size_t host_bytes, int *info))    \
-              each(Xgetrs, (handle, handle, int op, int64_t n, int64_t nrhs, int type, const void *a, int64_t lda,    \
-                            const int64_t *ipiv, int type_b, void *b, int64_t ldb, int *info))                        \
-                  each(Xpotrf_bufferSize, (handle, handle, int uplo, int64_t n, int type, const void *a, int64_t lda, \
-                                           int compute, size_t *device, size_t *host))                                \
-                      each(Xpotrf, (handle, handle, int uplo, int64_t n, int type, void *a, int64_t lda, int compute, \
-                                    void *device, size_t device_bytes, void *host, size_t host_bytes, int *info))     \
-                          each(Xpotrs, (handle, handle, int uplo, int64_t n, int64_t nrhs, int type, const void *a,   \
-                                        int64_t lda, int type_b, void *b, int64_t ldb, int *info))                    \
-                              each(Xsyevd_bufferSize, (handle, handle, int jobz, int uplo, int64_t n, int type,       \
-                                                       const void *a, int64_t lda, int type_w, const void *w,         \
-                                                       int compute, size_t *device, size_t *host))                    \
-                                  each(Xsyevd, (handle, handle, int jobz, int uplo, int64_t n, int type, void *a,     \
-                                                int64_t lda, int type_w, void *w, int compute, void *device,          \
-                                                size_t device_bytes, void *host, size_t host_bytes, int *info))
+  each(Create, (handle *)) each(CreateParams, (handle *)) each(SetStream, (handle, void *)) each(                     \
+      Xgetrf_bufferSize, (handle, handle, int64_t m, int64_t n, int type, const void *a, int64_t lda, int compute,    \
+                          size_t *device, size_t *host))                                                              \
+      each(Xgetrf, (handle, handle, int64_t m, int64_t n, int type, void *a, int64_t lda, int64_t *ipiv, int compute, \
+                    void *device, size_t device_bytes, void *host, size_t host_bytes, int *info))                     \
+          each(Xgetrs, (handle, handle, int op, int64_t n, int64_t nrhs, int type, const void *a, int64_t lda,        \
+                        const int64_t *ipiv, int type_b, void *b, int64_t ldb, int *info))                            \
+              each(Xpotrf_bufferSize, (handle, handle, int uplo, int64_t n, int type, const void *a, int64_t lda,     \
+                                       int compute, size_t *device, size_t *host))                                    \
+                  each(Xpotrf, (handle, handle, int uplo, int64_t n, int type, void *a, int64_t lda, int compute,     \
+                                void *device, size_t device_bytes, void *host, size_t host_bytes, int *info))         \
+                      each(Xpotrs, (handle, handle, int uplo, int64_t n, int64_t nrhs, int type, const void *a,       \
+                                    int64_t lda, int type_b, void *b, int64_t ldb, int *info))                        \
+                          each(Xgeqrf_bufferSize,                                                                     \
+                               (handle, handle, int64_t m, int64_t n, int type, const void *a, int64_t lda,           \
+                                int type_tau, const void *tau, int compute, size_t *device, size_t *host))            \
+                              each(Xgeqrf, (handle, handle, int64_t m, int64_t n, int type, void *a, int64_t lda,     \
+                                            int type_tau, void *tau, int compute, void *device, size_t device_bytes,  \
+                                            void *host, size_t host_bytes, int *info)) Q_FUNCTIONS(each, Sorgqr)      \
+                                  Q_FUNCTIONS(each, Dorgqr) Q_FUNCTIONS(each, Cungqr) Q_FUNCTIONS(each, Zungqr) each( \
+                                      Xsyevd_bufferSize, (handle, handle, int jobz, int uplo, int64_t n, int type,    \
+                                                          const void *a, int64_t lda, int type_w, const void *w,      \
+                                                          int compute, size_t *device, size_t *host))                 \
+                                      each(Xsyevd, (handle, handle, int jobz, int uplo, int64_t n, int type, void *a, \
+                                                    int64_t lda, int type_w, void *w, int compute, void *device,      \
+                                                    size_t device_bytes, void *host, size_t host_bytes, int *info))
 
 static struct {
 #define POINTER(name, arguments) int(*name) arguments;
@@ -94,10 +108,23 @@ static bool factorizes(const sg_blas_solver_call *of) {
   return of->call.entry->solver != SG_BLAS_GETRS && of->call.entry->solver != SG_BLAS_POTRS && !is_eigen(of);
 }
 
+static sizes_of_q *q_sizes_of(char type) {
+  return type == 's'   ? cusolver.Sorgqr_bufferSize
+         : type == 'd' ? cusolver.Dorgqr_bufferSize
+         : type == 'c' ? cusolver.Cungqr_bufferSize
+                       : cusolver.Zungqr_bufferSize;
+}
+static forms_q *forms_q_of(char type) {
+  return type == 's'   ? cusolver.Sorgqr
+         : type == 'd' ? cusolver.Dorgqr
+         : type == 'c' ? cusolver.Cungqr
+                       : cusolver.Zungqr;
+}
+
 static sg_status find_sizes(sg_blas_cusolver_job *job, const sg_custom_call *given) {
   const sg_blas_call *const call = &job->of->call;
   const int type = type_of(call->entry->type), uplo = call->uplo == 'U' ? UPPER : LOWER;
-  const int64_t rows = job->of->call.entry->solver == SG_BLAS_GETRF ? call->m : call->n;
+  const int64_t rows = sg_blas_solver_rows(job->of);
   size_t *const device = &job->device_bytes, *const host = &job->host_bytes;
   const char *const operands = (const char *)given->operands[0] - job->info;
   const void *const a = operands + job->a, *const w = operands + job->w;
@@ -107,6 +134,17 @@ static sg_status find_sizes(sg_blas_cusolver_job *job, const sg_custom_call *giv
         cusolver.Xsyevd_bufferSize(solver, params, job->of->jobz == 'V' ? VECTORS : NO_VECTORS, uplo, call->n, type, a,
                                    job->lda, real_of(call->entry->type), w, type, device, host),
         "Xsyevd_bufferSize", given);
+  if (sg_blas_solver_forms_q(job->of)) {
+    int elements = 0;
+    const int status = q_sizes_of(call->entry->type)(solver, (int)call->m, (int)call->n, (int)call->k, a, (int)job->lda,
+                                                     operands + job->tau, &elements);
+    *device = (size_t)elements * 16; /* of the largest type */
+    return status_of(status, "orgqr_bufferSize", given);
+  }
+  if (job->of->tau != NULL)
+    return status_of(cusolver.Xgeqrf_bufferSize(solver, params, rows, call->n, type, a, job->lda, type,
+                                                operands + job->tau, type, device, host),
+                     "Xgeqrf_bufferSize", given);
   if (!factorizes(job->of)) return SG_STATUS_OK;
   if (sg_blas_solver_is_cholesky(job->of))
     return status_of(cusolver.Xpotrf_bufferSize(solver, params, uplo, call->n, type, a, job->lda, type, device, host),
@@ -142,8 +180,17 @@ static sg_status enqueue(const sg_blas_cusolver_job *job, char *operands, void *
   void *const a = operands + job->a, *const b = operands + job->b, *const w = operands + job->w;
   int64_t *const ipiv = (int64_t *)(void *)(operands + job->ipiv);
   int *const info = (int *)(void *)(operands + job->info); /* of the factorization, and behind it of the solution */
-  const int64_t rows = job->of->call.entry->solver == SG_BLAS_GETRF ? call->m : call->n;
+  const int64_t rows = sg_blas_solver_rows(job->of);
+  void *const tau = operands + job->tau;
   sg_status status = SG_STATUS_OK;
+  if (sg_blas_solver_forms_q(job->of))
+    return status_of(forms_q_of(call->entry->type)(solver, (int)call->m, (int)call->n, (int)call->k, a, (int)job->lda,
+                                                   tau, workspace, (int)(job->device_bytes / 16), info),
+                     "orgqr", given);
+  if (job->of->tau != NULL)
+    return status_of(cusolver.Xgeqrf(solver, params, rows, call->n, type, a, job->lda, type, tau, type, workspace,
+                                     job->device_bytes, job->host_workspace, job->host_bytes, info),
+                     "Xgeqrf", given);
   if (is_eigen(job->of))
     return status_of(cusolver.Xsyevd(solver, params, job->of->jobz == 'V' ? VECTORS : NO_VECTORS, uplo, call->n, type,
                                      a, job->lda, real_of(call->entry->type), w, type, workspace, job->device_bytes,

@@ -13,7 +13,7 @@ bool sg_blas_has_cusolver(void);
 /* One call, with its operands in device memory: column-major, their leading dimensions in elements. */
 typedef struct sg_blas_cusolver_job {
   const sg_blas_solver_call *of;
-  size_t a, b, ipiv, w, info; /* offsets in the buffer of operands */
+  size_t a, b, ipiv, w, tau, info; /* offsets in the buffer of operands */
   int64_t lda, ldb;
   size_t device_bytes, host_bytes; /* workspace */
   void *host_workspace;

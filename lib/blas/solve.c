@@ -76,12 +76,11 @@ static bool allocate(size_t bytes, sg_buffer **out) {
 
 static size_t aligned(size_t bytes) { return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT; }
 
-static int64_t rows_of(const work *w) {
-  return w->of->call.entry->solver == SG_BLAS_GETRF ? w->of->call.m : w->of->call.n;
-}
-static int64_t pivots_of(const work *w) {
-  const int64_t rows = rows_of(w), columns = w->of->call.n;
-  return rows < columns ? rows : columns;
+static int64_t rows_of(const work *w) { return sg_blas_solver_rows(w->of); }
+static int64_t pivots_of(const work *w) { return sg_blas_solver_rank(w->of); }
+/* Reflectors that are written, or read. */
+static size_t tau_bytes(const work *w) {
+  return (size_t)(sg_blas_solver_forms_q(w->of) ? w->of->call.k : sg_blas_solver_rank(w->of)) * w->element;
 }
 
 static bool lay_out(work *w) {
@@ -93,6 +92,7 @@ static bool lay_out(work *w) {
   w->job.b = end, end += sg_blas_solver_has_b(w->of) ? pitch_b * (size_t)call->k : 0;
   w->job.ipiv = end, end += w->of->ipiv != NULL ? aligned((size_t)pivots_of(w) * sizeof(int64_t)) : 0;
   w->job.w = end, end += w->of->w != NULL ? aligned((size_t)call->n * w->real) : 0;
+  w->job.tau = end, end += w->of->tau != NULL ? aligned(tau_bytes(w)) : 0;
   w->job.info = end, end += ALIGNMENT;
   void *base = NULL;
   if (!allocate(end, &w->operands) || sg_blas_streamgemm.sg_buffer_data(w->operands, &base) != SG_STATUS_OK)
@@ -110,6 +110,8 @@ static bool copy_in(work *w, int64_t *pivots) {
   if (sg_blas_solver_has_b(w->of))
     succeeded = succeeded && copy(w, w->base + w->job.b, pitch_of(w, w->job.ldb), call->b, pitch_of(w, call->ldb),
                                   (size_t)call->n * w->element, (size_t)call->k);
+  if (sg_blas_solver_forms_q(w->of))
+    succeeded = succeeded && copy(w, w->base + w->job.tau, tau_bytes(w), w->of->tau, tau_bytes(w), tau_bytes(w), 1);
   if (w->of->call.entry->solver != SG_BLAS_GETRS) return succeeded;
   for (int64_t i = 0; i < call->n; ++i)
     pivots[i] = w->of->call.entry->is_wide ? ((const int64_t *)w->of->ipiv)[i] : ((const int32_t *)w->of->ipiv)[i];
@@ -175,6 +177,8 @@ static bool copy_out(work *w, const int64_t *pivots, char *blocks) {
   if (sg_blas_solver_has_b(w->of))
     succeeded = succeeded && copy(w, (void *)call->b, pitch_of(w, call->ldb), w->base + w->job.b,
                                   pitch_of(w, w->job.ldb), (size_t)call->n * w->element, (size_t)call->k);
+  if (w->of->tau != NULL && !sg_blas_solver_forms_q(w->of))
+    succeeded = succeeded && copy(w, w->of->tau, tau_bytes(w), w->base + w->job.tau, tau_bytes(w), tau_bytes(w), 1);
   const size_t bytes = (size_t)call->n * w->real;
   if (w->of->w != NULL) succeeded = succeeded && copy(w, w->of->w, bytes, w->base + w->job.w, bytes, bytes, 1);
   if (!finish(w) || !succeeded) return false;

@@ -39,35 +39,40 @@ class Call:
         n, m, nrhs = (size or chance.choice([1, 2, 5, 37, 64, 70, 256, 300]) for _ in range(3))
         uplo, trans, jobz = chance.choice("UL"), chance.choice("NTC"), chance.choice("NV")
         definite = routine.startswith("po")
-        a = values(n if routine != "getrf" else m, n, kind)
+        if routine.endswith("gqr"): m = max(m, n)
+        k = chance.randint(1, n)
+        a = values(m if routine in ("getrf", "geqrf") or routine.endswith("gqr") else n, n, kind)
         if definite: a = (numpy.einsum("ij,kj->ik", a, a.conj()) + (n + 1) * numpy.eye(n)).astype(a.dtype)
         elif "ev" in routine: a = (a + a.conj().T).astype(a.dtype)
-        elif routine != "getrf": a = (a + n * numpy.eye(n)).astype(a.dtype)
+        elif routine not in ("getrf", "geqrf", "orgqr", "ungqr"): a = (a + n * numpy.eye(n)).astype(a.dtype)
         if definite or "ev" in routine: # what is not referred to is NaN
             a[(numpy.triu(numpy.ones((n, n)), 1) if uplo == "L" else numpy.tril(numpy.ones((n, n)), -1)) > 0] = numpy.nan
         self.a, self.b = stored(a), stored(values(n, nrhs, kind))
         self.ipiv = numpy.full(max(n, m) + 1, -7)
         self.w = numpy.full(n + 1, -7, TYPES["s" if kind in "sc" else "d"])
         self.info = numpy.full(2, -7)
+        self.tau = numpy.full(n + 1, -7, TYPES[kind])
         self.works = {name: numpy.zeros(1 + 6 * n + 2 * n * n, TYPES["z"]) for name in ("work", "rwork", "iwork")}
-        self.given = {"m": m, "n": n, "nrhs": nrhs, "lda": self.a.shape[1], "ldb": self.b.shape[1], "UPLO": uplo, "TRANS": trans, "JOBZ": jobz,
+        self.given = {"m": m, "n": n, "k": k, "nrhs": nrhs, "lda": self.a.shape[1], "ldb": self.b.shape[1], "UPLO": uplo, "TRANS": trans, "JOBZ": jobz,
                       "lwork": 1 + 6 * n + 2 * n * n, "lrwork": 1 + 6 * n + 2 * n * n, "liwork": 3 + 5 * n}
     WORDS = {"getrf": "m n a lda ipiv info", "getrs": "TRANS n nrhs a lda ipiv b ldb info", "gesv": "n nrhs a lda ipiv b ldb info", "potrf": "UPLO n a lda info",
-             "potrs": "UPLO n nrhs a lda b ldb info", "posv": "UPLO n nrhs a lda b ldb info", "syev": "JOBZ UPLO n a lda w work lwork info",
+             "potrs": "UPLO n nrhs a lda b ldb info", "posv": "UPLO n nrhs a lda b ldb info", "geqrf": "m n a lda tau work lwork info", "orgqr": "m n k a lda tau work lwork info",
+             "ungqr": "m n k a lda tau work lwork info", "syev": "JOBZ UPLO n a lda w work lwork info",
              "heev": "JOBZ UPLO n a lda w work lwork rwork info", "syevd": "JOBZ UPLO n a lda w work lwork iwork liwork info",
              "heevd": "JOBZ UPLO n a lda w work lwork rwork lrwork iwork liwork info"}
     def factorize(self, wide):
         "For the routines that get a factorization"
-        if self.routine in ("getrs", "potrs"):
+        first = {"getrs": "getrf", "potrs": "potrf", "orgqr": "geqrf", "ungqr": "geqrf"}.get(self.routine)
+        if first:
             other = Call.__new__(Call)
-            other.__dict__ = dict(self.__dict__, routine={"getrs": "getrf", "potrs": "potrf"}[self.routine], given=dict(self.given, m=self.given["n"]))
+            other.__dict__ = dict(self.__dict__, routine=first, given=dict(self.given, m=self.given["m"] if first == "geqrf" else self.given["n"]))
             by_cpu(other)
             assert other.info[0] == 0
             self.ipiv = other.ipiv
     def __call__(self, function, wide):
         integer, narrow = (ctypes.c_int64, numpy.int64) if wide else (ctypes.c_int32, numpy.int32)
         own = {"ipiv": self.ipiv.astype(narrow), "info": self.info.astype(narrow)}
-        arrays = {"a": self.a, "b": self.b, "w": self.w, **self.works, **own}
+        arrays = {"a": self.a, "b": self.b, "w": self.w, "tau": self.tau, **self.works, **own}
         arguments, kept = [], []
         for word in self.WORDS[self.routine].split():
             if word in arrays: arguments.append(ctypes.c_void_p(arrays[word].ctypes.data))
@@ -80,7 +85,7 @@ class Call:
         function(*arguments)
         self.ipiv, self.info = own["ipiv"].astype(numpy.int64), own["info"].astype(numpy.int64)
     def results(self):
-        return {"a": self.a, "b": self.b, "ipiv": self.ipiv, "w": self.w, "info": self.info}
+        return {"a": self.a, "b": self.b, "ipiv": self.ipiv, "w": self.w, "tau": self.tau, "info": self.info}
 def by_cpu(call):
     "The CPU library, which calls its own routines by their names"
     before = blas.sg_blas_enable(0)
@@ -91,7 +96,7 @@ def copy_of(call):
     other.__dict__ = {key: value.copy() if isinstance(value, numpy.ndarray) else value for key, value in call.__dict__.items()}
     return other
 def kinds_of(routine):
-    return "sd" if routine.startswith("sy") else "cz" if routine.startswith("he") else "sdcz"
+    return "sd" if routine[:2] in ("sy", "or") else "cz" if routine[:2] in ("he", "un") else "sdcz"
 def compare(routine, kind, value, form, size=None):
     "Whether the drop-in BLAS's results are the CPU library's"
     seed(value)
@@ -133,7 +138,7 @@ counts = {}
 for row in report()["rows"]: counts.setdefault(row["routine"], {}).update(row["calls"])
 print(json.dumps(counts))
 """)
-        self.assertEqual(len(found), 32)
+        self.assertEqual(len(found), 40)
         self.assertEqual({reason for counts in found.values() for reason in counts}, {"device"})
 
     def test_large_triangles(self):
@@ -198,6 +203,8 @@ for kind in "sdcz":
     s = numpy.einsum("ij,kj->ik", a, a.conj())
     l = numpy.linalg.cholesky(s)
     assert numpy.allclose(numpy.einsum("ij,kj->ik", l, l.conj()), s, atol=bound * abs(s).max()) and numpy.array_equal(l, numpy.tril(l))
+    q, r = numpy.linalg.qr(a)
+    assert numpy.allclose(numpy.einsum("ij,jk->ik", q, r), a, atol=bound)
     w, v = numpy.linalg.eigh(s)
     assert numpy.allclose(numpy.einsum("ij,j,kj->ik", v, w, v.conj()), s, atol=bound * abs(s).max())
     try:
@@ -206,7 +213,7 @@ for kind in "sdcz":
     except numpy.linalg.LinAlgError: pass
 print(json.dumps({row["routine"]: row["calls"] for row in report()["rows"] if row["routine"][1:] in Call.WORDS}))
 """)
-        for routine in ("dgesv", "zgesv", "dpotrf", "zpotrf", "dsyevd", "zheevd"):
+        for routine in ("dgesv", "zgesv", "dpotrf", "zpotrf", "dsyevd", "zheevd", "dgeqrf", "zungqr"):
             self.assertIn("device", found[routine], found)
 
     def test_failing_allocations(self):

@@ -41,7 +41,7 @@ class Names(Dropin):
             for name in "sgemm dgemm cgemm zgemm ssymm zhemm csyrk zherk dsyr2k cher2k strmm ztrsm dgemmt sgemmtr".split():
                 self.assertIn(form.format(name), generated)
         for form in ("{}_", "{}_64_", "scipy_{}_", "scipy_{}_64_"):
-            for name in "sgetrf dgetrs cgesv zpotrf dpotrs sposv dsyev zheev ssyevd cheevd".split():
+            for name in "sgetrf dgetrs cgesv zpotrf dpotrs sposv dgeqrf sorgqr zungqr dsyev zheev ssyevd cheevd".split():
                 self.assertIn(form.format(name), generated)
 
     def test_the_alternatives_have_what_the_reference_has(self):
@@ -68,7 +68,7 @@ class Names(Dropin):
         called = {name for library in package.rglob("*.so") for name in undefined(library) if level3.search(name)}
         self.assertGreater(len(called), 3)
         self.assertEqual(called - generated, set())
-        solvers = re.compile(r"[sdcz](getrf|getrs|gesv|potrf|potrs|posv|syevd|heevd|syev|heev)_?(64_)?$")
+        solvers = re.compile(r"[sdcz](getrf|getrs|gesv|potrf|potrs|posv|geqrf|orgqr|ungqr|syevd|heevd|syev|heev)_?(64_)?$")
         called = {name for library in package.rglob("*.so") for name in undefined(library) if solvers.search(name)}
         self.assertGreater(len(called), 5)
         self.assertEqual(called - generated, set())

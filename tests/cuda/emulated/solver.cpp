@@ -169,6 +169,59 @@ API cusolverStatus_t cusolverDnXpotrs(cusolverDnHandle_t handle, cusolverDnParam
   });
 }
 
+API cusolverStatus_t cusolverDnXgeqrf_bufferSize(cusolverDnHandle_t, cusolverDnParams_t, std::int64_t m, std::int64_t n,
+                                                 cudaDataType type, const void *, std::int64_t lda, cudaDataType,
+                                                 const void *, cudaDataType, std::size_t *device, std::size_t *host) {
+  if (lda < m) return CUSOLVER_STATUS_INVALID_VALUE;
+  return sizes(device_bytes(type, n), device, host);
+}
+API cusolverStatus_t cusolverDnXgeqrf(cusolverDnHandle_t handle, cusolverDnParams_t, std::int64_t m, std::int64_t n,
+                                      cudaDataType type, void *a, std::int64_t lda, cudaDataType, void *tau,
+                                      cudaDataType, void *on_device, std::size_t device, void *on_host,
+                                      std::size_t host, int *info) {
+  const workspace space{on_device, device, on_host, host};
+  return enqueue(handle, {a, tau, info, on_device}, &space, device_bytes(type, n), [=] {
+    int rows = int(m), columns = int(n), ld = int(lda), work_size = 64 * columns;
+    std::vector<std::complex<double>> work(static_cast<std::size_t>(work_size));
+    lapack(kind_of(type).letter, "geqrf", &rows, &columns, a, &ld, tau, work.data(), &work_size, info);
+  });
+}
+
+namespace {
+
+cusolverStatus_t size_of_q(int m, int n, int k, int lda, int *elements) {
+  if (m < n || n < k || lda < m) return CUSOLVER_STATUS_INVALID_VALUE;
+  *elements = n + 7;
+  return CUSOLVER_STATUS_SUCCESS;
+}
+
+cusolverStatus_t form_q(cusolverDnHandle_t handle, cudaDataType type, const char *name, int m, int n, int k, void *a,
+                        int lda, const void *tau, void *memory, int elements, int *info) {
+  if (elements < n + 7) return CUSOLVER_STATUS_INVALID_VALUE;
+  return enqueue(handle, {a, tau, info, memory}, nullptr, 0, [=] {
+    std::memset(memory, 0x5a, kind_of(type).bytes * std::size_t(elements));
+    int rows = m, columns = n, reflectors = k, ld = lda, work_size = 64 * n;
+    std::vector<std::complex<double>> work(static_cast<std::size_t>(work_size));
+    lapack(kind_of(type).letter, name, &rows, &columns, &reflectors, a, &ld, tau, work.data(), &work_size, info);
+  });
+}
+
+}  // namespace
+
+#define Q_OF(name, type, letter)                                                                                     \
+  API cusolverStatus_t cusolverDn##name##_bufferSize(cusolverDnHandle_t, int m, int n, int k, const type *, int lda, \
+                                                     const type *, int *elements) {                                  \
+    return size_of_q(m, n, k, lda, elements);                                                                        \
+  }                                                                                                                  \
+  API cusolverStatus_t cusolverDn##name(cusolverDnHandle_t handle, int m, int n, int k, type *a, int lda,            \
+                                        const type *tau, type *work, int elements, int *info) {                      \
+    return form_q(handle, letter, &#name[1], m, n, k, a, lda, tau, work, elements, info);                            \
+  }
+Q_OF(Sorgqr, float, CUDA_R_32F)
+Q_OF(Dorgqr, double, CUDA_R_64F)
+Q_OF(Cungqr, cuComplex, CUDA_C_32F)
+Q_OF(Zungqr, cuDoubleComplex, CUDA_C_64F)
+
 API cusolverStatus_t cusolverDnXsyevd_bufferSize(cusolverDnHandle_t, cusolverDnParams_t, cusolverEigMode_t,
                                                  cublasFillMode_t, std::int64_t n, cudaDataType type, const void *,
                                                  std::int64_t lda, cudaDataType, const void *, cudaDataType,
