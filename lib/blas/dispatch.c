@@ -261,6 +261,7 @@ static sg_blas_reason choose_solver(const sg_blas_solver_call *solver) {
   const bool is_small =
       settings.has_minimum ? size * size * size < settings.minimum : size < (double)sg_blas_least_solver_size(solver);
   if (is_small) return SG_BLAS_SMALL;
+  if (solver->lwork == -1 || solver->lrwork == -1 || solver->liwork == -1) return SG_BLAS_EMPTY; /* asks for sizes */
   if (!sg_blas_is_valid_solver(solver)) return SG_BLAS_INVALID;
   if (is_after_fork) return SG_BLAS_AFTER_FORK;
   if (!has_device() || !sg_blas_open_device(&settings)) return SG_BLAS_NO_DEVICE;
