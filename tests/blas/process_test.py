@@ -110,6 +110,18 @@ class Settings(Dropin):
             """, {"OPENBLAS_NUM_THREADS": "2"})
         self.assertEqual(found, [9, [{"vast sizes": 1}]])
 
+    def test_the_size_of_the_report_is_that_of_its_text(self):
+        found = self.json_of("""
+            for n in range(1, 60): multiplies("cblas_dgemm", n=n)
+            sizes = set()
+            for _ in range(300):
+                size = ctypes.c_uint64()
+                blas.sg_blas_report(None, 0, ctypes.byref(size))
+                sizes.add(size.value)
+            print(json.dumps(len(sizes)))
+            """, {"SG_BLAS_MIN": "1000"})
+        self.assertEqual(found, 1)
+
     def test_a_memory_limit_in_percent(self):
         found = self.json_of("print(json.dumps([multiplies('cblas_dgemm'), report()]))", {"SG_DEVICE": "sim:h200", "SG_BLAS_MEMORY": "50%"})
         self.assertTrue(found[0])
