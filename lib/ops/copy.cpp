@@ -147,6 +147,11 @@ double bytes_of_copy(const buffer_list &buffers, const command &c) {
   return double(shape.width) * double(shape.height);
 }
 
+bool copies_slot(const buffer_list &buffers, const command &c) {
+  const auto is_slot = [&](const view &end) { return buffer_of(buffers, end).kind == buffer_kind::staging; };
+  return (c.is<ops::copy_in>() && is_slot(source_of(c))) || (c.is<ops::copy_out>() && is_slot(destination_of(c)));
+}
+
 double copy_rate(const device_model &model, const copy_shape &copy, bool both_ways) {
   const double contiguous = copy.to_device ? (both_ways ? model.link_in_both : model.link_in)
                                            : (both_ways ? model.link_out_both : model.link_out);

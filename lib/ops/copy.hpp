@@ -57,6 +57,8 @@ struct copy_shape {
 };
 copy_shape shape_of_copy(const buffer_list &buffers, const command &c);
 double bytes_of_copy(const buffer_list &buffers, const command &c);
+// Whether it copies, over the link, what host workers pack or unpack.
+bool copies_slot(const buffer_list &buffers, const command &c);
 
 // Bytes per second of a copy.
 double copy_rate(const device_model &model, const copy_shape &copy, bool both_ways);

@@ -58,10 +58,9 @@ class simulation {
       const device_model &model = model_of(s.commands[i].where);
       double &earliest_issue = devices_[number_of(s.commands[i].where.device)].earliest_issue;
       work_[i] = {operation_of(s.commands[i]).cost(model, s.buffers, s.commands[i]), earliest_issue, {}};
-      if (is_staging(i))
-        work_[i].earliest_issue = 0;  // the workers have all of a job's commands from its begin
-      else
-        earliest_issue += model.launch_gap + (is_staged(i) ? model.staging_gap : 0);
+      if (is_staging(i)) work_[i].earliest_issue = 0;  // the workers have all of a job's commands from its begin
+      if (!is_staging(i)) earliest_issue += model.launch_gap;
+      if (copies_slot(s.buffers, s.commands[i])) earliest_issue += model.staging_gap;
       if (limits_) set_path(work_[i], s.commands[i]);
       blockers_[i] = s.commands[i].waits;
       out_.commands[i].where = s.commands[i].where;
@@ -108,12 +107,6 @@ class simulation {
 
   const device_model &model_of(lane where) const { return models_[models_.size() == 1 ? 0 : number_of(where.device)]; }
   command_queue &stageable_of(std::uint32_t i) { return devices_[number_of(s_.commands[i].where.device)].stageable; }
-  // Whether it copies what workers pack or unpack.
-  bool is_staged(std::uint32_t i) const {
-    const command &c = s_.commands[i];
-    const auto in_slot = [&](const view &end) { return buffer_of(s_.buffers, end).kind == buffer_kind::staging; };
-    return (c.is<ops::copy_in>() && in_slot(source_of(c))) || (c.is<ops::copy_out>() && in_slot(destination_of(c)));
-  }
   bool is_staging(std::uint32_t i) const { return s_.commands[i].where.kind == lane_kind::staging; }
 
   // Starts every command that can run; returns when the next one that waits only for its issue can start.
