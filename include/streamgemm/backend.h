@@ -982,8 +982,9 @@ typedef struct sg_backend_ops {
   int32_t (*device_index)(sg_backend_device *device);
   /** Optional: if NULL, devices copy from each other through the host's memory. Called for each ordered pair of a
    *  context's devices before the first command of either: `device` is to copy from the memory of `other`.
-   *  `bytes_per_second`: of the link between them by the machine's model, for devices that simulate; 0: unknown.
-   *  SG_STATUS_OK: such copies take the devices' own link, and were found right. SG_STATUS_UNSUPPORTED, with
+   *  `bytes_per_second`: of the link between them by the machine's model, for devices that simulate; 0: unknown; negative:
+   *  their link does not work, and copies are to cross the host's links from now on (SG_STATUS_OK).
+   *  SG_STATUS_OK: such copies take the devices' own link. SG_STATUS_UNSUPPORTED, with
    *  last_message's text: they are correct, and cross the host's links. */
   sg_status (*peer_connect)(sg_backend_device *device, sg_backend_device *other, double bytes_per_second);
   /** Optional: if NULL, a device is never lost. SG_STATUS_OK; SG_STATUS_BACKEND_FAILURE, with last_message's text, of a

@@ -77,7 +77,7 @@ class device {
   void begin_at(sg_backend_stream *stream, std::int64_t device_ns) const;
   void drain() const noexcept;
   // Prepares copies from the memory of another device, by a link of that rate or an unknown one (0). False: they cross
-  // the links to the host; `reason` says why.
+  // the links to the host; `reason` says why. Negative: they are to cross them.
   bool connect(const device &other, double bytes_per_second, std::string &reason) const;
   void time_commands(bool on) const noexcept {
     if (ops_.time_commands) ops_.time_commands(handle_, on);

@@ -75,7 +75,7 @@ class checked_device {
 
 }  // namespace
 
-bool copies_arrive(const device &from, const device &to, std::string &reason) noexcept {
+arrival check_copies(const device &from, const device &to, std::string &reason) noexcept {
   try {
     checked_device source(from), target(to);
     std::vector<std::uint32_t> pattern(checked_bytes / sizeof(std::uint32_t)), other(pattern.size(), 0), back = other;
@@ -86,13 +86,14 @@ bool copies_arrive(const device &from, const device &to, std::string &reason) no
     target.put(other.data());
     target.pull(source);
     target.get(back.data());
-    if (!stores || back == pattern) return true;
+    if (!stores || back == pattern) return arrival::right;
     reason = back == other ? "copies from " + from.name() + " to " + to.name() + " report success and write nothing"
                            : "copies from " + from.name() + " to " + to.name() + " bring wrong data";
+    return arrival::wrong;
   } catch (const std::exception &why) {
     reason = why.what();
   }
-  return false;
+  return arrival::unknown;
 }
 
 }  // namespace sg

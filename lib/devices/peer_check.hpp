@@ -9,8 +9,14 @@
 
 namespace sg {
 
-// Copies a pattern to `from`, from there to `to`, and back to the host. False: something else came back, or a copy
-// failed; `reason` says what. Blocks. A device that stores no data passes.
-bool copies_arrive(const device &from, const device &to, std::string &reason) noexcept;
+enum class arrival {
+  right,
+  wrong,   // something else came back
+  unknown  // a copy failed, or there is no memory for it
+};
+
+// Copies a pattern to `from`, from there to `to`, and back to the host; `reason` says what is not right. Blocks. A
+// device that stores no data passes.
+arrival check_copies(const device &from, const device &to, std::string &reason) noexcept;
 
 }  // namespace sg

@@ -43,21 +43,37 @@ machine_model model_of(std::span<const std::shared_ptr<device>> all, const machi
   return machine;
 }
 
-// Prepares copies between each two devices. Without a working link of their own they cross the links to the host.
-void connect(std::span<const std::shared_ptr<device>> all, machine_model &machine) {
+arrival check_both_ways(const device &one, const device &other, std::string &reason) {
+  const arrival there = check_copies(one, other, reason);
+  return there == arrival::right ? check_copies(other, one, reason) : there;
+}
+
+// Prepares copies between two devices, and checks them. False: they cross the links to the host; `reason` says why.
+bool connect(const device &one, const device &other, double bytes_per_second, std::string &reason) {
+  std::string back;
+  const bool there = one.connect(other, bytes_per_second, reason);
+  const bool linked = other.connect(one, bytes_per_second, there ? reason : back) && there;
+  std::string fault;
+  if (check_both_ways(one, other, fault) == arrival::right) return linked;
+  reason = fault;
+  if (one.status() != SG_STATUS_OK || other.status() != SG_STATUS_OK) return false;  // lost: no copy is made
+  one.connect(other, -1, back);
+  other.connect(one, -1, back);
+  if (check_both_ways(one, other, fault) == arrival::wrong)
+    throw error(SG_STATUS_BACKEND_FAILURE, "%s, through the host's memory, too", printable(fault, 300).c_str());
+  return false;
+}
+
+// Without a working link of their own, devices reach each other through the host's memory.
+void connect_all(std::span<const std::shared_ptr<device>> all, machine_model &machine) {
   for (std::size_t i = 0; i < all.size(); ++i)
     for (std::size_t j = i + 1; j < all.size(); ++j) {
       const auto known = std::find_if(machine.links.begin(), machine.links.end(), [&](const device_link &each) {
         return number_of(each.first) == i && number_of(each.second) == j;
       });
       const bool has_link = known != machine.links.end() && known->link_class != SG_LINK_HOST;
-      const double rate = has_link ? known->bytes_per_second : 0;
-      std::string reason, back;
-      const bool there_and_back = all[i]->connect(*all[j], rate, reason) & all[j]->connect(*all[i], rate, back);
-      if (reason.empty()) reason = back;
-      if (!has_link) continue;
-      if (there_and_back && copies_arrive(*all[i], *all[j], reason) && copies_arrive(*all[j], *all[i], reason))
-        continue;
+      std::string reason;
+      if (connect(*all[i], *all[j], has_link ? known->bytes_per_second : 0, reason) || !has_link) continue;
       known->link_class = SG_LINK_HOST;
       known->links = 0;
       known->bytes_per_second = 0;
@@ -94,7 +110,7 @@ opened_machine open_machine(const machine_settings &settings) {
     if (settings.tune && each->ops().tune) each->check(each->ops().tune(each->handle()), "preparing to time kernels");
   }
   made.model = model_of(made.devices, settings);
-  connect(made.devices, made.model);
+  connect_all(made.devices, made.model);
   made.staging_workers = settings.staging_threads > 0 ? settings.staging_threads : staging_workers_of(made.model);
   return made;
 }

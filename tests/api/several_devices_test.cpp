@@ -611,6 +611,17 @@ TEST(lost_links, are_found_by_their_data) {
     const context machine = open_context(name);
     EXPECT_OK(sg_context_machine(machine, text, sizeof text, nullptr));
     EXPECT_EQ(nullptr, std::strstr(text, "nvlink")) << name << ": copies succeed and write nothing";
+    // They cross the host's links instead.
+    const device_matrix first(machine, 0), second(machine, 1);
+    const matrix given = numbers(3), other = numbers(4);
+    for (const auto &[from, to] : {std::pair(first.data, second.data), {second.data, first.data}}) {
+      matrix back(given.size());
+      EXPECT_OK(sg_copy(machine, from, given.data(), bytes, nullptr));
+      EXPECT_OK(sg_copy(machine, to, other.data(), bytes, nullptr));
+      EXPECT_OK(sg_copy(machine, to, from, bytes, nullptr));
+      EXPECT_OK(sg_copy(machine, back.data(), to, bytes, nullptr));
+      EXPECT_EQ(given, back) << name;
+    }
   }
 }
 

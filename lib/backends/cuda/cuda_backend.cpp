@@ -217,8 +217,10 @@ sg_status tune(sg_backend_device *x) noexcept { return of(x).tune(); }
 void time_commands(sg_backend_device *x, std::int32_t on) noexcept { of(x).time_commands(on != 0); }
 
 std::int32_t device_index(sg_backend_device *x) noexcept { return of(x).ordinal(); }
-sg_status peer_connect(sg_backend_device *x, sg_backend_device *other, double) noexcept {
-  return of(x).connect(of(other));
+sg_status peer_connect(sg_backend_device *x, sg_backend_device *other, double bytes_per_second) noexcept {
+  if (bytes_per_second >= 0) return of(x).connect(of(other));
+  of(x).disconnect(of(other));
+  return SG_STATUS_OK;
 }
 sg_status device_status(sg_backend_device *x) noexcept { return of(x).loss(); }
 

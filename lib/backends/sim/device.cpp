@@ -60,7 +60,13 @@ bool sg_backend_device::supports(const sg_backend_command &command) const {
 }
 
 void sg_backend_device::connect(sg_backend_device &other, double bytes_per_second) {
-  peers_.push_back({&other, bytes_per_second});
+  const double rate = std::max(0.0, bytes_per_second);
+  for (peer &known : peers_)
+    if (known.device == &other) {
+      known.bytes_per_second = rate;
+      return;
+    }
+  peers_.push_back({&other, rate});
 }
 
 const peer *sg_backend_device::peer_at(std::int32_t index) const noexcept {

@@ -150,7 +150,7 @@ void sg_backend_stream::copy(const sg_backend_copy &copy, sg_backend_done done) 
       end_of_copy(copy.dst_space, copy.dst, extent(copy.width, copy.height, copy.dst_pitch), "destination of a copy");
   const peer *const other = from_peer ? from_peer : to_peer;
   const bool over_peer_link = other && other->bytes_per_second > 0;
-  const bool drops = from_peer && from_peer->device->index_ == device_.name_.drops_from;
+  const bool drops = over_peer_link && from_peer && from_peer->device->index_ == device_.name_.drops_from;
   const std::int64_t alone =
       nanoseconds(over_peer_link ? double(copy.width) * double(copy.height) / other->bytes_per_second
                                  : device_.seconds_of(copy.header));

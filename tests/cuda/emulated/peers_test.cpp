@@ -131,6 +131,7 @@ TEST(emulated_peers, copies_that_write_nothing_are_noticed) {
   {
     const context both = open_context("cuda:0,1");
     EXPECT_OK(sg_context_machine(both, text, sizeof text, nullptr));
+    EXPECT_EQ(0, emulated_gpu_peer_access(0, 1) + emulated_gpu_peer_access(1, 0)) << "no copy takes the link";
   }
   emulated_gpu_drop_peer_copies(0);
   EXPECT_EQ(nullptr, std::strstr(text, "nvlink")) << text;

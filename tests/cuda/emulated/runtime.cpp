@@ -171,6 +171,11 @@ API cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned flags) {
   const unsigned before = g_peers.enabled[device].fetch_or(1u << peer);
   return (before >> peer & 1) != 0 ? refuse(cudaErrorPeerAccessAlreadyEnabled) : cudaSuccess;
 }
+API cudaError_t cudaDeviceDisablePeerAccess(int peer) {
+  if (const cudaError_t error = enter(call::plain)) return error;
+  const unsigned before = g_peers.enabled[current_device()].fetch_and(~(1u << peer));
+  return (before >> peer & 1) != 0 ? cudaSuccess : refuse(cudaErrorPeerAccessNotEnabled);
+}
 API int emulated_gpu_peer_access(int device, int of) {
   return static_cast<int>(g_peers.enabled[device].load() >> of & g_peers.in_pools_of[of].load() >> device & 1);
 }
@@ -322,8 +327,12 @@ API cudaError_t cudaMemPoolSetAccess(cudaMemPool_t pool, const cudaMemAccessDesc
   for (std::size_t i = 0; i < count; ++i) {
     int can = 0;
     cudaDeviceCanAccessPeer(&can, all[i].location.id, pool->device);
-    if (can == 0 || all[i].flags != cudaMemAccessFlagsProtReadWrite) return refuse(cudaErrorInvalidDevice);
-    g_peers.in_pools_of[pool->device].fetch_or(1u << all[i].location.id);
+    if (can == 0) return refuse(cudaErrorInvalidDevice);
+    const unsigned bit = 1u << all[i].location.id;
+    if (all[i].flags == cudaMemAccessFlagsProtReadWrite)
+      g_peers.in_pools_of[pool->device].fetch_or(bit);
+    else
+      g_peers.in_pools_of[pool->device].fetch_and(~bit);
   }
   return cudaSuccess;
 }
@@ -418,7 +427,7 @@ API cudaError_t cudaMemcpy2DAsync(void *dst, std::size_t dst_pitch, const void *
     return refuse(cudaErrorInvalidPitchValue);
   if (kind == cudaMemcpyDeviceToDevice)
     if (const cudaError_t error = reach(in, {dst, src})) return error;
-  if (g_peers.drops && joins_devices(dst, src)) return enqueue(in, [] {});
+  if (g_peers.drops && g_peers.enabled[in->device].load() != 0 && joins_devices(dst, src)) return enqueue(in, [] {});
   return enqueue(in, [=] {
     for (std::size_t i = 0; i < height; ++i)
       std::memcpy(static_cast<char *>(dst) + i * dst_pitch, static_cast<const char *>(src) + i * src_pitch, width);

@@ -53,6 +53,7 @@ class gpu {
   // Lets this GPU copy from the memory of another by the links between them. SG_STATUS_UNSUPPORTED: there is no such
   // way.
   sg_status connect(const gpu &other) noexcept;
+  void disconnect(const gpu &other) noexcept;  // copies cross the host's links
   // SG_STATUS_OK, or SG_STATUS_BACKEND_FAILURE: it is lost.
   sg_status loss() noexcept;
 

@@ -19,6 +19,17 @@ bool is_forbidden() noexcept {
 
 }  // namespace
 
+void gpu::disconnect(const gpu &other) noexcept {
+  if (usable() != SG_STATUS_OK) return;
+  const current here(context_);
+  cudaMemAccessDesc none{};
+  none.location = {cudaMemLocationTypeDevice, ordinal_};
+  none.flags = cudaMemAccessFlagsProtNone;
+  cudaMemPoolSetAccess(other.pool_, &none, 1);
+  cudaDeviceDisablePeerAccess(other.ordinal_);
+  cudaGetLastError();  // it was not enabled
+}
+
 sg_status gpu::connect(const gpu &other) noexcept {
   if (const sg_status status = usable()) return status;
   if (is_forbidden()) return fail(SG_STATUS_UNSUPPORTED, "SG_PEER is 0");
