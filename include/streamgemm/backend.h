@@ -974,6 +974,22 @@ typedef struct sg_backend_ops {
   /** Optional: if NULL, the device is in no machine that the backend describes. The machine that the device is part of, as
    *  JSON (docs/device-model.md, "Machines"), or NULL; belongs to the device, valid until it is closed. */
   const char *(*machine_model)(sg_backend_device *device);
+  /** Optional: if NULL, a name is of one device. `name`: a device's name, after the colon. Writes the name of device `index`
+   *  of the machine that it names as a whole; SG_STATUS_NO_DEVICE: there is none, or it names one device. */
+  sg_status (*machine_device_name)(const char *name, int32_t index, char *out, uint64_t size);
+  /** Optional: if NULL, the device's place among those that `device_count` counts, by its name. The index by which other
+   *  devices of the backend name its memory (sg_backend_space.device). */
+  int32_t (*device_index)(sg_backend_device *device);
+  /** Optional: if NULL, devices copy from each other through the host's memory. Called for each ordered pair of a
+   *  context's devices before the first command of either: `device` is to copy from the memory of `other`.
+   *  `bytes_per_second`: of the link between them by the machine's model, for devices that simulate; 0: unknown; negative:
+   *  their link does not work, and copies are to cross the host's links from now on (SG_STATUS_OK).
+   *  SG_STATUS_OK: such copies take the devices' own link. SG_STATUS_UNSUPPORTED, with
+   *  last_message's text: they are correct, and cross the host's links. */
+  sg_status (*peer_connect)(sg_backend_device *device, sg_backend_device *other, double bytes_per_second);
+  /** Optional: if NULL, a device is never lost. SG_STATUS_OK; SG_STATUS_BACKEND_FAILURE, with last_message's text, of a
+   *  device that is lost: it runs no further command, and each of its calls fails. Never blocks. Any thread. */
+  sg_status (*device_status)(sg_backend_device *device);
 } sg_backend_ops;
 
 /** The one symbol of a plugin: returns its table, which lives as long as the process. */

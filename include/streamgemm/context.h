@@ -1,7 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file context.h
- * @brief Devices, and the context: one open device with all work on it.
+ * @brief Devices, and the context: one open device, or several of one machine, with all work on them.
+ *
+ * A context may have several devices of one backend: "cuda:0,1", "cuda:0-3", "cuda:all", "sim:h200x2". The devices have the
+ * indices 0, 1, ... in the order of the name. Work goes where its memory is:
+ *
+ * - Operands in the memory of one device: the operation runs there.
+ * - A GEMM or a copy with operands of several devices: it runs where the result is, and copies what the others have. Other
+ *   operations refuse that (SG_STATUS_INVALID_ARGUMENT).
+ * - All operands in host memory: a GEMM runs on as many devices as the planner finds worth it, never on several that are
+ *   predicted to be slower than one; any other operation runs on the device with the earliest expected end.
+ * - A stream of one device (sg_stream_create_with) keeps its work there; sg_plan_options.devices and device_count choose for
+ *   one GEMM.
+ *
+ * Order, tracking, failures and synchronization are over the whole context, unlike those of one context a device.
+ * memory_limit and compute_lanes are for each device; staging_threads is for all together. Pipelines, wrapped native
+ * streams and native events are of device 0.
  */
 #ifndef STREAMGEMM_CONTEXT_H
 #define STREAMGEMM_CONTEXT_H
@@ -84,7 +99,8 @@ typedef enum sg_when_full {
 typedef struct sg_context_options {
   size_t struct_size;    /**< sizeof(sg_context_options), set by SG_CONTEXT_OPTIONS_INIT. */
   const char *device;    /**< "cpu", "cuda:0", "sim:h200", "sim:/path/model.json", "auto"; NULL or "" is "auto": the
-                              variable SG_DEVICE, else the first CUDA device, else the cpu. */
+                              variable SG_DEVICE, else the first CUDA device, else the cpu. Several (since 0.2): "cuda:0,2",
+                              "cuda:0-3", "cuda:all", or the name of a machine, "sim:h200x2". */
   int32_t compute_lanes; /**< Compute streams; 0: the device model's number. */
   int32_t staging_threads; /**< Threads that stage pageable memory; 0: the device model's number. */
   uint64_t memory_limit; /**< Bytes of device memory that the schedules of this context may use; 0: all. */
@@ -135,7 +151,7 @@ SG_API sg_status sg_device_count(int32_t *out_count);
 SG_API sg_status sg_device_describe(int32_t index, sg_device_info *out_info);
 
 /**
- * Opens a device and creates a context on it.
+ * Opens a device, or several, and creates a context on them.
  * @param options Options; NULL for the defaults. Read during the call only.
  * @param[out] out_context One reference, to be released by sg_context_release; NULL on failure.
  * @return SG_STATUS_OK, SG_STATUS_INVALID_ARGUMENT (a malformed name), SG_STATUS_NO_DEVICE (with the reason),
@@ -165,7 +181,40 @@ SG_API sg_status sg_context_release(sg_context *context);
 SG_API sg_status sg_context_synchronize(sg_context *context);
 
 /**
- * Describes the context's device.
+ * The number of the context's devices.
+ * @param[out] out_count At least 1.
+ * @return SG_STATUS_OK, SG_STATUS_INVALID_HANDLE or SG_STATUS_INVALID_ARGUMENT. Never blocks. Any thread. Since 0.2.
+ */
+SG_API sg_status sg_context_device_count(sg_context *context, int32_t *out_count);
+
+/**
+ * Describes one of the context's devices.
+ * @param device 0 <= device < sg_context_device_count.
+ * @param[in,out] out_info Its struct_size is read; the rest is written.
+ * @return SG_STATUS_OK, SG_STATUS_INVALID_HANDLE or SG_STATUS_INVALID_ARGUMENT. Never blocks. Any thread. Since 0.2.
+ */
+SG_API sg_status sg_context_describe_device(sg_context *context, int32_t device, sg_device_info *out_info);
+
+/**
+ * Tests whether a device can still be used. A device is lost after a fault that its driver does not recover from. Jobs with
+ * commands there fail, and so does each later use of its memory; host-resident work goes on on the context's other devices.
+ * @param device 0 <= device < sg_context_device_count.
+ * @return SG_STATUS_OK; SG_STATUS_BACKEND_FAILURE: it is lost, and sg_last_error_message says why; SG_STATUS_INVALID_HANDLE,
+ * SG_STATUS_INVALID_ARGUMENT. Never blocks. Any thread. Since 0.2.
+ */
+SG_API sg_status sg_context_device_status(sg_context *context, int32_t device);
+
+/**
+ * The machine that the context plans with, as JSON (docs/device-model.md, "Machines"): the models of its devices, the links
+ * between them, and the limits that their links to the host share.
+ * @param[out] text Receives at most `size` bytes with the NUL; may be NULL when size is 0.
+ * @param[out] out_size Bytes that the whole text needs with its NUL; may be NULL.
+ * @return As sg_context_model. Never blocks. Any thread. Since 0.2.
+ */
+SG_API sg_status sg_context_machine(sg_context *context, char *text, uint64_t size, uint64_t *out_size);
+
+/**
+ * Describes the context's device, of several device 0.
  * @param[in,out] out_info Its struct_size is read; the rest is written.
  * @return SG_STATUS_OK, SG_STATUS_INVALID_HANDLE or SG_STATUS_INVALID_ARGUMENT. Never blocks. Any thread. Since 0.1.
  */

@@ -64,9 +64,9 @@ typedef struct sg_plan_options {
   sg_memory_kind place_a;/**< Memory kind of A; SG_MEMORY_AUTO: from the pointer. For plans without pointers. */
   sg_memory_kind place_b;/**< The same for B. */
   sg_memory_kind place_c;/**< The same for C. */
-  uint64_t devices;      /**< Devices of the context's machine that may compute the GEMM together, bit i for device i; 0: all, if
-                              `device_count` is given. For sg_plan_create: a context runs jobs on one device. Since 0.2. */
-  int32_t device_count;  /**< Exactly so many of them; 0: one if `devices` is 0, otherwise as many as are fastest. Since 0.2. */
+  uint64_t devices;      /**< The context's devices that may compute the GEMM, bit i for device i; several compute one with
+                              operands in host memory together. 0: all. Since 0.2. */
+  int32_t device_count;  /**< Exactly so many of them; 0: as many as are fastest. Since 0.2. */
 } sg_plan_options;
 
 /** Initial value of an sg_plan_options. */
@@ -141,10 +141,12 @@ typedef struct sg_job_statistics {
                                  call. 1: not batched. Since 0.2. */
   uint32_t reserved;        /**< 0. Since 0.2. */
   uint64_t trace_id;        /**< sg_submit.trace_id. Since 0.2. */
+  uint64_t devices;         /**< The context's devices that ran commands, bit i for device i; 0: none. Since 0.2. */
+  uint64_t bytes_peer;      /**< Bytes copied from device to device, not over the links to the host. Since 0.2. */
 } sg_job_statistics;
 
 /** Initial value of an sg_job_statistics. */
-#define SG_JOB_STATISTICS_INIT {sizeof(sg_job_statistics), 0, 0, 0.0, 0.0, 0.0, 0.0, 0, 0, 0, 0, "", 0, 0, 0}
+#define SG_JOB_STATISTICS_INIT {sizeof(sg_job_statistics), 0, 0, 0.0, 0.0, 0.0, 0.0, 0, 0, 0, 0, "", 0, 0, 0, 0, 0}
 
 /**
  * Called once when a job has completed, on a thread of the library that runs one callback at a time. It may submit,

@@ -46,12 +46,11 @@ typedef enum sg_plan_format {
 } sg_plan_format;
 
 /**
- * Creates a plan for a GEMM on the context's device.
+ * Creates a plan for a GEMM on the context's devices.
  * @param desc The GEMM. Data pointers may be NULL; then `options` gives the memory kind of the operands (default: device
  * memory). A bias needs its address: it says that there is a bias, and its memory kind. Read during the call only.
- * @param options Restricts the planner's choice; NULL leaves it free. Its `devices` and `device_count` ask for several
- * devices of the machine that the context's device is part of ("sim:h200x2"), for operands in host memory. Such a plan
- * predicts; sg_plan_run_async refuses it (SG_STATUS_UNSUPPORTED), because a context runs jobs on one device.
+ * @param options Restricts the planner's choice; NULL leaves it free. Its `devices` and `device_count` choose among the
+ * context's devices, for operands in host memory.
  * @param[out] out_plan One reference, to be released by sg_plan_release; NULL on failure.
  * @return SG_STATUS_OK, SG_STATUS_INVALID_HANDLE, SG_STATUS_INVALID_ARGUMENT, SG_STATUS_UNSUPPORTED,
  * SG_STATUS_OUT_OF_MEMORY (also if no tile fits the memory limit).

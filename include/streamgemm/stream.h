@@ -27,6 +27,35 @@
 
 SG_BEGIN_DECLS
 
+/** Options of sg_stream_create_with. Since 0.2. */
+typedef struct sg_stream_options {
+  size_t struct_size;    /**< sizeof(sg_stream_options), set by SG_STREAM_OPTIONS_INIT. */
+  int32_t device;        /**< The context's device that its work runs on; SG_DEVICE_ANY: the one whose memory the operands are
+                              in, or the library's choice; with a limit of compute units, device 0. */
+  int32_t priority;      /**< As in sg_stream_create. */
+  int32_t compute_units; /**< As in sg_stream_create_limited; 0: all. */
+  uint32_t reserved;     /**< 0. */
+} sg_stream_options;
+
+/** Initial value of an sg_stream_options. */
+#define SG_STREAM_OPTIONS_INIT {sizeof(sg_stream_options), SG_DEVICE_ANY, 0, 0, 0}
+
+/**
+ * Creates a stream with options, on one of the context's devices for instance. A GEMM in a stream of a device runs there, and
+ * copies operands that are in the memory of others; any other operation refuses them (SG_STATUS_INVALID_ARGUMENT).
+ * @param options Options; NULL for the defaults. Read during the call only.
+ * @param[out] out_stream As in sg_stream_create.
+ * @return As sg_stream_create_limited. Never blocks, but creating a partition takes some milliseconds. Any thread. Since 0.2.
+ */
+SG_API sg_status sg_stream_create_with(sg_context *context, const sg_stream_options *options, sg_stream **out_stream);
+
+/**
+ * The device that the stream's work runs on.
+ * @param[out] out_device An index of the context's devices, or SG_DEVICE_ANY.
+ * @return SG_STATUS_OK, SG_STATUS_INVALID_HANDLE or SG_STATUS_INVALID_ARGUMENT. Never blocks. Any thread. Since 0.2.
+ */
+SG_API sg_status sg_stream_device(sg_stream *stream, int32_t *out_device);
+
 /**
  * Creates a stream.
  * @param priority -1 low, 0 normal, 1 high: the priority of its submissions unless they have one of their own.

@@ -120,6 +120,9 @@ typedef enum sg_link_class {
   SG_LINK_NVLINK = 3   /**< Direct, over NVLink, by way of switches too. */
 } sg_link_class;
 
+/** In place of the index of a context's device: any of them. Since 0.2. */
+#define SG_DEVICE_ANY (-1)
+
 /** Entries of sg_device_info.peers. Since 0.2. */
 #define SG_MAX_PEERS 16
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Index of a device in a machine (model/machine_model.hpp). A context has one device today.
+// Index of a device in a machine (model/machine_model.hpp), and of a context's devices.
 #pragma once
 
 #include <cstddef>

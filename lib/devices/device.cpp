@@ -106,6 +106,23 @@ class device_list {
   std::vector<device_name> all_;
 };
 
+// The devices of a machine that is named as a whole; the name itself if it is of one device.
+std::vector<device_name> devices_of_machine(const device_name &given) {
+  std::vector<device_name> all;
+  const auto name_in_machine = find_backend(given.backend)->ops->machine_device_name;
+  char text[most_name_bytes + 64] = "";
+  while (name_in_machine && all.size() < most_devices &&
+         name_in_machine(given.device.c_str(), static_cast<std::int32_t>(all.size()), text, sizeof text) ==
+             SG_STATUS_OK)
+    all.push_back({given.backend, text});
+  if (all.empty()) all.push_back(given);
+  return all;
+}
+
+std::shared_ptr<device> opened(const device_name &name) {
+  return std::make_shared<device>(*find_backend(name.backend)->ops, name);
+}
+
 }  // namespace
 
 std::vector<device_name> resolve_devices(const char *name) {
@@ -114,7 +131,7 @@ std::vector<device_name> resolve_devices(const char *name) {
   const bool is_path = text.find_first_of("/?") != text.npos || std::string_view(text).ends_with(".json");
   std::uint64_t first = 0, last = 0;
   const bool is_list = text == "all" || text.find(',') != text.npos || split_range(text, first, last);
-  if (is_path || !is_list) return {given};
+  if (is_path || !is_list) return devices_of_machine(given);
   return device_list(given).expand();
 }
 
@@ -153,6 +170,22 @@ std::string device::name_of(std::int32_t other) const {
   if (other < 0 || other >= ops_.device_count() || ops_.device_name(other, text, sizeof text) != SG_STATUS_OK)
     return "";
   return device_name{ops_.name, text}.text();
+}
+
+std::int32_t device::index() const noexcept {
+  if (ops_.device_index) return ops_.device_index(handle_);
+  for (std::int32_t i = 0; i < ops_.device_count(); ++i)
+    if (name_of(i) == name_) return i;
+  return -1;
+}
+
+bool device::connect(const device &other, double bytes_per_second, std::string &reason) const {
+  reason = "the backend has no such links";
+  if (!ops_.peer_connect) return false;
+  if (ops_.peer_connect(handle_, other.handle_, bytes_per_second) == SG_STATUS_OK) return true;
+  const char *text = ops_.last_message(handle_);
+  reason = printable(text ? text : "", 300);
+  return false;
 }
 
 void device::check(sg_status status, const char *what) const {
@@ -234,12 +267,18 @@ std::optional<std::uint64_t> device::free_memory() const noexcept {
   return bytes;
 }
 
+std::vector<std::shared_ptr<device>> open_devices(const char *name) {
+  std::vector<std::shared_ptr<device>> all;
+  for (const device_name &each : resolve_devices(name)) all.push_back(opened(each));
+  return all;
+}
+
 std::shared_ptr<device> open_device(const char *name) {
   const std::vector<device_name> resolved = resolve_devices(name);
   if (resolved.size() != 1)
-    throw error(SG_STATUS_UNSUPPORTED, "device \"%s\" names %zu devices; a context has one",
+    throw error(SG_STATUS_UNSUPPORTED, "device \"%s\" names %zu devices, and one is needed",
                 printable(resolve_device(name).text(), 100).c_str(), resolved.size());
-  return std::make_shared<device>(*find_backend(resolved[0].backend)->ops, resolved[0]);
+  return opened(resolved[0]);
 }
 
 }  // namespace sg

@@ -27,8 +27,9 @@ struct device_name {
 // "cpu". A name that ends in a colon means the backend's first device. Throws SG_STATUS_INVALID_ARGUMENT for an invalid
 // name, SG_STATUS_NO_DEVICE if its backend is unavailable.
 device_name resolve_device(const char *name);
-// The same for the name of several devices of one backend: "cuda:0,2", "cuda:0-3", "cuda:all". Lists are of devices
-// that the backend counts, each once; a name with '/' or '?', or that ends in ".json", is one device.
+// The same for the name of several devices of one backend: "cuda:0,2", "cuda:0-3", "cuda:all", or a machine's
+// ("sim:h200x2"). Lists are of devices that the backend counts, each once; a name with '/' or '?', or that ends in
+// ".json", is one item.
 std::vector<device_name> resolve_devices(const char *name);
 
 inline constexpr sg_backend_command marker_command{sizeof(sg_backend_command), SG_BACKEND_MARKER};
@@ -44,6 +45,7 @@ class device {
   sg_backend_device *handle() const noexcept { return handle_; }
   const std::string &name() const noexcept { return name_; }  // "sim:h200"
   std::string name_of(std::int32_t other) const;              // the backend's device with that index; "": none
+  std::int32_t index() const noexcept;                        // by which other devices name its memory; -1: none
   const device_model &model() const noexcept { return *model_; }
   // The machine that the backend says the device is part of; nullptr: none.
   const machine_model *machine() const noexcept { return machine_.get(); }
@@ -74,10 +76,15 @@ class device {
   memory_space space_of(const void *memory, std::uint64_t bytes) const noexcept;  // unified: always the device's
   void begin_at(sg_backend_stream *stream, std::int64_t device_ns) const;
   void drain() const noexcept;
+  // Prepares copies from the memory of another device, by a link of that rate or an unknown one (0). False: they cross
+  // the links to the host; `reason` says why. Negative: they are to cross them.
+  bool connect(const device &other, double bytes_per_second, std::string &reason) const;
   void time_commands(bool on) const noexcept {
     if (ops_.time_commands) ops_.time_commands(handle_, on);
   }
   sg_backend_facts facts() const noexcept;
+  // SG_STATUS_OK, or why the device is lost, in last_message.
+  sg_status status() const noexcept { return ops_.device_status ? ops_.device_status(handle_) : SG_STATUS_OK; }
   std::optional<std::uint64_t> free_memory() const noexcept;  // bytes on the device; empty: unknown
 
  private:
@@ -88,7 +95,9 @@ class device {
   std::unique_ptr<const machine_model> machine_;
 };
 
-// Opens the one device of resolve_devices(name). Throws as it does, and with the backend's reason.
+// Opens the devices of resolve_devices(name), or the one that it names. Throw as it does, and with the backend's
+// reason.
+std::vector<std::shared_ptr<device>> open_devices(const char *name);
 std::shared_ptr<device> open_device(const char *name);
 
 // The core's services for backends: the planner's device models and cost functions.

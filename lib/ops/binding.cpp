@@ -11,8 +11,10 @@ char *address_of(const buffer_list &buffers, const view &v, const binding &where
       char *start = b.pointer_array ? own.items[item] : own.base + item * b.item_stride;
       return start + v.offset;
     }
-    case buffer_kind::device: return where.device_arena + b.offset + item * b.item_stride + v.offset;
-    case buffer_kind::staging: return where.staging_arena + b.offset + item * b.item_stride + v.offset;
+    case buffer_kind::device:
+      return where.device_arena_of(b.space.device()) + b.offset + item * b.item_stride + v.offset;
+    case buffer_kind::staging:
+      return where.staging_arena_of(b.space.device()) + b.offset + item * b.item_stride + v.offset;
   }
   return nullptr;
 }

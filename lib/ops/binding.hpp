@@ -37,7 +37,18 @@ struct binding {
   std::vector<std::vector<char *>> pointers;       // storage of `items`
   char *device_arena = nullptr;
   char *staging_arena = nullptr;
+  // Of a run on several devices, by device, instead of the two above.
+  struct arenas {
+    char *device = nullptr, *staging = nullptr;
+  };
+  std::vector<arenas> by_device;
 
+  char *device_arena_of(device_index device) const noexcept {
+    return by_device.empty() ? device_arena : by_device[number_of(device)].device;
+  }
+  char *staging_arena_of(device_index device) const noexcept {
+    return by_device.empty() ? staging_arena : by_device[number_of(device)].staging;
+  }
   const parameter_address &parameter(std::size_t index) const noexcept {
     return index < few ? first.parameters[index] : more_parameters[index - few];
   }
@@ -66,7 +77,7 @@ struct binding {
   }
   // A copy with its own pointer arrays.
   binding copy() const {
-    binding made{first, more_parameters, more_scalars, pointers, nullptr, nullptr};
+    binding made{first, more_parameters, more_scalars, pointers, nullptr, nullptr, {}};
     made.each_parameter([&](parameter_address &one) {
       for (std::size_t i = 0; one.items && i < pointers.size(); ++i)
         if (one.items == pointers[i].data()) {
@@ -80,6 +91,7 @@ struct binding {
     more_parameters.clear();
     more_scalars.clear();
     pointers.clear();
+    by_device.clear();
     device_arena = staging_arena = nullptr;
   }
 };

@@ -81,8 +81,8 @@ std::vector<device_index> devices_named(const machine_model &machine, const plan
   return all;
 }
 
-// Several devices must promise so much of one device's time.
-constexpr double worth_several = 0.97;
+// Several devices must promise so much of one device's time, and shorter work is not worth their coordination.
+constexpr double worth_several = 0.97, worth_several_seconds = 1e-3;
 
 // On one device, or on 2, 4, ..., or all of those that the request names.
 std::shared_ptr<const schedule> plan_on_several(const form &what, const machine_model &machine,
@@ -95,7 +95,7 @@ std::shared_ptr<const schedule> plan_on_several(const form &what, const machine_
     one.devices = 0, one.device_count = 0;
     one.device = best_set(machine, among, 1).front();
     best = make_plan(what, machine.device(one.device), one);
-    if (wanted == 1 || among.size() == 1) return best;
+    if (wanted == 1 || among.size() == 1 || best->predicted_seconds < worth_several_seconds) return best;
   }
   std::vector<std::int64_t> limits;
   for (const device_model &each : machine.devices) limits.push_back(terms_of(each, request).memory_limit);

@@ -4,13 +4,13 @@
 #include <algorithm>
 #include <array>
 #include <exception>
-#include <optional>
-#include <span>
+#include <thread>
 #include <utility>
 
 #include "base/error.hpp"
 #include "plan/gemm/resident/latency_parts.hpp"
 #include "run/dispatch/launcher.hpp"
+#include "run/dispatch/stage.hpp"
 #include "run/dispatch/traced_commands.hpp"
 #include "run/job/completion_queue.hpp"
 #include "run/job/process.hpp"
@@ -18,73 +18,79 @@
 #include "run/objects/device_buffer.hpp"
 #include "run/objects/partitions.hpp"
 #include "run/objects/stream.hpp"
-#include "run/program/calibration.hpp"
 #include "trace/profiler_ranges.hpp"
 
 namespace sg {
 
 namespace {
 
-device_model settled(device_model model, const context_settings &settings) {
-  if (settings.compute_lanes > 0) model.compute_lanes = settings.compute_lanes;
-  if (settings.staging_threads > 0) model.staging_workers = settings.staging_threads;
-  model.memory_limit = settings.memory_limit;
-  return model;
-}
-
-// The machine of these devices. Links are queried only for several devices: a driver is slow to answer.
-machine_model machine_of(std::span<const device *const> all, const context_settings &settings) {
-  std::vector<found_device> found;
-  for (const device *on : all) {
-    found.push_back({on->name(), settled(calibrated_model(*on), settings), {}});
-    if (all.size() == 1) continue;
-    const sg_backend_facts facts = on->facts();
-    for (const sg_backend_peer &each : std::span(facts.peers, static_cast<std::size_t>(facts.peer_count)))
-      found.back().peers.push_back({on->name_of(each.device), each.link_class, each.links, each.bytes_per_second});
-  }
-  return sg::machine_of(std::move(found));
-}
-
-std::optional<machine_model> described_machine(const device &on, const context_settings &settings) {
-  if (!on.machine()) return std::nullopt;
-  machine_model machine = *on.machine();
-  for (device_model &each : machine.devices) each = settled(std::move(each), settings);
-  return machine;
-}
+// Of the staging workers; on a machine with cores to spare.
+int polling_workers() noexcept { return std::min(2, static_cast<int>(std::thread::hardware_concurrency()) / 4); }
 
 }  // namespace
 
 ref<context> context::create(const context_settings &settings) {
   if (process_exits()) throw error(SG_STATUS_SHUTDOWN, "the process is exiting");
-  auto opened = open_device(settings.device.empty() ? nullptr : settings.device.c_str());
-  if (settings.tune && opened->ops().tune)
-    opened->check(opened->ops().tune(opened->handle()), "preparing to time kernels");
-  const device *const only[] = {opened.get()};
-  machine_model machine = machine_of(only, settings);
-  auto made = ref<context>::adopt(new context(std::move(opened), std::move(machine), settings));
+  auto made =
+      ref<context>::adopt(new context(open_machine({settings.device, settings.compute_lanes, settings.staging_threads,
+                                                    settings.memory_limit, settings.tune}),
+                                      settings));
   made->open();
   return made;
 }
 
-context::context(std::shared_ptr<device> opened, machine_model machine, const context_settings &settings)
-    : job_sink(std::move(opened), settings.job_limit, settings.refuse_when_full),
-      machine_(std::move(machine)),
-      described_(described_machine(*device_, settings)),
+context::context(opened_machine &&opened, const context_settings &settings)
+    : job_sink(std::move(opened.devices), settings.job_limit, settings.refuse_when_full),
+      machine_(std::move(opened.model)),
       check_hazards_(settings.check_hazards),
       has_job_limit_(settings.job_limit > 0),
-      memory_(*device_),
-      pinned_(*device_, memory_.known()),
+      memory_(devices()),
+      pinned_(on(), memory_.known()),
+      stager_(opened.staging_workers, polling_workers(), stage),
       rooms_(machine_.devices.size(),
-             [&](device_index index) { return device_room(*device_, index, model(index), settings.dispatch, *this); }),
+             [&](device_index index) {
+               return device_room(on(index), index, model(index), settings.dispatch, stager_, *this);
+             }),
       plans_(number()) {}
 
 context::~context() { close(); }
 
 std::shared_ptr<const program> context::plan_for(const form &what, const plan_request &request) {
-  if (request.names_devices())
-    throw error(SG_STATUS_UNSUPPORTED,
-                "devices and device_count are for plans that are made ahead: a context runs jobs on one device");
-  return plans_.get(what, request, model(request.device), check_hazards_);
+  return plans_.get(what, request, machine_, check_hazards_);
+}
+
+std::uint64_t context::working_devices() const noexcept {
+  std::uint64_t working = 0;
+  for (std::size_t i = 0; i < devices().size() && i < 64; ++i)
+    if (on(device_index(i)).status() == SG_STATUS_OK) working |= std::uint64_t{1} << i;
+  return working;
+}
+
+device_index context::least_busy(std::uint64_t among) const {
+  if (devices().size() == 1) return first_device;
+  const std::uint64_t working = among & working_devices();
+  if (working == 0)
+    throw error(SG_STATUS_NO_DEVICE, "every device that may do it is lost: %s",
+                on().status() == SG_STATUS_OK ? "" : printable(on().ops().last_message(on().handle()), 300).c_str());
+  const std::int64_t now_ns = device_now_ns();
+  device_index best = first_device;
+  std::int64_t earliest_ns = INT64_MAX;
+  for (std::size_t i = 0; i < devices().size(); ++i) {
+    const std::int64_t end_ns =
+        std::max(now_ns, rooms_[device_index(i)].promised_end_ns.load(std::memory_order_relaxed));
+    if (!(working >> i & 1) || end_ns >= earliest_ns) continue;
+    best = device_index(i);
+    earliest_ns = end_ns;
+  }
+  return best;
+}
+
+void context::promise(device_index which, std::int64_t ns) noexcept {
+  std::atomic<std::int64_t> &end_ns = rooms_[which].promised_end_ns;
+  std::int64_t known = end_ns.load(std::memory_order_relaxed);
+  const std::int64_t now_ns = device_now_ns();
+  while (!end_ns.compare_exchange_weak(known, std::max(known, now_ns) + ns, std::memory_order_relaxed)) {
+  }
 }
 
 ref<job> context::put_in_order(job &work, const submission_order &order, const access *accesses,
@@ -204,10 +210,9 @@ void context::submit_here(ref<job> given, const submission_order &order, const a
 
 void context::compute_here(job &work, ref<job> *kept) noexcept {
   const auto run = [&](const sg_backend_command *const *commands, std::size_t count, std::int64_t *busy_ns) {
-    const sg_status status =
-        device_->ops().run_here(device_->handle(), commands, static_cast<std::int32_t>(count), busy_ns);
+    const sg_status status = on().ops().run_here(on().handle(), commands, static_cast<std::int32_t>(count), busy_ns);
     if (status == SG_STATUS_OK) return;
-    work.fail(status, device_->ops().last_message(device_->handle()));
+    work.fail(status, on().ops().last_message(on().handle()));
     if (kept) *kept = ref<job>::share(&work);
   };
   const bool is_observable = !work.has_one_ref() || work.trace_number != 0;
@@ -232,56 +237,6 @@ void context::compute_here(job &work, ref<job> *kept) noexcept {
     std::int64_t busy_ns = 0;
     run(commands.data(), count, is_observable ? &busy_ns : nullptr);
     work.commands_completed(start_ns, end_ns(), busy_ns);
-  }
-}
-
-std::int64_t context::expected_end_ns() const noexcept {
-  std::int64_t latest_ns = 0;
-  for (const device_room &each : rooms_) latest_ns = std::max(latest_ns, each.executor.expected_end_ns());
-  return latest_ns;
-}
-
-void context::synchronize() noexcept {
-  const trace::timed_event waiting(trace::event_kind::wait, number());
-  wait_for_epochs();
-  for (const device_room &each : rooms_) host_has_seen(each.executor.usage().latest_end_ns());
-}
-
-void context::wait_for_epochs() noexcept {
-  const auto holds = [this](auto &&condition) {
-    bool result = false;
-    submission_lock_.run([&] { result = condition(); });
-    return result;
-  };
-  const auto sleep_until = [&](auto &&watched) {
-    for (std::uint32_t seen = in_flight_.wakings(); !holds(watched); seen = in_flight_.wakings())
-      in_flight_.sleep(seen, deadline(-1));
-  };
-  std::optional<std::uint32_t> mine;
-  sleep_until([&] {
-    if (!mine) mine = in_flight_.present();
-    return in_flight_.watch_closed(*mine);
-  });
-  const auto over = [&] { return in_flight_.completed_up_to(*mine); };
-  const auto watched = [&] { return in_flight_.watch_completed_up_to(*mine); };
-  if (!polls()) return sleep_until(watched);
-
-  const auto poll_for = [&](std::int64_t ns) { poll_until([&] { return holds(over); }, ns); };
-  poll_for(long_poll_ns);
-  // Polls near the expected end of the last command, but mostly sleeps while short commands follow each other: the
-  // expected end is read at most once a millisecond, because more commands may be submitted.
-  std::int64_t next_poll_ns = monotonic_ns() + 4 * long_poll_ns;
-  for (std::uint32_t seen = in_flight_.wakings(); !holds(watched); seen = in_flight_.wakings()) {
-    const std::int64_t now_ns = monotonic_ns(), left_ns = expected_end_ns() - now_ns;
-    std::int64_t wake_ns = std::max(next_poll_ns, now_ns + long_poll_ns);
-    if (left_ns > long_poll_ns) {
-      wake_ns = next_poll_ns = now_ns + left_ns - long_poll_ns / 2;
-    } else if (left_ns > 0 && now_ns >= next_poll_ns) {
-      poll_for(poll_time_ns(left_ns));
-      next_poll_ns = monotonic_ns() + 4 * long_poll_ns;
-      continue;
-    }
-    in_flight_.sleep(seen, deadline::at(wake_ns));
   }
 }
 

@@ -1,20 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// A context: one open device, and the jobs submitted to it.
+// A context: one open device or several of one machine, and the jobs submitted to them.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <string>
-#include <vector>
 
 #include "base/device_array.hpp"
 #include "model/machine_model.hpp"
 #include "run/device_room.hpp"
 #include "run/memory/memory_kinds.hpp"
 #include "run/memory/pinned_memory.hpp"
+#include "run/open_machine.hpp"
 #include "run/order/epochs.hpp"
 #include "run/order/job_sink.hpp"
 #include "run/program/program_cache.hpp"
@@ -23,12 +22,12 @@
 namespace sg {
 
 struct context_settings {
-  std::string device;                // "" and "auto": the environment's or the library's choice
-  std::int32_t compute_lanes = 0;    // 0: the model's
-  std::int32_t staging_threads = 0;  // 0: the model's
-  std::int64_t memory_limit = 0;     // 0: the model's
+  std::string device;  // these five as in machine_settings
+  std::int32_t compute_lanes = 0;
+  std::int32_t staging_threads = 0;
+  std::int64_t memory_limit = 0;
+  bool tune = false;
   bool check_hazards = false;
-  bool tune = false;  // time kernels and keep the fastest
   engine::settings dispatch;
   std::int64_t job_limit = 0;     // jobs in flight; 0: none
   bool refuse_when_full = false;  // otherwise a submission waits
@@ -39,15 +38,14 @@ class context final : public job_sink {
   static ref<context> create(const context_settings &settings);  // Throws sg::error.
   ~context() override;
 
-  const machine_model &machine() const noexcept { return machine_; }  // with the settings applied; of one device today
+  const machine_model &machine() const noexcept { return machine_; }  // with the settings applied
   const device_model &model(device_index of = first_device) const noexcept { return machine_.device(of); }
-  // The machine that plans of several devices are for: the one that the device is part of, or machine().
-  const machine_model &planned_machine() const noexcept { return described_ ? *described_ : machine_; }
   // Of a device of the machine.
   engine &executor(device_index of = first_device) noexcept { return rooms_[of].executor; }
   event_lanes &lanes_of_events(device_index of = first_device) noexcept { return rooms_[of].lanes_of_events; }
   partitions &unit_partitions(device_index of = first_device) noexcept { return rooms_[of].unit_partitions; }
   arena_pool &device_memory(device_index of = first_device) noexcept override { return rooms_[of].device_memory; }
+  arena_pool &staging_memory(device_index of) noexcept override { return rooms_[of].staging_memory; }
   pinned_memory &pinned() noexcept { return pinned_; }
   memory_kinds &memory() noexcept { return memory_; }
   const memory_kinds &memory() const noexcept { return memory_; }
@@ -56,16 +54,22 @@ class context final : public job_sink {
 
   bool checks_hazards() const noexcept { return check_hazards_; }
   std::shared_ptr<const program> plan_for(const form &what, const plan_request &request);
+  // Of these devices (bit i for device i) the one that works and has the earliest expected end; `promise` adds to what
+  // is expected of one.
+  device_index least_busy(std::uint64_t among = UINT64_MAX) const;  // Throws sg::error if none works.
+  void promise(device_index which, std::int64_t ns) noexcept;
+  // Devices that are not lost, bit i for device i.
+  std::uint64_t working_devices() const noexcept;
 
   void submit(ref<job> work, const submission_order &order, const access *accesses, std::size_t access_count) override;
   void submit_children(const ref<job> &parent, const submission_order &order, const submission_list &recorded) override;
   // Whether GEMMs with a waiting submitter are split into parts that several cores compute at a time.
   bool plans_for_latency() const noexcept {
-    return model().lanes_are_cores && device_->ops().run_here && device_->has_batches();
+    return model().lanes_are_cores && on().ops().run_here && on().has_batches();
   }
   // Whether submit_here() may compute a job that its submitter waits for next.
   bool computes_here(const job &work, const submission_order &order) const noexcept {
-    return device_->ops().run_here && !has_job_limit_ && !order.on && order.after_count == 0 && !work.queue &&
+    return on().ops().run_here && !has_job_limit_ && !order.on && order.after_count == 0 && !work.queue &&
            work.deadline_at_ns == 0 && !work.partition_lane && work.program && work.program->short_here &&
            work.operands.pointers.empty();
   }
@@ -81,9 +85,12 @@ class context final : public job_sink {
   void sweep() noexcept override {
     for (device_room &each : rooms_) each.executor.sweep();
   }
+  void wake_engines() noexcept override {
+    for (device_room &each : rooms_) each.executor.wake();
+  }
   void help(const job &awaited) noexcept override { executor(awaited.device).help(awaited); }
   std::shared_ptr<const program> replan(const program &planned, const plan_request &request) override {
-    return plans_.look_up(*planned.what, request, model(request.device), check_hazards_);
+    return plans_.look_up(*planned.what, request, machine_, check_hazards_);
   }
   void free_when_unused(device_buffer &released) noexcept override;
   void free_unused_buffers() noexcept override;
@@ -92,7 +99,7 @@ class context final : public job_sink {
   void record_name() const noexcept override;
 
  private:
-  context(std::shared_ptr<device> opened, machine_model machine, const context_settings &settings);
+  context(opened_machine &&opened, const context_settings &settings);
   void hurry() noexcept override {
     for (device_room &each : rooms_) each.executor.hurry();
   }
@@ -111,13 +118,13 @@ class context final : public job_sink {
                         tracker *among = nullptr);
 
   const machine_model machine_;
-  const std::optional<machine_model> described_;
   const bool check_hazards_;
   const bool has_job_limit_;
   std::atomic<std::int64_t> here_{0};  // jobs in flight that their submitters compute
   memory_kinds memory_;
   pinned_memory pinned_;
-  const device_array<device_room> rooms_;  // one today: that of `device_`
+  stager stager_;  // before rooms_, whose runs it stages
+  const device_array<device_room> rooms_;
   program_cache plans_;
   tracker tracker_;
   struct {

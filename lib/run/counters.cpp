@@ -12,7 +12,7 @@ context_counters context::counters() noexcept {
   now.number = number();
   // The device's name is kept by the device; a counter without it is better than none.
   try {
-    now.device = device_->name();
+    now.device = on().name();
   } catch (const std::bad_alloc &) {
   }
   submission_lock_.run([&] {

@@ -2,6 +2,7 @@
 // Per-device state of a context: arenas, the executor with its lanes, lanes for events and partitions.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 
 #include "model/device_model.hpp"
@@ -16,14 +17,15 @@ namespace sg {
 struct device_room {
   // `keeper` owns this object and all that its jobs touch. Throws sg::error.
   device_room(const device &on, device_index index, const device_model &model, const engine::settings &how,
-              job_home &keeper)
+              stager &staging, job_home &keeper)
       : device_memory(on, index, arena_pool::memory::device, model.usable_memory(), keeper.number()),
         staging_memory(on, index, arena_pool::memory::pinned, INT64_MAX, keeper.number()),
-        executor(model, how, device_memory, staging_memory, keeper),
+        executor(model, how, device_memory, staging_memory, staging, keeper),
         lanes_of_events(on, executor),
         unit_partitions(on, model, executor) {}
 
   arena_pool device_memory, staging_memory;
+  std::atomic<std::int64_t> promised_end_ns{0};  // of the work that context::least_busy() has placed here
   engine executor;
   event_lanes lanes_of_events;
   partitions unit_partitions;

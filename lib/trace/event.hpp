@@ -22,6 +22,12 @@ enum class event_kind : std::uint8_t {
 };
 
 inline constexpr std::uint16_t no_lane = 0xffff;
+// A lane of one of a context's devices, as one number. From 15 devices on their lanes share numbers.
+constexpr std::uint16_t lane_of(std::size_t device, std::uint32_t lane) noexcept {
+  return static_cast<std::uint16_t>(device % 15 << 12 | (lane & 0xfff));
+}
+constexpr unsigned device_of_lane(std::uint16_t lane) noexcept { return lane >> 12; }
+constexpr unsigned number_in_device(std::uint16_t lane) noexcept { return lane & 0xfff; }
 inline constexpr std::uint8_t virtual_clock_bit = 2;
 inline constexpr std::size_t event_text_size = 48;
 
@@ -32,7 +38,7 @@ struct event_body {
   std::uint32_t m, n, k;   // command: sizes of a GEMM, otherwise 0
   std::uint32_t index;     // command: in its schedule; completion: the status
   std::uint32_t count;     // command: GEMMs of the batch; completion: jobs of its batch; submission: stream + 1
-  std::uint16_t lane;      // no_lane: the thread
+  std::uint16_t lane;      // lane_of(); no_lane: the thread
   std::uint8_t operation;  // of a command: the index of its payload (ops/command.hpp)
   std::uint8_t lane_kind;  // of a command
 };

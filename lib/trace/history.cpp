@@ -97,7 +97,9 @@ class builder {
       auto &rows = lanes[{placed.context, each.kind, each.lane}];
       auto free = std::find_if(rows.begin(), rows.end(), [&](const row &x) { return x.end_ns <= placed.start_ns; });
       if (free == rows.end()) {
-        std::string name = std::string(name_of_lane(each.kind)) + " " + std::to_string(each.lane);
+        std::string name = name_of_lane(each.kind);
+        if (const unsigned device = device_of_lane(each.lane)) name += " of device " + std::to_string(device) + ",";
+        name += " " + std::to_string(number_in_device(each.lane));
         if (!rows.empty()) name += " +" + std::to_string(rows.size());
         rows.push_back({static_cast<std::uint32_t>(made_.tracks.size()), 0});
         free = rows.end() - 1;

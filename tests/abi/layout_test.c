@@ -24,6 +24,8 @@ static void the_first_field_is_the_size(void) {
   FIRST_FIELD_IS_SIZE(sg_plan_options);
   FIRST_FIELD_IS_SIZE(sg_plan_prediction);
   FIRST_FIELD_IS_SIZE(sg_job_statistics);
+  FIRST_FIELD_IS_SIZE(sg_stream_options);
+  FIRST_FIELD_IS_SIZE(sg_buffer_options);
 }
 
 /* Calls `fill` with a result struct that ends at `end`, and checks that it is filled to there and no further. */

@@ -68,7 +68,9 @@ TEST(Names, ListsNameCountedDevicesOnce) {
   EXPECT_EQ(names("sim:a100"), "sim:a100 ");
   EXPECT_EQ(names("sim:a100,h200"), "sim:a100 sim:h200 ") << "in the order of the list";
   EXPECT_EQ(names("sim:all"), "sim:h200 sim:a100 sim:pcie3 ");
-  EXPECT_EQ(names("sim:h200x2"), "sim:h200x2 ");
+  EXPECT_EQ(names("sim:h200x2"), "sim:h200x2/0 sim:h200x2/1 ") << "the devices of a machine";
+  EXPECT_EQ(names("sim:h200x2?memory=4MiB"), "sim:h200x2/0?memory=4MiB sim:h200x2/1?memory=4MiB ");
+  EXPECT_EQ(names("sim:unequal2/1"), "sim:unequal2/1 ");
   EXPECT_EQ(names("sim:/a,b.json"), "sim:/a,b.json ") << "a path is one device";
   EXPECT_EQ(names("sim:x,y.json"), "sim:x,y.json ");
   EXPECT_EQ(names("sim:h200?memory=4MiB"), "sim:h200?memory=4MiB ");
@@ -83,8 +85,12 @@ TEST(Names, ListsNameCountedDevicesOnce) {
     ADD_FAILURE() << "two devices in one";
   } catch (const error &e) {
     EXPECT_EQ(SG_STATUS_UNSUPPORTED, e.status());
-    expect_in(e.what(), "device \"sim:h200,a100\" names 2 devices; a context has one");
+    expect_in(e.what(), "device \"sim:h200,a100\" names 2 devices, and one is needed");
   }
+  const auto both = open_devices("sim:a100,h200");
+  ASSERT_EQ(2u, both.size());
+  EXPECT_EQ(1, both[0]->index()) << "its place among all, by which others name its memory";
+  EXPECT_EQ(0, both[1]->index());
 }
 
 TEST(Processes, AChildUsesWhatItsParentLoaded) {

@@ -54,6 +54,33 @@ TEST(SimNames, DevicesOfAMachineOpen) {
   EXPECT_EQ(string(ops.device_model(second.handle())).find("a100"), string::npos);
 }
 
+TEST(SimNames, OptionsOfOneDeviceOfAMachine) {
+  sim_device first("h200x2/0?d1.memory=4MiB"), second("h200x2/1?d1.memory=4MiB&memory=8MiB");
+  ASSERT_EQ(first.status(), SG_STATUS_OK) << first.open_message();
+  ASSERT_EQ(second.status(), SG_STATUS_OK) << second.open_message();
+  EXPECT_EQ(string(ops.device_model(first.handle())).find("\"memory_bytes\": 4194304"), string::npos);
+  expect_text(ops.device_model(second.handle()), "\"memory_bytes\": 8388608");
+  sim_device alone("h200x2/1?d1.memory=4MiB");
+  expect_text(ops.device_model(alone.handle()), "\"memory_bytes\": 4194304");
+}
+
+TEST(SimNames, ALostDeviceStaysLost) {
+  sim_device device("h200?lost-at=2");
+  ASSERT_EQ(device.status(), SG_STATUS_OK) << device.open_message();
+  EXPECT_EQ(ops.device_status(device.handle()), SG_STATUS_OK);
+  sg_backend_stream *stream = nullptr;
+  ASSERT_EQ(ops.stream_create(device.handle(), 0, &stream), SG_STATUS_OK);
+  const sg_backend_command marker{sizeof marker, SG_BACKEND_MARKER}, *const one = &marker;
+  EXPECT_EQ(ops.enqueue(stream, &one, 1, nullptr, {}), SG_STATUS_OK);
+  EXPECT_EQ(ops.enqueue(stream, &one, 1, nullptr, {}), SG_STATUS_BACKEND_FAILURE);
+  EXPECT_EQ(ops.device_status(device.handle()), SG_STATUS_BACKEND_FAILURE);
+  expect_text(ops.last_message(device.handle()), "device 0 is lost");
+  void *memory = nullptr;
+  EXPECT_EQ(ops.mem_alloc(device.handle(), 16, &memory), SG_STATUS_BACKEND_FAILURE);
+  EXPECT_EQ(ops.enqueue(stream, &one, 1, nullptr, {}), SG_STATUS_BACKEND_FAILURE);
+  ops.stream_destroy(stream);
+}
+
 TEST(SimNames, InvalidOnesAreRefusedWithAReason) {
   const temporary_file broken("{"), array("[1]"), unknown(R"({"name": "x", "wheels": 4})");
   const temporary_file unified(R"({"unified_memory": true})");
@@ -66,6 +93,10 @@ TEST(SimNames, InvalidOnesAreRefusedWithAReason) {
   } cases[] = {
       {"h300", SG_STATUS_NO_DEVICE, "h200, a100, pcie3"},
       {"", SG_STATUS_NO_DEVICE, "h200"},
+      {"h200?lost-at=0", SG_STATUS_INVALID_ARGUMENT, "whole number"},
+      {"h200?peer-drop=1", SG_STATUS_INVALID_ARGUMENT, "FROM:TO"},
+      {"h200x2?d1.fast", SG_STATUS_INVALID_ARGUMENT, "no option \"d1.fast\""},
+      {"h200x2?d0.memory=x", SG_STATUS_INVALID_ARGUMENT, "whole number"},
       {"h200x2/2", SG_STATUS_NO_DEVICE, "machine \"h200x2\" has 2 devices, and none of index 2"},
       {"h200/1", SG_STATUS_NO_DEVICE, "\"h200\" is one device, and has none of index 1"},
       {"h200?", SG_STATUS_INVALID_ARGUMENT, "no option \"\""},

@@ -73,6 +73,10 @@ class Info(Program):
         for device in self.json_of("info")["devices"]:
             self.assertIn(device["name"], text)
 
+    def test_several_devices(self):
+        names = [device["name"] for device in self.json_of("info", "--device", "sim:h200x2")["devices"]]
+        self.assertEqual(names, ["sim:h200x2/0", "sim:h200x2/1"])
+
     def test_one_device(self):
         info = self.json_of("info", "--device", "sim:h200")
         self.assertEqual([d["name"] for d in info["devices"]], ["sim:h200"])
@@ -623,6 +627,15 @@ class Bench(Program):
             self.assertTrue(0 < row["min"] <= row["seconds"] <= row["max"] and row["samples"] >= 3, row)
             rows.setdefault(row["case"], {})[row["variant"]] = row
         return rows
+
+    def test_gpus(self):
+        rows = self.rows("gpus", "sim:h200x2")
+        self.assertEqual(set(rows), {f"f32 384^3 {memory}, 2 devices" for memory in ("pinned", "pageable")})
+        for case in rows.values():
+            self.assertEqual(set(case), {"streamgemm", "streamgemm, 2 devices", "1 device"})
+            for row in case.values():
+                self.assertGreater(row["seconds"], row["bound_seconds"])
+        self.assertIn("several", self.complaint("bench", "gpus", "--quick", "--device", "sim:h200"))
 
     def test_small(self):
         """Every variant's results are compared with a reference before it is measured."""

@@ -21,9 +21,9 @@ class programs : public testing::Test {
  protected:
   program_ref of(std::int64_t m, const plan_request &request = {}) {
     const problem p = test::make({.m = m});
-    return cache_.look_up(gemm_form(p), request, model_, false);
+    return cache_.look_up(gemm_form(p), request, machine_, false);
   }
-  const device_model model_ = test::h200();
+  const machine_model machine_{.devices = {test::h200()}};
   program_cache cache_{1};
 };
 
@@ -54,7 +54,7 @@ TEST_F(programs, of_refused_problems_leave_nothing_to_wait_for) {
   request.memory_limit = 1;
   std::vector<std::thread> threads;
   for (int i = 0; i < 8; ++i)
-    threads.emplace_back([&] { EXPECT_THROW(cache_.look_up(gemm_form(p), request, model_, false), error); });
+    threads.emplace_back([&] { EXPECT_THROW(cache_.look_up(gemm_form(p), request, machine_, false), error); });
   for (std::thread &each : threads) each.join();
 }
 

@@ -81,10 +81,19 @@ json to_json(const sg_device_info &info) {
           {"peers", peers_of(info)}};
 }
 
-json of_context(const std::string &device) {
-  const context_handle context = open_context({.device = device});
-  json all = to_json(device_of(context.get()));
-  if (const json calibration = calibration_of(context.get()); !calibration.is_null()) all["calibration"] = calibration;
+// Each device of a context.
+json of_context(const std::string &name) {
+  const context_handle context = open_context({.device = name});
+  std::int32_t count = 0;
+  check(sg_context_device_count(context.get(), &count), "the number of devices");
+  json all = json::array();
+  for (std::int32_t i = 0; i < count; ++i) {
+    sg_device_info info = SG_DEVICE_INFO_INIT;
+    check(sg_context_describe_device(context.get(), i, &info), "device information");
+    all.push_back(to_json(info));
+  }
+  if (const json calibration = calibration_of(context.get()); !calibration.is_null())
+    all[0]["calibration"] = calibration;
   return all;
 }
 
@@ -108,7 +117,7 @@ json devices() {
   for (std::int32_t i = 0; i < count; ++i) {
     sg_device_info info = SG_DEVICE_INFO_INIT;
     check(sg_device_describe(i, &info), "device");
-    list.push_back(std::getenv("SG_CALIBRATION") ? of_context(info.name) : to_json(info));
+    list.push_back(std::getenv("SG_CALIBRATION") ? of_context(info.name)[0] : to_json(info));
   }
   return list;
 }
@@ -151,7 +160,7 @@ void add_info(CLI::App &app) {
   };
   auto given = std::make_shared<options>();
   CLI::App *verb = app.add_subcommand("info", "Show the library, its backends and its devices");
-  verb->add_option("--device", given->device, "Only this device, e.g. cpu, cuda:0, sim:h200, sim:/path/model.json");
+  verb->add_option("--device", given->device, "Only this device, or these, e.g. cpu, cuda:0, cuda:0,1, sim:h200x2");
   verb->add_flag("--json", given->json, "Print JSON");
   verb->add_flag("--model", given->model, "Only the model that a context on the device plans with, as JSON");
   verb->footer("Example: streamgemm info --device sim:h200");
@@ -161,7 +170,7 @@ void add_info(CLI::App &app) {
       return;
     }
     json all = {{"version", sg_version_string()}, {"backends", backends()}};
-    all["devices"] = given->device.empty() ? devices() : json::array({of_context(given->device)});
+    all["devices"] = given->device.empty() ? devices() : of_context(given->device);
     if (given->json)
       print_json(all);
     else

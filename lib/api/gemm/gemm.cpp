@@ -9,6 +9,7 @@
 
 #include "api/entry.hpp"
 #include "api/gemm/accesses.hpp"
+#include "api/gemm/place_gemm.hpp"
 #include "api/gemm/submission_cache.hpp"
 #include "api/gemm/submit_gemm.hpp"
 #include "api/submission/submission.hpp"
@@ -79,8 +80,8 @@ void submit_gemm(context &on, const sg_gemm_desc &d, const gemm_names &names, co
     order.note(SG_OPERATION_GEMM, gemm_form(fixed_in_updates(gemm.shape)), "desc");
   }
   if (gemm.nothing_to_do) return order.go(on.new_job(), nullptr, 0, out_job);
-  const auto plan = on.plan_for(gemm_form(gemm.shape), request);
-  if (worth_remembering && cached_gemm::keeps(*plan))
+  const auto [plan, is_kept] = place_gemm(on, {&gemm.shape, 1}, request, order);
+  if (worth_remembering && is_kept && cached_gemm::keeps(*plan))
     if (cached_gemm *const cache_entry = cached_gemm::entry_for(on, d, latency);
         cache_entry && cache_entry->remember(on, d, gemm, latency))
       cache_entry->keep(plan);
@@ -148,9 +149,9 @@ void submit_group(context &on, const sg_gemm_desc *descs, std::int32_t count, co
   accesses.check_disjoint(descs_name);
   ref<job> work = on.new_job();
   if (!shapes.empty()) {
-    const auto plan = on.plan_for(gemm_form(std::span<const problem>(shapes)), request);
+    const auto [plan, is_kept] = place_gemm(on, shapes, request, order);
     give_work(*work, plan, std::move(where));
-    if (worth_remembering) cached_group::remember(std::move(made), plan);
+    if (worth_remembering && is_kept) cached_group::remember(std::move(made), plan);
   }
   order.go(work, accesses.list().data(), accesses.list().size(), out_job);
 }
@@ -168,7 +169,7 @@ void update_gemm(context &on, const sg_operation_desc &given, const submission &
   checked_gemm gemm = check_gemm(on.memory(), d, {}, true, name);
   order.note(SG_OPERATION_GEMM, gemm_form(fixed_in_updates(gemm.shape)), name);
   if (gemm.nothing_to_do) return order.go(on.new_job(), nullptr, 0, nullptr);
-  const auto plan = on.plan_for(gemm_form(gemm.shape), request_for(d, gemm.shape, was.request));
+  const auto plan = place_gemm(on, {&gemm.shape, 1}, request_for(d, gemm.shape, was.request), order).plan;
   submit_gemm(on, std::move(gemm), plan, order, nullptr);
 }
 

@@ -6,12 +6,11 @@
 
 #include "api/context_of.hpp"
 #include "api/entry.hpp"
+#include "api/gemm/place_gemm.hpp"
 #include "api/gemm/problem_of.hpp"
 #include "api/gemm/submit_gemm.hpp"
 #include "plan/gemm/gemm_form.hpp"
-#include "plan/planner.hpp"
 #include "plan/schedule/describe.hpp"
-#include "plan/schedule/hazard.hpp"
 #include "plan/schedule/lanes.hpp"
 #include "plan/schedule/simulate.hpp"
 #include "trace/exporters.hpp"
@@ -20,47 +19,24 @@ namespace sg {
 
 namespace {
 
-// A plan that a caller holds: a problem, its schedule, and the program of one device.
+// A plan that a caller holds.
 class prepared_plan final : public object {
  public:
+  // `shape`: as the program's device sees it.
   prepared_plan(ref<job_sink> owner, const problem &shape, std::shared_ptr<const program> compiled)
-      : object(object_type::plan),
-        owner_(std::move(owner)),
-        shape_(shape),
-        schedule_(compiled->schedule),
-        program_(std::move(compiled)) {}
-  // Of several devices.
-  prepared_plan(ref<job_sink> owner, const problem &shape, std::shared_ptr<const schedule> made)
-      : object(object_type::plan), owner_(std::move(owner)), shape_(shape), schedule_(std::move(made)) {}
+      : object(object_type::plan), owner_(std::move(owner)), shape_(shape), program_(std::move(compiled)) {}
 
   const ref<job_sink> &owner() const noexcept { return owner_; }
   const problem &shape() const noexcept { return shape_; }
-  const schedule &commands() const noexcept { return *schedule_; }
-  // What it is planned for.
-  const machine_model &machine() const noexcept {
-    const context &on = context_of(*owner_);
-    return program_ ? on.machine() : on.planned_machine();
-  }
-  // `what` needs one device.
-  const std::shared_ptr<const program> &compiled(const char *what) const {
-    if (!program_) throw error(SG_STATUS_UNSUPPORTED, "the plan is for chosen devices of a machine: %s", what);
-    return program_;
-  }
+  const schedule &commands() const noexcept { return *program_->schedule; }
+  const machine_model &machine() const noexcept { return context_of(*owner_).machine(); }
+  const std::shared_ptr<const program> &compiled() const noexcept { return program_; }
 
  private:
   const ref<job_sink> owner_;
   const problem shape_;
-  const std::shared_ptr<const schedule> schedule_;
   const std::shared_ptr<const program> program_;
 };
-
-ref<object> prepare(const ref<context> &on, const problem &shape, const plan_request &request) {
-  const gemm_form form(shape);
-  if (!request.names_devices()) return ref<object>::adopt(new prepared_plan(on, shape, on->plan_for(form, request)));
-  auto made = make_plan(form, on->planned_machine(), request);
-  if (on->checks_hazards()) require_no_hazards(*made);
-  return ref<object>::adopt(new prepared_plan(on, shape, std::move(made)));
-}
 
 ref<prepared_plan> prepared_plan_of(const sg_plan *handle) {
   return object_of<prepared_plan>(handle, object_type::plan, "plan");
@@ -106,9 +82,12 @@ void require_as_planned(const problem &planned, const problem &given) {
 std::string text_of(const prepared_plan &plan, sg_plan_format format) {
   const schedule &s = plan.commands();
   const auto history = [&] {
-    const program &made = *plan.compiled("@format can be SG_PLAN_TEXT, SG_PLAN_JSON or SG_PLAN_TIMELINE");
+    const program &made = *plan.compiled();
+    if (made.is_spread())
+      throw error(SG_STATUS_UNSUPPORTED,
+                  "the plan is of several devices: @format can be SG_PLAN_TEXT, SG_PLAN_JSON or SG_PLAN_TIMELINE");
     return trace::history_of_plan({1, 1, made.schedule, made.what, made.request,
-                                   std::make_shared<const device_model>(context_of(*plan.owner()).model())});
+                                   std::make_shared<const device_model>(plan.machine().device(made.device()))});
   };
   switch (format) {
     case SG_PLAN_TEXT: return describe_text(s, plan.machine());
@@ -143,7 +122,9 @@ sg_status sg_plan_create(sg_context *context, const sg_gemm_desc *desc, const sg
       throw sg::error(SG_STATUS_INVALID_ARGUMENT, "@desc leaves nothing to do (%lld x %lld x %lld), so it has no plan",
                       static_cast<long long>(d.c.rows), static_cast<long long>(d.c.cols),
                       static_cast<long long>(gemm.shape.k));
-    auto made = sg::prepare(on, gemm.shape, sg::request_for(d, gemm.shape, wanted));
+    auto plan = sg::plan_gemm(*on, gemm.shape, sg::request_for(d, gemm.shape, wanted));
+    const sg::problem shape = sg::seen_by(*on, *plan, gemm.shape);
+    auto made = ref<sg::object>::adopt(new sg::prepared_plan(on, shape, std::move(plan)));
     *out_plan = sg::handle_of<sg_plan>(sg::make_handle(std::move(made)));
   });
 }
@@ -190,7 +171,7 @@ sg_status sg_plan_run_async(sg_plan *handle, const sg_gemm_desc *desc, const sg_
   if (out_job) *out_job = nullptr;
   return guarded([&] {
     const auto plan = prepared_plan_of(handle);
-    const auto &compiled = plan->compiled("a context runs jobs on one device");
+    const auto &compiled = plan->compiled();
     sg::require(desc, "desc");
     const sg_gemm_desc d = sg::options_of(desc, SG_GEMM_DESC_INIT, "desc");
     sg::context &on = sg::context_of(*plan->owner());
@@ -200,6 +181,7 @@ sg_status sg_plan_run_async(sg_plan *handle, const sg_gemm_desc *desc, const sg_
     sg::checked_gemm gemm = sg::check_gemm(on.memory(), d, known, true, "desc");
     // Untouched operands have no memory space.
     if (gemm.nothing_to_do) sg::copy_spaces(plan->shape(), gemm.shape);
+    gemm.shape = sg::seen_by(on, *compiled, gemm.shape);
     sg::require_as_planned(plan->shape(), gemm.shape);
     if (order.records()) {
       order.note_request(sg::request_for(d, gemm.shape, compiled->request));  // in terms of the caller's C

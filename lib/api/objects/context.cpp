@@ -166,10 +166,45 @@ sg_status sg_context_synchronize(sg_context *handle) {
 }
 
 sg_status sg_context_device(sg_context *handle, sg_device_info *out_info) {
+  return sg_context_describe_device(handle, 0, out_info);
+}
+
+sg_status sg_context_device_count(sg_context *handle, int32_t *out_count) {
   return guarded([&] {
     const auto context = sg::context_of(handle);
-    sg_device_info info = sg::facts_of(context->on());
-    const sg::device_model &model = context->model();
+    sg::require(out_count, "out_count");
+    *out_count = static_cast<int32_t>(context->devices().size());
+  });
+}
+
+sg_status sg_context_device_status(sg_context *handle, int32_t device) {
+  return guarded([&] {
+    const auto context = sg::context_of(handle);
+    sg::require_device(*context, device, 0, "device");
+    const sg::device &on = context->on(sg::device_index(device));
+    on.check(on.status(), "its use");
+  });
+}
+
+sg_status sg_context_machine(sg_context *handle, char *text, uint64_t size, uint64_t *out_size) {
+  if (out_size) *out_size = 0;
+  if (text && size > 0) text[0] = '\0';
+  return guarded([&] {
+    const auto context = sg::context_of(handle);
+    if (size > 0) sg::require(text, "text");
+    const std::string whole = sg::machine_text(context->machine());
+    if (out_size) *out_size = whole.size() + 1;
+    if (size > 0) sg::copy_text(text, size, whole.c_str());
+  });
+}
+
+sg_status sg_context_describe_device(sg_context *handle, int32_t device, sg_device_info *out_info) {
+  return guarded([&] {
+    const auto context = sg::context_of(handle);
+    sg::require_device(*context, device, 0, "device");
+    const auto index = sg::device_index(device);
+    sg_device_info info = sg::facts_of(context->on(index));
+    const sg::device_model &model = context->model(index);
     info.compute_lanes = model.compute_lanes;
     info.link_in_bytes_per_second = model.link_in;
     info.link_out_bytes_per_second = model.link_out;

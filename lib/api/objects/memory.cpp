@@ -3,6 +3,7 @@
 
 #include "api/context_of.hpp"
 #include "api/entry.hpp"
+#include "api/submission/placement.hpp"
 #include "api/submission/submission.hpp"
 #include "api/wait.hpp"
 #include "base/checked.hpp"
@@ -17,6 +18,12 @@ constexpr std::int64_t least_staged = std::int64_t(1) << 20;
 
 ref<device_buffer> device_buffer_of(const sg_buffer *handle) {
   return object_of<device_buffer>(handle, object_type::buffer, "buffer");
+}
+
+sg_buffer *made_buffer(const ref<context> &on, device_index device, std::uint64_t bytes, const char *name) {
+  if (bytes == 0) throw error(SG_STATUS_INVALID_ARGUMENT, "@%s is 0; it must be above 0", name);
+  auto made = ref<object>::adopt(new device_buffer(on, on->memory().known(), on->device_memory(device), bytes));
+  return handle_of<sg_buffer>(make_handle(std::move(made)));
 }
 
 }  // namespace
@@ -60,12 +67,20 @@ void submit_copy(context &on, void *dst, std::uint64_t dst_pitch, const void *sr
   const auto space_of = [&](const footprint &f, const char *name) {
     return on.memory().usable(reinterpret_cast<void *>(f.lo), f.hi - f.lo, name);
   };
-  copy.to_space = space_of(accesses[0].bytes, "dst");
-  copy.from_space = space_of(accesses[1].bytes, "src");
+  const memory_space spaces[] = {space_of(accesses[0].bytes, "dst"), space_of(accesses[1].bytes, "src")};
+  // Where memory of a device is, one that has it copies.
+  const bool on_host = spaces[0] != SG_MEMORY_DEVICE && spaces[1] != SG_MEMORY_DEVICE;
+  const auto device = spaces[0] == SG_MEMORY_DEVICE   ? std::optional(spaces[0].device())
+                      : spaces[1] == SG_MEMORY_DEVICE ? std::optional(spaces[1].device())
+                                                      : order.device();
+  plan_request request;
+  request.device = on_host && !device ? on.least_busy() : *device;
+  copy.to_space = seen_from(on, request.device, spaces[0]);
+  copy.from_space = seen_from(on, request.device, spaces[1]);
   const bool crosses_link = (copy.to_space == SG_MEMORY_DEVICE && copy.from_space == SG_MEMORY_PAGEABLE) ||
                             (copy.to_space == SG_MEMORY_PAGEABLE && copy.from_space == SG_MEMORY_DEVICE);
   copy.staged = crosses_link && copy.width >= least_staged / copy.height;
-  work->give_work(on.plan_for(form_of(copy), plan_request()));
+  work->give_work(on.plan_for(form_of(copy), request));
   work->operands.first.parameters[copy_form::to].base = static_cast<char *>(dst);
   work->operands.first.parameters[copy_form::from].base = static_cast<char *>(const_cast<void *>(src));
   order.go(work, accesses, 2, out_job);
@@ -128,11 +143,30 @@ sg_status sg_host_unregister(sg_context *context, void *memory) {
 sg_status sg_buffer_create(sg_context *context, uint64_t bytes, sg_buffer **out_buffer) {
   if (out_buffer) *out_buffer = nullptr;
   return guarded([&] {
-    auto on = sg::context_of(context);
+    const auto on = sg::context_of(context);
     sg::require(out_buffer, "out_buffer");
-    if (bytes == 0) throw sg::error(SG_STATUS_INVALID_ARGUMENT, "@bytes is 0; it must be above 0");
-    auto made = ref<sg::object>::adopt(new sg::device_buffer(on, on->memory().known(), on->device_memory(), bytes));
-    *out_buffer = sg::handle_of<sg_buffer>(sg::make_handle(std::move(made)));
+    *out_buffer = sg::made_buffer(on, sg::first_device, bytes, "bytes");
+  });
+}
+
+sg_status sg_buffer_create_with(sg_context *context, const sg_buffer_options *options, sg_buffer **out_buffer) {
+  if (out_buffer) *out_buffer = nullptr;
+  return guarded([&] {
+    const auto on = sg::context_of(context);
+    sg::require(options, "options");
+    sg::require(out_buffer, "out_buffer");
+    const sg_buffer_options given = sg::options_of(options, SG_BUFFER_OPTIONS_INIT, "options");
+    sg::require_reserved(given.reserved, "options->reserved");
+    sg::require_device(*on, given.device, 0, "options->device");
+    *out_buffer = sg::made_buffer(on, sg::device_index(given.device), given.bytes, "options->bytes");
+  });
+}
+
+sg_status sg_buffer_device(sg_buffer *buffer, int32_t *out_device) {
+  return guarded([&] {
+    const auto found = sg::device_buffer_of(buffer);
+    sg::require(out_device, "out_device");
+    *out_device = static_cast<int32_t>(sg::number_of(found->index()));
   });
 }
 

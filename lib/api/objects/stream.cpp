@@ -3,6 +3,10 @@
 
 #include <streamgemm/stream.h>
 
+#include <algorithm>
+#include <optional>
+#include <string>
+
 #include "api/context_of.hpp"
 #include "api/entry.hpp"
 #include "api/wait.hpp"
@@ -13,16 +17,28 @@ namespace {
 
 ref<stream> stream_of(const sg_stream *handle) { return object_of<stream>(handle, object_type::stream, "stream"); }
 
+// `prefix`: of the names in messages.
+sg_stream *made_stream(const ref<context> &on, const sg_stream_options &o, const std::string &prefix) {
+  require_range(o.priority, -1, 1, (prefix + "priority").c_str());
+  require_range(o.compute_units, 0, INT32_MAX, (prefix + "compute_units").c_str());
+  require_device(*on, o.device, SG_DEVICE_ANY, (prefix + "device").c_str());
+  const auto device = device_index(std::max(0, o.device));
+  if (o.compute_units > 0)
+    return handle_of<sg_stream>(make_handle(
+        ref<object>::adopt(new stream(on, o.priority, device, on->unit_partitions(device), o.compute_units))));
+  const auto wanted = o.device == SG_DEVICE_ANY ? std::nullopt : std::optional(device);
+  return handle_of<sg_stream>(make_handle(ref<object>::adopt(new stream(on, o.priority, wanted))));
+}
+
 sg_status create(const sg_context *handle, std::int32_t priority, std::int32_t compute_units, sg_stream **out_stream) {
   if (out_stream) *out_stream = nullptr;
   return guarded([&] {
-    auto on = context_of(handle);
+    const auto on = context_of(handle);
     require(out_stream, "out_stream");
-    require_range(priority, -1, 1, "priority");
-    require_range(compute_units, 0, INT32_MAX, "compute_units");
-    auto made = ref<object>::adopt(compute_units == 0 ? new stream(on, priority)
-                                                      : new stream(on, priority, on->unit_partitions(), compute_units));
-    *out_stream = handle_of<sg_stream>(make_handle(std::move(made)));
+    sg_stream_options options = SG_STREAM_OPTIONS_INIT;
+    options.priority = priority;
+    options.compute_units = compute_units;
+    *out_stream = made_stream(on, options, "");
   });
 }
 
@@ -44,6 +60,26 @@ sg_status sg_stream_acquire(sg_context *context, int32_t priority, sg_stream **o
 sg_status sg_stream_create_limited(sg_context *context, int32_t priority, int32_t compute_units,
                                    sg_stream **out_stream) {
   return sg::create(context, priority, compute_units, out_stream);
+}
+
+sg_status sg_stream_create_with(sg_context *context, const sg_stream_options *options, sg_stream **out_stream) {
+  if (out_stream) *out_stream = nullptr;
+  return guarded([&] {
+    const auto on = sg::context_of(context);
+    sg::require(out_stream, "out_stream");
+    const sg_stream_options given = sg::options_of(options, SG_STREAM_OPTIONS_INIT, "options");
+    sg::require_reserved(given.reserved, "options->reserved");
+    *out_stream = sg::made_stream(on, given, "options->");
+  });
+}
+
+sg_status sg_stream_device(sg_stream *stream, int32_t *out_device) {
+  return guarded([&] {
+    const auto found = sg::stream_of(stream);
+    sg::require(out_device, "out_device");
+    const auto device = found->device();
+    *out_device = device ? static_cast<int32_t>(sg::number_of(*device)) : SG_DEVICE_ANY;
+  });
 }
 
 sg_status sg_stream_compute_units(sg_stream *stream, int32_t *out_compute_units) {

@@ -53,6 +53,10 @@ memory_space space_of(const memory_kinds &kinds, const given_operand &x, const o
                   x.desc, x.name, has_peer ? "peer" : "host", static_cast<long long>(i),
                   static_cast<const void *>(start));
     }
+    if (i > 0 && space == SG_MEMORY_DEVICE && space != seen)
+      throw error(SG_STATUS_INVALID_ARGUMENT, "@%s->%s_array mixes memory of devices %zu and %zu (item %lld is %p)",
+                  x.desc, x.name, number_of(seen.device()), number_of(space.device()), static_cast<long long>(i),
+                  static_cast<const void *>(start));
     if (i == 0 || space == SG_MEMORY_PAGEABLE) seen = space;
   }
   if (known == SG_MEMORY_AUTO || seen == known || kinds.on().unified()) return seen;

@@ -41,6 +41,10 @@ class checked_submit {
   checked_submit(context &to, ref<graph> changed, std::int32_t index, const submission &was);
 
   const sg_plan_options *plan() const noexcept { return plan_; }
+  // The device of its stream; empty: none is named.
+  std::optional<device_index> device() const noexcept {
+    return named_ && named_->in ? named_->in->device() : std::nullopt;
+  }
   // On cores, GEMMs of a limited stream are split for fewer workers; 0: for all.
   std::int32_t most_lanes() const noexcept { return named_ && to_.model().lanes_are_cores ? named_->units : 0; }
   plan_request limited(plan_request request) const noexcept {
@@ -58,8 +62,8 @@ class checked_submit {
   }
   bool will_wait() const noexcept { return will_wait_; }
   bool records() const noexcept { return named_ && named_->records; }
-  // Whether the planner has a free choice: no options, no limit of the stream; and the job runs now.
-  bool is_planners_choice() const noexcept { return !plan_ && !records() && most_lanes() == 0; }
+  // Whether the planner has a free choice: no options, no limit or device of the stream; and the job runs now.
+  bool is_planners_choice() const noexcept { return !plan_ && !records() && most_lanes() == 0 && !device(); }
 
   bool updates() const noexcept { return records() && named_->index >= 0; }
   // The plan request: from the options, within the stream's limit; in an update as recorded. `known`: see

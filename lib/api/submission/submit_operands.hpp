@@ -6,6 +6,7 @@
 
 #include "api/operands/operand_set.hpp"
 #include "api/submission/cached_submission.hpp"
+#include "api/submission/placement.hpp"
 #include "api/submission/submission.hpp"
 
 namespace sg {
@@ -34,10 +35,12 @@ void submit_operands(context &on, operand_set &operands, const Desc &desc, const
     order.note(planned.operation, planned.fixed ? *planned.fixed : planned.what, name);
   }
   std::shared_ptr<const program> plan;
-  if (!planned.does_nothing) plan = on.plan_for(planned.what, request);
+  const std::optional<device_index> device = device_of_operands(operands, order);
+  if (!planned.does_nothing) plan = plan_on(on, planned.what, request, device);
   ref<job> work = on.new_job();
   if (!plan || plan->schedule->commands.empty()) return order.go(std::move(work), nullptr, 0, out_job);
-  remember_submission(on, planned.operation, &desc, sizeof desc, operands, plan, order);
+  if (stays_on_device(on, device, *plan))
+    remember_submission(on, planned.operation, &desc, sizeof desc, operands, plan, order);
   work->give_work(plan);
   work->operands = std::move(operands.where());
   order.go(std::move(work), operands.accesses().data(), operands.accesses().size(), out_job);

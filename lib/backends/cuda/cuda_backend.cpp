@@ -4,7 +4,6 @@
 #include <streamgemm/backend.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
@@ -15,6 +14,7 @@
 #include "backends/cuda/driver/process_end.hpp"
 #include "backends/cuda/libraries/blas.hpp"
 #include "backends/cuda/properties/facts.hpp"
+#include "backends/cuda/properties/names.hpp"
 #include "backends/cuda/streams/device.hpp"
 #include "backends/cuda/streams/graph.hpp"
 #include "backends/cuda/streams/stream.hpp"
@@ -71,12 +71,11 @@ sg_status device_name(std::int32_t index, char *name, std::uint64_t size) noexce
 sg_status device_open(const sg_backend_host *host, const char *name, sg_backend_device **out, char *message) noexcept {
   *out = nullptr;
   use_log_of(host);
-  int ordinal = -1;
-  const char *end = name + std::strlen(name);
-  const auto [stop, fault] = std::from_chars(name, end, ordinal);
   const std::int32_t count = device_count();
-  if (fault != std::errc{} || stop != end || ordinal < 0 || ordinal >= count) {
-    std::snprintf(message, SG_BACKEND_MESSAGE_SIZE, "there is no such device; cuda:0 to cuda:%d are there", count - 1);
+  const int ordinal = ordinal_of(name, count);
+  if (ordinal < 0) {
+    std::snprintf(message, SG_BACKEND_MESSAGE_SIZE, "there is no such device; cuda:0 to cuda:%d are there%s", count - 1,
+                  std::strcmp(name, "local") == 0 ? ", and no variable gives this process a local rank" : "");
     return SG_STATUS_NO_DEVICE;
   }
   device *opened = nullptr;
@@ -217,6 +216,14 @@ std::int32_t compute_units(sg_backend_device *x) noexcept { return of(x).facts()
 sg_status tune(sg_backend_device *x) noexcept { return of(x).tune(); }
 void time_commands(sg_backend_device *x, std::int32_t on) noexcept { of(x).time_commands(on != 0); }
 
+std::int32_t device_index(sg_backend_device *x) noexcept { return of(x).ordinal(); }
+sg_status peer_connect(sg_backend_device *x, sg_backend_device *other, double bytes_per_second) noexcept {
+  if (bytes_per_second >= 0) return of(x).connect(of(other));
+  of(x).disconnect(of(other));
+  return SG_STATUS_OK;
+}
+sg_status device_status(sg_backend_device *x) noexcept { return of(x).loss(); }
+
 constexpr sg_backend_ops table = {
     .abi_version = SG_BACKEND_ABI_VERSION,
     .struct_size = sizeof(sg_backend_ops),
@@ -260,6 +267,9 @@ constexpr sg_backend_ops table = {
     .facts = facts,
     .stream_create_within = stream_create_within,
     .time_commands = time_commands,
+    .device_index = device_index,
+    .peer_connect = peer_connect,
+    .device_status = device_status,
 };
 
 }  // namespace

@@ -1,21 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
-// The simulated device, its streams and its events.
+// The simulated device.
 #pragma once
 
 #include <streamgemm/backend.h>
 #include <sys/types.h>
 
+#include <atomic>
 #include <memory>
 #include <mutex>
 #include <string>
 #include <vector>
 
 #include "address_space.hpp"
-#include "arithmetic.hpp"
 #include "device_name.hpp"
 #include "models.hpp"
 #include "timeline.hpp"
 #include "work_queue.hpp"
+
+namespace sg::sim {
+
+// A device whose memory another one copies.
+struct peer {
+  sg_backend_device *device = nullptr;
+  double bytes_per_second = 0;  // of the link between them; 0: they copy over the host's links
+};
+
+}  // namespace sg::sim
 
 struct sg_backend_device {
  public:
@@ -32,6 +42,15 @@ struct sg_backend_device {
   void count_allocation();  // throws at the planned fault
   void drain();
 
+  std::int32_t index() const noexcept { return index_; }
+  // Before the first command of either.
+  void connect(sg_backend_device &other, double bytes_per_second);
+  // nullptr: it is not connected.
+  const sg::sim::peer *peer_at(std::int32_t index) const noexcept;
+  sg_backend_space space_of(const void *memory, std::uint64_t bytes) const noexcept;
+  // Throws if the device is lost. `begins`: a command, which may lose it.
+  void require_usable(bool begins = false);
+
  private:
   friend sg_backend_stream;
   struct model_deleter {
@@ -46,47 +65,13 @@ struct sg_backend_device {
   sg::sim::model_texts models_;
   std::unique_ptr<sg_backend_model, model_deleter> model_;
   std::unique_ptr<sg::sim::address_space> memory_;
+  const std::int32_t index_;
+  std::vector<sg::sim::peer> peers_;
+  std::atomic<bool> lost_{false};
   const pid_t process_;
 
-  std::mutex mutex_;  // guards the members below, the faults in name_, and the device's events
+  std::mutex mutex_;  // guards the members below and the faults in name_
   std::unique_ptr<sg::sim::timeline> timeline_;
   std::vector<std::shared_ptr<sg::sim::work_queue>> queues_;
   bool draining_ = false;
-};
-
-struct sg_backend_event {
-  std::shared_ptr<sg::sim::work_queue> queue;  // empty: never recorded
-  sg::sim::work_queue::ticket ticket = 0;
-  std::int64_t time = 0;
-};
-
-struct sg_backend_stream {
- public:
-  explicit sg_backend_stream(sg_backend_device &device);
-  ~sg_backend_stream();
-  sg_backend_stream(const sg_backend_stream &) = delete;
-  sg_backend_stream &operator=(const sg_backend_stream &) = delete;
-
-  sg_backend_device &device() noexcept { return device_; }
-  void wait_for(const sg_backend_event &event);
-  void record(sg_backend_event &event);
-  void begin_at(std::int64_t time) noexcept;
-  void enqueue(const sg_backend_command &command, sg_backend_done done);
-  // GEMMs as one launch: they are refused, or fail, all together.
-  void enqueue_batch(const sg_backend_command *const *gemms, std::int32_t count, sg_backend_done done);
-
- private:
-  void copy(const sg_backend_copy &copy, sg_backend_done done);
-  void gemm(const sg_backend_gemm &gemm, sg_backend_done done);
-  void reduce(const sg_backend_reduce &reduce, sg_backend_done done);
-  void marker(sg_backend_done done);
-  struct located_gemm;
-  located_gemm located(const sg_backend_gemm &gemm) const;
-  void other(const sg_backend_command &command, sg_backend_done done);
-  // `units`: occupied multiprocessors; 0: all; negative: none.
-  void launch(const char *what, double seconds, std::int32_t units, std::function<void()> work, sg_backend_done done);
-
-  sg_backend_device &device_;
-  const std::shared_ptr<sg::sim::work_queue> queue_;
-  std::int64_t ready_ = 0;  // earliest virtual start of the next command
 };

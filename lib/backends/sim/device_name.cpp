@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "device_name.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <string_view>
 
@@ -12,8 +13,8 @@ namespace {
 
 constexpr const char *known_options =
     "timing-only, memory=SIZE, taken=SIZE, largest-piece=SIZE, fail-alloc=N, fail-copy=N, fail-launch=N, "
-    "refuse-copy=N, refuse-launch=N, "
-    "late-copy=N:MICROSECONDS";
+    "refuse-copy=N, refuse-launch=N, lost-at=N, "
+    "late-copy=N:MICROSECONDS, peer-drop=FROM:TO, and dI.OPTION for device I of a machine";
 
 [[noreturn]] void refuse(std::string_view option, const char *why) {
   throw failure(SG_STATUS_INVALID_ARGUMENT, "option \"%.*s\" of a simulated device: %s",
@@ -26,6 +27,10 @@ std::int64_t positive(std::string_view digits, std::string_view option) {
   if (fault != std::errc() || end != digits.data() + digits.size() || value < 1)
     refuse(option, "a whole number from 1 up is needed");
   return value;
+}
+
+std::int64_t index_in(std::string_view digits, std::string_view option) {
+  return digits == "0" ? 0 : positive(digits, option);
 }
 
 // "4GiB", "512MiB", or plain bytes.
@@ -43,7 +48,22 @@ std::uint64_t size_in_bytes(std::string_view text, std::string_view option) {
   return static_cast<std::uint64_t>(count) << shift;
 }
 
-void apply(device_name &name, std::string_view option) {
+// "I." of "dI.OPTION"; -1: the option is of all devices.
+std::int64_t split_device(std::string_view &option) {
+  const std::size_t dot = option.find('.');
+  std::int64_t index = -1;
+  if (dot == option.npos || dot < 2 || option[0] != 'd') return -1;
+  const auto [end, fault] = std::from_chars(option.data() + 1, option.data() + dot, index);
+  if (fault != std::errc() || end != option.data() + dot || index < 0) return -1;
+  option.remove_prefix(dot + 1);
+  return index;
+}
+
+void apply(device_name &all, std::string_view option) {
+  const std::string_view whole = option;
+  const std::int64_t only = split_device(option), own = std::max<std::int64_t>(0, all.index);
+  device_name others = all;  // an option of another device is checked, too
+  device_name &name = only >= 0 && only != own ? others : all;
   const std::size_t equals = option.find('=');
   const std::string_view key = option.substr(0, equals);
   const std::string_view value = equals == option.npos ? std::string_view() : option.substr(equals + 1);
@@ -67,6 +87,13 @@ void apply(device_name &name, std::string_view option) {
     name.refuse_copy = nth();
   } else if (key == "refuse-launch") {
     name.refuse_launch = nth();
+  } else if (key == "lost-at") {
+    name.lost_at = nth();
+  } else if (key == "peer-drop") {
+    const std::size_t colon = value.find(':');
+    if (colon == value.npos) refuse(option, "FROM:TO is needed");
+    const std::int64_t from = index_in(value.substr(0, colon), option), to = index_in(value.substr(colon + 1), option);
+    if (to == own) name.drops_from = from;
   } else if (key == "late-copy") {
     const std::size_t colon = value.find(':');
     if (colon == value.npos) refuse(option, "N:MICROSECONDS is needed");
@@ -75,7 +102,7 @@ void apply(device_name &name, std::string_view option) {
     if (name.late_microseconds > 60'000'000) refuse(option, "a minute is the most");
   } else {
     throw failure(SG_STATUS_INVALID_ARGUMENT, "a simulated device has no option \"%.*s\"; it has: %s",
-                  static_cast<int>(option.size()), option.data(), known_options);
+                  static_cast<int>(whole.size()), whole.data(), known_options);
   }
 }
 

@@ -24,7 +24,8 @@ class planned_fault {
 //   MODEL[?OPTION[&OPTION...]]
 //
 // MODEL is a built-in model ("h200"), or the path of a model file: any name with a '/' in it or that ends in ".json".
-// Of a machine it is the first device, or with "/INDEX" behind the name ("h200x2/1") that one.
+// Of a machine it is the first device, or with "/INDEX" behind the name ("h200x2/1") that one. "dI.OPTION" is an option
+// of the machine's device I only, any other one of each device.
 struct device_name {
   std::string model;
   std::int64_t index = -1;             // in its machine; -1: not given
@@ -37,6 +38,8 @@ struct device_name {
   planned_fault fail_launch;           // fail-launch=N: the N-th GEMM or reduction fails when it runs
   planned_fault refuse_copy;           // refuse-copy=N: the N-th copy is refused
   planned_fault refuse_launch;         // refuse-launch=N: the N-th GEMM or reduction is refused
+  planned_fault lost_at;               // lost-at=N: from the N-th command on everything fails
+  std::int64_t drops_from = -1;        // peer-drop=I:J, of device J: copies from device I succeed and write nothing
   planned_fault late_copy;             // late-copy=N:MICROSECONDS: the N-th copy takes that much longer,
   std::int64_t late_microseconds = 0;  // in virtual and in real time
 

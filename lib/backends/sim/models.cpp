@@ -211,8 +211,22 @@ std::string device_text(const std::string &text, const device_name &name) {
 
 }  // namespace
 
+namespace {
+
+std::string text_of(const device_name &name) { return name.is_file() ? read_file(name.model) : built_in(name.model); }
+
+}  // namespace
+
+std::size_t devices_of(const device_name &name) {
+  model_copier whole(0);
+  json::sax_parse(text_of(name), &whole);
+  std::uint64_t count = 0;
+  for (const model_copier::device_row &row : whole.rows()) count += std::min<std::uint64_t>(row.count, 256);
+  return whole.is_machine() ? static_cast<std::size_t>(count) : 0;
+}
+
 model_texts models_of(const device_name &name) {
-  const std::string text = name.is_file() ? read_file(name.model) : built_in(name.model);
+  const std::string text = text_of(name);
   model_copier whole(0);
   json::sax_parse(text, &whole);
   if (!whole.is_machine()) {

@@ -22,6 +22,9 @@ struct model_texts {
   std::string machine;  // that it is part of, with the models of all devices; "": none
 };
 
+// The number of devices of the machine that a model is; 0: it is one device. Throws failure.
+std::size_t devices_of(const device_name &name);
+
 // The model of `name` as JSON. Throws failure: SG_STATUS_NO_DEVICE if it does not exist or its file cannot be read,
 // SG_STATUS_INVALID_ARGUMENT if it is not a model of a device with its own memory, or of a machine of such.
 model_texts models_of(const device_name &name);

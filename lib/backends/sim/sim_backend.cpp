@@ -7,6 +7,7 @@
 #include "device.hpp"
 #include "failure.hpp"
 #include "models.hpp"
+#include "stream.hpp"
 
 namespace sg::sim {
 
@@ -93,7 +94,7 @@ sg_status host_unregister(sg_backend_device *device, void *memory) {
 }
 
 sg_backend_space memory_space(sg_backend_device *device, const void *memory, uint64_t bytes) {
-  return {device->memory().kind_of(memory, bytes), 0};
+  return device->space_of(memory, bytes);
 }
 
 // All streams run concurrently; priorities have no effect.
@@ -142,6 +143,26 @@ void drain(sg_backend_device *device) {
 
 int32_t compute_units(sg_backend_device *device) { return device->compute_units(); }
 
+sg_status machine_device_name(const char *text, int32_t index, char *out, uint64_t size) {
+  return guarded([&] {
+    const sg::sim::device_name name = sg::sim::device_name::parse(text);
+    if (name.index >= 0 || static_cast<std::size_t>(index) >= devices_of(name))
+      throw failure(SG_STATUS_NO_DEVICE, "there is no such device of a machine");
+    const std::string whole(text), options = whole.substr(std::min(whole.rfind('?'), whole.size()));
+    std::snprintf(out, size, "%s/%d%s", name.model.c_str(), int{index}, options.c_str());
+  });
+}
+
+int32_t device_index(sg_backend_device *device) { return device->index(); }
+
+sg_status peer_connect(sg_backend_device *device, sg_backend_device *other, double bytes_per_second) {
+  return guarded([&] { device->connect(*other, bytes_per_second); });
+}
+
+sg_status device_status(sg_backend_device *device) {
+  return guarded([&] { device->require_usable(); });
+}
+
 constexpr sg_backend_ops table = {
     .abi_version = SG_BACKEND_ABI_VERSION,
     .struct_size = sizeof(sg_backend_ops),
@@ -179,6 +200,10 @@ constexpr sg_backend_ops table = {
     .mem_free_bytes = mem_free_bytes,
     .compute_units = compute_units,
     .machine_model = machine_model,
+    .machine_device_name = machine_device_name,
+    .device_index = device_index,
+    .peer_connect = peer_connect,
+    .device_status = device_status,
 };
 
 }  // namespace

@@ -66,6 +66,13 @@ span timeline::schedule_copy(direction way, std::int64_t ready, std::int64_t alo
   return scheduled;
 }
 
+span timeline::schedule_peer_copy(std::int64_t ready, std::int64_t duration_ns) {
+  const std::int64_t start = peers_.first_gap(ready, duration_ns);
+  const span scheduled{start, start + duration_ns};
+  peers_.occupy(scheduled);
+  return scheduled;
+}
+
 span divided_engine::occupy(std::int64_t ready, std::int64_t duration, std::int32_t units) {
   const std::int32_t wanted = units > 0 ? std::min(units, units_) : units_;
   std::int64_t start = std::max(ready, earliest_start_);

@@ -54,6 +54,9 @@ class timeline {
   // Schedules a copy: it takes `alone_ns` if its direction has the link to itself at its start, else `both_ways_ns`.
   span schedule_copy(direction way, std::int64_t ready, std::int64_t alone_ns, std::int64_t both_ways_ns);
 
+  // Schedules a copy over the device's links to other devices.
+  span schedule_peer_copy(std::int64_t ready, std::int64_t duration_ns);
+
   // Schedules work on some of the chip's units; 0: on all; negative: on none.
   span schedule_compute(std::int64_t ready, std::int64_t duration_ns, std::int32_t units = 0) {
     return units < 0 ? span{ready, ready + duration_ns} : chip_.occupy(ready, duration_ns, units);
@@ -61,7 +64,7 @@ class timeline {
 
  private:
   const bool shared_;  // one engine for both directions
-  engine in_, out_;
+  engine in_, out_, peers_;
   divided_engine chip_;
 };
 

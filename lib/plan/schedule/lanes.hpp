@@ -52,12 +52,15 @@ inline std::vector<device_index> devices_of(const schedule &s) {
   return all;
 }
 
-// Bytes of the device arena of one of them.
-inline std::int64_t device_bytes_of(const schedule &s, device_index device) {
+// Bytes of the device arena, or of the staging arena, of one of them.
+inline std::int64_t arena_bytes_of(const schedule &s, device_index device, buffer_kind kind) {
   std::int64_t bytes = 0;
   for (const buffer &b : s.buffers)
-    if (b.kind == buffer_kind::device && b.space.device() == device) bytes = std::max(bytes, b.offset + b.bytes);
+    if (b.kind == kind && b.space.device() == device) bytes = std::max(bytes, b.offset + b.bytes);
   return bytes;
+}
+inline std::int64_t device_bytes_of(const schedule &s, device_index device) {
+  return arena_bytes_of(s, device, buffer_kind::device);
 }
 
 }  // namespace sg

@@ -3,10 +3,10 @@
 #include "run/dispatch/engine.hpp"
 
 #include <algorithm>
-#include <thread>
 
 #include "base/error.hpp"
 #include "base/linked_list.hpp"
+#include "run/dispatch/stage.hpp"
 #include "run/dispatch/traced_commands.hpp"
 #include "run/job/job_home.hpp"
 #include "trace/recorder.hpp"
@@ -34,14 +34,12 @@ bool has_left_enough(std::int64_t weight_ns) noexcept {
   return true;
 }
 
-// On a machine with cores to spare.
-int polling_workers() noexcept { return std::min(2, static_cast<int>(std::thread::hardware_concurrency()) / 4); }
-
 }  // namespace
 
 engine::engine(const device_model &model, const settings &how, arena_pool &device_memory, arena_pool &staging_memory,
-               object &keeper)
-    : device_(device_memory.on()),
+               stager &staging, job_home &keeper)
+    : keeper_(keeper),
+      device_(device_memory.on()),
       model_(model),
       ops_(device_.ops()),
       coalesce_(how.coalesce && device_.has_batches()),
@@ -49,16 +47,14 @@ engine::engine(const device_model &model, const settings &how, arena_pool &devic
       staging_memory_(staging_memory),
       usage_(ops_.stream_begin_at != nullptr),
       lanes_(device_, device_memory.index(), model, how.most_in_flight),
-      launcher_(device_),
-      stager_(std::max(1, model.staging_workers), polling_workers(), [this](inflight_command &f) { stage(f); }),
+      own_(device_),
+      stager_(staging),
       steps_([this] { step(); }, keeper) {
   for (auto &list : running_) list.reserve(most_running);  // so that starting a run allocates nothing
   if (ops_.stop_when) ops_.stop_when(device_.handle(), is_cancelled);
 }
 
-engine::~engine() {
-  for (sg_backend_event *unused : events_) ops_.event_destroy(unused);
-}
+engine::~engine() = default;
 
 // ---- Events, from any thread ----
 

@@ -12,6 +12,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "devices/device.hpp"
@@ -22,6 +23,7 @@
 #include "run/dispatch/launcher.hpp"
 #include "run/dispatch/oom_replan.hpp"
 #include "run/dispatch/ready_jobs.hpp"
+#include "run/dispatch/run_device.hpp"
 #include "run/dispatch/shared_arenas.hpp"
 #include "run/dispatch/stager.hpp"
 #include "run/dispatch/step_combiner.hpp"
@@ -32,16 +34,18 @@
 
 namespace sg {
 
+class job_home;
+
 class engine {
  public:
   struct settings {
     std::int32_t most_in_flight = 0;  // commands; 0: by the kinds of GEMM
     bool coalesce = true;
   };
-  // For one device of a machine, the arenas' device. The model outlives it. `keeper` owns the engine and all that its
-  // jobs touch. Throws sg::error.
+  // For one device of a machine, the arenas' device. The model and the stager, which calls stage(), outlive it.
+  // `keeper` owns the engine and all that its jobs touch. Throws sg::error.
   engine(const device_model &model, const settings &how, arena_pool &device_memory, arena_pool &staging_memory,
-         object &keeper);
+         stager &staging, job_home &keeper);
   ~engine();  // nothing is in flight
   engine(const engine &) = delete;
   engine &operator=(const engine &) = delete;
@@ -52,7 +56,8 @@ class engine {
   // Runs on this thread the commands of the job that are in a lane and that no thread has begun. The caller holds a
   // reference to the job.
   void help(const job &awaited) noexcept;
-  void hurry() noexcept;  // a thread waits: launch gathered jobs
+  void hurry() noexcept;                      // a thread waits: launch gathered jobs
+  void wake() noexcept { steps_.request(); }  // memory that runs wait for may be free
   // Expected end of the command enqueued last, on CLOCK_MONOTONIC. Any thread.
   std::int64_t expected_end_ns() const noexcept { return expected_end_ns_.load(std::memory_order_relaxed); }
   // Adds a dedicated lane. Any thread; blocks until a step has done it. False: no lane is left.
@@ -103,6 +108,19 @@ class engine {
   void launch_batch(batch &b, lane_bits behind, lane_slot &slot) noexcept;
 
   bool start_run(job &ready) noexcept;
+  bool waits_for_memory(const program &wanted) noexcept;  // of other runs
+  void acquire_memory(job &ready, bool replans);
+  void give_up_memory(job &of) noexcept;
+  void release_memory(job &of) noexcept;  // of a run that ends
+  // Whether its commands run in the lanes for runs over several devices.
+  bool is_spread(const job &running) const noexcept {
+    return running.program->is_spread() || running.program->device() != index();
+  }
+  run_device &device_of(const job &running, const command &c) noexcept {
+    return is_spread(running) ? *devices_[number_of(c.where.device)] : own_;
+  }
+  lane_slot *find_lane(job &running, std::uint32_t index) noexcept;
+  bool copies_in_run_dry(const job &running, const command &c) noexcept;
   void advance(job &running) noexcept;
   bool may_issue(const job &running, std::uint32_t command) const noexcept;
   bool dependencies_completed(const job &running, std::uint32_t command) const noexcept;
@@ -116,14 +134,13 @@ class engine {
   static std::size_t batchable_with(const job &running, std::uint32_t command) noexcept;
   void begin_lane(job &running, program_run::lane_progress &lane, lane_slot &slot);
   void announce(job &running) noexcept;
-  void release_device_memory(job &of) noexcept;
   void record_end(job &running, std::uint32_t command, const lane_slot &slot);
   void wait_for_other_lanes(job &running, std::uint32_t command, const lane_slot &slot);
   void command_completed(inflight_command &f) noexcept;
   void add_time(job &running, std::uint32_t command) noexcept;
   void end_run(job &running) noexcept;
-  void stage(inflight_command &f) noexcept;
 
+  job_home &keeper_;
   const device &device_;
   const device_model &model_;
   const sg_backend_ops &ops_;
@@ -147,15 +164,16 @@ class engine {
   bool memory_released_ = false;  // likewise: a run has released memory
   bool memory_refused_ = false;   // likewise: refused since then to a run, which waits for other runs to complete
   lane_set lanes_;
-  launcher launcher_;
+  run_device own_;
+  launcher &launcher_ = own_.launch();
+  std::vector<std::unique_ptr<run_device>> devices_;  // of runs over several devices, by index; made on demand
   oom_replan oom_replan_;
   batch_pool batches_;
   shared_arenas shared_arenas_{priorities * most_running};
   std::array<std::array<ready_jobs, work_classes>, priorities> ready_;
   ready_jobs ready_in_partitions_;  // jobs for partitions' lanes
   std::array<std::vector<job *>, priorities> running_;
-  std::vector<sg_backend_event *> events_;  // unused
-  stager stager_;
+  stager &stager_;
   step_combiner steps_;
 };
 

@@ -1,17 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs of schedules with several commands.
 #include <algorithm>
-#include <cstring>
 #include <new>
 #include <utility>
 
-#include "base/bf16.hpp"
-#include "base/copy_past_caches.hpp"
 #include "base/error.hpp"
 #include "run/dispatch/engine.hpp"
 #include "run/dispatch/traced_commands.hpp"
 #include "run/job/job_home.hpp"
-#include "trace/profiler_ranges.hpp"
 #include "trace/recorder.hpp"
 
 namespace sg {
@@ -19,43 +15,8 @@ namespace sg {
 namespace {
 
 constexpr std::size_t most_overtaken = 64;  // copies: about the number of chunks in slots
-// bytes of a row; for shorter ones the partial cache lines cost too much
-constexpr std::size_t least_past_caches = 1024;
-
-void run_downcast(const downcast &n) noexcept {
-  for (std::int64_t column = 0; column < n.columns; ++column)
-    round_to_bf16(n.to + column * n.count, n.from + column * n.pitch, static_cast<std::size_t>(n.count));
-}
 
 }  // namespace
-
-// Acquires the run's memory; false: it must wait for another run's.
-bool engine::start_run(job &ready) noexcept {
-  auto &running = running_[static_cast<std::size_t>(ready.priority + 1)];
-  if (running.size() == most_running) return false;
-  const bool others = std::any_of(running_.begin(), running_.end(), [](const auto &list) { return !list.empty(); });
-  try {
-    ready.operands.device_arena = shared_arenas_.take(ready.program->schedule->device_bytes, ready.behind());
-    if (!ready.operands.device_arena) oom_replan_.acquire_memory(ready, device_memory_, !others);
-    ready.operands.staging_arena = staging_memory_.acquire(ready.program->schedule->staging_bytes);
-  } catch (...) {
-    const sg_status status = status_of_current_exception();
-    release_device_memory(ready);
-    if (status == SG_STATUS_OUT_OF_MEMORY && others) {
-      memory_refused_ = true;
-      return false;
-    }
-    ready.fail(status, last_error());  // advance() completes it
-  }
-  running.push_back(&ready);
-  if (ready.follows_on_device || ready.program->in_one_lane) ready.run->first_lane = lanes_.lane_behind(ready.behind());
-  ready.begins(ready.program->schedule->commands.size());
-  trace_schedule(ready);
-  const std::int64_t predicted_ns = ready.program->predicted_ns(), end_ns = monotonic_ns() + predicted_ns;
-  expected_end_ns_.store(end_ns, std::memory_order_relaxed);
-  ready.expect_end(end_ns, predicted_ns);
-  return true;
-}
 
 void engine::advance(job &running) noexcept {
   program_run &run = *running.run;
@@ -109,7 +70,7 @@ bool engine::issue_out_of_order(job &running, const program_run::lane_progress &
   const sg::program &program = *running.program;
   const auto &list = program.lanes[static_cast<std::size_t>(&lane - run.lanes.data())].commands;
   if (!lanes_.device_ordered() || !program.schedule->commands[list[lane.next]].is<ops::copy_in>()) return false;
-  if (!lanes_.copies_in_run_dry()) return false;
+  if (!copies_in_run_dry(running, program.schedule->commands[list[lane.next]])) return false;
   const std::size_t end = std::min<std::size_t>(list.size(), lane.next + most_overtaken);
   for (std::size_t at = lane.next + 1; at < end; ++at) {
     const std::uint32_t later = list[at];
@@ -160,14 +121,22 @@ void engine::enqueue_staging(job &running) noexcept {
   }
 }
 
+lane_slot *engine::find_lane(job &running, std::uint32_t index) noexcept {
+  const lane where = running.program->lanes[running.run->lane_of[index]].where;
+  if (is_spread(running)) return device_of(running, running.program->schedule->commands[index]).lanes().find(where);
+  if (running.partition_lane && where.kind == lane_kind::compute) return lane_set::with_room(*running.partition_lane);
+  return lanes_.find(where, running.priority, running.program->wants_core, running.run->first_lane);
+}
+
+bool engine::copies_in_run_dry(const job &running, const command &c) noexcept {
+  return is_spread(running) ? device_of(running, c).lanes().copies_in_run_dry() : lanes_.copies_in_run_dry();
+}
+
 bool engine::issue(job &running, std::uint32_t index) noexcept {
   program_run &run = *running.run;
   const command &c = running.program->schedule->commands[index];
   inflight_command &f = run.inflight[index];
-  const lane where = running.program->lanes[run.lane_of[index]].where;
-  lane_slot *slot = running.partition_lane && where.kind == lane_kind::compute
-                        ? lane_set::with_room(*running.partition_lane)
-                        : lanes_.find(where, running.priority, running.program->wants_core, run.first_lane);
+  lane_slot *const slot = find_lane(running, index);
   if (!slot) return false;
   const bool joins = coalesce_ || running.program->one_call;
   if (joins && !running.program->batchable.empty() && running.program->batchable[index] > 0 && !run.unbatched &&
@@ -181,11 +150,12 @@ bool engine::issue(job &running, std::uint32_t index) noexcept {
   std::int32_t unmade = 2;  // unmade backend calls, and this function's own count
   try {
     begin_lane(running, progress, *slot);
-    lanes_.entered_of_run(*slot);
+    lane_set::entered_of_run(*slot);
     wait_for_other_lanes(running, index, *slot);
     unmade = 1;
     const std::int32_t units = c.is<ops::gemm>() ? lanes_.units_for(running.priority, 1, running.units) : 0;
-    if (launcher_.launch(f, c, units) && running.program->needs_event[index]) record_end(running, index, *slot);
+    if (device_of(running, c).launch().launch(f, c, units) && running.program->needs_event[index])
+      record_end(running, index, *slot);
     complete_calls(f, SG_STATUS_OK, nullptr, 0, 0, unmade);
   } catch (...) {
     const sg_status status = status_of_current_exception();
@@ -196,9 +166,9 @@ bool engine::issue(job &running, std::uint32_t index) noexcept {
 
 // Before the first command of a schedule's lane.
 void engine::begin_lane(job &running, program_run::lane_progress &lane, lane_slot &slot) {
-  running.run->used_lanes |= bit_of_lane(slot.index);
+  if (!is_spread(running)) running.run->used_lanes |= bit_of_lane(slot.index);
   if (lane.started) return;
-  lanes_.follow(slot, running.behind(), running.behind_marks());
+  if (!is_spread(running)) lanes_.follow(slot, running.behind(), running.behind_marks());
   device_.begin_at(slot.stream, running.ready_ns());
   lane.started = true;
 }
@@ -206,13 +176,7 @@ void engine::begin_lane(job &running, program_run::lane_progress &lane, lane_slo
 // Records an event for commands of other lanes that wait for this one on the device.
 void engine::record_end(job &running, std::uint32_t index, const lane_slot &slot) {
   if (!lanes_.device_ordered()) return;
-  if (events_.empty()) {
-    events_.reserve(1);  // first, so that a made event can always be stored
-    events_.push_back(device_.event_create());
-  }
-  running.run->events[index] = events_.back();
-  events_.pop_back();
-  device_.check(ops_.event_record(running.run->events[index], slot.stream), "recording an event");
+  running.run->events[index] = device_of(running, running.program->schedule->commands[index]).record(slot.stream);
 }
 
 // On the device, after its dependencies in other streams.
@@ -224,7 +188,7 @@ void engine::wait_for_other_lanes(job &running, std::uint32_t index, const lane_
   for (std::uint32_t w = 0; w < c.waits; ++w) {
     const std::uint32_t before = s.waits[c.first_wait + w];
     if (run.slots[before] == &slot || !run.events[before]) continue;
-    device_.check(ops_.stream_wait(slot.stream, run.events[before]), "waiting for an event");
+    device_of(running, c).on().check(ops_.stream_wait(slot.stream, run.events[before]), "waiting for an event");
   }
 }
 
@@ -272,62 +236,15 @@ void engine::add_time(job &running, std::uint32_t index) noexcept {
   if (running.trace_number != 0 && trace::recording_is_on()) trace_of_run(run.inflight[index], dependencies_end_ns);
 }
 
-void engine::release_device_memory(job &of) noexcept {
-  char *const arena = std::exchange(of.operands.device_arena, nullptr);
-  if (!shared_arenas_.release(arena)) device_memory_.release(arena);
-}
-
 void engine::end_run(job &running) noexcept {
   auto &list = running_[static_cast<std::size_t>(running.priority + 1)];
   list.erase(std::find(list.begin(), list.end(), &running));
-  for (sg_backend_event *event : running.run->events) {
-    if (!event) continue;
-    try {
-      events_.push_back(event);
-    } catch (const std::bad_alloc &) {
-      ops_.event_destroy(event);
-    }
-  }
-  release_device_memory(running);
-  staging_memory_.release(running.operands.staging_arena);
+  const program_run &run = *running.run;
+  for (std::size_t i = 0; i < run.events.size(); ++i)
+    if (run.events[i]) device_of(running, running.program->schedule->commands[i]).release(run.events[i]);
+  release_memory(running);
   memory_released_ = true;
   running.work_completed();
-}
-
-// On a staging worker's thread.
-void engine::stage(inflight_command &f) noexcept {
-  sg_status status = SG_STATUS_OK;
-  const char *message = nullptr;
-  if (f.owner->failed()) return complete_calls(f, SG_STATUS_OK, nullptr, 0, 0, 1);
-  const bool in_profiler = trace::profiler_is_on();
-  if (in_profiler) trace::push_range("stage");
-  const std::int64_t traced_ns = f.owner->trace_number != 0 && trace::recording_is_on() ? monotonic_ns() : 0;
-  try {
-    const schedule &s = *f.owner->program->schedule;
-    const command &c = s.commands[f.index];
-    std::vector<sg_backend_copy> copies;
-    if (const auto rounding = lower_downcast(s.buffers, c, f.owner->operands))
-      run_downcast(*rounding);
-    else
-      lower_copy(s.buffers, c, f.owner->operands, copies);
-    // Staging memory should stay in the caches, where the device reads it; results should not.
-    const auto copy_run = [&](void *to, const void *from, std::size_t bytes) {
-      if (c.is<ops::unpack>() && bytes >= least_past_caches)
-        copy_past_caches(to, from, bytes);
-      else
-        std::memcpy(to, from, bytes);
-    };
-    for (const sg_backend_copy &copy : copies)
-      for (std::int64_t run = 0; run < copy.height; ++run)
-        copy_run(static_cast<char *>(copy.dst) + run * copy.dst_pitch,
-                 static_cast<const char *>(copy.src) + run * copy.src_pitch, static_cast<std::size_t>(copy.width));
-  } catch (const std::bad_alloc &) {
-    status = SG_STATUS_OUT_OF_MEMORY;
-    message = "out of host memory while staging";
-  }
-  if (in_profiler) trace::pop_range();
-  if (traced_ns != 0) trace_staging(f, traced_ns);
-  complete_calls(f, status, message, 0, 0, 1);
 }
 
 }  // namespace sg

@@ -6,6 +6,7 @@
 
 #include "ops/operation.hpp"
 #include "run/dispatch/engine.hpp"
+#include "run/job/job_home.hpp"
 #include "run/program/device_graph.hpp"
 
 namespace sg {
@@ -55,6 +56,7 @@ bool launcher::launch(inflight_command &f, const command &c, std::int32_t units)
           f, 1, [&](std::size_t, sg_backend_done done) { return ops_.graph_launch(stream, graph->launched, done); });
     commands_.clear();
     operation_of(c).lower(owner.program->schedule->buffers, c, owner.operands, commands_);
+    if (c.is<ops::copy_peer>()) name_peers(owner.owner());
     for (std::size_t i = 0; i < commands_.size(); ++i)
       if (commands_.at(i).kind == SG_BACKEND_GEMM)
         reinterpret_cast<sg_backend_gemm &>(commands_.at(i)).compute_units = units;
@@ -68,6 +70,13 @@ bool launcher::launch(inflight_command &f, const command &c, std::int32_t units)
     f.home->complete_calls(f, SG_STATUS_OUT_OF_MEMORY, "out of host memory while the command was prepared", 0, 0, 1);
   }
   return false;
+}
+
+void launcher::name_peers(const job_home &home) noexcept {
+  for (std::size_t i = 0; i < commands_.size(); ++i) {
+    std::int32_t &peer = reinterpret_cast<sg_backend_copy &>(commands_.at(i)).src_space.device;
+    peer = home.on(device_index(peer)).index();
+  }
 }
 
 sg_backend_gemm launcher::gemm_of(const job &owner, std::uint32_t index) noexcept {

@@ -33,6 +33,7 @@ class launcher {
  private:
   template <class Enqueue>
   bool enqueue(inflight_command &f, std::size_t calls, Enqueue &&enqueue_one) noexcept;
+  void name_peers(const job_home &home) noexcept;  // copies name the machine's devices; the backend has other indices
   sg_status launch_scattered(batch &b, sg_backend_done done);
   sg_status launch_each(batch &b, sg_backend_done done);
 

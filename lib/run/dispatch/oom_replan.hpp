@@ -10,22 +10,27 @@
 
 namespace sg {
 
-class arena_pool;
 class job;
+class job_home;
 
 // Owned by the engine; used by one thread at a time.
 class oom_replan {
  public:
-  // Acquires the device memory of a job's schedule and stores it in its operands. If the device refuses and `replans`
-  // is set, the job is planned again for the free memory, with smaller tiles, and again for less, as long as there is a
-  // plan; the job then has that plan. Throws sg::error(SG_STATUS_OUT_OF_MEMORY), with the requested and the free
-  // amount, or std::bad_alloc.
-  void acquire_memory(job &ready, arena_pool &from, bool replans);
+  // Acquires the memory of a job's schedule on each of its devices and stores it in its operands; `shared`: device
+  // memory that it has already. If a device refuses and `replans` is set, the job is planned again for the free memory,
+  // with smaller tiles, and again for less, as long as there is a plan; the job then has that plan. Throws
+  // sg::error(SG_STATUS_OUT_OF_MEMORY), with the requested and the free amount, or std::bad_alloc.
+  void acquire_memory(job &ready, char *shared, bool replans);
+  // Releases what the job's operands have.
+  static void release(job &of) noexcept;
 
  private:
   using program_ref = std::shared_ptr<const program>;
   static constexpr std::size_t most_variants = 64;
 
+  static void acquire_all(job &ready, char *shared, device_index &refusing, std::int64_t &refused);
+  static void acquire_staging(job &ready);
+  static program_ref planned_again(job_home &home, const program &planned, device_index refusing, std::int64_t budget);
   program_ref low_memory_variant_of(const program_ref &planned) const noexcept;  // nullptr: none is known
   void remember(const program_ref &planned, const program_ref &variant) noexcept;
 

@@ -18,7 +18,7 @@ trace::event command_of(const job &owner, trace::event_kind kind = trace::event_
 void in_lane(trace::event &e, const inflight_command &f, std::int64_t not_before_ns) noexcept {
   e.body.start_ns = std::max(f.start_ns, not_before_ns);
   e.body.end_ns = std::max(f.end_ns, e.body.start_ns);
-  e.body.lane = f.lane ? static_cast<std::uint16_t>(f.lane->index) : trace::no_lane;
+  e.body.lane = f.lane ? trace::lane_of(number_of(f.lane->device), f.lane->index) : trace::no_lane;
 }
 
 void describe(trace::event &e, const job &owner, std::uint32_t index) noexcept {
@@ -41,8 +41,9 @@ bool alike(const schedule &s, std::uint32_t x, std::uint32_t y) noexcept {
 }  // namespace
 
 void trace_schedule(const job &starting) noexcept {
-  if (starting.trace_number == 0 || !trace::recording_is_on() || !starting.program->computes) return;
   const program &what = *starting.program;
+  // Schedules of several devices are not shown beside what ran.
+  if (starting.trace_number == 0 || !trace::recording_is_on() || !what.computes || what.is_spread()) return;
   trace::note_schedule(starting.trace_number, starting.owner().number(), what.schedule, what.what, what.request);
 }
 

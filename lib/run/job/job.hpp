@@ -155,6 +155,7 @@ class alignas(64) job final : public object {
   void give_work(const std::shared_ptr<const sg::program> &what) noexcept {
     may_help = what->computes && what->predicted_ns() <= longest_help_ns;
     give_program(what);
+    device = what->device();
     is_run = !what->is_single();
   }
   void drop_work() noexcept {

@@ -16,10 +16,10 @@ thread_local job_home::completion_batch *t_together = nullptr;
 std::atomic<std::uint64_t> g_homes_made{0};
 }  // namespace
 
-job_home::job_home(std::shared_ptr<device> opened, std::int64_t job_limit, bool refuse_when_full)
+job_home::job_home(std::vector<std::shared_ptr<device>> opened, std::int64_t job_limit, bool refuse_when_full)
     : object(object_type::context),
-      device_(std::move(opened)),
-      virtual_clock_(device_->ops().stream_begin_at != nullptr),
+      devices_(std::move(opened)),
+      virtual_clock_(on().ops().stream_begin_at != nullptr),
       limit_(job_limit, refuse_when_full),
       number_(++g_homes_made) {}
 
@@ -30,12 +30,14 @@ void job_home::open() {
   trace::start_by_variable();
   trace::start_for_profiler();
   if (trace::recording_is_on()) record_name();
-  device_->time_commands(trace::wants_device_times());  // the recording may have ended meanwhile
+  for (const auto &each : devices_)
+    each->time_commands(trace::wants_device_times());  // the recording may have ended meanwhile
 }
 
 void job_home::record_name() const noexcept {
-  if (trace::wants_device_times()) device_->time_commands(true);
-  trace::record_text(trace::event_kind::context, number_, 0, device_->name().c_str(),
+  if (trace::wants_device_times())
+    for (const auto &each : devices_) each->time_commands(true);
+  trace::record_text(trace::event_kind::context, number_, 0, on().name().c_str(),
                      virtual_clock_ ? trace::virtual_clock_bit : 0);
 }
 

@@ -7,7 +7,10 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <span>
+#include <vector>
 
+#include "base/device_index.hpp"
 #include "base/futex.hpp"
 #include "base/object.hpp"
 #include "devices/device.hpp"
@@ -20,22 +23,28 @@
 
 namespace sg {
 
+class arena_pool;
 class service;
 
 class job_home : public object {
  public:
-  const device &on() const noexcept { return *device_; }
+  const device &on(device_index which = first_device) const noexcept { return *devices_[number_of(which)]; }
+  std::span<const std::shared_ptr<device>> devices() const noexcept { return devices_; }  // all of one backend
   ref<job> new_job() { return jobs_.acquire(ref<job_home>::share(this)); }
   unobserved_failures &unobserved() noexcept { return unobserved_; }
 
   // --- Dispatch ---
   virtual void push(job &ready) noexcept = 0;  // takes over one reference of the job
   virtual void sweep() noexcept = 0;           // a job was cancelled: drop it if it is queued
+  virtual void wake_engines() noexcept = 0;    // memory that runs wait for may be free
   // Executes on this thread the commands of the job that are in a lane and that no worker has begun.
   virtual void help(const job &awaited) noexcept = 0;
   virtual std::shared_ptr<const program> replan(const program &planned, const plan_request &request) = 0;
   // Frees released device buffers that no job in flight uses. Any thread that does not hold the submission lock.
   virtual void free_unused_buffers() noexcept = 0;
+
+  virtual arena_pool &device_memory(device_index of) noexcept = 0;
+  virtual arena_pool &staging_memory(device_index of) noexcept = 0;
 
   // --- Completion ---
   void job_completed(const job &completed) noexcept;
@@ -76,8 +85,10 @@ class job_home : public object {
 
   // --- Polling ---
   // Whether a waiting thread may poll the device for completions, for a short time, before it sleeps.
-  bool polls() const noexcept { return device_->ops().poll != nullptr; }
-  void poll() const noexcept { device_->ops().poll(device_->handle()); }
+  bool polls() const noexcept { return on().ops().poll != nullptr; }
+  void poll() const noexcept {
+    for (const auto &each : devices_) each->ops().poll(each->handle());
+  }
   // Launches the gathered GEMMs, and polls the device until `done()`, or for that time.
   template <class Done>
   void poll_until(Done &&done, std::int64_t ns) noexcept {
@@ -102,7 +113,7 @@ class job_home : public object {
 
  protected:
   // The last reference may be released on any thread: the service, once started, deletes the object.
-  job_home(std::shared_ptr<device> opened, std::int64_t job_limit, bool refuse_when_full);
+  job_home(std::vector<std::shared_ptr<device>> opened, std::int64_t job_limit, bool refuse_when_full);
   ~job_home() override = default;
   // Registers it with the exit handler and starts its service thread. Throws sg::error.
   void open();
@@ -114,7 +125,7 @@ class job_home : public object {
 
   service &helper() noexcept { return *service_; }
 
-  const std::shared_ptr<device> device_;
+  const std::vector<std::shared_ptr<device>> devices_;  // by index in the machine
   const bool virtual_clock_;
   job_limit limit_;
   std::atomic<std::int64_t> host_seen_ns_{0};

@@ -82,6 +82,8 @@ void job::statistics(sg_job_statistics &out) const noexcept {
     out.flops = graph->flops;
     out.bytes_in = graph->bytes_in;
     out.bytes_out = graph->bytes_out;
+    out.bytes_peer = graph->bytes_peer;
+    out.devices = graph->device_bits;
     copy_text(out.strategy, sizeof out.strategy, program ? "graph of the device" : "graph");
   } else if (program) {
     const schedule &s = *program->schedule;
@@ -91,6 +93,8 @@ void job::statistics(sg_job_statistics &out) const noexcept {
     out.flops = s.flops;
     out.bytes_in = static_cast<std::uint64_t>(s.bytes_in);
     out.bytes_out = static_cast<std::uint64_t>(s.bytes_out);
+    out.bytes_peer = static_cast<std::uint64_t>(s.bytes_peer);
+    out.devices = program->device_bits();
     copy_text(out.strategy, sizeof out.strategy, s.strategy.c_str());
   } else {
     copy_text(out.strategy, sizeof out.strategy, "nothing to do");

@@ -42,7 +42,8 @@ void bring_to_rest() noexcept {
   if (g_process_exits.exchange(true)) return;
   {
     const std::lock_guard lock(g_homes.lock);
-    for (job_home *c = g_homes.first; c; c = c->next_registered) c->on().drain();
+    for (job_home *c = g_homes.first; c; c = c->next_registered)
+      for (const auto &each : c->devices()) each->drain();
   }
   while (const std::uint32_t under_way = g_homes.destructions.load(std::memory_order_acquire))
     futex_wait(g_homes.destructions, under_way, deadline(-1));
@@ -97,7 +98,8 @@ void record_names_of_homes() noexcept {
 
 void end_recording_of_homes() noexcept {
   const std::lock_guard lock(g_homes.lock);
-  for (const job_home *c = g_homes.first; c; c = c->next_registered) c->on().time_commands(trace::wants_device_times());
+  for (const job_home *c = g_homes.first; c; c = c->next_registered)
+    for (const auto &each : c->devices()) each->time_commands(trace::wants_device_times());
 }
 
 std::vector<context_counters> counters_of_homes() {

@@ -39,6 +39,18 @@ class arena_pool {
   char *acquire_buffer(std::uint64_t bytes);
   void release_buffer(char *start, std::uint64_t bytes) noexcept;
 
+  // Runs that may release memory of the pool when they end. await_runs(): whether there are some; the end of the next
+  // one then returns true, once.
+  void run_begins() noexcept { runs_.fetch_add(1); }
+  bool run_ends() noexcept {
+    runs_.fetch_sub(1);
+    return awaited_.load() && awaited_.exchange(false);
+  }
+  bool await_runs() noexcept {
+    awaited_.store(true);  // sequentially consistent with run_ends(): one of both sees the other
+    return runs_.load() > 0;
+  }
+
   bool keeps(std::int64_t bytes) noexcept;  // acquire(bytes) would not allocate
   bool idle() noexcept;                     // no block is in use
   void trim() noexcept;                     // frees the kept blocks and buffers
@@ -62,6 +74,8 @@ class arena_pool {
   const memory kind_;
   const std::int64_t limit_;
   const std::uint64_t context_;
+  std::atomic<std::int32_t> runs_{0};
+  std::atomic<bool> awaited_{false};
   std::atomic<std::int64_t> held_{0};  // bytes, of all blocks; written under the lock
   std::int64_t in_use_ = 0;            // of those in use
   std::vector<block> blocks_;

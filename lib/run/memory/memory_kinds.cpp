@@ -5,8 +5,20 @@
 
 namespace sg {
 
+// One device that works knows the memory of all: other devices' is its peers'.
+memory_space memory_kinds::seen_by_devices(const void *memory, std::uint64_t bytes) const noexcept {
+  if (all_.size() == 1) return device_.space_of(memory, bytes);
+  std::size_t asked = 0;
+  while (asked + 1 < all_.size() && all_[asked]->status() != SG_STATUS_OK) ++asked;
+  const memory_space seen = all_[asked]->space_of(memory, bytes);
+  if (seen == SG_MEMORY_DEVICE) return memory_space::of_device(device_index(asked));
+  for (std::size_t i = 0; seen == SG_MEMORY_PEER && i < all_.size(); ++i)
+    if (all_[i]->index() == seen.peer()) return memory_space::of_device(device_index(i));
+  return seen;
+}
+
 memory_space memory_kinds::of_unknown(const void *memory, std::uint64_t bytes) const noexcept {
-  const memory_space seen = device_.unified() ? memory_space() : device_.space_of(memory, bytes);
+  const memory_space seen = device_.unified() ? memory_space() : seen_by_devices(memory, bytes);
   const auto range = process_ranges::find(memory, bytes);
   if (!range) return seen;
   const bool inside = range->holds(reinterpret_cast<std::uintptr_t>(memory), bytes);

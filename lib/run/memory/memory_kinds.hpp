@@ -2,6 +2,9 @@
 // The memory space of an address: pageable, pinned, the device's or a peer's.
 #pragma once
 
+#include <memory>
+#include <span>
+
 #include "devices/device.hpp"
 #include "run/memory/memory_map.hpp"
 
@@ -10,7 +13,9 @@ namespace sg {
 // Any thread.
 class memory_kinds {
  public:
-  explicit memory_kinds(const device &on) noexcept : device_(on), known_(&on.ops()) {}
+  // The devices of a machine, which outlive it.
+  explicit memory_kinds(std::span<const std::shared_ptr<device>> all) noexcept
+      : all_(all), device_(*all.front()), known_(&device_.ops()) {}
 
   const device &on() const noexcept { return device_; }
   memory_map &known() noexcept { return known_; }
@@ -36,8 +41,10 @@ class memory_kinds {
 
  private:
   memory_space of_unknown(const void *memory, std::uint64_t bytes) const noexcept;  // not in a range of this context
+  memory_space seen_by_devices(const void *memory, std::uint64_t bytes) const noexcept;
 
-  const device &device_;
+  const std::span<const std::shared_ptr<device>> all_;
+  const device &device_;  // the first
   memory_map known_;
 };
 

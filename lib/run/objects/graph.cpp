@@ -67,7 +67,8 @@ std::shared_ptr<const graph_program> graph::prepared() {
   has_run_ = true;
   if (program_) return program_;
   auto made = std::make_shared<graph_program>(copies());
-  if (owner_->on().orders_commands()) made->put_on(owner_->on(), owner_->device_memory(first_device));
+  if (const auto device = made->device_of_all(); device && owner_->on().orders_commands())
+    made->put_on(owner_->on(*device), owner_->device_memory(*device));
   program_ = made;
   return made;
 }

@@ -164,6 +164,17 @@ graph_program::graph_program(std::vector<submission> recorded) : works(std::move
   keep_totals();
 }
 
+std::optional<device_index> graph_program::device_of_all() const noexcept {
+  std::optional<device_index> found;
+  for (const submission &work : works) {
+    if (!work.program) continue;
+    const bool is_first = !found;
+    if (is_first) found = work.program->device();
+    if (work.program->is_spread() || *found != work.program->device()) return std::nullopt;
+  }
+  return found ? found : std::optional(first_device);
+}
+
 namespace {
 
 // Why the submissions cannot be a graph of the device; nullptr: they can.
@@ -276,7 +287,7 @@ void graph_program::put_on(const sg::device &on, arena_pool &memory) {
   if (on.ops().graph_create(on.handle(), all.data(), static_cast<std::int32_t>(all.size()), &made) != SG_STATUS_OK)
     return replays(on.ops().last_message(on.handle()));
   try {
-    launch = program::of_command(ops::graph{made, commands}, "graph of the device");
+    launch = program::of_command(ops::graph{made, commands}, "graph of the device", memory.index());
     device = std::make_unique<const device_graph>(on, made, std::move(arena));
   } catch (...) {
     on.ops().graph_destroy(made);

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "devices/device.hpp"
@@ -30,8 +31,10 @@ struct graph_program final : recorded_graph, submission_list {
   std::shared_ptr<const program> launch;
   std::vector<access> accesses_of_all;
 
-  // Makes a device graph of the submissions, if the device supports it, with workspaces from that memory. Throws
-  // std::bad_alloc.
+  // The device of all submissions; empty: they are of several.
+  std::optional<device_index> device_of_all() const noexcept;
+  // Makes a graph of that device of the submissions, if the device supports it, with workspaces from that memory.
+  // Throws std::bad_alloc.
   void put_on(const sg::device &on, arena_pool &memory);
 };
 

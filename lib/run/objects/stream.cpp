@@ -7,13 +7,14 @@
 
 namespace sg {
 
-stream::stream(ref<job_sink> owner, std::int32_t priority) noexcept
-    : object(object_type::stream), owner_(std::move(owner)), priority_(priority) {}
+stream::stream(ref<job_sink> owner, std::int32_t priority, std::optional<device_index> device) noexcept
+    : object(object_type::stream), owner_(std::move(owner)), priority_(priority), device_(device) {}
 
-stream::stream(ref<job_sink> owner, std::int32_t priority, partitions &of, std::int32_t most)
+stream::stream(ref<job_sink> owner, std::int32_t priority, device_index device, partitions &of, std::int32_t most)
     : object(object_type::stream),
       owner_(std::move(owner)),
       priority_(priority),
+      device_(device),
       units_(of.grant(most)),
       partitions_(&of),
       partition_(units_ > 0 ? of.acquire(priority, units_) : nullptr) {}
@@ -35,7 +36,7 @@ bool stream::takes(job &work) const noexcept {
     work.give_work(owner_->lane_marker);
     work.follows_on_device = true;
   }
-  if (!work.follows_on_device || work.is_run) return false;
+  if (!work.follows_on_device || work.is_run || work.device != native_->slot().device) return false;
   work.native = &native_->slot();
   return true;
 }

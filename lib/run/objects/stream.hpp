@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 #include "base/object.hpp"
 #include "run/job/job.hpp"
@@ -16,14 +17,17 @@ namespace sg {
 
 class stream final : public object {
  public:
-  stream(ref<job_sink> owner, std::int32_t priority) noexcept;
-  // A stream whose GEMMs use at most `most` compute units, reserved ones if possible. Throws as partitions does.
-  stream(ref<job_sink> owner, std::int32_t priority, partitions &of, std::int32_t most);
+  // `device`: whose its work is to be; empty: of the operands' memory, or any.
+  stream(ref<job_sink> owner, std::int32_t priority, std::optional<device_index> device) noexcept;
+  // A stream whose GEMMs use at most `most` compute units of the device, reserved ones if possible. Throws as
+  // partitions does.
+  stream(ref<job_sink> owner, std::int32_t priority, device_index device, partitions &of, std::int32_t most);
   // Wraps a native stream of the caller. Throws as dedicated_lane does.
   stream(ref<job_sink> owner, engine &in, void *native);
 
   job_sink &owner() const noexcept { return *owner_; }
   std::int32_t priority() const noexcept { return priority_; }
+  std::optional<device_index> device() const noexcept { return device_; }
   std::int32_t units() const noexcept { return units_; }  // limit for its GEMMs; 0: none
   // The lane of its GEMMs on reserved units; nullptr: none are reserved.
   lane_slot *partition_lane() const noexcept { return partition_ ? &partition_->lane.slot() : nullptr; }
@@ -50,6 +54,7 @@ class stream final : public object {
 
   const ref<job_sink> owner_;
   const std::int32_t priority_;
+  const std::optional<device_index> device_;
   std::int32_t units_ = 0;
   const std::uint32_t number_ = count_++;
   inline static std::atomic<std::uint32_t> count_{0};

@@ -13,7 +13,6 @@
 
 namespace sg {
 
-class arena_pool;
 class device_buffer;
 class stream;
 class submission_list;
@@ -41,7 +40,6 @@ class job_sink : public job_home {
   // Submits a run: the children in recording order, and `parent`, which completes after them.
   virtual void submit_children(const ref<job> &parent, const submission_order &order,
                                const submission_list &recorded) = 0;
-  virtual arena_pool &device_memory(device_index of) noexcept = 0;  // for workspaces
   // Frees a buffer on the service thread once every job submitted so far has completed.
   virtual void free_when_unused(device_buffer &released) noexcept = 0;
 

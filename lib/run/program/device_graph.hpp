@@ -36,6 +36,8 @@ struct recorded_graph {
     flops += work->schedule->flops;
     bytes_in += static_cast<std::uint64_t>(work->schedule->bytes_in);
     bytes_out += static_cast<std::uint64_t>(work->schedule->bytes_out);
+    bytes_peer += static_cast<std::uint64_t>(work->schedule->bytes_peer);
+    device_bits |= work->device_bits();
   }
   void keep_totals() {
     auto alone = std::make_shared<recorded_graph>();
@@ -43,12 +45,15 @@ struct recorded_graph {
     alone->flops = flops;
     alone->bytes_in = bytes_in;
     alone->bytes_out = bytes_out;
+    alone->bytes_peer = bytes_peer;
+    alone->device_bits = device_bits;
     totals = std::move(alone);
   }
 
   std::int32_t commands = 0;
   double flops = 0;
   std::uint64_t bytes_in = 0, bytes_out = 0;  // over the link
+  std::uint64_t bytes_peer = 0, device_bits = 0;
   // The figures above alone. A completed job keeps them instead of the graph, whose submissions may refer to the stream
   // whose latest job it is: a stream refers to its latest job.
   std::shared_ptr<const recorded_graph> totals;

@@ -9,6 +9,7 @@
 
 #include "ops/backend_commands.hpp"
 #include "plan/gemm/resident/latency_parts.hpp"
+#include "plan/schedule/lanes.hpp"
 #include "plan/schedule/out_of_order_copies.hpp"
 #include "run/program/batching.hpp"
 
@@ -122,10 +123,15 @@ program::program(std::shared_ptr<const form> planned, const plan_request &reques
     : what(std::move(planned)),
       request(requested),
       schedule(std::move(made)),
+      devices(devices_of(*schedule)),
       after(*schedule),
       needs_event(schedule->commands.size(), false),
       is_out_of_order(out_of_order_copies(*schedule)) {
   const auto &commands = schedule->commands;
+  if (devices.size() <= 1) arenas.push_back({schedule->device_bytes, schedule->staging_bytes});
+  for (std::size_t i = 0; devices.size() > 1 && i < devices.size(); ++i)
+    arenas.push_back({arena_bytes_of(*schedule, devices[i], buffer_kind::device),
+                      arena_bytes_of(*schedule, devices[i], buffer_kind::staging)});
   in_one_lane = !model.unified_memory && follow_one_another(*schedule);
   const lane only{lane_kind::compute, 0};
   std::size_t of_device = 0;
@@ -177,10 +183,12 @@ program::program(std::shared_ptr<const form> planned, const plan_request &reques
   prepare_call(0, {});
 }
 
-std::shared_ptr<const program> program::of_command(const payload &what, const char *strategy) {
+std::shared_ptr<const program> program::of_command(const payload &what, const char *strategy, device_index on) {
   auto made = std::make_shared<sg::schedule>();
   made->strategy = strategy;
-  made->commands.emplace_back().what = what;
+  command &only = made->commands.emplace_back();
+  only.what = what;
+  only.where.device = on;
   made->lanes[static_cast<int>(lane_kind::compute)] = 1;
   return std::make_shared<const program>(nullptr, plan_request(), std::move(made), device_model());
 }

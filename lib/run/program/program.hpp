@@ -27,7 +27,8 @@ struct program {
           const device_model &model);
 
   // One command without views.
-  static std::shared_ptr<const program> of_command(const payload &what, const char *strategy);
+  static std::shared_ptr<const program> of_command(const payload &what, const char *strategy,
+                                                   device_index on = first_device);
 
   // One command without memory of its own, which needs no run.
   bool is_single() const noexcept {
@@ -48,6 +49,21 @@ struct program {
   plan_request request;
   std::shared_ptr<const sg::schedule> schedule;
   std::vector<lane_list> lanes;
+  std::vector<device_index> devices;  // that run its commands, ascending
+  bool is_spread() const noexcept { return devices.size() > 1; }
+  std::uint64_t device_bits() const noexcept {  // bit i for device i; later ones have none
+    std::uint64_t bits = 0;
+    for (const device_index each : devices)
+      if (number_of(each) < 64) bits |= std::uint64_t{1} << number_of(each);
+    return bits;
+  }
+  // Of each of `devices`, in that order.
+  struct arena_bytes {
+    std::int64_t device = 0, staging = 0;
+  };
+  std::vector<arena_bytes> arenas;
+  // Whose engine runs it; of several the machine's first, which has lanes on each.
+  device_index device() const noexcept { return devices.size() == 1 ? devices[0] : first_device; }
   dependents after;
   // A device command on which another lane's device command depends needs an event.
   std::vector<bool> needs_event;

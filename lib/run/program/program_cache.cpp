@@ -19,7 +19,8 @@ std::uint64_t key_of(const form &what, const plan_request &r) noexcept {
   hasher mixed;
   mixed << static_cast<std::int64_t>(what.hash())
         << (static_cast<std::int64_t>(r.split) | std::int64_t{r.latency} << 7 | std::int64_t{r.parts} << 8) << r.streams
-        << r.memory_limit << r.tile_m << r.tile_n << r.tile_k;
+        << (static_cast<std::int64_t>(number_of(r.device)) | std::int64_t{r.device_count} << 8)
+        << static_cast<std::int64_t>(r.devices) << r.memory_limit << r.tile_m << r.tile_n << r.tile_k;
   return mixed.value();
 }
 
@@ -36,20 +37,20 @@ program_cache::memo *program_cache::memo_of(std::uint64_t key) noexcept {
 }
 
 std::shared_ptr<const sg::program> program_cache::get(const form &what, const plan_request &request,
-                                                      const device_model &model, bool check) {
+                                                      const machine_model &machine, bool check) {
   const std::uint64_t key = key_of(what, request);
   memo *const latest = memo_of(key);
   if (latest && latest->cache == number_ && latest->key == key && latest->request == request &&
       *latest->program->what == what)
     return latest->program;
-  auto program = look_up(key, what, request, model, check);
+  auto program = look_up(key, what, request, machine, check);
   if (latest) *latest = {number_, key, request, program};
   return program;
 }
 
 std::shared_ptr<const sg::program> program_cache::look_up(const form &what, const plan_request &request,
-                                                          const device_model &model, bool check) {
-  return look_up(key_of(what, request), what, request, model, check);
+                                                          const machine_model &machine, bool check) {
+  return look_up(key_of(what, request), what, request, machine, check);
 }
 
 auto program_cache::find(std::uint64_t key, const form &what, const plan_request &request) noexcept -> entry_position {
@@ -78,7 +79,7 @@ void program_cache::evict() noexcept {
 }
 
 std::shared_ptr<const sg::program> program_cache::look_up(std::uint64_t key, const form &what,
-                                                          const plan_request &request, const device_model &model,
+                                                          const plan_request &request, const machine_model &machine,
                                                           bool check) {
   std::unique_lock lock(lock_);
   for (entry_position known = find(key, what, request); known != entries_.end(); known = find(key, what, request)) {
@@ -99,9 +100,10 @@ std::shared_ptr<const sg::program> program_cache::look_up(std::uint64_t key, con
   lock.unlock();
   try {
     const trace::timed_event planning(trace::event_kind::planning, number_);
-    auto made = make_plan(what, model, request);
+    auto made = make_plan(what, machine, request);
     if (check) require_no_hazards(*made);
-    auto program = std::make_shared<const sg::program>(what.share(), request, std::move(made), model);
+    const device_index on = made->commands.empty() ? request.device : made->commands.front().where.device;
+    auto program = std::make_shared<const sg::program>(what.share(), request, std::move(made), machine.device(on));
     lock.lock();
     created->what = program->what.get();
     created->program = program;

@@ -12,7 +12,7 @@
 #include <mutex>
 #include <unordered_map>
 
-#include "model/device_model.hpp"
+#include "model/machine_model.hpp"
 #include "plan/form/form.hpp"
 #include "run/program/program.hpp"
 
@@ -27,11 +27,11 @@ class program_cache {
   explicit program_cache(std::uint64_t context) noexcept : number_(context) {}
 
   // Throws what make_plan throws, and SG_STATUS_INTERNAL when `check` is set and the schedule has a hazard.
-  std::shared_ptr<const sg::program> get(const form &what, const plan_request &request, const device_model &model,
+  std::shared_ptr<const sg::program> get(const form &what, const plan_request &request, const machine_model &machine,
                                          bool check);
   // Looks in the shared map only: no thread-local storage, whose first use may allocate.
-  std::shared_ptr<const sg::program> look_up(const form &what, const plan_request &request, const device_model &model,
-                                             bool check);
+  std::shared_ptr<const sg::program> look_up(const form &what, const plan_request &request,
+                                             const machine_model &machine, bool check);
 
  private:
   // A thread's latest program, found without the lock.
@@ -45,7 +45,7 @@ class program_cache {
   static memo *memo_of(std::uint64_t key) noexcept;  // nullptr: the thread has none (thread_owned)
 
   std::shared_ptr<const sg::program> look_up(std::uint64_t key, const form &what, const plan_request &request,
-                                             const device_model &model, bool check);
+                                             const machine_model &machine, bool check);
 
   const std::uint64_t number_;
 

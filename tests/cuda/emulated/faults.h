@@ -30,6 +30,10 @@ long emulated_gpu_commands_within(void);
 /* Zeroed memory of another GPU, of that index; NULL: there is none. */
 void *emulated_gpu_peer_memory(size_t bytes, int device);
 void emulated_gpu_free_peer_memory(void *memory);
+/* Whether a GPU may copy from the pools of another by the links between them. */
+int emulated_gpu_peer_access(int device, int of);
+/* From now on copies between GPUs report success and write nothing, or no longer. */
+void emulated_gpu_drop_peer_copies(int drop);
 
 #ifdef __cplusplus
 }

@@ -3,6 +3,7 @@
 
 #include <cuda.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 
@@ -17,10 +18,12 @@ namespace emulated {
 cudaError_t refuse(cudaError_t error) noexcept { return t_latest = error; }
 
 cudaError_t enter(call kind) noexcept {
-  if (kind != call::anywhere && (t_contexts.current() != the_context || g_retained.load() == 0))
+  const int device = current_device();
+  if (kind != call::anywhere && (device < 0 || g_retained[device].load() == 0))
     return refuse(cudaErrorDeviceUninitialized);
-  if (g_breakage.strikes(EMULATED_LOST_AT_CALL)) g_breakage.lose(g_breakage.how_lost);
-  if (g_breakage.lost.load()) return refuse(g_breakage.error);
+  const int used = device < 0 ? 0 : device;
+  if (g_breakage.strikes(EMULATED_LOST_AT_CALL)) g_breakage.lose(used, g_breakage.how_lost);
+  if (g_breakage.is_lost(used)) return refuse(g_breakage.error);
   if (kind == call::allocation && g_breakage.strikes(EMULATED_NO_MEMORY)) return refuse(cudaErrorMemoryAllocation);
   if (kind == call::command && g_breakage.strikes(EMULATED_NO_LAUNCH)) return refuse(cudaErrorLaunchOutOfResources);
   return cudaSuccess;
@@ -37,34 +40,35 @@ void drop(void *object) {
   std::abort();
 }
 
-cudaError_t reach(cudaStream_t, std::initializer_list<const void *> memory) {
+cudaError_t reach(cudaStream_t in, std::initializer_list<const void *> memory) {
   const auto known = [&](const void *address) {
     if (address == nullptr) return true;
     const std::lock_guard lock(ranges::only().mutex);
     const auto found = ranges::only().at(address);
-    return found != ranges::only().all.end() && found->second.device == 0;  // only copies reach other GPUs
+    return found != ranges::only().all.end() && found->second.device == in->device;  // only copies reach others
   };
   if (std::all_of(memory.begin(), memory.end(), known)) return cudaSuccess;
   std::fprintf(stderr, "a command uses memory that the emulated GPU does not reach\n");
-  g_breakage.lose(cudaErrorIllegalAddress);
+  g_breakage.lose(in->device, cudaErrorIllegalAddress);
   return refuse(cudaErrorIllegalAddress);
 }
 
 cudaError_t misaligned(bool within_command) noexcept {
   std::fprintf(stderr, "a command accesses a misaligned address of the emulated GPU\n");
   if (within_command)
-    g_breakage.lose_within_command(cudaErrorMisalignedAddress);
+    g_breakage.lose_within_command(std::max(0, current_device()), cudaErrorMisalignedAddress);
   else
-    g_breakage.lose(cudaErrorMisalignedAddress);
+    g_breakage.lose(std::max(0, current_device()), cudaErrorMisalignedAddress);
   return refuse(cudaErrorMisalignedAddress);
 }
 
 cudaError_t enqueue(cudaStream_t in, std::function<void()> work) {
+  if (in->device != current_device()) return refuse(cudaErrorInvalidResourceHandle);
   command_within(in->within);
-  auto guarded = [work = std::move(work), device = g_breakage.device.load()] {
-    if (g_breakage.strikes(EMULATED_LOST)) g_breakage.lose(g_breakage.how_lost);
+  auto guarded = [work = std::move(work), device = g_breakage.device.load(), on = in->device] {
+    if (g_breakage.strikes(EMULATED_LOST)) g_breakage.lose(on, g_breakage.how_lost);
     const std::shared_lock runs(g_breakage.running);
-    if (device == g_breakage.device.load() && !g_breakage.lost.load()) work();
+    if (device == g_breakage.device.load() && !g_breakage.is_lost(on)) work();
   };
   if (in->captured_in) {
     auto &nodes = in->captured_in->into->nodes;
@@ -99,7 +103,7 @@ API void emulated_gpu_break(emulated_fault how, long nth, long more) {
     }
     for (CUstream_st *each : streams) each->stop();
   }
-  g_breakage.lost.store(false);
+  g_breakage.lost.store(0);
   g_breakage.how.store(how);
 }
 API void emulated_gpu_lose_with(int error) { g_breakage.how_lost.store(static_cast<cudaError_t>(error)); }

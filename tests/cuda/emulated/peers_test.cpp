@@ -116,5 +116,41 @@ TEST(emulated_peers, a_plan_says_what_it_copies_from_a_peer) {
   EXPECT_OK(sg_plan_release(plan));
 }
 
+TEST(emulated_peers, contexts_of_several_reach_each_other_s_pools) {
+  const context both = open_context("cuda:0,1");
+  EXPECT_EQ(1, emulated_gpu_peer_access(0, 1));
+  EXPECT_EQ(1, emulated_gpu_peer_access(1, 0));
+  char text[1 << 16] = "";
+  EXPECT_OK(sg_context_machine(both, text, sizeof text, nullptr));
+  if (!nvml_is_absent()) EXPECT_NE(nullptr, std::strstr(text, "nvlink")) << text;
+}
+
+TEST(emulated_peers, copies_that_write_nothing_are_noticed) {
+  emulated_gpu_drop_peer_copies(1);
+  char text[1 << 16] = "";
+  {
+    const context both = open_context("cuda:0,1");
+    EXPECT_OK(sg_context_machine(both, text, sizeof text, nullptr));
+    EXPECT_EQ(0, emulated_gpu_peer_access(0, 1) + emulated_gpu_peer_access(1, 0)) << "no copy takes the link";
+  }
+  emulated_gpu_drop_peer_copies(0);
+  EXPECT_EQ(nullptr, std::strstr(text, "nvlink")) << text;
+}
+
+TEST(emulated_peers, have_names_besides_their_numbers) {
+  context by_uuid, local;
+  sg_context_options options = SG_CONTEXT_OPTIONS_INIT;
+  options.device = "cuda:GPU-02122232-4252-6272-8292-a2b2c2d2e2f2";
+  ASSERT_OK(sg_context_create(&options, by_uuid.out()));
+  options.device = "cuda:local";
+  EXPECT_EQ(SG_STATUS_NO_DEVICE, sg_context_create(&options, local.out()));
+  EXPECT_NE(std::string::npos, latest_message().find("local rank")) << latest_message();
+  setenv("OMPI_COMM_WORLD_LOCAL_RANK", "5", 1);
+  EXPECT_OK(sg_context_create(&options, local.out()));
+  unsetenv("OMPI_COMM_WORLD_LOCAL_RANK");
+  options.device = "cuda:GPU-00000000-0000-0000-0000-000000000000";
+  EXPECT_EQ(SG_STATUS_NO_DEVICE, sg_context_create(&options, local.out()));
+}
+
 }  // namespace
 }  // namespace sg_test

@@ -3,6 +3,8 @@
 #include <cuda.h>
 #include <cuda_runtime_api.h>
 
+#include <algorithm>
+#include <atomic>
 #include <cstdio>
 #include <cstring>
 #include <iterator>
@@ -20,16 +22,26 @@
 
 using namespace emulated;
 
+namespace {
+
+// Access of each GPU to the memory of others.
+struct peer_state {
+  std::atomic<unsigned> enabled[most_gpus], in_pools_of[most_gpus];
+  std::atomic<bool> drops{false};  // copies between GPUs report success and write nothing
+} g_peers;
+
+}  // namespace
+
 // --- the driver ---
 
 namespace {
 
-CUresult retain(CUcontext *out, CUdevice) {
-  ++g_retained;
-  *out = the_context;
+CUresult retain(CUcontext *out, CUdevice device) {
+  ++g_retained[device];
+  *out = context_of(device);
   return CUDA_SUCCESS;
 }
-CUresult release(CUdevice) { return --g_retained >= 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT; }
+CUresult release(CUdevice device) { return --g_retained[device] >= 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT; }
 CUresult get_current(CUcontext *out) {
   *out = t_contexts.current();
   return CUDA_SUCCESS;
@@ -107,13 +119,12 @@ API cudaError_t cudaDriverGetVersion(int *out) {
   *out = CUDART_VERSION;
   return cudaSuccess;
 }
-// SG_EMULATED_GPUS: the number of GPUs listed; only the first one can be opened. Their addresses are those of
-// fake_nvml.c.
+// SG_EMULATED_GPUS: the number of GPUs. Their addresses are those of fake_nvml.c.
 namespace {
 int listed_gpus() {
   static const int count = [] {
     const char *text = std::getenv("SG_EMULATED_GPUS");
-    return text ? std::atoi(text) : 1;
+    return text ? std::min(std::atoi(text), most_gpus) : 1;
   }();
   return count;
 }
@@ -126,9 +137,10 @@ API cudaError_t cudaGetDeviceCount(int *out) {
 
 API cudaError_t cudaGetDeviceProperties(cudaDeviceProp *out, int device) {
   if (const cudaError_t error = enter(call::anywhere)) return error;
-  if (device != 0) return refuse(cudaErrorInvalidDevice);
+  if (device < 0 || device >= listed_gpus()) return refuse(cudaErrorInvalidDevice);
   *out = {};
   std::snprintf(out->name, sizeof out->name, "an emulated GPU");
+  for (int i = 0; i < 16; ++i) out->uuid.bytes[i] = static_cast<char>(16 * i + device);
   out->totalGlobalMem = memory_bytes;
   out->major = 9;
   out->multiProcessorCount = multiprocessors;
@@ -149,9 +161,25 @@ API cudaError_t cudaDeviceGetPCIBusId(char *out, int size, int device) {
   return cudaSuccess;
 }
 API cudaError_t cudaDeviceCanAccessPeer(int *out, int device, int peer) {
-  *out = device < 3 && peer < 3;
+  *out = device < 3 && peer < 3 && device != peer;
   return cudaSuccess;
 }
+API cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned flags) {
+  if (const cudaError_t error = enter(call::plain)) return error;
+  const int device = current_device();
+  if (flags != 0 || device >= 3 || peer >= 3 || device == peer) return refuse(cudaErrorInvalidValue);
+  const unsigned before = g_peers.enabled[device].fetch_or(1u << peer);
+  return (before >> peer & 1) != 0 ? refuse(cudaErrorPeerAccessAlreadyEnabled) : cudaSuccess;
+}
+API cudaError_t cudaDeviceDisablePeerAccess(int peer) {
+  if (const cudaError_t error = enter(call::plain)) return error;
+  const unsigned before = g_peers.enabled[current_device()].fetch_and(~(1u << peer));
+  return (before >> peer & 1) != 0 ? cudaSuccess : refuse(cudaErrorPeerAccessNotEnabled);
+}
+API int emulated_gpu_peer_access(int device, int of) {
+  return static_cast<int>(g_peers.enabled[device].load() >> of & g_peers.in_pools_of[of].load() >> device & 1);
+}
+API void emulated_gpu_drop_peer_copies(int drop) { g_peers.drops = drop != 0; }
 API cudaError_t cudaDeviceGetStreamPriorityRange(int *least, int *greatest) {
   *least = 0;
   *greatest = -5;
@@ -166,6 +194,7 @@ cudaError_t create(cudaStream_t *out, CUgreenCtx within = nullptr) {
   if (const cudaError_t error = enter(call::allocation)) return error;
   *out = new CUstream_st;
   (*out)->within = within;
+  (*out)->device = current_device();
   keep(*out);
   const std::lock_guard lock(object_list::only().mutex);
   object_list::only().streams.insert(*out);
@@ -226,7 +255,7 @@ API cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsi
 
 API cudaError_t cudaEventCreateWithFlags(cudaEvent_t *out, unsigned flags) {
   if (const cudaError_t error = enter(call::allocation)) return error;
-  *out = new CUevent_st{(flags & cudaEventDisableTiming) == 0, {}, nullptr, nullptr, {}};
+  *out = new CUevent_st{(flags & cudaEventDisableTiming) == 0, current_device(), {}, nullptr, nullptr, {}};
   keep(*out);
   return cudaSuccess;
 }
@@ -236,6 +265,7 @@ API cudaError_t cudaEventDestroy(cudaEvent_t event) { return destroy(event); }
 
 API cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
   if (const cudaError_t error = enter(call::command)) return error;
+  if (event->device != stream->device) return refuse(cudaErrorInvalidResourceHandle);
   const std::lock_guard lock(event->mutex);
   event->captured_in = stream->captured_in;
   event->captured_after = stream->tails;
@@ -286,10 +316,24 @@ API cudaError_t cudaEventElapsedTime(float *out, cudaEvent_t start, cudaEvent_t 
 
 // --- memory ---
 
-API cudaError_t cudaMemPoolCreate(cudaMemPool_t *out, const cudaMemPoolProps *) {
+API cudaError_t cudaMemPoolCreate(cudaMemPool_t *out, const cudaMemPoolProps *wanted) {
   if (const cudaError_t error = enter(call::allocation)) return error;
-  *out = new CUmemPoolHandle_st;
+  *out = new CUmemPoolHandle_st{wanted->location.id};
   keep(*out);
+  return cudaSuccess;
+}
+API cudaError_t cudaMemPoolSetAccess(cudaMemPool_t pool, const cudaMemAccessDesc *all, std::size_t count) {
+  if (const cudaError_t error = enter(call::plain)) return error;
+  for (std::size_t i = 0; i < count; ++i) {
+    int can = 0;
+    cudaDeviceCanAccessPeer(&can, all[i].location.id, pool->device);
+    if (can == 0) return refuse(cudaErrorInvalidDevice);
+    const unsigned bit = 1u << all[i].location.id;
+    if (all[i].flags == cudaMemAccessFlagsProtReadWrite)
+      g_peers.in_pools_of[pool->device].fetch_or(bit);
+    else
+      g_peers.in_pools_of[pool->device].fetch_and(~bit);
+  }
   return cudaSuccess;
 }
 API cudaError_t cudaMemPoolDestroy(cudaMemPool_t pool) { return destroy(pool); }
@@ -310,14 +354,15 @@ API cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t, cudaMemPoolAttr, void *ou
   return cudaSuccess;
 }
 
-API cudaError_t cudaMallocFromPoolAsync(void **out, std::size_t bytes, cudaMemPool_t, cudaStream_t stream) {
+API cudaError_t cudaMallocFromPoolAsync(void **out, std::size_t bytes, cudaMemPool_t pool, cudaStream_t stream) {
   if (const cudaError_t error = enter(call::allocation)) return error;
   // A GPU allows it, and maps the memory at each launch: too slow for the plugin.
   if (stream->captured_in) return refuse(cudaErrorStreamCaptureUnsupported);
   if (bytes > memory_bytes) return refuse(cudaErrorMemoryAllocation);
   block memory = new_block(bytes);
   if (!memory) return refuse(cudaErrorMemoryAllocation);
-  if (!ranges::only().add(memory.get(), bytes, cudaMemoryTypeDevice)) return refuse(cudaErrorMemoryAllocation);
+  if (!ranges::only().add(memory.get(), bytes, cudaMemoryTypeDevice, pool->device))
+    return refuse(cudaErrorMemoryAllocation);
   *out = memory.release();
   return cudaSuccess;
 }
@@ -342,10 +387,7 @@ API cudaError_t cudaHostUnregister(void *memory) {
 
 API void *emulated_gpu_peer_memory(std::size_t bytes, int device) {
   void *const memory = std::calloc(1, bytes);
-  if (!ranges::only().add(memory, bytes, cudaMemoryTypeDevice)) return nullptr;
-  const std::lock_guard lock(ranges::only().mutex);
-  ranges::only().at(memory)->second.device = device;
-  return memory;
+  return ranges::only().add(memory, bytes, cudaMemoryTypeDevice, device) ? memory : nullptr;
 }
 API void emulated_gpu_free_peer_memory(void *memory) {
   if (ranges::only().remove(memory, cudaMemoryTypeDevice)) std::free(memory);
@@ -366,6 +408,17 @@ API cudaError_t cudaPointerGetAttributes(cudaPointerAttributes *out, const void 
 
 // --- copies ---
 
+namespace {
+
+bool joins_devices(const void *dst, const void *src) {
+  const std::lock_guard lock(ranges::only().mutex);
+  const auto to = ranges::only().at(dst), from = ranges::only().at(src), end = ranges::only().all.end();
+  return to != end && from != end && to->second.type == cudaMemoryTypeDevice &&
+         from->second.type == cudaMemoryTypeDevice && to->second.device != from->second.device;
+}
+
+}  // namespace
+
 API cudaError_t cudaMemcpy2DAsync(void *dst, std::size_t dst_pitch, const void *src, std::size_t src_pitch,
                                   std::size_t width, std::size_t height, cudaMemcpyKind kind, cudaStream_t in) {
   if (const cudaError_t error = enter(call::command)) return error;
@@ -374,6 +427,7 @@ API cudaError_t cudaMemcpy2DAsync(void *dst, std::size_t dst_pitch, const void *
     return refuse(cudaErrorInvalidPitchValue);
   if (kind == cudaMemcpyDeviceToDevice)
     if (const cudaError_t error = reach(in, {dst, src})) return error;
+  if (g_peers.drops && g_peers.enabled[in->device].load() != 0 && joins_devices(dst, src)) return enqueue(in, [] {});
   return enqueue(in, [=] {
     for (std::size_t i = 0; i < height; ++i)
       std::memcpy(static_cast<char *>(dst) + i * dst_pitch, static_cast<const char *>(src) + i * src_pitch, width);
@@ -381,6 +435,17 @@ API cudaError_t cudaMemcpy2DAsync(void *dst, std::size_t dst_pitch, const void *
 }
 API cudaError_t cudaMemcpyAsync(void *dst, const void *src, std::size_t bytes, cudaMemcpyKind kind, cudaStream_t in) {
   return cudaMemcpy2DAsync(dst, bytes, src, bytes, bytes, 1, kind, in);
+}
+API cudaError_t cudaMemcpy3DPeerAsync(const cudaMemcpy3DPeerParms *what, cudaStream_t in) {
+  const auto device_at = [](const void *memory) {
+    const std::lock_guard lock(ranges::only().mutex);
+    const auto found = ranges::only().at(memory);
+    return found == ranges::only().all.end() || found->second.type != cudaMemoryTypeDevice ? -1 : found->second.device;
+  };
+  if (what->srcDevice != device_at(what->srcPtr.ptr) || what->dstDevice != device_at(what->dstPtr.ptr))
+    return refuse(cudaErrorInvalidValue);
+  return cudaMemcpy2DAsync(what->dstPtr.ptr, what->dstPtr.pitch, what->srcPtr.ptr, what->srcPtr.pitch,
+                           what->extent.width, what->extent.height, cudaMemcpyDefault, in);
 }
 API cudaError_t cudaMemsetAsync(void *dst, int value, std::size_t bytes, cudaStream_t in) {
   if (const cudaError_t error = enter(call::command)) return error;

@@ -116,19 +116,21 @@ struct capture {
 struct breakage {
   std::atomic<emulated_fault> how{EMULATED_NONE};
   std::atomic<long> left{0}, more{0};
-  std::atomic<bool> happened{false}, lost{false};
+  std::atomic<bool> happened{false};
+  std::atomic<unsigned> lost{0};                                                   // bit i: device i is
   std::atomic<cudaError_t> how_lost{cudaErrorIllegalAddress}, error{cudaSuccess};  // of faults; of the lost device
   std::atomic<int> device{0};  // generation of the device: commands enqueued to a lost one never run
   std::shared_mutex running;   // shared by running commands; exclusive to lose the device
 
-  void lose(cudaError_t by) {
+  void lose(int which, cudaError_t by) {
     const std::unique_lock none_runs(running);
-    lose_within_command(by);
+    lose_within_command(which, by);
   }
-  void lose_within_command(cudaError_t by) {
+  void lose_within_command(int which, cudaError_t by) {
     error.store(by);
-    lost.store(true);
+    lost.fetch_or(1u << which);
   }
+  bool is_lost(int which) const { return (lost.load() >> which & 1) != 0; }
 
   bool strikes(emulated_fault kind) {
     if (how.load(std::memory_order_relaxed) != kind) return false;
@@ -175,7 +177,7 @@ struct ranges {
     --found;
     return wanted - found->first < found->second.bytes ? found : all.end();
   }
-  bool add(const void *first, std::size_t bytes, cudaMemoryType type) {
+  bool add(const void *first, std::size_t bytes, cudaMemoryType type, int device = 0) {
     const std::lock_guard lock(mutex);
     const auto begin = reinterpret_cast<std::uintptr_t>(first);
     if (begin + bytes < begin) return false;
@@ -185,7 +187,7 @@ struct ranges {
       if (device_bytes + bytes > memory_bytes) return false;
       device_bytes += bytes;
     }
-    all.emplace(begin, range{bytes, type});
+    all.emplace(begin, range{bytes, type, device});
     return true;
   }
   // The state of a lost device is discarded.
@@ -208,7 +210,9 @@ struct ranges {
 
 }  // namespace emulated
 
-struct CUmemPoolHandle_st {};
+struct CUmemPoolHandle_st {
+  int device = 0;
+};
 
 struct CUgraph_st {
   std::shared_ptr<const emulated::node_list> nodes;
@@ -220,6 +224,7 @@ struct CUgraphExec_st {
 
 struct CUevent_st {
   bool timed;
+  int device;
   std::mutex mutex;
   std::shared_ptr<emulated::moment> latest;  // nullptr: never recorded
   std::shared_ptr<emulated::capture> captured_in;
@@ -231,6 +236,7 @@ struct CUstream_st {
   std::set<std::size_t> tails;  // in the capture: predecessors of the next command
   bool is_origin = false;
   CUgreenCtx within = nullptr;
+  int device = 0;
 
   CUstream_st() : thread_([this] { work(); }) {}
   ~CUstream_st() { stop(); }

@@ -34,6 +34,7 @@ constexpr struct {
 } suites[] = {{"accuracy", run_accuracy_suite, "f32 GEMMs in each arithmetic: times and errors"},
               {"calls", run_calls_suite, "blocking GEMMs on the cpu, small ones first, beside CBLAS"},
               {"cpu", run_cpu_suite, "the cpu device beside OpenBLAS and oneDNN"},
+              {"gpus", run_gpus_suite, "one GEMM from host memory on several GPUs, beside one"},
               {"graph", run_graph_suite, "recorded submissions replayed, beside separate ones"},
               {"heads", run_heads_suite, "the scores of attention, a submission each and in one call"},
               {"host", run_host_suite, "one GEMM from host memory to host memory"},

@@ -38,6 +38,7 @@ class suite_run {
 void run_accuracy_suite(const suite_request &request, suite_run &run);
 void run_calls_suite(const suite_request &request, suite_run &run);
 void run_cpu_suite(const suite_request &request, suite_run &run);
+void run_gpus_suite(const suite_request &request, suite_run &run);
 void run_graph_suite(const suite_request &request, suite_run &run);
 void run_heads_suite(const suite_request &request, suite_run &run);
 void run_host_suite(const suite_request &request, suite_run &run);

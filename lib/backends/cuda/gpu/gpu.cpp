@@ -139,6 +139,10 @@ sg_status gpu::usable() noexcept {
   return SG_STATUS_OK;
 }
 
+sg_status gpu::loss() noexcept {
+  return dead_.load(std::memory_order_acquire) ? fail(SG_STATUS_BACKEND_FAILURE, "%s", death_) : SG_STATUS_OK;
+}
+
 sg_status gpu::check(cudaError_t error, const char *what) noexcept {
   if (error == cudaSuccess) return SG_STATUS_OK;
   cudaGetLastError();  // the failure is reported here; a later launch must not report it again

@@ -50,6 +50,12 @@ class gpu {
   sg_status host_register(void *memory, std::uint64_t bytes) noexcept;
   sg_status host_unregister(void *memory) noexcept;
   sg_backend_space memory_space(const void *memory, std::uint64_t bytes) noexcept;
+  // Lets this GPU copy from the memory of another by the links between them. SG_STATUS_UNSUPPORTED: there is no such
+  // way.
+  sg_status connect(const gpu &other) noexcept;
+  void disconnect(const gpu &other) noexcept;  // copies cross the host's links
+  // SG_STATUS_OK, or SG_STATUS_BACKEND_FAILURE: it is lost.
+  sg_status loss() noexcept;
 
   // The time of an event that has happened, on CLOCK_MONOTONIC, in ns. 0: unknown.
   std::int64_t time_of(cudaEvent_t event) noexcept;

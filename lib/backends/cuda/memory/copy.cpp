@@ -36,6 +36,25 @@ bool is_reachable(const void *memory) noexcept {
   return facts.type == cudaMemoryTypeHost && facts.devicePointer == memory;
 }
 
+// Rectangles between GPUs: other 2-D copies reach only memory that the stream's GPU has access to.
+cudaError_t copy_between_gpus(const sg_backend_copy &what, int own, cudaStream_t in) noexcept {
+  const auto bytes = [](std::int64_t count) { return static_cast<std::size_t>(count); };
+  const auto device_of = [own](sg_backend_space space) { return space.kind == SG_MEMORY_PEER ? space.device : own; };
+  cudaMemcpy3DPeerParms copy{};
+  copy.srcDevice = device_of(what.src_space);
+  copy.dstDevice = device_of(what.dst_space);
+  copy.srcPtr = {const_cast<void *>(what.src), bytes(what.src_pitch), bytes(what.width), bytes(what.height)};
+  copy.dstPtr = {what.dst, bytes(what.dst_pitch), bytes(what.width), bytes(what.height)};
+  copy.extent = {bytes(what.width), bytes(what.height), 1};
+  return cudaMemcpy3DPeerAsync(&copy, in);
+}
+
+bool joins_gpus(const sg_backend_copy &what) noexcept {
+  const auto is_peer = [](sg_backend_space space) { return space.kind == SG_MEMORY_PEER && space.device >= 0; };
+  const auto is_own = [](sg_backend_space space) { return space.kind == SG_MEMORY_DEVICE; };
+  return (is_peer(what.src_space) && is_own(what.dst_space)) || (is_own(what.src_space) && is_peer(what.dst_space));
+}
+
 }  // namespace
 
 sg_status run_copy(call_stream &in, const sg_backend_copy &what) noexcept {
@@ -48,7 +67,10 @@ sg_status run_copy(call_stream &in, const sg_backend_copy &what) noexcept {
   if (is_narrow(what) && is_reachable(what.src))
     return owner.check(launch_narrow_copy(what, in.native()), "starting a copy");
   const auto longest = static_cast<std::int64_t>(owner.facts().memPitch);
-  if (what.dst_pitch <= longest && what.src_pitch <= longest)
+  const bool fits = what.dst_pitch <= longest && what.src_pitch <= longest;
+  if (fits && joins_gpus(what))
+    return owner.check(copy_between_gpus(what, owner.ordinal(), in.native()), "starting a copy between GPUs");
+  if (fits)
     return owner.check(cudaMemcpy2DAsync(what.dst, bytes(what.dst_pitch), what.src, bytes(what.src_pitch),
                                          bytes(what.width), bytes(what.height), kind_of(what), in.native()),
                        "starting a copy");

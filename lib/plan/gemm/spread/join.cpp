@@ -24,8 +24,7 @@ class joiner {
 
   std::optional<schedule> run() {
     for (;;) {
-      for (device_state &each : devices_)
-        while (each.next < each.of.s.commands.size() && !brings_spread(each, each.next)) add(each, each.next++);
+      while (device_state *const next = furthest_behind()) add(*next, next->next++);
       const auto at_end = [](const device_state &x) { return x.next == x.of.s.commands.size(); };
       if (std::all_of(devices_.begin(), devices_.end(), at_end)) break;
       if (std::any_of(devices_.begin(), devices_.end(), at_end) || !add_spread()) return std::nullopt;
@@ -55,6 +54,18 @@ class joiner {
     std::uint32_t brought = none;  // its part of the copy that is being spread
     device_index device() const noexcept { return of.part.device; }
   };
+
+  // The device whose next command can be added and that has the largest part of its commands left: no device's commands
+  // are behind those of another. nullptr: all are at a copy to be spread, or at their end.
+  device_state *furthest_behind() {
+    device_state *found = nullptr;
+    for (device_state &each : devices_) {
+      const std::size_t all = each.of.s.commands.size();
+      if (each.next == all || brings_spread(each, each.next)) continue;
+      if (!found || each.next * found->of.s.commands.size() < found->next * all) found = &each;
+    }
+    return found;
+  }
 
   void add_buffer(device_state &d, buffer b) {
     if (b.kind == buffer_kind::parameter) {

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/submission/placement.hpp"
+
+#include "base/error.hpp"
+
+namespace sg {
+
+memory_space seen_from(const context &on, device_index device, memory_space space) noexcept {
+  if (space != SG_MEMORY_DEVICE) return space;
+  if (space.device() == device) return SG_MEMORY_DEVICE;
+  return memory_space::of_peer(static_cast<std::uint16_t>(on.on(space.device()).index()));
+}
+
+std::optional<device_index> device_of_operands(const operand_set &operands, const checked_submit &order) {
+  const operand_set::bound *first = nullptr;
+  for (const operand_set::bound &each : operands.operands()) {
+    if (each.space != SG_MEMORY_DEVICE) continue;
+    if (!first) first = &each;
+    if (each.space == first->space) continue;
+    throw error(SG_STATUS_INVALID_ARGUMENT,
+                "@%s->%s (%p) is in memory of device %zu of the context, and @%s->%s (%p) of device %zu", first->desc,
+                first->name, first->given, number_of(first->space.device()), each.desc, each.name, each.given,
+                number_of(each.space.device()));
+  }
+  const std::optional<device_index> wanted = order.device();
+  if (first && wanted && *wanted != first->space.device())
+    throw error(SG_STATUS_INVALID_ARGUMENT,
+                "@submit->stream is of device %zu of the context, and @%s->%s (%p) is in memory of device %zu",
+                number_of(*wanted), first->desc, first->name, first->given, number_of(first->space.device()));
+  return first ? first->space.device() : wanted;
+}
+
+std::shared_ptr<const program> plan_on(context &on, const form &what, plan_request request,
+                                       std::optional<device_index> device) {
+  request.device = device ? *device : on.least_busy();
+  auto plan = on.plan_for(what, request);
+  if (!device) on.promise(request.device, plan->predicted_ns());
+  return plan;
+}
+
+bool stays_on_device(const context &on, std::optional<device_index> device, const program &plan) noexcept {
+  return device || plan.is_spread() || on.devices().size() == 1;
+}
+
+}  // namespace sg
