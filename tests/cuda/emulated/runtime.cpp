@@ -361,9 +361,23 @@ API cudaError_t cudaMallocFromPoolAsync(void **out, std::size_t bytes, cudaMemPo
   if (bytes > memory_bytes) return refuse(cudaErrorMemoryAllocation);
   block memory = new_block(bytes);
   if (!memory) return refuse(cudaErrorMemoryAllocation);
-  if (!ranges::only().add(memory.get(), bytes, cudaMemoryTypeDevice, pool->device))
+  if (!ranges::only().add(memory.get(), bytes, cudaMemoryTypeDevice, pool->device, true))
     return refuse(cudaErrorMemoryAllocation);
   *out = memory.release();
+  return cudaSuccess;
+}
+API cudaError_t cudaMalloc(void **out, std::size_t bytes) {
+  if (const cudaError_t error = enter(call::allocation)) return error;
+  block memory = bytes > memory_bytes ? block() : new_block(bytes);
+  if (!memory || !ranges::only().add(memory.get(), bytes, cudaMemoryTypeDevice, current_device()))
+    return refuse(cudaErrorMemoryAllocation);
+  *out = memory.release();
+  return cudaSuccess;
+}
+API cudaError_t cudaFree(void *memory) {
+  if (const cudaError_t error = enter(call::plain)) return error;
+  if (!ranges::only().remove(memory, cudaMemoryTypeDevice)) return refuse(cudaErrorInvalidValue);
+  freeing()(memory);
   return cudaSuccess;
 }
 
@@ -417,6 +431,14 @@ bool joins_devices(const void *dst, const void *src) {
          from->second.type == cudaMemoryTypeDevice && to->second.device != from->second.device;
 }
 
+// A pool's memory is another GPU's only if the pool says so; without, the driver copies other memory through the host.
+bool is_out_of_reach(const void *memory, int device) {
+  const std::lock_guard lock(ranges::only().mutex);
+  const auto found = ranges::only().at(memory);
+  if (found == ranges::only().all.end() || !found->second.of_pool || found->second.device == device) return false;
+  return (g_peers.in_pools_of[found->second.device].load() >> device & 1) == 0;
+}
+
 }  // namespace
 
 API cudaError_t cudaMemcpy2DAsync(void *dst, std::size_t dst_pitch, const void *src, std::size_t src_pitch,
@@ -427,6 +449,7 @@ API cudaError_t cudaMemcpy2DAsync(void *dst, std::size_t dst_pitch, const void *
     return refuse(cudaErrorInvalidPitchValue);
   if (kind == cudaMemcpyDeviceToDevice)
     if (const cudaError_t error = reach(in, {dst, src})) return error;
+  if (is_out_of_reach(dst, in->device) || is_out_of_reach(src, in->device)) return refuse(cudaErrorInvalidValue);
   if (g_peers.drops && g_peers.enabled[in->device].load() != 0 && joins_devices(dst, src)) return enqueue(in, [] {});
   return enqueue(in, [=] {
     for (std::size_t i = 0; i < height; ++i)

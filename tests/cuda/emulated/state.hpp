@@ -160,6 +160,7 @@ struct ranges {
     std::size_t bytes;
     cudaMemoryType type;
     int device = 0;
+    bool of_pool = false;
   };
   std::mutex mutex;
   std::map<std::uintptr_t, range> all;
@@ -177,7 +178,7 @@ struct ranges {
     --found;
     return wanted - found->first < found->second.bytes ? found : all.end();
   }
-  bool add(const void *first, std::size_t bytes, cudaMemoryType type, int device = 0) {
+  bool add(const void *first, std::size_t bytes, cudaMemoryType type, int device = 0, bool of_pool = false) {
     const std::lock_guard lock(mutex);
     const auto begin = reinterpret_cast<std::uintptr_t>(first);
     if (begin + bytes < begin) return false;
@@ -187,7 +188,7 @@ struct ranges {
       if (device_bytes + bytes > memory_bytes) return false;
       device_bytes += bytes;
     }
-    all.emplace(begin, range{bytes, type, device});
+    all.emplace(begin, range{bytes, type, device, of_pool});
     return true;
   }
   // The state of a lost device is discarded.

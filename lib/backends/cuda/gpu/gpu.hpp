@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <map>
 #include <mutex>
+#include <set>
 #include <string>
 
 namespace sg::cuda {
@@ -52,8 +53,8 @@ class gpu {
   sg_backend_space memory_space(const void *memory, std::uint64_t bytes) noexcept;
   // Lets this GPU copy from the memory of another by the links between them. SG_STATUS_UNSUPPORTED: there is no such
   // way.
-  sg_status connect(const gpu &other) noexcept;
-  void disconnect(const gpu &other) noexcept;  // copies cross the host's links
+  sg_status connect(gpu &other) noexcept;
+  void disconnect(gpu &other) noexcept;  // copies cross the host's links
   // SG_STATUS_OK, or SG_STATUS_BACKEND_FAILURE: it is lost.
   sg_status loss() noexcept;
 
@@ -61,6 +62,8 @@ class gpu {
   std::int64_t time_of(cudaEvent_t event) noexcept;
 
  private:
+  sg_status share_with_this(const gpu &other) noexcept;
+  sg_status alloc_unpooled(std::uint64_t bytes, void **out) noexcept;
   sg_status make_pool() noexcept;
   sg_status set_clock() noexcept;
   sg_status warm_up() noexcept;
@@ -75,9 +78,13 @@ class gpu {
   bool timed_ = true;
 
   std::atomic<bool> dead_{false}, draining_{false}, times_commands_{false};
+  // Whether memory comes from the pool: not once another GPU of a context has no access to it, because the driver
+  // copies other memory only through the host.
+  std::atomic<bool> pools_{true};
   std::mutex lock_;  // guards the members below
   char death_[SG_BACKEND_MESSAGE_SIZE] = "";
   std::map<void *, std::uint64_t> mapped_;  // mapped and registered host memory
+  std::set<void *> unpooled_;               // device memory
 
   std::mutex clock_lock_;
   cudaEvent_t clock_event_ = nullptr;  // happened at clock_ns_

@@ -39,6 +39,7 @@ sg_status gpu::mem_alloc(std::uint64_t bytes, void **out) noexcept {
   if (bytes > facts_.totalGlobalMem)
     return fail(SG_STATUS_OUT_OF_MEMORY, "cuda:%d has %zu bytes of memory, %llu were asked for", ordinal_,
                 facts_.totalGlobalMem, static_cast<unsigned long long>(bytes));
+  if (!pools_.load(std::memory_order_relaxed)) return alloc_unpooled(bytes, out);
   void *memory = nullptr;
   const auto attempt = [&] {
     return cudaMallocFromPoolAsync(&memory, std::max<std::uint64_t>(bytes, 1), pool_, memory_stream_);
@@ -54,6 +55,21 @@ sg_status gpu::mem_alloc(std::uint64_t bytes, void **out) noexcept {
   if (const sg_status status = check(cudaStreamSynchronize(memory_stream_), "allocating device memory")) {
     cudaFreeAsync(memory, memory_stream_);
     return status;
+  }
+  *out = memory;
+  return SG_STATUS_OK;
+}
+
+sg_status gpu::alloc_unpooled(std::uint64_t bytes, void **out) noexcept {
+  void *memory = nullptr;
+  const cudaError_t error = cudaMalloc(&memory, std::max<std::uint64_t>(bytes, 1));
+  if (const sg_status status = check(error, "allocating device memory")) return status;
+  try {
+    const std::lock_guard lock(lock_);
+    unpooled_.insert(memory);
+  } catch (const std::bad_alloc &) {
+    cudaFree(memory);
+    return fail(SG_STATUS_OUT_OF_MEMORY, "no memory to note device memory in");
   }
   *out = memory;
   return SG_STATUS_OK;
@@ -80,7 +96,11 @@ void gpu::mem_free(void *memory) noexcept {
   const process_end::freeing now;
   if (memory == nullptr || usable() != SG_STATUS_OK) return;
   const current here(context_);
-  check(cudaFreeAsync(memory, memory_stream_), "freeing device memory");
+  const bool is_unpooled = [&] {
+    const std::lock_guard lock(lock_);
+    return unpooled_.erase(memory) > 0;
+  }();
+  check(is_unpooled ? cudaFree(memory) : cudaFreeAsync(memory, memory_stream_), "freeing device memory");
 }
 
 sg_status gpu::host_alloc(std::uint64_t bytes, void **out) noexcept {

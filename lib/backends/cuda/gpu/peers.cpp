@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Access to the memory of other GPUs. Memory of a pool is another GPU's only if the pool says so: peer access of the
-// contexts, which cudaDeviceEnablePeerAccess gives, does not concern it, and copies then cross the host's links.
+// contexts, which cudaDeviceEnablePeerAccess gives, does not concern it. Without, no copy reaches it (CUDA 13, driver
+// 580: an invalid argument), while memory of cudaMalloc is copied through the host.
 #include <cstdlib>
 #include <cstring>
 
@@ -19,7 +20,8 @@ bool is_forbidden() noexcept {
 
 }  // namespace
 
-void gpu::disconnect(const gpu &other) noexcept {
+void gpu::disconnect(gpu &other) noexcept {
+  other.pools_.store(false, std::memory_order_relaxed);
   if (usable() != SG_STATUS_OK) return;
   const current here(context_);
   cudaMemAccessDesc none{};
@@ -30,7 +32,13 @@ void gpu::disconnect(const gpu &other) noexcept {
   cudaGetLastError();  // it was not enabled
 }
 
-sg_status gpu::connect(const gpu &other) noexcept {
+sg_status gpu::connect(gpu &other) noexcept {
+  const sg_status status = share_with_this(other);
+  if (status != SG_STATUS_OK) other.pools_.store(false, std::memory_order_relaxed);
+  return status;
+}
+
+sg_status gpu::share_with_this(const gpu &other) noexcept {
   if (const sg_status status = usable()) return status;
   if (is_forbidden()) return fail(SG_STATUS_UNSUPPORTED, "SG_PEER is 0");
   const current here(context_);
