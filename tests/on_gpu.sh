@@ -13,7 +13,7 @@ export SG_TEST_DEVICE="$device" SG_TEST_DEVICES="$device"
 export SG_PLUGIN_PATH="${SG_PLUGIN_PATH:-$(program libstreamgemm-cuda.so)}"
 
 number=0
-run() { # its name, and the command; up to $jobs at once
+run() { # its name, and the command; up to $jobs at once; a line when it has ended
   name=$1
   shift
   number=$((number + 1))
@@ -21,28 +21,31 @@ run() { # its name, and the command; up to $jobs at once
   (
     log=$logs/$(printf %03d $number)
     echo "$name" >"$log.name"
+    begun=$SECONDS
     "$@" >"$log.out" 2>&1
-    echo $? >"$log.rc"
+    status=$?
+    passed=$(grep -c '^\[       OK' "$log.out")
+    echo "$name: exit $status, $passed passed, $(grep -c '^\[  SKIPPED \] .*ms)' "$log.out") skipped, $((SECONDS - begun)) s"
+    case $name in process_test* | random_*) passed=1 ;; esac # they count none
+    [ "$status" = 0 ] && [ "$passed" -gt 0 ] && touch "$log.passed"
   ) &
 }
 
-report() { # a line for each
+report() { # what the failed ones printed; what had not ended, failed
   failed=0
-  wait
   for each in "$logs"/*.name; do
-    name=$(cat "$each") log=${each%.name}.out status=$(cat "${each%.name}.rc")
-    passed=$(grep -c '^\[       OK' "$log")
-    echo "$name: exit $status, $passed passed, $(grep -c '^\[  SKIPPED \] .*ms)' "$log") skipped"
-    case $name in process_test* | random_*) passed=1 ;; esac # they count none
-    [ "$status" = 0 ] && [ "$passed" -gt 0 ] && continue
+    [ -e "${each%.name}.passed" ] && continue
+    name=$(cat "$each") log=${each%.name}.out
     failed=1
+    echo "failed: $name"
     case $name in
       random_*) cat "$log" ;; # the seed and a program
       process_test*) tail -n 20 "$log" ;;
-      *) grep -E '^\[  FAILED|Failure|=========' "$log" | head -20 ;;
+      *) grep -E '^\[  FAILED|Failure|=========|^\[ RUN' "$log" | tail -20 ;;
     esac
   done
 }
+trap 'trap "" TERM INT; report; kill 0; exit 143' TERM INT
 
 run conformance "$(program conformance)"
 for topic in alignment arithmetic attention attention_backward attention_masks axpby bad_gemm bad_input blocking callback conv conv_memory convert copy cross_entropy clamp deadline dispatch downcast empty epilogue extreme \
@@ -67,5 +70,6 @@ for topic in alignment attention attention_backward attention_masks axpby clamp 
 done
 own='*reduc*:*every_value_of_f8*:*f8_compute*:*gemm_group*:*layers*special*'
 run "racecheck of conformance $own" compute-sanitizer --tool racecheck --error-exitcode 9 "$(program conformance)" --gtest_filter="$own"
+wait
 report
 exit $failed

@@ -271,10 +271,15 @@ TEST_F(advice_of_traces, the_order_of_calls_where_streams_share_queues) {
       desc.a = {data[3 * i], size, size, 0, SG_DTYPE_F32, SG_LAYOUT_ROW_MAJOR};
       desc.b = {data[3 * i + 1], size, size, 0, SG_DTYPE_F32, SG_LAYOUT_ROW_MAJOR};
       desc.c = {data[3 * i + 2], size, size, 0, SG_DTYPE_F32, SG_LAYOUT_ROW_MAJOR};
-      if (step == 0) ASSERT_OK(sg_copy_async(context_, data[3 * i], host + i * large, large, &submit, nullptr));
-      if (step == 1) ASSERT_OK(sg_gemm_async(context_, &desc, &submit, nullptr));
-      if (step == 2)
+      if (step == 0) {
+        ASSERT_OK(sg_copy_async(context_, data[3 * i], host + i * large, large, &submit, nullptr));
+      }
+      if (step == 1) {
+        ASSERT_OK(sg_gemm_async(context_, &desc, &submit, nullptr));
+      }
+      if (step == 2) {
         ASSERT_OK(sg_copy_async(context_, host + (chunk_count + i) * large, data[3 * i + 2], large, &submit, nullptr));
+      }
     };
     for (const bool by_kind : {false, true}) {
       record(

@@ -275,11 +275,11 @@ TEST_P(conv, of_images_larger_than_the_workspace) {
 TEST_P(conv, of_one_channel_in_each_group) {
   for (const sg_image_layout layout : {SG_IMAGE_NCHW, SG_IMAGE_NHWC})
     for (const sg_dtype type : real_types)
-      for (const sg_windows windows : {sg_windows{3, 3, 1, 1, 1, 1, 1, 1, 1, 1},
-                                       {5, 5, 1, 1, 1, 1, 0, 2, 2, 4},
-                                       {7, 7, 1, 1, 1, 1, 3, 3, 3, 3},
-                                       {3, 2, 1, 1, 2, 3, 2, 1, 1, 3},
-                                       {3, 3, 2, 2, 1, 1, 1, 1, 1, 1}}) {
+      for (const sg_windows &windows : {sg_windows{3, 3, 1, 1, 1, 1, 1, 1, 1, 1},
+                                        {5, 5, 1, 1, 1, 1, 0, 2, 2, 4},
+                                        {7, 7, 1, 1, 1, 1, 3, 3, 3, 3},
+                                        {3, 2, 1, 1, 2, 3, 2, 1, 1, 3},
+                                        {3, 3, 2, 2, 1, 1, 1, 1, 1, 1}}) {
         all_on_device_ = true;
         conv_shape s;
         s.images = 2, s.channels = s.groups = 8, s.height = 9, s.width = 11, s.layout = layout, s.windows = windows;

@@ -16,7 +16,9 @@ class cross_entropy : public layer_case {
       const void *const from = is_long ? static_cast<const void *>(values.data()) : narrow.data();
       const std::size_t bytes = values.size() * (is_long ? 8 : 4);
       memory = operand_memory(on, bytes + 8);
-      if (bytes > 0) EXPECT_OK(sg_copy(on, memory.data(), from, bytes, nullptr));
+      if (bytes > 0) {
+        EXPECT_OK(sg_copy(on, memory.data(), from, bytes, nullptr));
+      }
     }
     sg_index_type type;
     operand_memory memory;

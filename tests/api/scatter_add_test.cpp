@@ -21,7 +21,9 @@ TEST_P(scatter_add, drawn_tables) {
     const std::vector<std::int32_t> narrow(chosen.begin(), chosen.end());
     operand_memory indices(context_, chosen.size() * 8 + 8);
     const void *const from = is_long ? static_cast<const void *>(chosen.data()) : narrow.data();
-    if (rows > 0) ASSERT_OK(sg_copy(context_, indices.data(), from, chosen.size() * (is_long ? 8 : 4), nullptr));
+    if (rows > 0) {
+      ASSERT_OK(sg_copy(context_, indices.data(), from, chosen.size() * (is_long ? 8 : 4), nullptr));
+    }
     reals wanted, magnitude;
     for (std::int64_t r = 0; r < table_rows; ++r)
       for (std::int64_t j = 0; j < cols; ++j) {

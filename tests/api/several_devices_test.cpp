@@ -93,7 +93,9 @@ TEST_F(two_devices, are_named_and_described) {
   for (std::int32_t i = 0; i < count; ++i) {
     sg_device_info info = SG_DEVICE_INFO_INIT;
     EXPECT_OK(sg_context_describe_device(context_, i, &info));
-    if (!asked_devices()) EXPECT_EQ("sim:h200x2/" + std::to_string(i), info.name);
+    if (!asked_devices()) {
+      EXPECT_EQ("sim:h200x2/" + std::to_string(i), info.name);
+    }
     EXPECT_OK(sg_context_device_status(context_, i));
   }
   sg_device_info info = SG_DEVICE_INFO_INIT;

@@ -122,7 +122,9 @@ TEST(emulated_peers, contexts_of_several_reach_each_other_s_pools) {
   EXPECT_EQ(1, emulated_gpu_peer_access(1, 0));
   char text[1 << 16] = "";
   EXPECT_OK(sg_context_machine(both, text, sizeof text, nullptr));
-  if (!nvml_is_absent()) EXPECT_NE(nullptr, std::strstr(text, "nvlink")) << text;
+  if (!nvml_is_absent()) {
+    EXPECT_NE(nullptr, std::strstr(text, "nvlink")) << text;
+  }
 }
 
 TEST(emulated_peers, copies_that_write_nothing_are_noticed) {
