@@ -51,6 +51,17 @@ TEST(machine_model, either_end_may_know_a_link) {
   EXPECT_EQ(SG_LINK_HOST, machine.link_between(device_index{2}, device_index{1})->link_class);
 }
 
+// A driver in a virtual machine may not say it; a link of rate 0 would never be used.
+TEST(machine_model, nvlinks_of_an_unknown_rate_have_that_of_the_slowest_generation) {
+  const machine_model machine = machine_of({
+      device_named("a", {{"b", SG_LINK_NVLINK, 18, 0}, {"c", SG_LINK_PCIE, 1, 0}}),
+      device_named("b", {{"a", SG_LINK_NVLINK, 18, 0}}),
+      device_named("c"),
+  });
+  EXPECT_EQ(450e9, machine.link_between(device_index{0}, device_index{1})->bytes_per_second);
+  EXPECT_EQ(0, machine.link_between(device_index{0}, device_index{2})->bytes_per_second);
+}
+
 TEST(machine_model, refuses_what_is_no_machine) {
   EXPECT_THROW(machine_of({}), error);
   EXPECT_THROW(machine_of({device_named("a"), device_named("a")}), error);

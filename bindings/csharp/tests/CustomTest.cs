@@ -212,7 +212,8 @@ static class CustomTest {
     thread.Join();
     for (int i = 0; i < 100 && seen.Any(each => each.IsAlive); ++i) {
       Memory.Collect();
-      context.Custom(call => new object().GetHashCode(), updates: These(x));  // on the stacks of the functions' threads
+      context.Custom(call => new object().GetHashCode(), updates: These(x));       // on the stacks of the functions' threads,
+      context.CustomAsync(call => new object().GetHashCode(), updates: These(x)).Wait();  // and of the one that completes tasks
       Thread.Sleep(10);
     }
     Expect.Equal("", string.Join(" ", Enumerable.Range(0, seen.Count).Where(i => seen[i].IsAlive)), "functions that live on");

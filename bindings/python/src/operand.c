@@ -43,8 +43,8 @@ PyObject *settled(call *in, PyObject *given, const char *name) {
 }
 
 static bool reachable(const call *in, const view *v, const char *name) {
-  if (v->place == ON_CUDA && v->device_id != in->to.cuda_device)
-    return raise_argument("%s lies on cuda:%d, which is not the device of this context", name, v->device_id);
+  if (v->place == ON_CUDA && (v->device_id >= 64 || (in->to.cuda_devices >> v->device_id & 1) == 0))
+    return raise_argument("%s lies on cuda:%d, which is no device of this context", name, v->device_id);
   if (v->place == ON_OTHER && v->device_id != in->to.context_id)
     return raise_argument("%s is in the device memory of another context", name);
   return true;

@@ -10,7 +10,7 @@
 /* The target of a submission and the memory that it can reach: Context._target. */
 typedef struct target {
   unsigned long long handle; /* of a context, or of a plan */
-  int cuda_device;           /* -1: none */
+  uint64_t cuda_devices;     /* bit i for cuda:i */
   int context_id;            /* of the memory that only this context can reach */
   int waits;                 /* a submission blocks at the job limit */
 } target;

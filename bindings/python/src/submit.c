@@ -6,7 +6,7 @@
 bool target_of(PyObject *given, target *to) {
   if (!PyTuple_CheckExact(given) || PyTuple_GET_SIZE(given) != 4) return raise_argument("this is closed");
   to->handle = PyLong_AsUnsignedLongLong(PyTuple_GET_ITEM(given, 0));
-  to->cuda_device = (int)PyLong_AsLong(PyTuple_GET_ITEM(given, 1));
+  to->cuda_devices = PyLong_AsUnsignedLongLongMask(PyTuple_GET_ITEM(given, 1));
   to->context_id = (int)PyLong_AsLong(PyTuple_GET_ITEM(given, 2));
   to->waits = PyTuple_GET_ITEM(given, 3) == Py_True;
   return !PyErr_Occurred();

@@ -25,12 +25,12 @@ _FLAGS = {
 
 
 class Context(Handle, ContextMethods):
-    """A device with its streams, memory and jobs. Any thread may use it."""
+    """One or several devices with their streams, memory and jobs. Any thread may use it."""
 
     def __init__(self, device=None, **options):
-        """Opens a device.
+        """Opens a device, or several.
 
-        device: "auto", "cpu", "cuda:0", "sim:h200", ... options: check_hazards proves each schedule free of races;
+        device: "auto", "cpu", "cuda:0", "cuda:0,1", "cuda:all", "sim:h200x2", ... options: check_hazards proves each schedule free of races;
         no_coalescing never batches small GEMMs; tune times the device's kernels for each new shape; memory_limit, job_limit, when_full ("block", "refuse"), compute_lanes,
         staging_threads and commands_in_flight are the fields of sg_context_options.
         """
@@ -43,15 +43,17 @@ class Context(Handle, ContextMethods):
                 struct.flags |= flag
         set_fields(struct, options, known + list(_FLAGS), {"when_full": WhenFull})
         self._own(_raw.sg_context_create(struct), _raw.sg_context_release)
-        info = self.device
         number = next(_numbers)
-        self._place = (
+        self._places = [
             (ON_HOST, 0)
             if info.unified_memory
             else _place_of(info.name) if info.name.startswith("cuda") else (ON_OTHER, number)
-        )
+            for info in self.devices
+        ]
+        self._place = self._places[0]
+        on_cuda = sum(1 << index for kind, index in self._places if kind == ON_CUDA)
         waits = struct.job_limit > 0 and struct.when_full == WhenFull.BLOCK
-        self._target = (self._handle, self._place[1] if self._place[0] == ON_CUDA else -1, number, waits)
+        self._target = (self._handle, on_cuda, number, waits)
 
     def close(self):
         """Releases the handle. Work in flight continues and completes."""
@@ -64,8 +66,15 @@ class Context(Handle, ContextMethods):
 
     @property
     def device(self):
-        """The properties of its device."""
+        """The properties of its device, the first of several."""
         return DeviceInfo._read(_raw.sg_context_device, self._open())
+
+    @property
+    def devices(self):
+        """The properties of each of its devices, in order."""
+        handle = self._open()
+        count = _raw.sg_context_device_count(handle)
+        return [DeviceInfo._read(_raw.sg_context_describe_device, handle, index) for index in range(count)]
 
     @property
     def metrics(self):
@@ -81,15 +90,19 @@ class Context(Handle, ContextMethods):
         """Waits until every job submitted before has completed, successfully or not."""
         _raw.sg_context_synchronize(self._open())
 
-    def stream(self, priority=0, compute_units=0):
+    def stream(self, priority=0, compute_units=0, *, device=None):
         """A stream from the pool.
 
         priority: -1 low, 0 normal, 1 high, the default of its submissions. compute_units: the multiprocessors, or
-        cores, that its GEMMs use at most; 0: all.
+        cores, that its GEMMs use at most; 0: all. device: the number of the context's device that its work runs on; None: where
+        the operands are, or the library's choice.
         """
-        return Stream(_raw.sg_stream_create_limited(
-            self._open(), integer(priority, "priority"), integer(compute_units, "compute_units")
-        ))
+        options = _raw.sg_stream_options()
+        options.priority = integer(priority, "priority")
+        options.compute_units = integer(compute_units, "compute_units")
+        if device is not None:
+            options.device = integer(device, "device", 0)
+        return Stream(_raw.sg_stream_create_with(self._open(), options))
 
     def wrap_stream(self, native):
         """A stream over a `native` one: an address, or an object of PyTorch, CuPy or numba.
@@ -112,9 +125,9 @@ class Context(Handle, ContextMethods):
         """
         return Event(_raw.sg_event_wrap(self._open(), address_of(native, "cuda_event")))
 
-    def buffer(self, nbytes):
-        """Allocates `nbytes` of device memory, uninitialised: a Buffer."""
-        return Buffer(self, nbytes)
+    def buffer(self, nbytes, *, device=0):
+        """Allocates `nbytes` of device memory, uninitialised: a Buffer. device: the number of the context's device."""
+        return Buffer(self, nbytes, device=device)
 
     def empty(self, shape, dtype="f32", *, order="C"):
         """A new DeviceArray, uninitialised.

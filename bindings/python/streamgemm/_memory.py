@@ -19,11 +19,13 @@ class _Kept:
 class Buffer(Handle):
     """Device memory, uninitialised. Matrices in it keep the memory; closing it releases this object's reference."""
 
-    def __init__(self, context, nbytes):
-        """Allocates `nbytes` on the device of `context`."""
-        nbytes = integer(nbytes, "nbytes", 0, (1 << 63) - 1)
-        self._own(_raw.sg_buffer_create(context._open(), nbytes), _raw.sg_buffer_release)
-        self._place = context._place
+    def __init__(self, context, nbytes, *, device=0):
+        """Allocates `nbytes` on a device of `context`, by its number there."""
+        options = _raw.sg_buffer_options()
+        options.bytes = nbytes = integer(nbytes, "nbytes", 0, (1 << 63) - 1)
+        options.device = integer(device, "device", 0)
+        self._own(_raw.sg_buffer_create_with(context._open(), options), _raw.sg_buffer_release)
+        self._place = context._places[options.device]
         self.nbytes = nbytes
 
     @property

@@ -193,7 +193,7 @@ class OtherLibraries(DeviceTest):
         on_cuda = sg.Matrix.at(a.ctypes.data, (4, 4), "f32", device="cuda:0", owner=a)
         self.assertEqual(on_cuda.__cuda_array_interface__["data"], (a.ctypes.data, False))
         self.assertEqual(on_cuda.__dlpack_device__(), (2, 0))
-        with self.assertRaisesRegex(sg.InvalidArgument, "b lies on cuda:0, which is not the device of this context"):
+        with self.assertRaisesRegex(sg.InvalidArgument, "b lies on cuda:0, which is no device of this context"):
             self.context.gemm(a, on_cuda)
         with self.assertRaisesRegex(sg.InvalidArgument, r"a \(a OnCuda\) is no operand"):
             self.context.gemm(OnCuda(a), a)  # there is no CUDA driver in this process

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A context of several devices: where streams, memory and GEMMs are."""
+
+import unittest
+
+import numpy as np
+import streamgemm as sg
+
+
+class SeveralDevices(unittest.TestCase):
+    def setUp(self):
+        self.context = sg.Context("sim:h200x2")
+        self.addCleanup(self.context.close)
+        random = np.random.default_rng(7)
+        self.a, self.b = (random.integers(-3, 4, (48, 48)).astype(np.float32) for _ in range(2))
+
+    def on_device(self, device, given=None):
+        """A matrix in the memory of a device, with the values of an array."""
+        buffer = self.context.buffer(self.a.nbytes, device=device)
+        self.addCleanup(buffer.close)
+        matrix = buffer.matrix(self.a.shape, "f32")
+        if given is not None:
+            self.context.copy(matrix, given)
+        return matrix
+
+    def fetched(self, matrix):
+        host = np.empty_like(self.a)
+        self.context.copy(host, matrix)
+        return host
+
+    def test_each_is_described(self):
+        self.assertEqual(["sim:h200x2/0", "sim:h200x2/1"], [each.name for each in self.context.devices])
+        self.assertEqual(self.context.device.name, self.context.devices[0].name)
+        with sg.Context("cpu") as one:
+            self.assertEqual(["cpu"], [each.name for each in one.devices])
+
+    def test_a_gemm_runs_where_its_operands_are(self):
+        for device in (0, 1):
+            a, b, c = (self.on_device(device, given) for given in (self.a, self.b, None))
+            job = self.context.gemm_async(a, b, c)
+            job.result()
+            self.assertEqual(1 << device, job.statistics.devices)
+            np.testing.assert_array_equal(self.a @ self.b, self.fetched(c))
+
+    def test_a_stream_keeps_its_work_on_its_device(self):
+        c = np.empty_like(self.a)
+        for device in (0, 1):
+            job = self.context.gemm_async(self.a, self.b, c, stream=self.context.stream(device=device))
+            job.result()
+            self.assertEqual(1 << device, job.statistics.devices)
+            np.testing.assert_array_equal(self.a @ self.b, c)
+
+    def test_memory_of_both_is_copied(self):
+        c = self.on_device(1)
+        self.context.gemm(self.on_device(0, self.a), self.on_device(1, self.b), c)
+        np.testing.assert_array_equal(self.a @ self.b, self.fetched(c))
+
+    def test_other_devices_are_refused_by_name(self):
+        for device in (2, -1, 1 << 40):
+            for make in (lambda: self.context.stream(device=device), lambda: self.context.buffer(64, device=device)):
+                with self.assertRaisesRegex(sg.InvalidArgument, f"device is {device}"):
+                    make()
+        with self.assertRaisesRegex(TypeError, "device is 'cuda:1', which is no integer"):
+            self.context.buffer(64, device="cuda:1")
+
+
+if __name__ == "__main__":
+    unittest.main()
