@@ -6,12 +6,10 @@ same OpenBLAS where NumPy uses the system's. Prints a table, and a record with -
 usage: numpy_calls.py [--json FILE [--commit COMMIT]] [--rounds N]
 """
 import argparse
-import datetime
-import json
-import platform
 import statistics
 from time import perf_counter_ns
 
+import cpu_record
 import numpy as np
 import streamgemm as sg
 
@@ -49,9 +47,7 @@ def measure(context, shape, dtype, rounds):
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--json")
-    parser.add_argument("--commit", default="unknown", help="of the library measured, for the record")
-    parser.add_argument("--rounds", type=int, default=7)
+    cpu_record.add_arguments(parser, rounds=7)
     options = parser.parse_args()
     rows = []
     with sg.Context("cpu") as context:
@@ -61,15 +57,9 @@ def main():
             medians = measure(context, shape, dtype, options.rounds)
             name = f"{dtype} {'x'.join(map(str, shape))}"
             print(f"{name:24}" + "".join(f"  {way} {us:9.2f}" for way, us in medians.items()), flush=True)
-            rows += [{"case": name, "variant": way, "seconds": us * 1e-6} for way, us in medians.items()]
+            rows += [(name, way, us) for way, us in medians.items()]
     if options.json:
-        record = {"schema": "streamgemm-bench/1", "suite": "numpy calls", "version": sg.__version__,
-                  "commit": options.commit, "rows": rows,
-                  "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
-                  "device": {"device": "cpu", "machine": platform.platform(), "numpy": np.__version__}}
-        with open(options.json, "w") as file:
-            json.dump(record, file, indent=2)
-            file.write("\n")
+        cpu_record.write(options.json, "numpy calls", options.commit, rows)
 
 
 if __name__ == "__main__":

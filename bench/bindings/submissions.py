@@ -8,12 +8,10 @@ usage: submissions.py [--json FILE [--commit COMMIT]] [--rounds N]
 The calls wait behind one that the only worker is busy with, so that nothing but the submission is timed.
 """
 import argparse
-import datetime
-import json
-import platform
 import statistics
 from time import perf_counter_ns
 
+import cpu_record
 import numpy as np
 import streamgemm as sg
 
@@ -72,9 +70,7 @@ def microseconds(context, stream, submit):
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--json")
-    parser.add_argument("--commit", default="unknown", help="of the library measured, for the record")
-    parser.add_argument("--rounds", type=int, default=7)
+    cpu_record.add_arguments(parser, rounds=7)
     options = parser.parse_args()
     with sg.Context("cpu", compute_lanes=1) as context:  # the caller keeps a core for itself
         stream = context.stream()
@@ -89,14 +85,8 @@ def main():
     for name, us in medians.items():
         print(f"{name:20} {us:7.2f} us {us / medians['gemm']:6.2f} of a GEMM's")
     if options.json:
-        rows = [{"case": "one submission", "variant": name, "seconds": us * 1e-6} for name, us in medians.items()]
-        record = {"schema": "streamgemm-bench/1", "suite": "python submissions", "version": sg.__version__,
-                  "commit": options.commit, "rows": rows,
-                  "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
-                  "device": {"device": "cpu", "machine": platform.platform(), "numpy": np.__version__}}
-        with open(options.json, "w") as file:
-            json.dump(record, file, indent=2)
-            file.write("\n")
+        rows = [("one submission", name, us) for name, us in medians.items()]
+        cpu_record.write(options.json, "python submissions", options.commit, rows)
 
 
 if __name__ == "__main__":

@@ -179,8 +179,8 @@ static long scan_guard(const sg_blas_guard *guard, bool protects, void (*report)
   return scan(page_of(guard->first), page_behind(guard->first + guard->bytes), protects, report, of);
 }
 
-/* With guards_lock. Memory that has replaced a watched range is told from it by not being registered: guards there are
-   looked at before it is. */
+/* With guards_lock. A mapping that replaced a watched range is not registered, which is how a scan knows it. So the
+   guards of a range are scanned before the range is registered. */
 static bool register_mapping(uintptr_t from, uintptr_t to) {
   if (registered >= registered_at_most) return false;
   for (sg_blas_guard *each = guards; each != NULL; each = each->next)

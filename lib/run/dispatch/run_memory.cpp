@@ -38,8 +38,8 @@ bool engine::start_run(job &ready) noexcept {
   return true;
 }
 
-// Whether other runs, of this engine or of another device's, may give memory back. The end of the latter then requests
-// a step.
+// Whether other runs, of this engine or of another device's engine, may release memory. When a run of another engine
+// ends, it then requests a step of this one.
 bool engine::waits_for_memory(const program &wanted) noexcept {
   bool others = std::any_of(running_.begin(), running_.end(), [](const auto &list) { return !list.empty(); });
   if (keeper_.devices().size() > 1)

@@ -133,13 +133,12 @@ program::program(std::shared_ptr<const form> planned, const plan_request &reques
     arenas.push_back({arena_bytes_of(*schedule, devices[i], buffer_kind::device),
                       arena_bytes_of(*schedule, devices[i], buffer_kind::staging)});
   in_one_lane = !model.unified_memory && follow_one_another(*schedule);
-  const lane only{lane_kind::compute, 0};
   std::size_t of_device = 0;
   for (std::uint32_t i = 0; i < commands.size(); ++i) {
     const command &c = commands[i];
     if (!on_device(c.where)) continue;
     ++of_device;
-    const lane where = in_one_lane ? only : c.where;
+    const lane where = in_one_lane ? lane{lane_kind::compute, 0, c.where.device} : c.where;
     auto list = std::find_if(lanes.begin(), lanes.end(), [&](const lane_list &l) { return l.where == where; });
     if (list == lanes.end()) list = lanes.insert(lanes.end(), lane_list{where, {}});
     list->commands.push_back(i);
