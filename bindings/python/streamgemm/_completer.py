@@ -28,11 +28,6 @@ def start():
         _raw.set_queue(_queue)
 
 
-def serves_others():
-    """Whether it runs and is not the calling thread."""
-    return _thread is not None and _thread is not threading.current_thread()
-
-
 def wake(sleepers):
     """Wakes asyncio futures of any loops, each loop once."""
     by_loop = {}

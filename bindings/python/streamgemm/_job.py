@@ -12,7 +12,7 @@ from ._errors import InvalidArgument, error_of
 from ._handles import Uncopied
 from ._records import Statistics
 
-_NATIVE_NS = 10_000_000  # up to this long a wait is done in the library: it wakes faster, but no signal interrupts it
+_SLICE_S = 0.05  # of a wait in the library, which no signal interrupts
 
 
 class Job(Uncopied, _raw.JobBase, concurrent.futures.Future):
@@ -77,20 +77,17 @@ class Job(Uncopied, _raw.JobBase, concurrent.futures.Future):
         return complete
 
     def _wait_for_end(self, timeout):
+        """Waits in the library, and not for the package's thread, which may be in a callback for long."""
         deadline = None if timeout is None else time.monotonic() + timeout
-        native = _NATIVE_NS if timeout is None else min(_NATIVE_NS, max(0, int(timeout * 1e9)))
-        if not _completer.serves_others():  # no other thread would wake this one
-            native = _raw.SG_FOREVER if timeout is None else max(0, int(timeout * 1e9))
-        ended = self._wait(native)
-        if ended is not None:
-            self._finish(*ended)
-        with self._condition:
-            while self._status == _raw.SG_STATUS_NOT_READY:
-                left = None if deadline is None else deadline - time.monotonic()
-                if left is not None and left <= 0:
-                    return False
-                self._condition.wait(left)
-        return True
+        while True:
+            left = _SLICE_S if deadline is None else max(0, deadline - time.monotonic())
+            ended = self._wait(int(min(left, _SLICE_S) * 1e9))
+            if ended is not None:
+                self._finish(*ended)
+            if self._status != _raw.SG_STATUS_NOT_READY:
+                return True
+            if left < _SLICE_S:
+                return False
 
     def result(self, timeout=None):
         """Waits for the job, `timeout` seconds at most, and returns the result's array. Raises the job's exception, or

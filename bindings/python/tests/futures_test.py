@@ -123,7 +123,10 @@ class Futures(DeviceTest):
         self.assertTrue(dropped.cancel())
         gate.open()
         self.assertTrue(stream.synchronize(300))
-        self.submit(after=[first], untracked=True).result(300)
+        gate = self.gate()
+        later = self.held_job(gate, after=[first])
+        threading.Timer(0.2, gate.open).start()
+        self.assertEqual(later.result(300)[0, 0], 1)  # a wait does not need the thread that is in the callback
         self.assertTrue(first.done() and not first.cancelled() and "ok" in repr(first))
         self.assertTrue(dropped.done() and dropped.cancelled())
         self.assertEqual((notified, cf.wait([first], timeout=0).done), ([], set()))  # these are notified together
