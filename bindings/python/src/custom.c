@@ -6,9 +6,24 @@
 
 #include "submission.h"
 
-/* Calls that threads of the library are in, and whether the interpreter exits: then none may enter it. */
+/* Functions that the library has called and that run, and whether the interpreter exits: then none may enter it. */
 static atomic_int calls_running;
 static atomic_bool is_ending;
+
+bool enter_python(PyGILState_STATE *state) {
+  atomic_fetch_add(&calls_running, 1);
+  if (atomic_load(&is_ending)) {
+    atomic_fetch_sub(&calls_running, 1);
+    return false;
+  }
+  *state = PyGILState_Ensure();
+  return true;
+}
+
+void leave_python(PyGILState_STATE state) {
+  PyGILState_Release(state);
+  atomic_fetch_sub(&calls_running, 1);
+}
 
 static void set_message(const sg_custom_call *call, const char *text) {
   snprintf(call->message, (size_t)call->message_size, "%s", text);
@@ -35,34 +50,30 @@ static sg_status set_exception_message(const sg_custom_call *call) {
 /* `user`: a callable of the native stream and the addresses. */
 static sg_status call_python(const sg_custom_call *call, void *user) {
   sg_status status = SG_STATUS_OK;
-  atomic_fetch_add(&calls_running, 1);
-  if (atomic_load(&is_ending)) {
+  PyGILState_STATE state;
+  if (!enter_python(&state)) {
     set_message(call, "the interpreter is exiting");
-    status = SG_STATUS_SHUTDOWN;
-  } else {
-    const PyGILState_STATE state = PyGILState_Ensure();
-    PyObject *addresses = PyTuple_New(call->operand_count);
-    for (int32_t i = 0; addresses && i < call->operand_count; ++i) {
-      PyObject *address = PyLong_FromVoidPtr(call->operands[i]);
-      if (address)
-        PyTuple_SET_ITEM(addresses, i, address);
-      else
-        Py_CLEAR(addresses);
-    }
-    PyObject *returned = addresses
-                             ? PyObject_CallFunction((PyObject *)user, "KO",
-                                                     (unsigned long long)(uintptr_t)call->native_stream, addresses)
-                             : NULL;
-    if (!returned) status = set_exception_message(call);
-    Py_XDECREF(returned);
-    Py_XDECREF(addresses);
-    PyGILState_Release(state);
+    return SG_STATUS_SHUTDOWN;
   }
-  atomic_fetch_sub(&calls_running, 1);
+  PyObject *addresses = PyTuple_New(call->operand_count);
+  for (int32_t i = 0; addresses && i < call->operand_count; ++i) {
+    PyObject *address = PyLong_FromVoidPtr(call->operands[i]);
+    if (address)
+      PyTuple_SET_ITEM(addresses, i, address);
+    else
+      Py_CLEAR(addresses);
+  }
+  PyObject *returned = addresses ? PyObject_CallFunction((PyObject *)user, "KO",
+                                                         (unsigned long long)(uintptr_t)call->native_stream, addresses)
+                                 : NULL;
+  if (!returned) status = set_exception_message(call);
+  Py_XDECREF(returned);
+  Py_XDECREF(addresses);
+  leave_python(state);
   return status;
 }
 
-/* end_calls(): at interpreter exit; waits for the functions that run. Later ones fail their jobs. */
+/* end_calls(): at interpreter exit; waits for the functions that run. Later ones fail their jobs, and pushes. */
 PyObject *end_calls(PyObject *self, PyObject *unused) {
   (void)self, (void)unused;
   atomic_store(&is_ending, true);

@@ -98,6 +98,11 @@ typedef struct hooks {
 extern hooks hook;
 extern sg_queue *completion_queue; /* NULL until the thread runs */
 
+/* custom.c. Of a function that the library calls: takes the interpreter's lock, until leave_python. False: the
+ * interpreter exits. */
+bool enter_python(PyGILState_STATE *state);
+void leave_python(PyGILState_STATE state);
+
 /* hooks.c. All raise and return NULL. */
 PyObject *raise_status(sg_status status, const char *message);
 /* The failure of this thread's latest call of the library; `operation`: the method whose arguments it names; NULL:

@@ -87,15 +87,16 @@ static void keep_raised(void) {
 }
 
 /* `user`: a callable of a graph's handle and a batch, that records. The thread is one of Python's that pushes or
- * prepares: an interpreter that ends ends it here, and the library lets it. */
+ * prepares, a daemon perhaps, which the library may still be in when the interpreter has ended. */
 static sg_status record_in_python(const sg_stage *stage, void *user) {
-  const PyGILState_STATE state = PyGILState_Ensure();
+  PyGILState_STATE state;
+  if (!enter_python(&state)) return SG_STATUS_SHUTDOWN;
   PyObject *returned = PyObject_CallFunction((PyObject *)user, "KL", (unsigned long long)(uintptr_t)stage->graph,
                                              (long long)stage->batch);
   const sg_status status = returned ? SG_STATUS_OK : SG_STATUS_BACKEND_FAILURE;
   if (!returned) keep_raised();
   Py_XDECREF(returned);
-  PyGILState_Release(state);
+  leave_python(state);
   return status;
 }
 

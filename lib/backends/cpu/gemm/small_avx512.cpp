@@ -9,9 +9,10 @@ namespace sg::cpu::avx512 {
 namespace {
 
 constexpr std::int64_t width = 16;  // floats of a vector
-// Depth of a strip of A that stays in the second-level cache during the pass over B's columns. Measured on 512 GEMMs of
-// 64x64x1024 from memory: with 256 two cores take a tenth longer, because the runs of B's columns are shorter.
-constexpr std::int64_t depth = 1024;
+// Most products that are added one after another, as BLAS libraries add them (OpenBLAS: 384): the error of a sum grows
+// with the root of it. Not less, measured on 512 GEMMs of 64x64x1024 from memory: with 256 two cores take a tenth
+// longer than with 1024, because the runs of B's columns are shorter.
+constexpr std::int64_t depth = 512;
 // Prefetch distance in columns of A. The processor's own prefetching does not cross pages, and a column of B is a page
 // of its own where k is 1024. Measured on the same GEMMs: one core takes 52 ms, without prefetching 61; unchanged in
 // cache.
@@ -165,13 +166,16 @@ void multiply_small(const gemm_args &p) noexcept {
   next_operands coming;
   if (asks_for_next) coming = {list(p.next.a, a_bytes), list(p.next.b, b_bytes), list(p.next.c, c_bytes)};
   const auto &multiply = asks_for_next ? strips<true> : strips<false>;
+  // Equal pieces, of whole cache lines of a column of B.
+  const std::int64_t pieces = p.k > depth ? (p.k + depth - 1) / depth : 1,
+                     piece = ((p.k + pieces - 1) / pieces + width - 1) / width * width;
   for (std::int64_t i = 0; i < p.m;) {
     const std::int64_t vectors = vectors_of_strip((p.m - i + width - 1) / width);
     const std::int64_t rows = vectors * width < p.m - i ? vectors * width : p.m - i;
     s.last = static_cast<__mmask16>((1u << (rows - (vectors - 1) * width)) - 1);
     s.c = c + i;
     for (std::int64_t l = 0; l < p.k; l += s.k) {
-      s.k = p.k - l <= depth + depth / 2 ? p.k - l : depth;
+      s.k = p.k - l < piece ? p.k - l : piece;
       s.a = a + i + l * p.lda;
       s.b = b + l * s.b_row;
       s.beta = l == 0 ? static_cast<float>(p.beta.re) : 1.0f;
