@@ -18,7 +18,7 @@ class Limits(unittest.TestCase):
         def limit():
             resource.setrlimit(kind, (value, value))
 
-        done = subprocess.run([PROGRAM, device], text=True, capture_output=True, timeout=60, preexec_fn=limit, **how)
+        done = subprocess.run([PROGRAM, device], text=True, capture_output=True, timeout=300, preexec_fn=limit, **how)
         self.assertEqual((done.returncode, done.stderr), (0, ""), f"limit {value} on {device}: {done.stdout}")
         return done.stdout
 
@@ -44,7 +44,7 @@ class Limits(unittest.TestCase):
         nobody = pwd.getpwnam("nobody")
         who = {"user": nobody.pw_uid, "group": nobody.pw_gid, "extra_groups": [], "cwd": "/"}
         try:
-            subprocess.run([PROGRAM], timeout=60, **who)
+            subprocess.run([PROGRAM], timeout=300, **who)
         except PermissionError:
             self.skipTest("nobody may not read this folder")
         for count in range(8):

@@ -269,7 +269,7 @@ class Traces(Program):
     def test_a_pipe_as_trace_does_not_block(self):
         a, pipe = self.matrix("a.npy", 4, 4)[0], self.folder / "pipe.json"
         os.mkfifo(pipe)
-        done = subprocess.run([PROGRAM, "gemm", a, a, "--device", "cpu"], capture_output=True, timeout=60,
+        done = subprocess.run([PROGRAM, "gemm", a, a, "--device", "cpu"], capture_output=True, timeout=300,
                               env={**os.environ, "SG_TRACE": str(pipe)})
         self.assertIn(b"cannot be written", done.stderr)
 

@@ -136,7 +136,7 @@ class Compare(Records):
     def judge(self, *arguments, exits=OK):
         """The rows of a comparison by case, and its record."""
         done = subprocess.run([PROGRAM, "bench", "compare", *map(str, arguments), "--json"], text=True, capture_output=True,
-                              timeout=60)
+                              timeout=300)
         self.assertEqual(done.returncode, exits, done.stdout + done.stderr)
         self.assertEqual(bool(done.stderr), exits != OK)
         record = json.loads(done.stdout)

@@ -52,7 +52,7 @@ class Stages(unittest.TestCase):
                 (root / "bin" / name).write_text(text)
                 (root / "bin" / name).chmod(0o755)
             environment = {**os.environ, "PATH": f"{root / 'bin'}:{os.environ['PATH']}", "BROKEN": broken}
-            done = subprocess.run([root / "tools/test", *arguments], capture_output=True, text=True, timeout=60, env=environment)
+            done = subprocess.run([root / "tools/test", *arguments], capture_output=True, text=True, timeout=300, env=environment)
             return done, (root / "events").read_text().splitlines()
 
     def test_stages_overlap(self):
@@ -78,7 +78,7 @@ class Stages(unittest.TestCase):
         self.assertEqual((events, done.stdout.splitlines()[-1]), (["build build-test/quick", "tested quick"], "1 passed, 0 failed, 0 skipped"))
 
     def test_wrong_usage(self):
-        self.assertEqual(subprocess.run([TOOLS / "test", "--nothing"], capture_output=True, timeout=60).returncode, 2)
+        self.assertEqual(subprocess.run([TOOLS / "test", "--nothing"], capture_output=True, timeout=300).returncode, 2)
 
 
 if __name__ == "__main__":

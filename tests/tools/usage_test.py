@@ -109,14 +109,14 @@ class Manual(Program):
             built = BUILT / f"streamgemm-{verb}.1"
             self.assertEqual(built.read_text(), page)
             if shutil.which("man"):
-                shown = subprocess.run(["man", "--warnings", "-l", built], capture_output=True, text=True, timeout=60, env={**os.environ, "MANROFFOPT": "-ww"})
+                shown = subprocess.run(["man", "--warnings", "-l", built], capture_output=True, text=True, timeout=300, env={**os.environ, "MANROFFOPT": "-ww"})
                 self.assertEqual(shown.stderr, "")
                 self.assertIn("SYNOPSIS", shown.stdout)
 
     def bash(self, *words):
         """What bash completes the last word to."""
         script = f"source {BUILT}/completions/streamgemm; COMP_WORDS=({' '.join(map(repr, words))}); COMP_CWORD={len(words) - 1}; _streamgemm; echo ${{COMPREPLY[@]}}"
-        return subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=True, timeout=60).stdout.split()
+        return subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=True, timeout=300).stdout.split()
 
     def test_bash(self):
         self.assertEqual(self.bash("streamgemm", "ge"), ["gemm"])
@@ -132,7 +132,7 @@ class Manual(Program):
             for word in ("calibrate", "compute", "bf16x3", "outofcore"):
                 self.assertIn(word, text, shell)
             if shutil.which(shell):
-                subprocess.run([shell, "-n", BUILT / "completions" / file], check=True, timeout=60)
+                subprocess.run([shell, "-n", BUILT / "completions" / file], check=True, timeout=300)
 
 
 class Demo(Program):
