@@ -33,10 +33,12 @@ void each_footprint(strided_bytes of, Each &&each) {
   if (of.run <= 0) return;
   for (const auto &d : of.dimensions) {
     if (d.count <= 0) return;
-    if (d.count > 1 && d.pitch > 0) rest[count++] = d;
+    if (d.count <= 1 || d.pitch <= 0) continue;
+    std::size_t at = count++;  // sorted by pitch
+    for (; at > 0 && rest[at - 1].pitch > d.pitch; --at) rest[at] = rest[at - 1];
+    rest[at] = d;
   }
   const auto end = [&] { return rest.begin() + static_cast<std::ptrdiff_t>(count); };
-  std::sort(rest.begin(), end(), [](const auto &x, const auto &y) { return x.pitch < y.pitch; });
   const auto remove = [&](std::size_t i) {
     std::copy(rest.begin() + static_cast<std::ptrdiff_t>(i) + 1, end(), rest.begin() + static_cast<std::ptrdiff_t>(i));
     --count;
