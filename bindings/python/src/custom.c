@@ -9,6 +9,7 @@
 /* Functions that the library has called and that run, and whether the interpreter exits: then none may enter it. */
 static atomic_int calls_running;
 static atomic_bool is_ending;
+static unsigned long ending_thread;
 
 bool enter_python(PyGILState_STATE *state) {
   atomic_fetch_add(&calls_running, 1);
@@ -19,6 +20,8 @@ bool enter_python(PyGILState_STATE *state) {
   *state = PyGILState_Ensure();
   return true;
 }
+
+bool ends_with_interpreter(void) { return atomic_load(&is_ending) && PyThread_get_thread_ident() != ending_thread; }
 
 void leave_python(PyGILState_STATE state) {
   PyGILState_Release(state);
@@ -76,6 +79,7 @@ static sg_status call_python(const sg_custom_call *call, void *user) {
 /* end_calls(): at interpreter exit; waits for the functions that run. Later ones fail their jobs, and pushes. */
 PyObject *end_calls(PyObject *self, PyObject *unused) {
   (void)self, (void)unused;
+  ending_thread = PyThread_get_thread_ident();
   atomic_store(&is_ending, true);
   Py_BEGIN_ALLOW_THREADS
   while (atomic_load(&calls_running) > 0) nanosleep(&(struct timespec){0, 200000}, NULL);

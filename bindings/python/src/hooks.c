@@ -30,6 +30,11 @@ PyObject *raise_status(sg_status status, const char *message) {
 
 PyObject *raise_call(sg_status status, const char *operation) {
   const char *const message = sg_last_error_marked();
+  if (status == SG_STATUS_SHUTDOWN &&
+      ends_with_interpreter()) { /* silently, as the interpreter would end it a moment later */
+    PyErr_SetNone(PyExc_SystemExit);
+    return NULL;
+  }
   if (!hook.error) return raise_status(status, message);
   PyObject *error = PyObject_CallFunction(hook.error, "iss", (int)status, message, operation ? operation : "");
   if (!error) return NULL;

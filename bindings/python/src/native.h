@@ -102,6 +102,8 @@ extern sg_queue *completion_queue; /* NULL until the thread runs */
  * interpreter exits. */
 bool enter_python(PyGILState_STATE *state);
 void leave_python(PyGILState_STATE state);
+/* Whether the calling thread is another than the one that ends the interpreter. */
+bool ends_with_interpreter(void);
 
 /* hooks.c. All raise and return NULL. */
 PyObject *raise_status(sg_status status, const char *message);
