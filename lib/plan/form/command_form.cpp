@@ -181,7 +181,12 @@ void visit_operands(command_form &f, const operand_visitor &visit) {
     operand &x = f.parameters[i].stored;
     const bool as_it_is = !f.parameters[i].given || (takes_pinned && x.space == SG_MEMORY_PINNED);
     if (!as_it_is)
-      visit({static_cast<std::int32_t>(i), x.type, whole.views[i].mode, x.rows, {{{x.cols, x.ld, &x.ld}, {}, {}}}},
+      visit({static_cast<std::int32_t>(i),
+             x.type,
+             whole.views[i].mode,
+             x.rows,
+             {{{x.cols, x.ld, &x.ld}, {}, {}}},
+             f.parameters[i].accessed},
             x.space);
   }
 }
