@@ -262,6 +262,44 @@ TEST_P(symmetric, products_are_split_on_cores) {
   }
 }
 
+// In columns of equal work: a block on the diagonal each, and the rectangle beside it.
+TEST_P(symmetric, updates_are_split_on_cores) {
+  if (std::string(GetParam()) != "cpu") GTEST_SKIP() << "lanes of other devices are no cores";
+  const context two = open_context("cpu", 2);
+  for (int form = 0; form < 4; ++form) {
+    const sg_dtype type = form % 2 ? SG_DTYPE_C128 : SG_DTYPE_F64;
+    const bool has_b = form == 1 || form == 2, transposes = form < 2, is_hermitian = form == 3;
+    const std::int64_t n = type == SG_DTYPE_F64 ? 262 : 186, k = 2;
+    sg_rank_k_desc d = SG_RANK_K_DESC_INIT;
+    d.triangle = form % 3 ? SG_TRIANGLE_UPPER : SG_TRIANGLE_LOWER, d.beta = {0.5, 0}, d.alpha = {-2, 0};
+    d.symmetry = is_hermitian ? SG_SYMMETRY_HERMITIAN : SG_SYMMETRY_SYMMETRIC;
+    const sg_op turned = is_hermitian ? SG_OP_C : SG_OP_T;
+    d.op_a = transposes ? turned : SG_OP_N;
+    const std::int64_t rows = transposes ? k : n, cols = transposes ? n : k;
+    matrix a(two, type, rows, cols, {}), b(two, type, rows, cols, {}), c(two, type, n, n, {});
+    fill(a, random_), fill(b, random_), fill(c, random_);
+    for (std::int64_t i = 0; i < n && is_hermitian; ++i) c.set_number(i, i, c.get_number(i, i).real());
+    spoil_outside(c, d.triangle);
+    a.send(), b.send(), c.send();
+    d.a = a.view, d.c = c.view;
+    if (has_b) d.b = b.view;
+    const std::vector<std::uint8_t> before = untouched(c, &d.triangle);
+    sg_reference::sum_of_products wanted(n, n);
+    const dense x = after(dense_of(a), d.op_a), y = has_b ? after(dense_of(b), d.op_a) : x;
+    wanted.add(-2, x, after(y, turned));
+    if (has_b) wanted.add(-2, y, after(x, turned));
+    wanted.add(0.5L, dense_of(c));
+    job handle;
+    ASSERT_OK(sg_rank_k_async(two, &d, nullptr, handle.out()));
+    ASSERT_OK(sg_job_wait(handle, SG_FOREVER));
+    sg_job_statistics statistics = SG_JOB_STATISTICS_INIT;
+    ASSERT_OK(sg_job_get_statistics(handle, &statistics));
+    EXPECT_STREQ("symmetric update x2", statistics.strategy);
+    expect(c, before, wanted, 2 * k, &d.triangle, "split " + std::to_string(form));
+    if (HasFatalFailure()) return;
+  }
+}
+
 TEST_P(symmetric, wrong_calls_name_the_field) {
   const matrix a(context_, SG_DTYPE_F32, 2, 2, {}), b(context_, SG_DTYPE_F32, 2, 3, {}),
       c(context_, SG_DTYPE_F32, 2, 3, {}), s(context_, SG_DTYPE_F32, 2, 2, {});

@@ -113,8 +113,9 @@ void submit(context &on, const sg_rank_k_desc &d, const char *name, checked_subm
   const bool multiplies = !is_zero(scalars.alpha) && k > 0;
   if (!multiplies) what.alpha = scalar_role::zero;
   if (is_zero(scalars.beta)) what.beta = scalar_role::zero;
+  const bool splits = multiplies && !(is_hermitian && has_b);
   x.set_operation(what, "symmetric update", flops_per_mac(d.c.dtype) * double(k) * (has_b ? 1 : 0.5),
-                  command_form::split::none);
+                  splits ? command_form::split::triangle : command_form::split::none);
   if (multiplies) {
     add_operand(x, a, ops::symmetric::a, share::whole);
     if (has_b) add_operand(x, b, ops::symmetric::b, share::whole);

@@ -27,7 +27,8 @@ struct command_form {
     stored_part accessed = stored_part::all;
     bool operator==(const parameter &) const = default;
   };
-  enum class split : std::uint8_t { none, rows, columns, either };
+  // triangle: between the columns of a symmetric update's result (triangle_parts.hpp).
+  enum class split : std::uint8_t { none, rows, columns, either, triangle };
 
   payload what;
   const char *strategy = "";  // a literal: follows from the payload
