@@ -39,7 +39,8 @@ NOT_RECORDED = ("after", "timeout")
 PLUMBING = ("queue", "tag", "graph", "after_count")
 # Types of parameters, by name; those of operands follow from their defaults.
 TYPES = {
-    "function": "Function | str", "reduction": "Reduction | str", "pooling": "Pooling | str", "mask": "Mask | str | None", "pairs": "RotaryPairs | str", "quantization": "Quantization | str",
+    "function": "Function | str", "reduction": "Reduction | str", "pooling": "Pooling | str", "kind": "TriangularKind | str", "side": "Side | str",
+    "triangle": "Triangle | str", "diagonal": "Diagonal | str", "symmetry": "Symmetry | str", "mask": "Mask | str | None", "pairs": "RotaryPairs | str", "quantization": "Quantization | str",
     "dtype": "str | None", "index_type": "IndexType | str | None", "gate_order": "GateOrder | str", "layout": "ImageLayout | str",
     "filter_layout": "FilterLayout | str", "op_a": "_Op", "op_b": "_Op", "op_w": "_Op", "compute": "_Compute",
     "activation": "_Activation | None", "scale": "float | None", "size": "Sequence[int] | None", "kernel": "int | Sequence[int]",

@@ -112,6 +112,39 @@ class Context:
         """
         return axpby()
 
+    def triangular(a, b, *, kind='solve', side='left', triangle='lower', op_a='N', diagonal='stored', alpha=1.0) -> "b":
+        """a triangular solve or product in place: b = the X of op_a(a) @ X = alpha * b, or alpha * op_a(a) @ b.
+
+        a: a square array of f64, f32, c64 or c128, of which one triangle is used, or a Job. b: an array of its type, or a Job; it is
+            written.
+        kind: "solve" or "multiply". side: "left", or "right": X @ op_a(a) = alpha * b, or alpha * b @ op_a(a).
+        triangle: "lower" or "upper", of a before the op. op_a: "N", "T" or "C". diagonal: "stored" or "unit", ones whatever is stored.
+        alpha: a number; 0 reads neither array.
+        """
+        return triangular()
+
+    def symmetric(a, b, c, *, side='left', triangle='lower', symmetry='symmetric', alpha=1.0, beta=0.0) -> "c":
+        """c = alpha * a @ b + beta * c with a symmetric or Hermitian a.
+
+        a: a square array of f64, f32, c64 or c128, of which one triangle is used, or a Job. b, c: arrays of one shape and of its type,
+            or Jobs; c is written.
+        side: "left", or "right": alpha * b @ a + beta * c. triangle: "lower" or "upper". symmetry: "symmetric" or "hermitian".
+        alpha, beta: numbers; 0 does not read the arrays.
+        """
+        return symmetric()
+
+    def rank_k(a, c, *, b=None, triangle='lower', symmetry='symmetric', op_a='N', alpha=1.0, beta=0.0) -> "c":
+        """an update of a symmetric or Hermitian matrix: c = alpha * op_a(a) @ op_a(a)' + beta * c in one triangle of c.
+
+        a: an array of f64, f32, c64 or c128, or a Job. c: a square array of its type, or a Job; one triangle is written, and read unless
+            beta is 0; the other one is not accessed.
+        b: an array of a's shape: c = alpha * op_a(a) @ op_a(b)' + alpha' * op_a(b) @ op_a(a)' + beta * c.
+        triangle: "lower" or "upper". symmetry: "symmetric", where ' is the transpose, or "hermitian", where it is the conjugate
+            transpose, and alpha (without b) and beta are real.
+        op_a: "N", or "T", or of a Hermitian c "C". alpha, beta: numbers.
+        """
+        return rank_k()
+
     def softmax(x, out=None, *, axis=-1, mask=None, mask_offset=0) -> "out":
         """the softmax of each row of x, that is over its last dimension.
 

@@ -91,41 +91,45 @@ typedef enum sg_backend_command_kind {
   SG_BACKEND_NORM_BACKWARD = 27,    /**< sg_backend_norm_backward. */
   SG_BACKEND_OPTIMIZER = 28,         /**< sg_backend_optimizer. */
   SG_BACKEND_SCORE_MASK = 29,        /**< sg_backend_score_mask. */
-  SG_BACKEND_ATTENTION_BACKWARD = 30 /**< sg_backend_attention_backward. */
+  SG_BACKEND_ATTENTION_BACKWARD = 30, /**< sg_backend_attention_backward. */
+  SG_BACKEND_TRIANGULAR = 31,         /**< sg_backend_triangular. */
+  SG_BACKEND_SYMMETRIC = 32           /**< sg_backend_symmetric. */
 } sg_backend_command_kind;
 
 /** The commands but the marker, for the tables of a backend: X(NAME, KIND, TITLE) for the struct sg_backend_NAME, whose kind is
  * SG_BACKEND_KIND. TITLE names it in messages. */
-#define SG_BACKEND_COMMANDS(X)                                         \
-  X(copy, COPY, "a copy")                                              \
-  X(gemm, GEMM, "a GEMM")                                              \
-  X(reduce, REDUCE, "a reduction")                                     \
-  X(axpby, AXPBY, "a scale-and-add")                                   \
-  X(elementwise, ELEMENTWISE, "an elementwise function")               \
-  X(softmax, SOFTMAX, "a softmax")                                     \
-  X(norm, NORM, "a norm")                                              \
-  X(dequantize, DEQUANTIZE, "a dequantization")                        \
-  X(rotary, ROTARY, "a rotary embedding")                              \
-  X(convert, CONVERT, "a conversion")                                  \
-  X(gather, GATHER, "a gather")                                        \
-  X(im2col, IM2COL, "an im2col")                                       \
-  X(col2im, COL2IM, "a col2im")                                        \
-  X(conv, CONV, "a convolution")                                       \
-  X(attention, ATTENTION, "an attention")                              \
-  X(cell, CELL, "a recurrent cell")                                    \
-  X(cell_backward, CELL_BACKWARD, "the gradients of a recurrent cell") \
-  X(softmax_backward, SOFTMAX_BACKWARD, "a softmax's gradient")        \
-  X(custom, CUSTOM, "a custom operation")                              \
-  X(clamp, CLAMP, "a clamp")                                           \
-  X(row_dot, ROW_DOT, "dot products of rows")                          \
-  X(row_reduce, ROW_REDUCE, "reductions of rows")                      \
-  X(cross_entropy, CROSS_ENTROPY, "a cross entropy")                   \
-  X(scatter_add, SCATTER_ADD, "sums into rows of a table")             \
-  X(pool, POOL, "a pooling")                                           \
-  X(norm_backward, NORM_BACKWARD, "a norm's gradient")                 \
-  X(optimizer, OPTIMIZER, "a step of an optimizer")                    \
-  X(score_mask, SCORE_MASK, "a mask of scores")                        \
-  X(attention_backward, ATTENTION_BACKWARD, "an attention's gradients")
+#define SG_BACKEND_COMMANDS(X)                                          \
+  X(copy, COPY, "a copy")                                               \
+  X(gemm, GEMM, "a GEMM")                                               \
+  X(reduce, REDUCE, "a reduction")                                      \
+  X(axpby, AXPBY, "a scale-and-add")                                    \
+  X(elementwise, ELEMENTWISE, "an elementwise function")                \
+  X(softmax, SOFTMAX, "a softmax")                                      \
+  X(norm, NORM, "a norm")                                               \
+  X(dequantize, DEQUANTIZE, "a dequantization")                         \
+  X(rotary, ROTARY, "a rotary embedding")                               \
+  X(convert, CONVERT, "a conversion")                                   \
+  X(gather, GATHER, "a gather")                                         \
+  X(im2col, IM2COL, "an im2col")                                        \
+  X(col2im, COL2IM, "a col2im")                                         \
+  X(conv, CONV, "a convolution")                                        \
+  X(attention, ATTENTION, "an attention")                               \
+  X(cell, CELL, "a recurrent cell")                                     \
+  X(cell_backward, CELL_BACKWARD, "the gradients of a recurrent cell")  \
+  X(softmax_backward, SOFTMAX_BACKWARD, "a softmax's gradient")         \
+  X(custom, CUSTOM, "a custom operation")                               \
+  X(clamp, CLAMP, "a clamp")                                            \
+  X(row_dot, ROW_DOT, "dot products of rows")                           \
+  X(row_reduce, ROW_REDUCE, "reductions of rows")                       \
+  X(cross_entropy, CROSS_ENTROPY, "a cross entropy")                    \
+  X(scatter_add, SCATTER_ADD, "sums into rows of a table")              \
+  X(pool, POOL, "a pooling")                                            \
+  X(norm_backward, NORM_BACKWARD, "a norm's gradient")                  \
+  X(optimizer, OPTIMIZER, "a step of an optimizer")                     \
+  X(score_mask, SCORE_MASK, "a mask of scores")                         \
+  X(attention_backward, ATTENTION_BACKWARD, "an attention's gradients") \
+  X(triangular, TRIANGULAR, "a triangular solve or product")            \
+  X(symmetric, SYMMETRIC, "a symmetric product or update")
 
 /** The beginning of every command. */
 typedef struct sg_backend_command {
@@ -744,6 +748,56 @@ typedef struct sg_backend_optimizer {
   double correction1;        /**< Of Adam: 1 - beta1^t. */
   double correction2;        /**< Of Adam: 1 - beta2^t. */
 } sg_backend_optimizer;
+
+/** B = the X of op(A) * X = alpha * B or X * op(A) = alpha * B, or alpha * op(A) * B or alpha * B * op(A); column major. Of A, which
+ * is m x m on the left and n x n on the right, one triangle is read. */
+typedef struct sg_backend_triangular {
+  sg_backend_command header; /**< SG_BACKEND_TRIANGULAR. */
+  int64_t m;                 /**< Rows of B. */
+  int64_t n;                 /**< Columns of B. */
+  sg_dtype type;             /**< Of A and B: f64, f32, c64 or c128. */
+  sg_triangular_kind kind;   /**< A solve or a product. */
+  sg_side side;              /**< Where op(A) stands. */
+  sg_triangle triangle;      /**< Of A as stored. */
+  sg_op op;                  /**< SG_OP_C only with complex types. */
+  sg_diagonal diagonal;      /**< Of A. */
+  sg_scalar alpha;           /**< A host value; not 0. */
+  const void *a;             /**< Read. */
+  int64_t lda;               /**< In elements. */
+  void *b;                   /**< Read and replaced; does not overlap A. */
+  int64_t ldb;               /**< In elements. */
+} sg_backend_triangular;
+
+/** What an sg_backend_symmetric computes. */
+typedef enum sg_backend_symmetric_kind {
+  SG_BACKEND_SYMMETRIC_MULTIPLY = 0, /**< C = alpha * A * B + beta * C, or alpha * B * A + beta * C; of A one triangle is read. */
+  SG_BACKEND_SYMMETRIC_RANK_K = 1,   /**< C = alpha * op(A) * op(A)' + beta * C in one triangle of C; the other is neither read nor
+                                          written. */
+  SG_BACKEND_SYMMETRIC_RANK_2K = 2   /**< C = alpha * op(A) * op(B)' + alpha' * op(B) * op(A)' + beta * C, likewise. */
+} sg_backend_symmetric_kind;
+
+/** A product with a symmetric matrix, or an update of one; column major. The ' is the transpose, or of a Hermitian matrix the
+ * conjugate transpose, and of alpha the conjugate. */
+typedef struct sg_backend_symmetric {
+  sg_backend_command header;      /**< SG_BACKEND_SYMMETRIC. */
+  sg_backend_symmetric_kind kind; /**< A product or an update. */
+  int64_t m;                      /**< Rows of C. */
+  int64_t n;                      /**< Columns of C; of an update m. */
+  int64_t k;                      /**< Of an update: columns of op(A); 0: A and B are NULL, and C is scaled. */
+  sg_dtype type;                  /**< Of all: f64, f32, c64 or c128. */
+  sg_symmetry symmetry;           /**< Of A of a product, of C of an update. Hermitian only with complex types. */
+  sg_triangle triangle;           /**< Of the same. */
+  sg_side side;                   /**< Of a product: where A stands. */
+  sg_op op;                       /**< Of an update: N, or T of a symmetric, C of a Hermitian one. */
+  sg_scalar alpha;                /**< A host value; not 0 unless k is. Real of a Hermitian RANK_K. */
+  sg_scalar beta;                 /**< A host value; 0 does not read C. Real of a Hermitian update. */
+  const void *a;                  /**< Read. */
+  int64_t lda;                    /**< In elements. */
+  const void *b;                  /**< Read; NULL of RANK_K. */
+  int64_t ldb;                    /**< In elements. */
+  void *c;                        /**< The result; overlaps no other operand. */
+  int64_t ldc;                    /**< In elements. */
+} sg_backend_symmetric;
 
 /** The memory space of an address. */
 typedef struct sg_backend_space {

@@ -27,6 +27,8 @@
 #include <streamgemm/recurrent.h>
 #include <streamgemm/row_dot.h>
 #include <streamgemm/row_reduce.h>
+#include <streamgemm/symmetric.h>
+#include <streamgemm/triangular.h>
 #include <streamgemm/types.h>
 
 SG_BEGIN_DECLS
@@ -67,7 +69,10 @@ typedef enum sg_operation {
   SG_OPERATION_NORM_BACKWARD = 31,              /**< sg_norm_backward_async. */
   SG_OPERATION_ROTARY_BACKWARD = 32,            /**< sg_rotary_backward_async. */
   SG_OPERATION_SGD = 33,                        /**< sg_sgd_async. */
-  SG_OPERATION_ADAM = 34                        /**< sg_adam_async. */
+  SG_OPERATION_ADAM = 34,                       /**< sg_adam_async. */
+  SG_OPERATION_TRIANGULAR = 35,                 /**< sg_triangular_async. */
+  SG_OPERATION_SYMMETRIC = 36,                  /**< sg_symmetric_async. */
+  SG_OPERATION_RANK_K = 37                      /**< sg_rank_k_async. */
 } sg_operation;
 
 /** A copy: the arguments of sg_copy_2d_async. sg_copy_async has height 1; its pitches are not used.

@@ -227,6 +227,38 @@ typedef enum sg_quantization {
   SG_QUANTIZATION_I4 = 2  /**< -8 to 7, two in a byte, the first in the low four bits. */
 } sg_quantization;
 
+/** The side on which a triangular or a symmetric matrix A stands (triangular.h, symmetric.h). Since 0.2. */
+typedef enum sg_side {
+  SG_SIDE_LEFT = 0, /**< A is the left factor: A * B. */
+  SG_SIDE_RIGHT = 1 /**< A is the right factor: B * A. */
+} sg_side;
+
+/** The triangle of a square matrix that is read or written, the diagonal included; rows and columns are those of the view,
+ * whatever its layout. Since 0.2. */
+typedef enum sg_triangle {
+  SG_TRIANGLE_LOWER = 0, /**< The elements (i, j) with i >= j. */
+  SG_TRIANGLE_UPPER = 1  /**< The elements (i, j) with i <= j. */
+} sg_triangle;
+
+/** The diagonal of a triangular matrix. Since 0.2. */
+typedef enum sg_diagonal {
+  SG_DIAGONAL_STORED = 0, /**< As stored. */
+  SG_DIAGONAL_UNIT = 1    /**< Ones; what is stored has no effect. */
+} sg_diagonal;
+
+/** What sg_triangular_desc computes. Since 0.2. */
+typedef enum sg_triangular_kind {
+  SG_TRIANGULAR_SOLVE = 0,   /**< The X of op(A) * X = alpha * B, or of X * op(A) = alpha * B: BLAS's trsm. */
+  SG_TRIANGULAR_MULTIPLY = 1 /**< alpha * op(A) * B, or alpha * B * op(A): BLAS's trmm. */
+} sg_triangular_kind;
+
+/** How the triangle that is not stored follows from the one that is. Since 0.2. */
+typedef enum sg_symmetry {
+  SG_SYMMETRY_SYMMETRIC = 0, /**< It is the transpose. */
+  SG_SYMMETRY_HERMITIAN = 1  /**< It is the conjugate transpose, and the diagonal is real: its imaginary parts are read as 0 and
+                                  written as 0. The same as symmetric for real types. */
+} sg_symmetry;
+
 /** Which elements of a result share a value of its bias. */
 typedef enum sg_bias {
   SG_BIAS_PER_COLUMN = 0, /**< One value for each column of C, n in total: the bias of a layer x * W + b. */

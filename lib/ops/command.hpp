@@ -37,6 +37,8 @@
 #include "ops/softmax.hpp"
 #include "ops/softmax_backward.hpp"
 #include "ops/staging.hpp"
+#include "ops/symmetric.hpp"
+#include "ops/triangular.hpp"
 #include "ops/view.hpp"
 #include "ops/windows.hpp"
 
@@ -76,7 +78,7 @@ using payload =
                  ops::im2col, ops::col2im, ops::conv, ops::attention, ops::cell, ops::cell_backward,
                  ops::softmax_backward, ops::custom, ops::clamp, ops::copy, ops::marker, ops::graph, ops::row_dot,
                  ops::row_reduce, ops::cross_entropy, ops::scatter_add, ops::pool, ops::norm_backward, ops::optimizer,
-                 ops::score_mask, ops::attention_backward, ops::copy_peer>;
+                 ops::score_mask, ops::attention_backward, ops::copy_peer, ops::triangular, ops::symmetric>;
 inline constexpr std::size_t operation_count = std::variant_size_v<payload>;
 
 struct command {

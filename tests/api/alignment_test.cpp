@@ -284,6 +284,29 @@ TEST_P(alignment, linear_layers) {
   }
 }
 
+TEST_P(alignment, triangular_and_symmetric_matrices) {
+  for (const sg_dtype type : {SG_DTYPE_F64, SG_DTYPE_F32, SG_DTYPE_C64, SG_DTYPE_C128})
+    for (const sg_symmetry symmetry : {SG_SYMMETRY_SYMMETRIC, SG_SYMMETRY_HERMITIAN}) {
+      sweep(named("triangular", type), type, [=](operands &x) {
+        sg_triangular_desc d = SG_TRIANGULAR_DESC_INIT;
+        d.a = x.matrix(type, 5, 5), d.b = x.matrix(type, 5, 7);
+        d.kind = SG_TRIANGULAR_MULTIPLY, d.triangle = SG_TRIANGLE_UPPER;
+        return call(sg_triangular, d);
+      });
+      sweep(named("symmetric", type), type, [=](operands &x) {
+        sg_symmetric_desc d = SG_SYMMETRIC_DESC_INIT;
+        d.a = x.matrix(type, 5, 5), d.b = x.matrix(type, 5, 7), d.c = x.matrix(type, 5, 7), d.symmetry = symmetry;
+        return call(sg_symmetric, d);
+      });
+      sweep(named("rank k", type), type, [=](operands &x) {
+        sg_rank_k_desc d = SG_RANK_K_DESC_INIT;
+        d.a = x.matrix(type, 5, 7), d.b = x.matrix(type, 5, 7), d.c = x.matrix(type, 5, 5), d.symmetry = symmetry;
+        d.beta.re = 1;
+        return call(sg_rank_k, d);
+      });
+    }
+}
+
 TEST_P(alignment, functions_of_elements) {
   for (const sg_dtype type : every_type) {
     if (type == SG_DTYPE_I8 || type == SG_DTYPE_F8_E4M3 || type == SG_DTYPE_F8_E5M2) continue;

@@ -141,6 +141,23 @@ TEST_P(empty, linear_and_gradients) {
     });
 }
 
+TEST_P(empty, triangular_and_symmetric_matrices) {
+  sweep({3, 5}, {SG_DTYPE_F64, SG_DTYPE_F32, SG_DTYPE_C64, SG_DTYPE_C128}, [](call &c) {
+    const std::int64_t m = c.e[0], n = c.e[1];
+    const auto square = [&] { return c.matrix(c.operand(m * m), m, m); };
+    const auto result = [&] { return c.matrix(c.result("result", m * n, {}), m, n); };
+    sg_triangular_desc triangular = SG_TRIANGULAR_DESC_INIT;
+    triangular.a = square(), triangular.b = result();
+    c.finish(sg_triangular(c.on, &triangular, nullptr));
+    sg_symmetric_desc symmetric = SG_SYMMETRIC_DESC_INIT;
+    symmetric.a = square(), symmetric.b = c.matrix(c.operand(m * n), m, n), symmetric.c = result();
+    c.finish(sg_symmetric(c.on, &symmetric, nullptr));
+    sg_rank_k_desc rank_k = SG_RANK_K_DESC_INIT;
+    rank_k.a = c.matrix(c.operand(m * n), m, n), rank_k.c = c.matrix(c.result("c", m * m, {}), m, m);
+    c.finish(sg_rank_k(c.on, &rank_k, nullptr));
+  });
+}
+
 TEST_P(empty, operations_on_rows) {
   const extents sizes = {3, 32};
   sweep(sizes, reals, [](call &c) {

@@ -68,6 +68,25 @@ const std::vector<operation_case> &cases() {
          d.a = matrix_at(at[0]), d.c = matrix_at(at[1]), d.alpha.re = 2, d.beta.re = 3;
          return sg_axpby(on, &d, nullptr);
        }},
+      {"triangular", 2,
+       [](sg_context *on, addresses at) {
+         sg_triangular_desc d = SG_TRIANGULAR_DESC_INIT;
+         d.a = matrix_at(at[0]), d.b = matrix_at(at[1]), d.alpha.re = 2;
+         d.kind = SG_TRIANGULAR_MULTIPLY;
+         return sg_triangular(on, &d, nullptr);
+       }},
+      {"symmetric", 3,
+       [](sg_context *on, addresses at) {
+         sg_symmetric_desc d = SG_SYMMETRIC_DESC_INIT;
+         d.a = matrix_at(at[0]), d.b = matrix_at(at[1]), d.c = matrix_at(at[2]), d.beta.re = 3;
+         return sg_symmetric(on, &d, nullptr);
+       }},
+      {"rank k", 3,
+       [](sg_context *on, addresses at) {
+         sg_rank_k_desc d = SG_RANK_K_DESC_INIT;
+         d.a = matrix_at(at[0]), d.b = matrix_at(at[1]), d.c = matrix_at(at[2]), d.alpha.re = 2;
+         return sg_rank_k(on, &d, nullptr);
+       }},
       {"convert", 2,
        [](sg_context *on, addresses at) {
          sg_convert_desc d = SG_CONVERT_DESC_INIT;

@@ -295,7 +295,7 @@ class chain {
         case 5: return gemm(out);
         default: return attention();
       }
-    switch (random_.below(19)) {
+    switch (random_.below(22)) {
       case 0: return elementwise(in, out);
       case 1: return softmax(in, out);
       case 2: return norm(in, out);
@@ -314,6 +314,9 @@ class chain {
       case 15: return softmax_gradient(in, out);
       case 16: return norm_gradient(in, out);
       case 17: return sgd();
+      case 18: return symmetric(out);
+      case 19: return rank_k();
+      case 20: return triangular(out);
       default: return gemm(out);
     }
   }
@@ -383,6 +386,90 @@ class chain {
     std::vector<double> sums(static_cast<std::size_t>(a.rows));
     for (std::size_t i = 0; i < first.size(); ++i) sums[i / std::size_t(a.cols)] += first[i] * second[i];
     write(y, sums);
+  }
+
+  sg_layout any_layout() { return random_.below(2) ? SG_LAYOUT_ROW_MAJOR : SG_LAYOUT_COLUMN_MAJOR; }
+  static bool is_within(sg_triangle triangle, std::int64_t i, std::int64_t j) {
+    return triangle == SG_TRIANGLE_LOWER ? i >= j : i <= j;
+  }
+
+  void symmetric(const part &c) {
+    sg_symmetric_desc desc = SG_SYMMETRIC_DESC_INIT;
+    desc.side = sg_side(random_.below(2)), desc.triangle = sg_triangle(random_.below(2));
+    desc.alpha = {0.5, 0}, desc.beta = {0.25 * random_.below(2), 0};
+    const bool is_left = desc.side == SG_SIDE_LEFT;
+    const std::int64_t order = is_left ? c.rows : c.cols;
+    const part a = any_part(order, order, any_layout()), b = any_part(c.rows, c.cols, any_layout());
+    if (!is_small(a) || !is_small(b)) return;
+    desc.a = view(a), desc.b = view(b), desc.c = view(c);
+    if (!begins({a, b}, {c})) return;
+    note("symmetric product", c);
+    if (!accepted(sg_symmetric_async(context_, &desc, &submit_, handle()), share(a, c) || share(b, c))) return;
+    const auto s = [&](std::int64_t i, std::int64_t j) {
+      return is_within(desc.triangle, i, j) ? host(a, i, j) : host(a, j, i);
+    };
+    std::vector<double> values;
+    for (std::int64_t i = 0; i < c.rows; ++i)
+      for (std::int64_t j = 0; j < c.cols; ++j) {
+        double sum = 0;
+        for (std::int64_t l = 0; l < order; ++l) sum += is_left ? s(i, l) * host(b, l, j) : host(b, i, l) * s(l, j);
+        values.push_back(0.5 * sum + desc.beta.re * host(c, i, j));
+      }
+    write(c, values);
+  }
+
+  void rank_k() {
+    sg_rank_k_desc desc = SG_RANK_K_DESC_INIT;
+    desc.triangle = sg_triangle(random_.below(2)), desc.op_a = sg_op(random_.below(3));
+    desc.alpha = {0.5, 0}, desc.beta = {0.25 * random_.below(2), 0};
+    const std::int64_t n = upto(side), k = upto(8);
+    const bool is_plain = desc.op_a == SG_OP_N;
+    const part a = any_part(is_plain ? n : k, is_plain ? k : n, any_layout()), c = any_part(n, n, any_layout());
+    if (!is_small(a)) return;
+    desc.a = view(a), desc.c = view(c);
+    if (!begins({a}, {c})) return;
+    note("symmetric update", c);
+    if (!accepted(sg_rank_k_async(context_, &desc, &submit_, handle()), k > 0 && share(a, c))) return;
+    for (std::int64_t i = 0; i < n; ++i)
+      for (std::int64_t j = 0; j < n; ++j) {
+        if (!is_within(desc.triangle, i, j)) continue;
+        double sum = 0;
+        for (std::int64_t l = 0; l < k; ++l)
+          sum += is_plain ? host(a, i, l) * host(a, j, l) : host(a, l, i) * host(a, l, j);
+        host(c, i, j) = 0.5 * sum + (desc.beta.re != 0 ? desc.beta.re * host(c, i, j) : 0);
+      }
+  }
+
+  // Products, and the solves of few rows, whose errors stay small.
+  void triangular(const part &b) {
+    sg_triangular_desc desc = SG_TRIANGULAR_DESC_INIT;
+    desc.triangle = sg_triangle(random_.below(2)), desc.op_a = sg_op(random_.below(3));
+    desc.kind = b.rows <= 3 ? SG_TRIANGULAR_SOLVE : SG_TRIANGULAR_MULTIPLY;
+    desc.diagonal = b.rows <= 3 ? SG_DIAGONAL_UNIT : sg_diagonal(random_.below(2)), desc.alpha = {0.5, 0};
+    const part a = any_part(b.rows, b.rows, any_layout());
+    if (!is_small(a) || !is_small(b)) return;
+    desc.a = view(a), desc.b = view(b);
+    if (!begins({a, b}, {b})) return;
+    note("triangular", b);
+    if (!accepted(sg_triangular_async(context_, &desc, &submit_, handle()), share(a, b))) return;
+    const auto factor = [&](std::int64_t i, std::int64_t j) {
+      if (i == j && desc.diagonal == SG_DIAGONAL_UNIT) return 1.0;
+      if (desc.op_a != SG_OP_N) std::swap(i, j);
+      return is_within(desc.triangle, i, j) ? host(a, i, j) : 0.0;
+    };
+    std::vector<double> x = read(b);
+    const bool is_lower = (desc.triangle == SG_TRIANGLE_LOWER) == (desc.op_a == SG_OP_N);
+    for (std::int64_t j = 0; j < b.cols; ++j)
+      for (std::int64_t done = 0; done < b.rows; ++done) {
+        const std::int64_t i = is_lower ? done : b.rows - 1 - done;
+        double sum = 0;
+        const auto at = [&](std::int64_t row) -> double & { return x[std::size_t(row * b.cols + j)]; };
+        for (std::int64_t l = 0; l < b.rows; ++l)
+          if (l != i) sum += factor(i, l) * (desc.kind == SG_TRIANGULAR_SOLVE ? at(l) : host(b, l, j));
+        at(i) =
+            desc.kind == SG_TRIANGULAR_SOLVE ? 0.5 * host(b, i, j) - sum : 0.5 * (sum + factor(i, i) * host(b, i, j));
+      }
+    write(b, x);
   }
 
   void row_reduce(const part &x) {

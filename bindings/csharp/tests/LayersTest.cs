@@ -99,6 +99,20 @@ static class LayersTest {
     Expect.Throws<ArgumentException>(() => { context.RowDotAsync(a, b, b); }, "y is 2 x 3; with a of 2 x 3 it must be 2 x 1");
   }
 
+  public static async Task Triangles() {
+    Matrix a = Place(new double[,] { { 2, 9 }, { 3, 4 } }), b = Place(new double[,] { { 5 }, { 6 } }), y = OnDevice.Poisoned(2, 1);
+    await context.TriangularAsync(a, b, new TriangularOptions { Kind = TriangularKind.Multiply });
+    Holds(new double[,] { { 10 }, { 39 } }, b, "product");
+    context.Triangular(a, b);
+    Holds(new double[,] { { 5 }, { 6 } }, b, "solve");
+    context.Symmetric(a, b, y);
+    Holds(new double[,] { { 28 }, { 39 } }, y, "symmetric product");
+    Matrix c = Place(new double[,] { { 1, 7 }, { 1, 1 } });
+    context.RankK(b, c, new RankKOptions { B = y, Beta = 1 });
+    Holds(new double[,] { { 281, 7 }, { 364, 469 } }, c, "update");
+    Expect.Throws<ArgumentException>(() => { context.TriangularAsync(a, Place(new double[,] { { 1, 1 } })); }, "a is 2 x 2; with b of 1 x 2 it must be 1 x 1");
+  }
+
   public static async Task ReductionsOfRows() {
     Matrix x = Place(new double[,] { { 1, 2, 6 }, { 4, -5, 4 } }), y = OnDevice.Poisoned(2, 1);
     await context.RowReduceAsync(x, y);
@@ -228,6 +242,21 @@ static class LayersTest {
       graph.RecordRowDot(x, x, y.Block(0, 1, 2, 1));
     });
     add("scale-and-add", y => context.Axpby(x, y, new AxpbyOptions { Alpha = 3, Beta = 0 }), y => graph.RecordAxpby(x, y, new AxpbyOptions { Alpha = 3, Beta = 0 }));
+    add("symmetric product", y => context.Symmetric(x, w, y), y => graph.RecordSymmetric(x, w, y));
+    add("update of a triangle", y => {
+      context.Convert(x, Op.N, y);
+      context.RankK(x, y);
+    }, y => {
+      graph.RecordConvert(x, Op.N, y);
+      graph.RecordRankK(x, y);
+    });
+    add("triangular solve", y => {
+      context.Convert(x, Op.N, y);
+      context.Triangular(w, y);
+    }, y => {
+      graph.RecordConvert(x, Op.N, y);
+      graph.RecordTriangular(w, y);
+    });
     add("softmax", y => context.Softmax(x, y), y => graph.RecordSoftmax(x, y));
     add("layer norm", y => context.LayerNorm(x, none, none, y), y => graph.RecordLayerNorm(x, none, none, y));
     add("RMS norm", y => context.RmsNorm(x, none, y), y => graph.RecordRmsNorm(x, none, y));

@@ -37,7 +37,7 @@ class Layers(unittest.TestCase):
         """The array where the device computes."""
         if DEVICE == "cpu":
             return array
-        names = {"float64": "f64", "float32": "f32", "float16": "f16"}
+        names = {"float64": "f64", "complex128": "c128", "float32": "f32", "float16": "f16"}
         made = self.context.buffer(max(array.nbytes, 1)).matrix(array.shape, names[array.dtype.name])
         self.context.copy(made, np.ascontiguousarray(array))
         return made
@@ -122,6 +122,35 @@ class Layers(unittest.TestCase):
         if DEVICE == "cpu":
             made = self.context.row_dot(np.ones((2, 3, 4)), np.full((2, 3, 4), 2.0))
             np.testing.assert_array_equal(np.full((2, 3, 1), 8.0), made)
+
+    def test_triangles(self):
+        n, rows = 6, np.tril_indices(6)
+        for dtype in (np.float64, np.float32, np.complex128):
+            tolerance = 1e-5 if dtype is np.float32 else 1e-13
+            given = [self.random.standard_normal((n, k)) + (1j * self.random.standard_normal((n, k)) if dtype is np.complex128 else 0) for k in (n, 3, 3)]
+            a, b, y = (x.astype(dtype) for x in given)
+            a += 4 * np.eye(n, dtype=dtype)
+            a[np.triu_indices(n, 1)] = np.nan
+            lower, at, placed = np.tril(np.nan_to_num(a)), self.place(a), self.place(b.copy())
+            self.assertIs(placed, self.context.triangular(at, placed, op_a="T", alpha=2.0))
+            np.testing.assert_allclose(lower.T @ self.fetch(placed, b), 2 * b, rtol=0, atol=20 * tolerance)
+            placed = self.place(b.copy())
+            self.context.triangular(at, placed, kind="multiply", diagonal="unit")
+            wanted = (lower - np.diag(np.diag(lower)) + np.eye(n)) @ b
+            np.testing.assert_allclose(self.fetch(placed, b), wanted, rtol=0, atol=20 * tolerance)
+            placed = self.place(np.zeros_like(b))
+            self.assertIs(placed, self.context.symmetric(at, self.place(b), placed))
+            whole = lower + lower.T - np.diag(np.diag(lower))
+            np.testing.assert_allclose(self.fetch(placed, b), whole @ b, rtol=0, atol=40 * tolerance)
+            square = self.place(a.copy())
+            self.assertIs(square, self.context.rank_k(self.place(b), square, b=self.place(y), symmetry="hermitian", beta=0.0))
+            wanted, found = b @ y.conj().T + y @ b.conj().T, self.fetch(square, a)
+            np.testing.assert_allclose(found[rows], wanted[rows], rtol=0, atol=20 * tolerance)
+            self.assertTrue(np.isnan(found[np.triu_indices(n, 1)]).all())
+        with self.assertRaisesRegex(sg.InvalidArgument, "kind is 'divide', which is none of"):
+            self.context.triangular(at, placed, kind="divide")
+        with self.assertRaisesRegex(sg.InvalidArgument, r"a has shape \(6, 3\); it must be \(6, 6\)"):
+            self.context.triangular(placed, placed)
 
     def test_gradients(self):
         for name, reference in FUNCTIONS.items():

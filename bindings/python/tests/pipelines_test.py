@@ -144,6 +144,9 @@ class Pipelines(DeviceTest):
             "clamp": ((x, -0.5, 0.5), {}),
             "clamp_backward": ((x, x, -0.5, 0.5), {}),
             "row_dot": ((x, x), {}),
+            "triangular": ((w, w.copy()), {"diagonal": "unit", "kind": "multiply"}),
+            "symmetric": ((w, w, np.zeros_like(w)), {"side": "right"}),
+            "rank_k": ((w, np.zeros_like(w)), {"triangle": "upper"}),
             "convert": ((w,), {"dtype": "f64", "op_a": "T"}),
             "gather": ((table, np.array([4, -1, 0])), {"from_end": True}),
             "linear": ((x, w), {"activation": "relu"}),
@@ -171,8 +174,8 @@ class Pipelines(DeviceTest):
                 getattr(graph, name)(*operands, **options)
             for name, found in zip(calls, graph.run()):
                 operands, options = calls[name]
-                if name in ("scatter_add", "sgd", "adam"):  # updated in place: once more would differ
-                    self.assertIs(operands[0], found)
+                if name in ("scatter_add", "sgd", "adam", "triangular"):  # updated in place: once more would differ
+                    self.assertTrue(any(found is each for each in operands))
                     continue
                 wanted = getattr(self.context, name)(*operands, **options)
                 for each, other in zip(wanted, found) if isinstance(wanted, tuple) else ((wanted, found),):

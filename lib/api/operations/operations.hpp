@@ -34,6 +34,7 @@ namespace sg {
   X(norm_backward, NORM_BACKWARD, "the gradients of a norm")                           \
   X(pool2d, POOL2D, "a pooling")                                                       \
   X(pool2d_backward, POOL2D_BACKWARD, "the gradient of a pooling")                     \
+  X(rank_k, RANK_K, "an update of a symmetric matrix")                                 \
   X(recurrent, RECURRENT, "a recurrent layer")                                         \
   X(recurrent_backward, RECURRENT_BACKWARD, "the gradients of a recurrent layer")      \
   X(rotary, ROTARY, "a rotary embedding")                                              \
@@ -43,7 +44,9 @@ namespace sg {
   X(scatter_add, SCATTER_ADD, "sums into rows of a table")                             \
   X(sgd, SGD, "a step of SGD")                                                         \
   X(softmax, SOFTMAX, "a softmax")                                                     \
-  X(softmax_backward, SOFTMAX_BACKWARD, "the gradient of a softmax")
+  X(softmax_backward, SOFTMAX_BACKWARD, "the gradient of a softmax")                   \
+  X(symmetric, SYMMETRIC, "a product with a symmetric matrix")                         \
+  X(triangular, TRIANGULAR, "a triangular solve or product")
 
 // Checks and submits, or records, the operation of a descriptor. `name`: the descriptor's name in messages. Each is
 // defined in the file of its public header.

@@ -71,12 +71,18 @@ void add_matrix(layer &to, const given_operand &given, std::size_t view, share n
 // itself. `operation`: its name in messages; `wanted`: what the device must support.
 void bind_layer(layer &x, const sg_backend_command &wanted, const char *operation);
 
-// Submits or records it. `name`: the descriptor's in messages.
+// Submits or records it. `name`: the descriptor's in messages; `fixed`: what updates of a recorded one keep, if it is
+// not the whole form.
 template <class Desc>
 void submit_layer(context &on, layer &x, sg_operation operation, const Desc &desc, const char *name,
-                  checked_submit &order, sg_job **out_job) {
+                  checked_submit &order, sg_job **out_job, const command_form *fixed = nullptr) {
   const form_of<command_form> what(x.form);
-  submit_operands(on, x.bound, desc, name, {operation, what, x.is_empty}, usual_request(order), order, out_job);
+  const auto submit = [&](const form *kept) {
+    submit_operands(on, x.bound, desc, name, {operation, what, x.is_empty, kept}, usual_request(order), order, out_job);
+  };
+  if (!fixed) return submit(nullptr);
+  const form_of<command_form> kept(*fixed);
+  submit(&kept);
 }
 
 }  // namespace sg

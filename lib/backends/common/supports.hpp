@@ -30,6 +30,9 @@ constexpr bool is_supported(const sg_backend_reduce &what) noexcept {
 
 constexpr bool is_supported(const sg_backend_axpby &what) noexcept { return is_result_type(what.type); }
 
+constexpr bool is_supported(const sg_backend_triangular &what) noexcept { return is_blas_type(what.type); }
+constexpr bool is_supported(const sg_backend_symmetric &what) noexcept { return is_blas_type(what.type); }
+
 constexpr bool is_supported(const sg_backend_softmax &what) noexcept {
   const bool rounds = what.x_type == SG_DTYPE_F32 && is_short_float(what.type);
   return is_layer_type(what.type) && (what.x_type == 0 ? what.sums == nullptr : rounds);

@@ -37,6 +37,10 @@ constexpr bool is_result_type(sg_dtype type) noexcept { return type != SG_DTYPE_
 constexpr bool is_layer_type(sg_dtype type) noexcept {
   return type == SG_DTYPE_F64 || type == SG_DTYPE_F32 || is_short_float(type);
 }
+// A type of BLAS's own routines.
+constexpr bool is_blas_type(sg_dtype type) noexcept {
+  return type == SG_DTYPE_F64 || type == SG_DTYPE_F32 || is_complex(type);
+}
 
 // Bytes of an element, or of one of the two parts of a complex one.
 constexpr std::int64_t component_size(sg_dtype type) noexcept {

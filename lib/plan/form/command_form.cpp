@@ -8,6 +8,7 @@
 
 #include "base/error.hpp"
 #include "ops/operation.hpp"
+#include "plan/form/triangle_parts.hpp"
 #include "plan/schedule/schedule_builder.hpp"
 
 namespace sg {
@@ -64,7 +65,7 @@ command part_of(const command &whole, const command_form &f, bool by_columns, st
 std::int64_t parts_of(const command_form &f, const plan_terms &terms, bool &by_columns) {
   const operand &c = f.result();
   by_columns = f.splits == command_form::split::either ? c.cols >= c.rows || c.cols >= terms.model.compute_lanes
-                                                       : f.splits == command_form::split::columns;
+                                                       : f.splits != command_form::split::rows;
   if (!terms.model.lanes_are_cores || f.splits == command_form::split::none) return 1;
   const auto most = std::int64_t(bytes_of(largest(f, bytes_of)) / double(least_bytes_of_share));
   return std::max<std::int64_t>(1, std::min({std::int64_t{terms.lanes}, by_columns ? c.cols : c.rows, most}));
@@ -129,7 +130,7 @@ class command_plan {
                   "the transposed operands need %lld bytes of device memory; the limit is %lld",
                   static_cast<long long>(made.device_bytes), static_cast<long long>(terms_.memory_limit));
     if (parts_ > 1) made.strategy += " x" + std::to_string(parts_);
-    if (made.device_bytes > 0) return made;  // several steps, which are simulated
+    if (made.device_bytes > 0 || has_steps_) return made;  // several steps, which are simulated
     for (const command &c : made.commands) {
       const command_cost cost = operation_of(c).cost(terms_.model, made.buffers, c);
       made.predicted_seconds = std::max(made.predicted_seconds, cost.delay_idle + cost.amount);
@@ -144,6 +145,12 @@ class command_plan {
     const command whole = command_of(f, buffers);
     bool by_columns = true;
     const std::int64_t parts = parts_of(f, terms_, by_columns);
+    if (parts > 1 && f.splits == command_form::split::triangle) {
+      has_steps_ = true;
+      const auto each = [&](const command &part) { added.push_back(builder_.add(part, waits)); };
+      for (std::int64_t i = 0; i < parts; ++i) add_triangle_part(whole, f.result().type, i, parts, each);
+      return parts;
+    }
     for (std::int64_t i = 0; i < parts; ++i)
       added.push_back(builder_.add(parts == 1 ? whole : part_of(whole, f, by_columns, i, parts), waits));
     return parts;
@@ -153,6 +160,7 @@ class command_plan {
   command_form direct_;  // with the operands that the command takes
   schedule_builder builder_;
   std::int64_t parts_ = 1;
+  bool has_steps_ = false;  // a part is several commands
 };
 
 }  // namespace
@@ -181,7 +189,12 @@ void visit_operands(command_form &f, const operand_visitor &visit) {
     operand &x = f.parameters[i].stored;
     const bool as_it_is = !f.parameters[i].given || (takes_pinned && x.space == SG_MEMORY_PINNED);
     if (!as_it_is)
-      visit({static_cast<std::int32_t>(i), x.type, whole.views[i].mode, x.rows, {{{x.cols, x.ld, &x.ld}, {}, {}}}},
+      visit({static_cast<std::int32_t>(i),
+             x.type,
+             whole.views[i].mode,
+             x.rows,
+             {{{x.cols, x.ld, &x.ld}, {}, {}}},
+             f.parameters[i].accessed},
             x.space);
   }
 }

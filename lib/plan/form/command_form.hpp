@@ -24,9 +24,11 @@ struct command_form {
     share needed = share::same;
     operand stored;
     bool transposed = false;  // the command takes the transpose of what is stored
+    stored_part accessed = stored_part::all;
     bool operator==(const parameter &) const = default;
   };
-  enum class split : std::uint8_t { none, rows, columns, either };
+  // triangle: between the columns of a symmetric update's result (triangle_parts.hpp).
+  enum class split : std::uint8_t { none, rows, columns, either, triangle };
 
   payload what;
   const char *strategy = "";  // a literal: follows from the payload

@@ -14,6 +14,9 @@ namespace {
 
 constexpr const char *an_operand = "an operand";
 
+// Columns of a triangle's block on the diagonal.
+constexpr std::int64_t triangle_block = 256;
+
 std::int64_t reach(std::int64_t before, std::int64_t count, std::int64_t stride) {
   return checked_add(before, checked_mul(count - 1, stride, an_operand), an_operand);
 }
@@ -28,11 +31,11 @@ void host_operands::move(const stored_array &x, memory_space &space) {
     if (d.count > 1 && d.stride > 0) by_stride.push_back(d);
   std::ranges::stable_sort(by_stride, {}, &stored_array::dimension::stride);
   const bool stays = !std::ranges::all_of(by_stride, &stored_array::dimension::of_form);
-  moved_operand made{x.parameter, x.type, x.mode, space, x.run, {}, x.run, x.run};
+  moved_operand made{x.parameter, x.type, x.mode, space, x.run, {}, x.run, x.run, x.accessed};
   std::int64_t dense = x.run;
   for (const auto &d : by_stride) {
     const std::int64_t there = stays ? d.stride : dense;
-    if (made.dimensions.empty() && d.stride == made.run && there == made.run) {
+    if (made.accessed == stored_part::all && made.dimensions.empty() && d.stride == made.run && there == made.run) {
       made.run *= d.count;
     } else if (auto *last = made.dimensions.empty() ? nullptr : &made.dimensions.back();
                last && d.stride == last->here * last->count && there == last->there * last->count) {
@@ -143,6 +146,7 @@ class host_operands::copies {
   template <class Each>
   static void each_panel(const place &of, const Each &each) {
     const moved_operand &x = *of.x;
+    if (x.accessed != stored_part::all && !x.dimensions.empty()) return each_panel_of_triangle(of, each);
     std::vector<stride_pair> outer = x.dimensions;
     stride_pair inner;
     if (x.has_rectangles()) inner = outer[0], outer.erase(outer.begin());
@@ -157,6 +161,26 @@ class host_operands::copies {
                device_location{of.buffer, 0, at(&stride_pair::there) * size_of(x.type),
                                inner.count > 1 ? inner.there : x.run, 0});
         }
+  }
+
+  // A triangle is divided between columns: a rectangle beside each block of the diagonal, and in the block column by
+  // column. No division into rectangles has fewer than one for each element of the diagonal.
+  template <class Each>
+  static void each_panel_of_triangle(const place &of, const Each &each) {
+    const moved_operand &x = *of.x;
+    const stride_pair &columns = x.dimensions[0];
+    const bool is_lower = x.accessed == stored_part::lower;
+    const auto add = [&](std::int64_t row, std::int64_t rows, std::int64_t column, std::int64_t count) {
+      if (rows > 0)
+        each(panel{{0, 1}, {row + column * columns.here, 0, rows, count}},
+             device_location{of.buffer, 0, (row + column * columns.there) * size_of(x.type),
+                             count > 1 ? columns.there : rows, 0});
+    };
+    for (std::int64_t first = 0; first < columns.count; first += triangle_block) {
+      const std::int64_t end = std::min(first + triangle_block, columns.count);
+      for (std::int64_t j = first; j < end; ++j) is_lower ? add(j, end - j, j, 1) : add(first, j + 1 - first, j, 1);
+      is_lower ? add(end, x.run - end, first, end - first) : add(0, first, first, end - first);
+    }
   }
 
   // The commands of the resident schedule, each behind the copies of what it reads.
@@ -198,6 +222,7 @@ schedule host_operands::around(const schedule &resident, const plan_terms &terms
   for (const moved_operand &x : moved_) {
     double panels = 1;
     for (const stride_pair &d : x.dimensions) panels *= static_cast<double>(d.count);
+    if (x.accessed != stored_part::all) panels *= double(x.dimensions.empty() ? 1 : x.dimensions[0].count);
     count += x.has_rectangles() ? panels / static_cast<double>(x.dimensions[0].count) : panels;
   }
   if (count > static_cast<double>(most_asked_commands))

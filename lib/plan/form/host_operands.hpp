@@ -11,6 +11,7 @@
 
 #include "ops/view.hpp"
 #include "plan/form/plan_request.hpp"
+#include "plan/schedule/operand.hpp"
 #include "plan/schedule/schedule.hpp"
 
 namespace sg {
@@ -27,6 +28,7 @@ struct stored_array {
   access_mode mode = access_mode::read;
   std::int64_t run = 0;
   std::array<dimension, 3> dimensions{};
+  stored_part accessed = stored_part::all;  // a triangle: of one dimension, with as many runs as elements in a run
 };
 
 // Is called with each operand of a form and its memory space, which may be set.
@@ -56,6 +58,7 @@ class host_operands {
     std::int64_t run = 0;
     std::vector<stride_pair> dimensions;           // by stride; evenly spaced ones are one
     std::int64_t reach_here = 0, reach_there = 0;  // elements from the first to the last
+    stored_part accessed = stored_part::all;
     // Runs along the innermost dimension do not overlap: they are one rectangle.
     bool has_rectangles() const noexcept { return !dimensions.empty() && dimensions[0].here >= run; }
     std::int64_t bytes() const;  // without gaps

@@ -23,6 +23,9 @@ struct operand {
   bool operator==(const operand &) const = default;
 };
 
+// Which elements of a square operand as stored are accessed; the triangles have the diagonal.
+enum class stored_part : std::uint8_t { all, lower, upper };
+
 inline bool exists(const operand &x) noexcept { return x.rows > 0 && x.cols > 0; }
 // Of one item, without gaps.
 inline double bytes_of(const operand &x) noexcept { return double(x.rows) * double(x.cols) * double(size_of(x.type)); }

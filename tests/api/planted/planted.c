@@ -130,6 +130,24 @@ sg_status sg_gemm_grouped_async(sg_context *context, const sg_gemm_desc *descs, 
   return REAL(sg_gemm_grouped_async)(context, descs, count, submit, out_job);
 }
 
+/* -- triangles ----------------------------------------------------------------------------------------------------- */
+
+sg_status sg_rank_k(sg_context *context, const sg_rank_k_desc *desc, const sg_submit *submit) {
+  const sg_status status = REAL(sg_rank_k)(context, desc, submit);
+  if (planted("writes-the-other-triangle") && status == SG_STATUS_OK && desc->c.rows > 1 && on_host(context)) {
+    const int below = desc->triangle == SG_TRIANGLE_UPPER, by_rows = desc->c.layout == SG_LAYOUT_ROW_MAJOR;
+    const int64_t ld = desc->c.ld ? desc->c.ld : desc->c.rows;
+    ((unsigned char *)desc->c.data)[(below == by_rows ? ld : 1) * sg_dtype_size(desc->c.dtype)] ^= 1;
+  }
+  return status;
+}
+
+sg_status sg_triangular(sg_context *context, const sg_triangular_desc *desc, const sg_submit *submit) {
+  sg_triangular_desc spoilt = *desc;
+  if (planted("takes-the-other-triangle")) spoilt.triangle = (sg_triangle)!desc->triangle;
+  return REAL(sg_triangular)(context, &spoilt, submit);
+}
+
 /* -- memory -------------------------------------------------------------------------------------------------------- */
 
 sg_status sg_copy_2d_async(sg_context *context, void *dst, uint64_t dst_pitch, const void *src, uint64_t src_pitch,

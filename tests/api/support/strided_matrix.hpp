@@ -31,6 +31,9 @@ class strided_matrix {
   }
   long double get(std::int64_t i, std::int64_t j) { return load(view.dtype, at(i, j)).real(); }
   void set(std::int64_t i, std::int64_t j, long double value) { store(view.dtype, at(i, j), value); }
+  number get_number(std::int64_t i, std::int64_t j) { return load(view.dtype, at(i, j)); }
+  void set_number(std::int64_t i, std::int64_t j, number value) { store(view.dtype, at(i, j), value); }
+  const std::vector<std::uint8_t> &bytes() const noexcept { return bytes_; }
   void send() { EXPECT_OK(sg_copy(on_, memory_.data(), bytes_.data(), bytes_.size(), nullptr)); }
   void fetch() { EXPECT_OK(sg_copy(on_, bytes_.data(), memory_.data(), bytes_.size(), nullptr)); }
   // Bytes beside the elements, whose own are replaced.

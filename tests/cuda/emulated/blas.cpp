@@ -14,38 +14,17 @@
 
 #include "backends/sim/arithmetic.hpp"
 #include "backends/sim/element.hpp"
+#include "blas_context.hpp"
 #include "blas_values.hpp"
 #include "gpu.hpp"
 
-#define API extern "C" __attribute__((visibility("default")))
-
 using emulated::call;
+using emulated::entered;
+using emulated::reached;
+using emulated::status_of;
 using sg::is_complex;
 
-struct cublasContext {
-  cudaStream_t stream;
-};
-
 namespace {
-
-cublasStatus_t status_of(cudaError_t error) noexcept {
-  return error == cudaSuccess                 ? CUBLAS_STATUS_SUCCESS
-         : error == cudaErrorMemoryAllocation ? CUBLAS_STATUS_ALLOC_FAILED
-                                              : CUBLAS_STATUS_EXECUTION_FAILED;
-}
-
-// cuBLAS has its own runtime: its failures do not set the plugin's latest CUDA error.
-cublasStatus_t entered(call kind) noexcept {
-  const cudaError_t error = emulated::enter(kind);
-  if (error != cudaSuccess) cudaGetLastError();
-  return status_of(error);
-}
-
-cublasStatus_t reached(cudaStream_t in, std::initializer_list<const void *> memory) {
-  const cudaError_t error = emulated::reach(in, memory);
-  if (error != cudaSuccess) cudaGetLastError();
-  return status_of(error);
-}
 
 std::optional<sg_dtype> type_of(cudaDataType type) noexcept {
   switch (type) {
@@ -62,9 +41,7 @@ std::optional<sg_dtype> type_of(cudaDataType type) noexcept {
   }
 }
 
-sg_op op_of(cublasOperation_t op) noexcept {
-  return op == CUBLAS_OP_N ? SG_OP_N : op == CUBLAS_OP_T ? SG_OP_T : SG_OP_C;
-}
+using emulated::op_of;
 
 // The i-th of some scalars, in the GEMM's compute type.
 sg_scalar scalar_at(const void *from, std::int64_t i, cublasComputeType_t compute, bool is_complex) noexcept {
@@ -77,7 +54,7 @@ sg_scalar scalar_at(const void *from, std::int64_t i, cublasComputeType_t comput
   return {at(first), is_complex ? at(first + 1) : 0};
 }
 
-bool has_rows(std::int64_t ld, std::int64_t rows) noexcept { return ld >= std::max<std::int64_t>(1, rows); }
+using emulated::has_rows;
 
 // Whether cuBLAS supports it; the caller sets the stride and array fields.
 cublasStatus_t gemm_desc_of(cublasOperation_t op_a, cublasOperation_t op_b, std::int64_t m, std::int64_t n,
@@ -109,9 +86,7 @@ sg::sim::item_list listed(const void *const *items, std::int64_t count) {
   return list;
 }
 
-cublasStatus_t enqueue(cublasHandle_t handle, std::function<void()> work) {
-  return status_of(emulated::enqueue(handle->stream, std::move(work)));
-}
+using emulated::enqueue;
 
 }  // namespace
 

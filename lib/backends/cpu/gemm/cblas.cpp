@@ -3,29 +3,12 @@
 #include <algorithm>
 #include <complex>
 
+#include "backends/cpu/libraries/cblas_arguments.hpp"
 #include "backends/cpu/libraries/cblas_library.hpp"
 #include "kernel.hpp"
 
 namespace sg::cpu {
 namespace {
-
-constexpr CBLAS_TRANSPOSE transpose_of(sg_op op) noexcept {
-  return op == SG_OP_N ? CblasNoTrans : op == SG_OP_T ? CblasTrans : CblasConjTrans;
-}
-
-// A scalar in CBLAS's form: by value, complex ones by address.
-template <class T>
-struct scalar {
-  explicit scalar(const sg_scalar &x) noexcept : value(static_cast<T>(x.re)) {}
-  operator T() const noexcept { return value; }  // NOLINT: an argument of CBLAS
-  T value;
-};
-template <class T>
-struct scalar<std::complex<T>> {
-  explicit scalar(const sg_scalar &x) noexcept : value(static_cast<T>(x.re), static_cast<T>(x.im)) {}
-  operator const void *() const noexcept { return &value; }  // NOLINT: likewise
-  std::complex<T> value;
-};
 
 // A matrix times a vector: y = alpha * op(matrix) * x + beta * y.
 struct matrix_vector {
@@ -67,11 +50,6 @@ bool as_matrix_vector(const gemm_args &p, matrix_vector &out) noexcept {
   return false;
 }
 
-template <class T>
-using pointer = std::conditional_t<std::is_floating_point_v<T>, const T *, const void *>;
-template <class T>
-using result = std::conditional_t<std::is_floating_point_v<T>, T *, void *>;
-
 // OpenBLAS 0.3.21's complex kernels for Haswell and later read one element behind x for the last two of such rows
 // (kernel/x86_64/zgemv_n_4.c), which may be unmapped. For one row they do not.
 template <class T>
@@ -89,10 +67,10 @@ void multiply_vector(const cblas_library &library, const gemm_args &p, const mat
     beta = {1, 0};
   }
   const auto multiply_rows = [&](std::int64_t first, std::int64_t rows) {
-    (library.*gemv)(CblasColMajor, v.op, static_cast<int>(rows), static_cast<int>(v.cols), scalar<T>(p.alpha),
-                    static_cast<pointer<T>>(static_cast<const T *>(v.matrix) + first), static_cast<int>(v.ld),
-                    static_cast<pointer<T>>(v.x), static_cast<int>(v.x_step), scalar<T>(beta),
-                    static_cast<result<T>>(y + first * v.y_step), static_cast<int>(v.y_step));
+    (library.*gemv)(CblasColMajor, v.op, static_cast<int>(rows), static_cast<int>(v.cols), cblas_scalar<T>(p.alpha),
+                    static_cast<cblas_pointer<T>>(static_cast<const T *>(v.matrix) + first), static_cast<int>(v.ld),
+                    static_cast<cblas_pointer<T>>(v.x), static_cast<int>(v.x_step), cblas_scalar<T>(beta),
+                    static_cast<cblas_result<T>>(y + first * v.y_step), static_cast<int>(v.y_step));
   };
   const std::int64_t separate_rows = reads_behind_x<T>(v) ? 1 : 0;
   multiply_rows(0, v.rows - separate_rows);
@@ -111,9 +89,10 @@ sg_status run(const gemm_args &p, workspace &) noexcept {
     return SG_STATUS_OK;
   }
   (library.*gemm)(CblasColMajor, transpose_of(p.op_a), transpose_of(p.op_b), static_cast<int>(p.m),
-                  static_cast<int>(p.n), static_cast<int>(p.k), scalar<T>(p.alpha), static_cast<pointer<T>>(p.a),
-                  static_cast<int>(p.lda), static_cast<pointer<T>>(p.b), static_cast<int>(p.ldb), scalar<T>(p.beta),
-                  static_cast<result<T>>(p.c), static_cast<int>(p.ldc));
+                  static_cast<int>(p.n), static_cast<int>(p.k), cblas_scalar<T>(p.alpha),
+                  static_cast<cblas_pointer<T>>(p.a), static_cast<int>(p.lda), static_cast<cblas_pointer<T>>(p.b),
+                  static_cast<int>(p.ldb), cblas_scalar<T>(p.beta), static_cast<cblas_result<T>>(p.c),
+                  static_cast<int>(p.ldc));
   return SG_STATUS_OK;
 }
 

@@ -112,10 +112,9 @@ bool find_functions(void *library) noexcept {
   find(library, "openblas_get_num_threads", functions.get_num_threads);
   find(library, "openblas_set_num_threads", functions.set_num_threads);
   find(library, "blas_thread_shutdown_", end_threads);
-  return find(library, "cblas_sgemm", functions.sgemm) && find(library, "cblas_dgemm", functions.dgemm) &&
-         find(library, "cblas_cgemm", functions.cgemm) && find(library, "cblas_zgemm", functions.zgemm) &&
-         find(library, "cblas_sgemv", functions.sgemv) && find(library, "cblas_dgemv", functions.dgemv) &&
-         find(library, "cblas_cgemv", functions.cgemv) && find(library, "cblas_zgemv", functions.zgemv);
+#define SG_CBLAS_FIND(NAME) find(library, "cblas_" #NAME, functions.NAME) &&
+  return SG_CBLAS_FUNCTIONS(SG_CBLAS_FIND) true;
+#undef SG_CBLAS_FIND
 }
 
 // Each of OpenBLAS's threads maps its buffer when it starts, and retries for ever: it must succeed before this process
@@ -160,10 +159,11 @@ extern "C" void openblas_set_num_threads(int) __attribute__((weak));
 extern "C" int blas_thread_shutdown_() __attribute__((weak));
 
 sg_status open_library() noexcept {
-  functions = {::cblas_sgemm,           ::cblas_dgemm, ::cblas_cgemm,
-               ::cblas_zgemm,           ::cblas_sgemv, ::cblas_dgemv,
-               ::cblas_cgemv,           ::cblas_zgemv, openblas_get_num_threads,
-               openblas_set_num_threads};
+#define SG_CBLAS_LINKED(NAME) functions.NAME = ::cblas_##NAME;
+  SG_CBLAS_FUNCTIONS(SG_CBLAS_LINKED)
+#undef SG_CBLAS_LINKED
+  functions.get_num_threads = openblas_get_num_threads;
+  functions.set_num_threads = openblas_set_num_threads;
   end_threads = blas_thread_shutdown_;
   loaded.store(true, std::memory_order_release);
   return SG_STATUS_OK;

@@ -10,15 +10,47 @@
 
 namespace sg::cpu {
 
+// Its functions that are used, by type: X(NAME) for cblas_NAME.
+#define SG_CBLAS_FUNCTIONS(X) \
+  X(sgemm)                    \
+  X(dgemm)                    \
+  X(cgemm)                    \
+  X(zgemm)                    \
+  X(sgemv)                    \
+  X(dgemv)                    \
+  X(cgemv)                    \
+  X(zgemv)                    \
+  X(strsm)                    \
+  X(dtrsm)                    \
+  X(ctrsm)                    \
+  X(ztrsm)                    \
+  X(strmm)                    \
+  X(dtrmm)                    \
+  X(ctrmm)                    \
+  X(ztrmm)                    \
+  X(ssymm)                    \
+  X(dsymm)                    \
+  X(csymm)                    \
+  X(zsymm)                    \
+  X(chemm)                    \
+  X(zhemm)                    \
+  X(ssyrk)                    \
+  X(dsyrk)                    \
+  X(csyrk)                    \
+  X(zsyrk)                    \
+  X(cherk)                    \
+  X(zherk)                    \
+  X(ssyr2k)                   \
+  X(dsyr2k)                   \
+  X(csyr2k)                   \
+  X(zsyr2k)                   \
+  X(cher2k)                   \
+  X(zher2k)
+
 struct cblas_library {
-  decltype(&::cblas_sgemm) sgemm;
-  decltype(&::cblas_dgemm) dgemm;
-  decltype(&::cblas_cgemm) cgemm;
-  decltype(&::cblas_zgemm) zgemm;
-  decltype(&::cblas_sgemv) sgemv;
-  decltype(&::cblas_dgemv) dgemv;
-  decltype(&::cblas_cgemv) cgemv;
-  decltype(&::cblas_zgemv) zgemv;
+#define SG_CBLAS_MEMBER(NAME) decltype(&::cblas_##NAME) NAME;
+  SG_CBLAS_FUNCTIONS(SG_CBLAS_MEMBER)
+#undef SG_CBLAS_MEMBER
   int (*get_num_threads)();      // OpenBLAS's; NULL: another implementation
   void (*set_num_threads)(int);  // likewise
 };

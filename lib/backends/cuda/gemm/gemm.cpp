@@ -16,10 +16,6 @@ cublasOperation_t blas_op_of(sg_op op) noexcept {
   return op == SG_OP_N ? CUBLAS_OP_N : op == SG_OP_T ? CUBLAS_OP_T : CUBLAS_OP_C;
 }
 
-namespace {
-
-// Environment variables that make cuBLAS compute f32 in tf32, or f32 and f64 with shorter formats, without a request.
-// Its pedantic compute types ignore them.
 bool environment_shortens() noexcept {
   static const bool any = [] {
     for (const char *name : {"NVIDIA_TF32_OVERRIDE", "CUBLAS_EMULATE_SINGLE_PRECISION",
@@ -31,6 +27,8 @@ bool environment_shortens() noexcept {
   }();
   return any;
 }
+
+namespace {
 
 cublasComputeType_t f32_compute(sg_compute compute) noexcept {
   switch (compute) {
@@ -127,12 +125,12 @@ cublasStatus_t call_blas(cublasHandle_t handle, const sg_backend_gemm &g, const 
   return CUBLAS_STATUS_SUCCESS;
 }
 
-sg_status blas_failure(cublasStatus_t status) noexcept {
+sg_status blas_failure(cublasStatus_t status, const char *what) noexcept {
   switch (status) {
     case CUBLAS_STATUS_SUCCESS: return SG_STATUS_OK;
-    case CUBLAS_STATUS_ALLOC_FAILED: return fail(SG_STATUS_OUT_OF_MEMORY, "cuBLAS has no memory for the GEMM");
+    case CUBLAS_STATUS_ALLOC_FAILED: return fail(SG_STATUS_OUT_OF_MEMORY, "cuBLAS has no memory for the %s", what);
     case CUBLAS_STATUS_NOT_SUPPORTED:
-    case CUBLAS_STATUS_ARCH_MISMATCH: return fail(SG_STATUS_UNSUPPORTED, "cuBLAS has no such GEMM on this device");
+    case CUBLAS_STATUS_ARCH_MISMATCH: return fail(SG_STATUS_UNSUPPORTED, "cuBLAS has no such %s on this device", what);
     default: return fail(SG_STATUS_BACKEND_FAILURE, "cuBLAS: %s", blas().text(status));
   }
 }

@@ -104,7 +104,10 @@ struct blas_scalars {
 };
 cublasStatus_t call_blas(cublasHandle_t handle, const sg_backend_gemm &what, const blas_types &types,
                          const blas_scalars &scalars) noexcept;
-sg_status blas_failure(cublasStatus_t status) noexcept;
+sg_status blas_failure(cublasStatus_t status, const char *what = "GEMM") noexcept;
+// Whether environment variables make cuBLAS compute f32 in tf32, or f32 and f64 with shorter formats, without a
+// request. Its pedantic compute types ignore them.
+bool environment_shortens() noexcept;
 
 // The first elements of an item's operands.
 item_bases bases_of(const sg_backend_gemm &what, std::int64_t item) noexcept;

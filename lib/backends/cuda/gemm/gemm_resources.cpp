@@ -33,15 +33,12 @@ sg_status gemm_resources::blas_handle(std::int32_t units, cublasHandle_t &out) n
   if (blas_ == nullptr) {
     if (workspace_ == nullptr)
       if (const sg_status status = take_workspace()) return status;
-    // No tf32 unless requested, and no split-k sums in a format shorter than f32.
-    constexpr auto mode =
-        static_cast<cublasMath_t>(CUBLAS_DEFAULT_MATH | CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION);
     cublasHandle_t fresh = nullptr;
     if (const sg_status status = check(blas().create(&fresh))) return status;
     // The workspace after the stream: setting a stream resets cuBLAS's workspace.
     sg_status status = check(blas().set_stream(fresh, native()));
     if (status == SG_STATUS_OK) status = check(blas().set_workspace(fresh, workspace_, workspace_bytes_));
-    if (status == SG_STATUS_OK) status = check(blas().set_math_mode(fresh, mode));
+    if (status == SG_STATUS_OK) status = check(blas().set_math_mode(fresh, usual_math_mode));
     if (status != SG_STATUS_OK) {
       blas().destroy(fresh);
       return status;

@@ -14,6 +14,10 @@
 
 namespace sg::cuda {
 
+// No tf32 unless requested, and no split-k sums in a format shorter than f32.
+inline constexpr auto usual_math_mode =
+    static_cast<cublasMath_t>(CUBLAS_DEFAULT_MATH | CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION);
+
 class gemm_resources : public call_stream {
  public:
   // `tuned`: of the device; empty: kernels are not timed.

@@ -37,7 +37,11 @@ struct loaded {
          find(functions.set_math_mode, "cublasSetMathMode") && find(functions.version, "cublasGetVersion_v2") &&
          find(functions.text, "cublasGetStatusString") && find(functions.gemm, "cublasGemmEx_64") &&
          find(functions.gemm_strided, "cublasGemmStridedBatchedEx_64") &&
-         find(functions.gemm_pointers, "cublasGemmBatchedEx_64") && find(functions.set_units, "cublasSetSmCountTarget");
+#define SG_BLAS_FIND(NAME) find(functions.NAME, "cublas" #NAME "_v2_64") &&
+         SG_BLAS_ROUTINES(SG_BLAS_FIND)
+#undef SG_BLAS_FIND
+             find(functions.gemm_pointers, "cublasGemmBatchedEx_64") &&
+         find(functions.set_units, "cublasSetSmCountTarget");
     functions.gemm_grouped =
         reinterpret_cast<decltype(functions.gemm_grouped)>(dlsym(handle, "cublasGemmGroupedBatchedEx_64"));
   }

@@ -9,6 +9,35 @@
 
 namespace sg::cuda {
 
+// Routines of one type each: X(NAME) for cublasNAME_v2_64.
+#define SG_BLAS_ROUTINES(X) \
+  X(Strsm)                  \
+  X(Dtrsm)                  \
+  X(Ctrsm)                  \
+  X(Ztrsm)                  \
+  X(Strmm)                  \
+  X(Dtrmm)                  \
+  X(Ctrmm)                  \
+  X(Ztrmm)                  \
+  X(Ssymm)                  \
+  X(Dsymm)                  \
+  X(Csymm)                  \
+  X(Zsymm)                  \
+  X(Chemm)                  \
+  X(Zhemm)                  \
+  X(Ssyrk)                  \
+  X(Dsyrk)                  \
+  X(Csyrk)                  \
+  X(Zsyrk)                  \
+  X(Cherk)                  \
+  X(Zherk)                  \
+  X(Ssyr2k)                 \
+  X(Dsyr2k)                 \
+  X(Csyr2k)                 \
+  X(Zsyr2k)                 \
+  X(Cher2k)                 \
+  X(Zher2k)
+
 struct blas_functions {
   decltype(&cublasCreate_v2) create;
   decltype(&cublasDestroy_v2) destroy;
@@ -21,6 +50,9 @@ struct blas_functions {
   decltype(&cublasGemmStridedBatchedEx_64) gemm_strided;
   decltype(&cublasGemmBatchedEx_64) gemm_pointers;
   decltype(&cublasSetSmCountTarget) set_units;
+#define SG_BLAS_MEMBER(NAME) decltype(&cublas##NAME##_v2_64) NAME;
+  SG_BLAS_ROUTINES(SG_BLAS_MEMBER)
+#undef SG_BLAS_MEMBER
   decltype(&cublasGemmGroupedBatchedEx_64) gemm_grouped;  // nullptr before cuBLAS 12.5
 };
 

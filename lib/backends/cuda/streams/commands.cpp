@@ -8,6 +8,7 @@
 #include "backends/cuda/dnn/conv.hpp"
 #include "backends/cuda/driver/failure.hpp"
 #include "backends/cuda/gemm/gemm.hpp"
+#include "backends/cuda/gemm/triangles.hpp"
 #include "backends/cuda/kernels/kernels.hpp"
 #include "backends/cuda/kernels/layers.hpp"
 #include "backends/cuda/memory/copy.hpp"
@@ -35,6 +36,8 @@ sg_status run(call_resources &in, const Command &what) noexcept {
 sg_status run(call_resources &, const sg_backend_command &) noexcept { return SG_STATUS_OK; }  // a marker
 sg_status run(call_resources &in, const sg_backend_copy &what) noexcept { return run_copy(in, what); }
 sg_status run(call_resources &in, const sg_backend_gemm &what) noexcept { return run_gemm(in, what); }
+sg_status run(call_resources &in, const sg_backend_triangular &what) noexcept { return run_triangular(in, what); }
+sg_status run(call_resources &in, const sg_backend_symmetric &what) noexcept { return run_symmetric(in, what); }
 sg_status run(call_resources &in, const sg_backend_conv &what) noexcept { return run_conv(in, in.dnn, what); }
 sg_status run(call_resources &in, const sg_backend_attention_backward &what) noexcept {
   return run_by_dnn(in, in.dnn, what);

@@ -120,6 +120,23 @@ public class LayersTest extends DeviceTest {
   }
 
   @Test
+  public void triangles() {
+    Matrix a = place(2, 2, 2, 9, 3, 4); // of which the lower triangle is used
+    Matrix b = place(2, 1, 5, 6);
+    context.layers().triangularAsync(a, b, new Triangular().kind(TriangularKind.MULTIPLY), DEFAULTS).join();
+    assertArrayEquals(new double[] {10, 39}, fetch(b), 0);
+    assertSame(b, context.layers().triangular(a, b, new Triangular()));
+    assertArrayEquals(new double[] {5, 6}, fetch(b), 0);
+    Matrix y = poisoned(2, 1);
+    context.layers().symmetric(a, b, y, new Symmetric());
+    assertArrayEquals(new double[] {28, 39}, fetch(y), 0);
+    Matrix c = place(2, 2, 1, 7, 1, 1);
+    context.layers().rankK(b, c, new RankK().b(y).beta(1));
+    assertArrayEquals(new double[] {281, 7, 364, 469}, fetch(c), 0);
+    refused("a is 2 x 2; with b of 1 x 2 it must be 1 x 1", () -> context.layers().triangularAsync(a, place(1, 2, 1, 1)));
+  }
+
+  @Test
   public void reductionsOfRows() {
     Matrix x = place(2, 3, 1, 2, 6, 4, -5, 4);
     Matrix y = poisoned(2, 1);
@@ -279,6 +296,15 @@ public class LayersTest extends DeviceTest {
         (l, y) -> l.clampBackward(w, x, y, new Clamp().low(1).high(2)),
         (l, y) -> l.rowDot(x, w, y.block(0, 0, 2, 1)),
         (l, y) -> l.axpby(x, y, new Axpby().with(3, 0)),
+        (l, y) -> l.symmetric(x, w, y, new Symmetric()),
+        (l, y) -> {
+          l.convert(x, Op.N, y);
+          l.rankK(x, y, new RankK().beta(2));
+        },
+        (l, y) -> {
+          l.convert(x, Op.N, y);
+          l.triangular(w, y, new Triangular());
+        },
         (l, y) -> l.softmax(x, y, Mask.CAUSAL, 0, 0),
         (l, y) -> l.layerNorm(x, null, null, y, 1e-5),
         (l, y) -> l.rmsNorm(x, null, y, 1e-5),
