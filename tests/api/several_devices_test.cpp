@@ -264,6 +264,31 @@ TEST_F(two_devices, run_layers_where_their_operands_are_and_refuse_both) {
   EXPECT_NE(nullptr, std::strstr(sg_last_error_message(), "submit->stream is of device 0"));
 }
 
+TEST_F(two_devices, run_functions_where_their_operands_are_and_refuse_both) {
+  const device_matrix first(context_, 0), x(context_, 1), y(context_, 1);
+  matrix host(side * side);
+  sg_custom_operand operands[] = {
+      {x.data, bytes, SG_ACCESS_READ, 0}, {host.data(), bytes, SG_ACCESS_READ, 0}, {y.data, bytes, SG_ACCESS_WRITE, 0}};
+  sg_custom_desc desc = SG_CUSTOM_DESC_INIT;
+  int calls = 0;
+  desc.function = [](const sg_custom_call *, void *user) {
+    ++*static_cast<int *>(user);
+    return SG_STATUS_OK;
+  };
+  desc.user = &calls;
+  desc.operands = operands, desc.operand_count = 3;
+  job done;
+  ASSERT_OK(sg_custom_async(context_, &desc, nullptr, done.out()));
+  EXPECT_OK(sg_job_wait(done, SG_FOREVER));
+  EXPECT_EQ(2u, statistics_of(done).devices);
+  EXPECT_EQ(1, calls);
+  operands[2].data = first.data;
+  EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_custom_async(context_, &desc, nullptr, nullptr));
+  const std::string both = sg_last_error_message();
+  EXPECT_NE(std::string::npos, both.find("desc->operands[0].data")) << both;
+  EXPECT_NE(std::string::npos, both.find("desc->operands[2].data")) << both;
+}
+
 TEST_F(two_devices, refuse_pointer_arrays_of_both) {
   const device_matrix on[] = {{context_, 0}, {context_, 1}}, result(context_, 0, 2 * bytes);
   void *const items[] = {on[0].data, on[1].data};
@@ -470,6 +495,29 @@ TEST(gemms_on_several_devices, run_by_a_plan_made_ahead) {
   EXPECT_OK(sg_job_wait(done, SG_FOREVER));
   EXPECT_EQ(2u, statistics_of(done).devices);
   EXPECT_EQ(std::vector<double>(n * n, 2.0 * n), c);
+}
+
+TEST(gemms_on_several_devices, run_by_a_plan_of_memory_of_both) {
+  const context machine = open_context(two());
+  const matrix a = numbers(4), b = numbers(5);
+  const device_matrix x(machine, 0), y(machine, 1), z(machine, 1), other(machine, 0);
+  EXPECT_OK(sg_copy(machine, x.data, a.data(), bytes, nullptr));
+  sg_gemm_desc desc = make_gemm(x.data, b.data(), z.data, side, side, side);
+  plan made;
+  ASSERT_OK(sg_plan_create(machine, &desc, nullptr, made.out()));
+  job done;
+  ASSERT_OK(sg_plan_run_async(made, &desc, nullptr, done.out()));
+  EXPECT_OK(sg_job_wait(done, SG_FOREVER));
+  EXPECT_EQ(2u, statistics_of(done).devices);
+  matrix c(side * side);
+  EXPECT_OK(sg_copy(machine, c.data(), z.data, bytes, nullptr));
+  EXPECT_EQ(product(a, b), c);
+  for (const auto &[read, written] : {std::pair{y.data, z.data}, std::pair{x.data, other.data}}) {
+    desc.a.data = read, desc.c.data = written;
+    EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_plan_run_async(made, &desc, nullptr, nullptr));
+    EXPECT_NE(nullptr, std::strstr(sg_last_error_message(), "differs from the plan in its memory of the operands"))
+        << sg_last_error_message();
+  }
 }
 
 // Runs of one device and of both want the same memory, of which there is little.

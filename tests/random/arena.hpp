@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory for the operands of a test: ordinary memory between unreadable pages, and blocks of one pinned and one device
-// allocation, whose neighbouring bytes are checked. Device memory has an image on the host.
+// Memory for the operands of a test: ordinary memory between unreadable pages, and blocks of one pinned allocation and
+// one of each device, whose neighbouring bytes are checked. Device memory has an image on the host.
 #pragma once
 
 #include <memory>
@@ -9,6 +9,7 @@
 
 #include "case.hpp"
 #include "support/guarded.hpp"
+#include "support/owned.hpp"
 
 namespace sg_test::random_tests {
 
@@ -21,6 +22,9 @@ struct block {
   std::size_t size = 0;
 };
 
+// The operands of a test do not fit.
+struct too_little_memory {};
+
 class arena {
  public:
   explicit arena(sg_context *context);
@@ -29,9 +33,9 @@ class arena {
 
   // Starts a test: frees all blocks.
   void reset();
-  // All bytes are `untouched`. Only the operand's own elements are read.
+  // All bytes are `untouched`. Only the operand's own elements are read. Throws too_little_memory.
   block take(const operand_case &x, std::size_t bytes);
-  // From the images to the device, and back.
+  // From the images to the devices, and back.
   void upload();
   void download();
   // "" unless a byte outside the blocks has changed.
@@ -41,7 +45,7 @@ class arena {
   struct shared_part {
     std::uint8_t *image = nullptr;
     char *address = nullptr;
-    std::size_t used = 0, dirty = 0;
+    std::size_t size = 0, used = 0, dirty = 0;
     std::vector<std::pair<std::size_t, std::size_t>> gaps;
     block take(std::size_t bytes);
     bool gaps_untouched() const;
@@ -50,10 +54,14 @@ class arena {
 
   sg_context *context_;
   bool unified_ = false;
-  sg_buffer *buffer_ = nullptr;
   void *pinned_memory_ = nullptr;
-  std::unique_ptr<std::uint8_t[]> device_image_;
-  shared_part pinned_, device_;
+  shared_part pinned_;
+  struct device_part {
+    buffer memory;
+    std::unique_ptr<std::uint8_t[]> image;
+    shared_part part;
+  };
+  std::vector<device_part> devices_;
   struct ordinary_block {
     guarded memory;
     bool registered;

@@ -13,7 +13,7 @@ inline bool operator==(const sg_scalar &x, const sg_scalar &y) { return x.re == 
 inline bool operator==(const sg_plan_options &x, const sg_plan_options &y) {
   return x.split == y.split && x.parts == y.parts && x.streams == y.streams && x.memory_limit == y.memory_limit &&
          x.tile_m == y.tile_m && x.tile_n == y.tile_n && x.tile_k == y.tile_k && x.place_a == y.place_a &&
-         x.place_b == y.place_b && x.place_c == y.place_c;
+         x.place_b == y.place_b && x.place_c == y.place_c && x.devices == y.devices && x.device_count == y.device_count;
 }
 
 namespace sg_test::random_tests {
@@ -34,6 +34,7 @@ struct operand_case {
   std::int64_t pad = 0;  // of the leading dimension, in elements
   bool says_ld = false;  // sets the leading dimension where 0 would do
   memory where = memory::ordinary;
+  int device = 0;  // of device memory
   item_form items = item_form::strided;
   std::int64_t gap = 0;             // elements between items; of overlapping ones the stride itself
   std::int64_t offset = 0;          // elements before the first item, aligned for one element only
@@ -44,6 +45,9 @@ struct operand_case {
 };
 
 enum class values { integers, reals };
+// Streams of no device; of several devices each has one more.
+constexpr int streams_of_any = 5;
+
 enum class call_form { async, plan, blas };
 
 struct gemm_case {
@@ -105,7 +109,7 @@ struct step_case {
   copy_case copy;
   call_form call = call_form::async;
   bool plan_without_pointers = false;
-  int stream = -1;  // index of a stream of the context; -1: none
+  int stream = -1;  // index of a stream of the context, of a device from `streams_of_any` on; -1: none
   int priority = 0;
   bool after_all = false;  // untracked, and after all jobs before it
   sg_plan_options options = SG_PLAN_OPTIONS_INIT;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "draw.hpp"
 
+#include <algorithm>
+#include <bit>
 #include <initializer_list>
 
 #include "support/numbers.hpp"
@@ -13,7 +15,7 @@ constexpr std::int64_t most_elements = std::int64_t(1) << 18;  // of an operand 
 
 class drawing {
  public:
-  explicit drawing(std::uint64_t seed) : random_(seed) {}
+  drawing(std::uint64_t seed, int devices) : random_(seed), devices_(devices) {}
 
   test_case everything() {
     test_case t;
@@ -25,6 +27,9 @@ class drawing {
     const int count = t.how == way::jobs && chance(60) ? 1 : 1 + below(chance(90) ? 4 : 12);
     budget_ = count > 1 ? 100000 : chance(85) ? 400000 : chance(93) ? 4000000 : 20000000;
     for (int i = 0; i < count; ++i) t.steps.push_back(one_step(t, i));
+    for (const step_case &s : t.steps)  // the first one's options are the group's
+      if (t.how == way::grouped) enlarge_tiles(t.steps[0].options, s.gemm);
+    if (devices_ > 1) choose_devices(t);
     return t;
   }
 
@@ -223,6 +228,13 @@ class drawing {
 
   std::int64_t tile() { return chance(50) ? 0 : 1 + below(chance(50) ? 8 : 150); }
 
+  // The hazard check takes time quadratic in the number of commands.
+  static void enlarge_tiles(sg_plan_options &o, const gemm_case &p) {
+    const auto count = [](std::int64_t extent, std::int64_t tile) { return tile > 0 ? (extent + tile - 1) / tile : 1; };
+    while (count(p.m, o.tile_m) * count(p.n, o.tile_n) * count(p.k, o.tile_k) * p.batch > 500 + p.batch)
+      o.tile_m *= 2, o.tile_n *= 2, o.tile_k *= 2;
+  }
+
   sg_plan_options options(const gemm_case &p) {
     sg_plan_options o = SG_PLAN_OPTIONS_INIT;
     if (chance(55)) return o;
@@ -235,10 +247,7 @@ class drawing {
       o.tile_n = tile();
       o.tile_k = tile();
     }
-    // The hazard check takes time quadratic in the number of commands.
-    const auto count = [](std::int64_t extent, std::int64_t tile) { return tile > 0 ? (extent + tile - 1) / tile : 1; };
-    while (count(p.m, o.tile_m) * count(p.n, o.tile_n) * count(p.k, o.tile_k) * p.batch > 500 + p.batch)
-      o.tile_m *= 2, o.tile_n *= 2, o.tile_k *= 2;
+    enlarge_tiles(o, p);
     const auto kind = [&](const operand_case &x) {
       if (chance(60)) return SG_MEMORY_AUTO;
       return x.where == memory::ordinary ? SG_MEMORY_PAGEABLE
@@ -277,12 +286,57 @@ class drawing {
     return s;
   }
 
+  // Most operands are on one device, so that the devices' work overlaps, and some on others.
+  void choose_devices(test_case &t) {
+    const int home = below(devices_);
+    const bool by_step = chance(50), mixes = chance(50);
+    for (step_case &s : t.steps) {
+      const int here = by_step ? below(devices_) : home;
+      const auto device = [&] { return mixes && chance(30) ? below(devices_) : here; };
+      for (operand_case *x : {&s.copy.src, &s.copy.dst, &s.gemm.a, &s.gemm.b, &s.gemm.c, &s.gemm.bias})
+        x->device = device();
+      if (chance(40)) s.stream = streams_of_any + (chance(70) ? here : below(devices_));
+      if (s.is_copy) continue;
+      if (t.how != way::grouped && chance(50)) share_out(s);
+      if (s.gemm.a_from >= 0) {
+        s.gemm.a = t.steps[static_cast<std::size_t>(s.gemm.a_from)].gemm.c;
+        s.options.place_a = SG_MEMORY_AUTO;
+      }
+      if (s.gemm.b_is_a) s.gemm.b = s.gemm.a;
+      for (const operand_case *x : {&s.gemm.a, &s.gemm.b, &s.gemm.c})  // device memory of no address is device 0's
+        if (x->where == memory::device && x->device != 0) s.plan_without_pointers = false;
+    }
+  }
+
+  // For several devices together, which takes operands on the host.
+  void share_out(step_case &s) {
+    for (operand_case *x : {&s.gemm.a, &s.gemm.b, &s.gemm.c, &s.gemm.bias})
+      if (x->where == memory::device && chance(90)) x->where = memory::pinned;
+    s.options.place_a = s.options.place_b = s.options.place_c = SG_MEMORY_AUTO;
+    if (chance(40)) s.options.devices = 1 + static_cast<std::uint64_t>(below((1 << devices_) - 1));
+    const bool is_enough = std::max({s.gemm.m, s.gemm.n, s.gemm.batch}) >= devices_;
+    if (chance(is_enough ? 80 : 5)) s.options.device_count = 2 + below(devices_ - 1);
+    // Of few tiles at a time, whose memory is filled again.
+    const gemm_case &p = s.gemm;
+    if (std::min({p.m, p.n, p.k}) >= 24 && chance(60)) {
+      const std::int64_t tile = 8 + below(16);
+      s.options.split = SG_SPLIT_AUTO, s.options.parts = 0;
+      s.options.tile_m = s.options.tile_n = s.options.tile_k = tile;
+      enlarge_tiles(s.options, p);
+      const std::int64_t bytes = tile * tile * (2 * sg_dtype_size(p.in) + sg_dtype_size(p.out));
+      s.options.memory_limit = static_cast<std::uint64_t>((2 + below(4)) * std::max<std::int64_t>(bytes, 1024));
+    }
+    if (std::popcount(s.options.devices) < s.options.device_count) s.options.devices = 0;
+    if (chance(80)) s.stream = -1;
+  }
+
   random_source random_;
+  const int devices_;
   std::int64_t budget_ = 0;
 };
 
 }  // namespace
 
-test_case draw(std::uint64_t seed) { return drawing(random_source(seed).next()).everything(); }
+test_case draw(std::uint64_t seed, int devices) { return drawing(random_source(seed).next(), devices).everything(); }
 
 }  // namespace sg_test::random_tests

@@ -12,7 +12,7 @@ namespace sg_test {
 
 class foreign_memory {
  public:
-  static constexpr std::size_t bytes = std::size_t(1) << 20;
+  static constexpr std::size_t bytes = std::size_t(5) << 20;  // more than any operand has
 
   // At the first call; nullptr if there is none.
   void *data() {

@@ -7,6 +7,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
+#include <stdexcept>
 
 #include "run.hpp"
 
@@ -51,6 +52,23 @@ struct message {
 }
 
 }  // namespace
+
+int devices_of(const std::string &device) {
+  const pid_t pid = fork();
+  if (pid == 0) {
+    sg_context_options options = SG_CONTEXT_OPTIONS_INIT;
+    options.device = device.c_str();
+    sg_context *opened = nullptr;
+    std::int32_t count = 0;
+    if (sg_context_create(&options, &opened) == SG_STATUS_OK) sg_context_device_count(opened, &count);
+    _exit(count);
+  }
+  int status = 0;
+  waitpid(pid, &status, 0);
+  const int count = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
+  if (count == 0) throw std::runtime_error(device + " cannot be opened");
+  return count;
+}
 
 std::optional<fault> run_isolated(const std::string &device, const test_case &t, int times) {
   int ends[2];

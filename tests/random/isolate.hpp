@@ -9,6 +9,9 @@
 
 namespace sg_test::random_tests {
 
+// The devices of a context with that name, which a process of its own opens. Throws std::runtime_error.
+int devices_of(const std::string &device);
+
 // Runs a test in a process of its own, with a new context, `times` times over. A crash or a hang is a fault too.
 std::optional<fault> run_isolated(const std::string &device, const test_case &t, int times = 1);
 

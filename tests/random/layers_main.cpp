@@ -3,6 +3,8 @@
 // with its gradients, convolutions and GRUs on overlapping views of a few matrices, submitted without waits between
 // them or recorded in a graph: the result must be that of one after another. Overlap is refused exactly where it must
 // be. In some chains operations fail, and those that read their results, until an operation has written all of them.
+// Of a context over several devices, operations but GEMMs and copies are refused exactly where their operands are in
+// memory of different devices, or of another device than their stream.
 // usage: random_layers_test --device NAME --seconds N [--seed N]
 #include <streamgemm/streamgemm.h>
 
@@ -16,7 +18,9 @@
 #include <list>
 #include <memory>
 #include <numeric>
+#include <set>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "../reference/functions.hpp"
@@ -39,6 +43,13 @@ struct memory {
   float *of_f32;
   std::int8_t *codes;
   void *written_by_failure, *scratch;
+  // Of the matrices, of the one of f32 and of the quantized values; `anywhere`: host memory.
+  int device_of_f64[matrices], device_of_f32, device_of_codes;
+};
+constexpr int anywhere = -1;
+struct stream_of_device {
+  sg_stream *handle;
+  int device;
 };
 constexpr std::uint64_t scratch_bytes = 1 << 16;
 constexpr double epsilon = 0.25;  // so large that errors of earlier steps do not grow
@@ -83,7 +94,7 @@ bool share(const part &x, const part &y) {
 
 class chain {
  public:
-  chain(sg_context *context, const std::vector<sg_stream *> &streams, const memory &given, bool fails,
+  chain(sg_context *context, const std::vector<stream_of_device> &streams, const memory &given, bool fails,
         std::uint64_t seed)
       : context_(context), streams_(streams), memory_(given), data_(given.of_f64), random_(seed), fails_(fails) {}
 
@@ -106,7 +117,10 @@ class chain {
     if (may_fail_) submit_failure();
     if (records) require_ok(sg_graph_create(context_, &submit_.graph), "sg_graph_create");
     for (int steps = 1 + random_.below(12); steps > 0; --steps) {
-      submit_.stream = streams_[std::size_t(random_.below(int(streams_.size())))];
+      const stream_of_device &chosen = streams_[std::size_t(random_.below(int(streams_.size())))];
+      submit_.stream = chosen.handle;
+      stream_device_ = chosen.device;
+      must_be_apart_ = false;
       one_step();
     }
     check_statuses();
@@ -197,6 +211,7 @@ class chain {
   bool begins(const std::vector<part> &reads, const std::vector<part> &writes) {
     submit_.after_count = 0;
     fails_now_ = false;
+    must_be_apart_ = are_apart(reads, writes);
     if (!may_fail_) return true;
     const std::vector<bool> read = elements_of(reads);
     written_ = elements_of(writes);
@@ -213,6 +228,24 @@ class chain {
     }
     drawn.note("operations that fail", fails_now_);
     return true;
+  }
+  // Whether operands, none of which is empty, are in memory of different devices, or of another than the stream's.
+  bool are_apart(const std::vector<part> &reads, const std::vector<part> &writes) const {
+    std::set<int> devices{stream_device_};
+    for (const auto *list : {&reads, &writes})
+      for (const part &each : *list) {
+        if (each.rows == 0 || each.cols == 0) return false;
+        devices.insert(memory_.device_of_f64[each.matrix]);
+      }
+    devices.erase(anywhere);
+    return devices.size() > 1;
+  }
+  // Whether any operands could be so.
+  bool may_be_apart() const {
+    std::set<int> devices(memory_.device_of_f64, memory_.device_of_f64 + matrices);
+    devices.insert({memory_.device_of_f32, memory_.device_of_codes, stream_device_});
+    devices.erase(anywhere);
+    return devices.size() > 1;
   }
   sg_job **handle() {
     if (!may_fail_) return nullptr;
@@ -263,8 +296,16 @@ class chain {
                   (long long)out.cols, (long long)out.start, out.matrix);
     log_ += line;
   }
-  // Whether it was accepted, which `overlaps` must allow.
-  bool accepted(sg_status status, bool overlaps) {
+  // Whether it was accepted, which `overlaps` must allow, and the devices that its operands are on.
+  bool accepted(sg_status status, bool overlaps, bool on_one_device = true) {
+    const bool is_apart = status == SG_STATUS_INVALID_ARGUMENT &&
+                          std::strstr(sg_last_error_message(), "is in memory of device") != nullptr;
+    if (on_one_device && drawn.note("operands of several devices refused", is_apart && may_be_apart())) {
+      if (may_fail_) jobs_.pop_back();
+      return false;
+    }
+    if (status == SG_STATUS_OK && on_one_device && must_be_apart_)
+      stop(log_ + "an operation with operands of several devices is accepted");
     if (status == SG_STATUS_OK && !overlaps) {
       if (may_fail_) note_written();
       if (may_fail_)
@@ -758,7 +799,7 @@ class chain {
     desc.a = view(a), desc.b = view(b), desc.c = view(c), desc.alpha.re = 1.0 / double(std::max<std::int64_t>(k, 1));
     if (!begins({a, b}, {c})) return;
     note("gemm", c);
-    if (!accepted(sg_gemm_async(context_, &desc, &submit_, handle()), share(a, c) || share(b, c))) return;
+    if (!accepted(sg_gemm_async(context_, &desc, &submit_, handle()), share(a, c) || share(b, c), false)) return;
     std::vector<double> values;
     for (std::int64_t i = 0; i < c.rows; ++i)
       for (std::int64_t j = 0; j < c.cols; ++j) {
@@ -1182,7 +1223,7 @@ class chain {
   }
 
   sg_context *context_;
-  const std::vector<sg_stream *> &streams_;
+  const std::vector<stream_of_device> &streams_;
   const memory &memory_;
   double *const *data_;
   random_source random_;
@@ -1194,6 +1235,8 @@ class chain {
   std::string log_;
   const bool fails_;
   bool may_fail_ = false, fails_now_ = false;
+  int stream_device_ = anywhere;
+  bool must_be_apart_ = false;
   job failure_;
   sg_job *after_ = nullptr;  // the same
   std::list<unwritten> unwritten_;
@@ -1207,49 +1250,73 @@ int run_all(const char *device, random_rounds &rounds) {
   options.flags = SG_CONTEXT_CHECK_HAZARDS;
   sg_context *context = nullptr;
   require_ok(sg_context_create(&options, &context), device);
-  std::vector<sg_stream *> streams(4, nullptr);  // the first stays NULL
+  std::int32_t devices = 0;
+  require_ok(sg_context_device_count(context, &devices), "sg_context_device_count");
+  std::vector<stream_of_device> streams(4, {nullptr, anywhere});  // the first stays NULL
   for (std::size_t i = 1; i < streams.size(); ++i)
-    require_ok(sg_stream_create(context, 0, &streams[i]), "sg_stream_create");
+    require_ok(sg_stream_create(context, 0, &streams[i].handle), "sg_stream_create");
+  for (int device = 0; device < devices && devices > 1; ++device) {
+    sg_stream_options of_device = SG_STREAM_OPTIONS_INIT;
+    of_device.device = device;
+    streams.push_back({nullptr, device});
+    require_ok(sg_stream_create_with(context, &of_device, &streams.back().handle), "sg_stream_create_with");
+  }
   std::vector<sg_buffer *> buffers;
   std::vector<void *> pinned;
   std::vector<std::unique_ptr<char[]>> pageable;
-  // On the device, pinned, pageable.
+  // On the host, pinned and pageable, and on each device.
+  struct places {
+    std::array<void *, 2> host;
+    std::vector<void *> on;
+  };
   const auto allocate = [&](std::size_t bytes) {
-    std::array<void *, 3> all{};
-    buffers.push_back(nullptr);
-    require_ok(sg_buffer_create(context, bytes, &buffers.back()), "sg_buffer_create");
-    require_ok(sg_buffer_data(buffers.back(), &all[0]), "sg_buffer_data");
-    require_ok(sg_host_alloc(context, bytes, &all[1]), "sg_host_alloc");
-    pinned.push_back(all[1]);
+    places all;
+    for (int device = 0; device < devices; ++device) {
+      buffers.push_back(nullptr);
+      all.on.push_back(nullptr);
+      sg_buffer_options of_device = SG_BUFFER_OPTIONS_INIT;
+      of_device.bytes = bytes, of_device.device = device;
+      require_ok(sg_buffer_create_with(context, &of_device, &buffers.back()), "sg_buffer_create_with");
+      require_ok(sg_buffer_data(buffers.back(), &all.on.back()), "sg_buffer_data");
+    }
+    require_ok(sg_host_alloc(context, bytes, &all.host[0]), "sg_host_alloc");
+    pinned.push_back(all.host[0]);
     pageable.push_back(std::make_unique<char[]>(bytes));
-    all[2] = pageable.back().get();
+    all.host[1] = pageable.back().get();
     return all;
   };
-  std::array<std::array<void *, 3>, matrices> of_f64;
+  std::array<places, matrices> of_f64;
   for (auto &each : of_f64) each = allocate(elements * sizeof(double));
   const auto of_f32 = allocate(elements * sizeof(float)), codes = allocate(elements), written = allocate(8),
              scratch = allocate(scratch_bytes);
   const bool calls_functions = std::strncmp(device, "cuda", 4) != 0;  // on the host: not on a GPU
   while (const auto seed = rounds.next()) {
     current_seed = *seed;
-    random_source places(*seed);
-    const bool all_on_device = places.below(2) == 0;
-    const auto drawn_of = [&](const std::array<void *, 3> &all) {
-      return all[all_on_device ? 0 : static_cast<std::size_t>(places.below(3))];
+    random_source draws(*seed);
+    const bool all_on_device = draws.below(2) == 0;
+    const int home = devices > 1 ? draws.below(devices) : 0;
+    const bool mixes = devices > 1 && drawn.note("memory of several devices", draws.below(3) == 0);
+    const auto place = [&](const places &all, auto *&address) {
+      const int kind = all_on_device ? 0 : draws.below(3), device = mixes ? draws.below(devices) : home;
+      void *const chosen = kind > 0 ? all.host[std::size_t(kind - 1)] : all.on[std::size_t(device)];
+      address = static_cast<std::remove_reference_t<decltype(address)>>(chosen);
+      return kind > 0 ? anywhere : device;
     };
     memory chosen;
-    for (std::size_t i = 0; i < of_f64.size(); ++i) chosen.of_f64[i] = static_cast<double *>(drawn_of(of_f64[i]));
-    chosen.of_f32 = static_cast<float *>(drawn_of(of_f32));
-    chosen.codes = static_cast<std::int8_t *>(drawn_of(codes));
-    chosen.written_by_failure = drawn_of(written);
-    chosen.scratch = drawn_of(scratch);
-    chain(context, streams, chosen, calls_functions, *seed).run();
+    for (std::size_t i = 0; i < of_f64.size(); ++i) chosen.device_of_f64[i] = place(of_f64[i], chosen.of_f64[i]);
+    chosen.device_of_f32 = place(of_f32, chosen.of_f32);
+    chosen.device_of_codes = place(codes, chosen.codes);
+    place(written, chosen.written_by_failure);
+    place(scratch, chosen.scratch);
+    std::vector<stream_of_device> usual = streams;
+    if (!mixes) std::erase_if(usual, [&](const auto &each) { return each.device != anywhere && each.device != home; });
+    chain(context, usual, chosen, calls_functions, *seed).run();
   }
   std::printf("%ld chains\n", rounds.count());
   drawn.print();
   for (sg_buffer *each : buffers) sg_buffer_release(each);
   for (void *each : pinned) sg_host_free(context, each);
-  for (sg_stream *each : streams) sg_stream_release(each);
+  for (const stream_of_device &each : streams) sg_stream_release(each.handle);
   sg_context_release(context);
   return 0;
 }

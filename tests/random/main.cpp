@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The random differential tester: draws submissions, runs them on one device and compares with a reference in higher
-// precision. It stops at the first fault, shrinks the test while it fails, and prints a program.
+// The random differential tester: draws submissions, runs them on one device, or several, and compares with a reference
+// in higher precision. It stops at the first fault, shrinks the test while it fails, and prints a program.
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -12,6 +12,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <optional>
+#include <set>
 #include <thread>
 
 #include "draw.hpp"
@@ -46,7 +47,7 @@ constexpr int found_a_fault = 3;
 [[noreturn]] void usage() {
   std::fprintf(stderr,
                "usage: random_test [--device NAME] [--seconds N] [--seed N] [--isolated] [--as-drawn] [--program]\n"
-               "  --device    cpu, sim:h200, cuda:0, ...\n"
+               "  --device    cpu, sim:h200, cuda:0, sim:h200x2, ...\n"
                "  --seconds   how long; SG_SOAK=1 makes it 60 times as long\n"
                "  --seed      of the first test, the next has the next number; by default 1, a fresh one after half of "
                "the time\n"
@@ -94,7 +95,7 @@ std::string text_of(const fault &f) {
 }
 
 int in_isolation(const settings &s) {
-  test_case t = draw(*s.seed);
+  test_case t = draw(*s.seed, devices_of(s.device));
   auto wrong = run_isolated(s.device, t);
   if (!wrong) wrong = run_isolated(s.device, t, 30);
   if (!wrong) {
@@ -107,7 +108,14 @@ int in_isolation(const settings &s) {
   return 1;
 }
 
-void count(const test_case &t, shares &drawn) {
+bool is_on_several(const gemm_case &p) {
+  std::set<int> devices;
+  for (const operand_case *x : {&p.a, &p.b, &p.c, &p.bias})
+    if (x->where == memory::device && (x != &p.bias || p.has_bias)) devices.insert(x->device);
+  return devices.size() > 1;
+}
+
+void count(const test_case &t, int devices, shares &drawn) {
   drawn.note("untracked runs of graphs", t.untracked_run);
   for (const step_case &s : t.steps) {
     if (s.is_copy) continue;
@@ -118,6 +126,8 @@ void count(const test_case &t, shares &drawn) {
     drawn.note("cancelling bias", p.bias_cancels);
     drawn.note("foreign memory", p.reads_foreign());
     drawn.note("results of earlier steps", p.a_from >= 0);
+    if (devices > 1) drawn.note("several devices together", s.options.device_count > 1);
+    if (devices > 1) drawn.note("memory of several devices", is_on_several(p));
   }
 }
 
@@ -132,8 +142,8 @@ int search(const settings &s, progress &at) {
   for (; seconds() < s.seconds; ++done) {
     const std::uint64_t seed = seeds.next(seconds() / s.seconds);
     at.seed = seed;
-    const test_case t = draw(seed);
-    count(t, drawn);
+    const test_case t = draw(seed, checked.devices);
+    count(t, checked.devices, drawn);
     const auto wrong = run(t.check_hazards ? checked : unchecked, t, refused);
     if (!wrong) continue;
     std::fprintf(stderr, "\n%s\n", text_of(*wrong).c_str());
@@ -190,7 +200,7 @@ int watch(settings s) {
 
 // The program expects the element to have the value seen in the test.
 int print(const settings &s) {
-  const test_case t = draw(*s.seed);
+  const test_case t = draw(*s.seed, devices_of(s.device));
   bench on(s.device.c_str(), t.check_hazards);
   refusals refused;
   fault sample;

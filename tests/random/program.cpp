@@ -7,6 +7,7 @@
 #include <cstring>
 #include <limits>
 #include <map>
+#include <set>
 
 #include "data.hpp"
 #include "foreign.hpp"
@@ -129,9 +130,10 @@ class writer {
     const auto size = static_cast<long_long>(std::max<std::int64_t>(bytes, 1));
     if (x.where != memory::device) return;
     line(
-        "  sg_buffer *u_%s%d; %s *d_%s%d; sg_buffer_create(x, %lld, &u_%s%d); sg_buffer_data(u_%s%d, (void "
-        "**)&d_%s%d);",
-        name, step_, type, name, step_, size + static_cast<long_long>(before), name, step_, name, step_, name, step_);
+        "  sg_buffer *u_%s%d; %s *d_%s%d; sg_buffer_create_with(x, &(sg_buffer_options){sizeof(sg_buffer_options), "
+        "%lld, %d}, &u_%s%d); sg_buffer_data(u_%s%d, (void **)&d_%s%d);",
+        name, step_, type, name, step_, size + static_cast<long_long>(before), x.device, name, step_, name, step_, name,
+        step_);
     if (before > 0) line("  d_%s%d += 1;", name, step_);
     line("  sg_copy(x, d_%s%d, %s%d, %lld, 0);", name, step_, name, step_, size);
   }
@@ -251,9 +253,10 @@ class writer {
   void options(const step_case &s) {
     sg_plan_options o = s.options;
     if (t_.how == way::grouped) o.place_a = o.place_b = o.place_c = SG_MEMORY_AUTO;  // they would apply to all members
-    line("  sg_plan_options o%d = {sizeof o%d, %d, %d, %d, %llu, %lld, %lld, %lld, %d, %d, %d};", step_, step_, o.split,
-         o.parts, o.streams, static_cast<unsigned long long>(o.memory_limit), long_long{o.tile_m}, long_long{o.tile_n},
-         long_long{o.tile_k}, o.place_a, o.place_b, o.place_c);
+    line("  sg_plan_options o%d = {sizeof o%d, %d, %d, %d, %llu, %lld, %lld, %lld, %d, %d, %d, %llu, %d};", step_,
+         step_, o.split, o.parts, o.streams, static_cast<unsigned long long>(o.memory_limit), long_long{o.tile_m},
+         long_long{o.tile_n}, long_long{o.tile_k}, o.place_a, o.place_b, o.place_c,
+         static_cast<unsigned long long>(o.devices), o.device_count);
     line("  s%d.plan = &o%d;", step_, step_);
   }
 
@@ -261,8 +264,15 @@ class writer {
   void streams() {
     static const char *const calls[] = {"sg_stream_create(x, 0", "sg_stream_create(x, 0", "sg_stream_create(x, -1",
                                         "sg_stream_create(x, 1", "sg_stream_create_limited(x, 0, 1"};
-    for (int i = 0; i < 5; ++i)
-      if (std::any_of(t_.steps.begin(), t_.steps.end(), [&](const step_case &s) { return s.stream == i; }))
+    std::set<int> used;
+    for (const step_case &s : t_.steps) used.insert(s.stream);
+    for (const int i : used)
+      if (i >= streams_of_any)
+        line(
+            "  sg_stream_options w%d = SG_STREAM_OPTIONS_INIT; w%d.device = %d; sg_stream *r%d; "
+            "sg_stream_create_with(x, &w%d, &r%d);",
+            i, i, i - streams_of_any, i, i, i);
+      else if (i >= 0)
         line("  sg_stream *r%d; %s, &r%d);", i, calls[i], i);
   }
 

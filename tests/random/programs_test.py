@@ -27,7 +27,7 @@ def main():
     failures = 0
     with tempfile.TemporaryDirectory() as folder:
         for seed in range(first, first + PROGRAMS):
-            device = ["cpu", "sim:h200", "sim:a100"][seed % 3]
+            device = ["cpu", "sim:h200", "sim:a100", "sim:h200x2"][seed % 4]
             program = subprocess.run([tester, "--device", device, "--seed", str(seed), "--program"], check=True,
                                      capture_output=True, text=True).stdout
             made = compiled(program, pathlib.Path(folder), include, library, compiler)

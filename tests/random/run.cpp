@@ -79,7 +79,7 @@ class running {
     submit.priority = s.priority;
     if (t_.blocking && !s.is_copy) submit.flags |= SG_SUBMIT_WILL_WAIT;
     if (s.stream >= 0 && static_cast<std::size_t>(s.stream) < on_.streams.size())
-      submit.stream = on_.streams[static_cast<std::size_t>(s.stream)];
+      submit.stream = on_.streams[static_cast<std::size_t>(s.stream)];  // NULL where there is none of few units
     if (t_.is_untracked(step) && !jobs_.empty()) {
       submit.flags |= SG_SUBMIT_UNTRACKED;
       after_.clear();
@@ -106,6 +106,9 @@ class running {
     if (status == SG_STATUS_UNSUPPORTED && !s.is_copy && !every_device_has_it &&
         message.find("has no ") != message.npos)
       return "no such GEMM";
+    if (status == SG_STATUS_UNSUPPORTED && !s.is_copy && s.options.device_count > 1 &&
+        message.find("cannot be computed by") != message.npos)
+      return "too little for several devices, or memory of one";
     // A stream of few compute units takes no plan for more.
     if (status == SG_STATUS_INVALID_ARGUMENT && s.call == call_form::plan &&
         message.find("compute units, and the plan") != message.npos)
@@ -308,11 +311,21 @@ bench::bench(const char *device, bool check_hazards) {
     streams.push_back(stream);
   }
   sg_stream *limited = nullptr;
-  if (sg_stream_create_limited(context, 0, 1, &limited) == SG_STATUS_OK) streams.push_back(limited);
+  sg_stream_create_limited(context, 0, 1, &limited);
+  streams.push_back(limited);
+  require_ok(sg_context_device_count(context, &devices), "sg_context_device_count");
+  for (std::int32_t i = 0; i < devices && devices > 1; ++i) {
+    sg_stream_options of_device = SG_STREAM_OPTIONS_INIT;
+    of_device.device = i;
+    sg_stream *stream = nullptr;
+    require_ok(sg_stream_create_with(context, &of_device, &stream), "sg_stream_create_with");
+    streams.push_back(stream);
+  }
 }
 
 bench::~bench() {
-  for (sg_stream *stream : streams) sg_stream_release(stream);
+  for (sg_stream *stream : streams)
+    if (stream) sg_stream_release(stream);
   memory.reset();
   sg_context_release(context);
 }
@@ -330,6 +343,8 @@ std::optional<fault> run(bench &on, const test_case &t, refusals &refused, fault
     }
   } catch (const refusal &r) {
     ++refused[r.why];
+  } catch (const too_little_memory &) {
+    ++refused["operands that do not fit the test's memory"];
   } catch (const std::exception &e) {
     fault f;
     f.what = e.what();

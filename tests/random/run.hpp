@@ -13,7 +13,7 @@
 
 namespace sg_test::random_tests {
 
-// A context with the resources for tests of one device: memory, streams.
+// A context with the resources for tests: memory, streams.
 class bench {
  public:
   bench(const char *device, bool check_hazards);
@@ -21,8 +21,10 @@ class bench {
   bench(const bench &) = delete;
 
   sg_context *context = nullptr;
+  int devices = 1;
   std::unique_ptr<arena> memory;
-  std::vector<sg_stream *> streams;  // normal, normal, low, high, and one of few compute units where there is one
+  // normal, normal, low, high, and one of few compute units where there is one; of several devices one of each
+  std::vector<sg_stream *> streams;
   foreign_memory foreign;
 };
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <chrono>
 #include <functional>
 
@@ -17,6 +18,7 @@ void for_operand(std::vector<change> &all, std::size_t step, operand_case gemm_c
   add([](operand_case &x) {
     if (x.where != memory::ordinary) x.where = memory::pinned;
   });
+  add([](operand_case &x) { x.device = 0; });
   add([](operand_case &x) { x.items = item_form::strided; });
   add([](operand_case &x) { x.offset = 0; });
   add([](operand_case &x) { x.half_an_element_on = false; });
@@ -87,6 +89,7 @@ void for_copy(std::vector<change> &all, std::size_t step) {
   add([](copy_case &c) { c.dst_gap = 0; });
   for (operand_case copy_case::*which : {&copy_case::src, &copy_case::dst}) {
     add([=](copy_case &c) { (c.*which).where = memory::ordinary; });
+    add([=](copy_case &c) { (c.*which).device = 0; });
     add([=](copy_case &c) { (c.*which).offset = 0; });
     add([=](copy_case &c) { (c.*which).at_start = false; });
   }
@@ -106,6 +109,8 @@ void for_step(std::vector<change> &all, const test_case &t, std::size_t step) {
   add([](step_case &s) { s.options.place_a = s.options.place_b = s.options.place_c = SG_MEMORY_AUTO; });
   add([](step_case &s) { s.call = call_form::async; });
   add([](step_case &s) { s.plan_without_pointers = false; });
+  add([](step_case &s) { s.options.devices = 0; });
+  add([](step_case &s) { s.options.device_count = std::min(s.options.device_count, 2); });
   add([](step_case &s) { s.stream = -1; });
   add([](step_case &s) { s.priority = 0; });
   add([](step_case &s) { s.after_all = false; });

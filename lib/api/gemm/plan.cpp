@@ -22,7 +22,7 @@ namespace {
 // A plan that a caller holds.
 class prepared_plan final : public object {
  public:
-  // `shape`: as the program's device sees it.
+  // `shape`: with the memory spaces of the context.
   prepared_plan(ref<job_sink> owner, const problem &shape, std::shared_ptr<const program> compiled)
       : object(object_type::plan), owner_(std::move(owner)), shape_(shape), program_(std::move(compiled)) {}
 
@@ -73,8 +73,8 @@ void require_as_planned(const problem &planned, const problem &given) {
   else if (planned.bias.rows != given.bias.rows || planned.bias.cols != given.bias.cols ||
            planned.activation != given.activation)
     what = "bias or activation";
-  else if (planned.a.space != given.a.space.kind() || planned.b.space != given.b.space.kind() ||
-           planned.c.space != given.c.space.kind() || planned.bias.space != given.bias.space.kind())
+  else if (planned.a.space != given.a.space || planned.b.space != given.b.space || planned.c.space != given.c.space ||
+           planned.bias.space != given.bias.space)
     what = "memory of the operands";
   throw error(SG_STATUS_INVALID_ARGUMENT, "@desc differs from the plan in its %s", what);
 }
@@ -123,8 +123,7 @@ sg_status sg_plan_create(sg_context *context, const sg_gemm_desc *desc, const sg
                       static_cast<long long>(d.c.rows), static_cast<long long>(d.c.cols),
                       static_cast<long long>(gemm.shape.k));
     auto plan = sg::plan_gemm(*on, gemm.shape, sg::request_for(d, gemm.shape, wanted));
-    const sg::problem shape = sg::seen_by(*on, *plan, gemm.shape);
-    auto made = ref<sg::object>::adopt(new sg::prepared_plan(on, shape, std::move(plan)));
+    auto made = ref<sg::object>::adopt(new sg::prepared_plan(on, gemm.shape, std::move(plan)));
     *out_plan = sg::handle_of<sg_plan>(sg::make_handle(std::move(made)));
   });
 }
@@ -181,8 +180,8 @@ sg_status sg_plan_run_async(sg_plan *handle, const sg_gemm_desc *desc, const sg_
     sg::checked_gemm gemm = sg::check_gemm(on.memory(), d, known, true, "desc");
     // Untouched operands have no memory space.
     if (gemm.nothing_to_do) sg::copy_spaces(plan->shape(), gemm.shape);
-    gemm.shape = sg::seen_by(on, *compiled, gemm.shape);
     sg::require_as_planned(plan->shape(), gemm.shape);
+    gemm.shape = sg::seen_by(on, *compiled, gemm.shape);
     if (order.records()) {
       order.note_request(sg::request_for(d, gemm.shape, compiled->request));  // in terms of the caller's C
       order.note(SG_OPERATION_GEMM, sg::gemm_form(sg::fixed_in_updates(gemm.shape)), "desc");

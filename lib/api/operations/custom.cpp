@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "api/application_function.hpp"
 #include "api/operations/operations.hpp"
@@ -37,26 +38,30 @@ access_mode mode_of(sg_access access) noexcept {
                                      : access_mode::read_write;
 }
 
-// Adds an operand, of the name "desc->operands[i]".
-void add(operand_set &to, command_form &form, const sg_custom_operand &given, const std::string &name) {
+// Adds an operand. `field`: "operands[i].data", which outlives the set.
+void add(operand_set &to, command_form &form, const sg_custom_operand &given, const char *desc, const char *field) {
   constexpr std::uint64_t most_bytes = static_cast<std::uint64_t>(INT64_MAX) / 4;
   const context &on = to.on();
-  require(given.data, (name + ".data").c_str());
+  const std::string data = std::string(desc) + "->" + field;
+  const std::string name = data.substr(0, data.rfind('.'));
+  require(given.data, data.c_str());
   if (given.bytes == 0 || given.bytes > most_bytes)
     throw error(SG_STATUS_INVALID_ARGUMENT, "@%s.bytes is %llu; it must be from 1 to 2^61 - 1", name.c_str(),
                 static_cast<unsigned long long>(given.bytes));
   require_range(given.access, SG_ACCESS_READ, SG_ACCESS_READ_WRITE, (name + ".access").c_str());
   if (given.reserved != 0)
     throw error(SG_STATUS_INVALID_ARGUMENT, "@%s.reserved is %u; it must be 0", name.c_str(), given.reserved);
-  const memory_space space = on.memory().usable(given.data, given.bytes, (name + ".data").c_str());
+  const memory_space space = on.memory().usable(given.data, given.bytes, data.c_str());
   const auto bytes = static_cast<std::int64_t>(given.bytes);
   const std::size_t index = to.operands().size();
   for (std::size_t i = 0; i < index; ++i)
     if (const access &other = to.accesses()[i]; (given.access != SG_ACCESS_READ || other.writes) &&
                                                 overlap(footprint::rectangle(given.data, bytes, 1, bytes), other.bytes))
-      throw error(SG_STATUS_INVALID_ARGUMENT, "@%s.data (%p) overlaps operand %zu of the operation, and one is written",
-                  name.c_str(), given.data, i);
+      throw error(SG_STATUS_INVALID_ARGUMENT, "@%s (%p) overlaps operand %zu of the operation, and one is written",
+                  data.c_str(), given.data, i);
   operand_set::bound one;
+  one.desc = desc, one.name = field;
+  one.space = space;
   one.parameter = index;
   one.given = given.data;
   one.bytes = bytes;
@@ -83,8 +88,12 @@ void submit(context &on, const sg_custom_desc &d, const char *name, checked_subm
   command_form form;
   form.what = what, form.strategy = "custom", form.splits = command_form::split::none;
   operand_set operands(on);
-  for (std::int32_t i = 0; i < d.operand_count; ++i)
-    add(operands, form, d.operands[i], std::string(name) + "->operands[" + std::to_string(i) + "]");
+  std::vector<std::string> fields;
+  fields.reserve(static_cast<std::size_t>(d.operand_count));
+  for (std::int32_t i = 0; i < d.operand_count; ++i) {
+    fields.push_back("operands[" + std::to_string(i) + "].data");
+    add(operands, form, d.operands[i], name, fields.back().c_str());
+  }
   submit_operands(on, operands, d, name, {SG_OPERATION_CUSTOM, form_of<command_form>(form)}, usual_request(order),
                   order, out_job);
 }

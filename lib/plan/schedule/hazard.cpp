@@ -108,12 +108,22 @@ region region_of(const schedule &s, const view &v) {
 
 std::int64_t floor_div(std::int64_t a, std::int64_t b) { return a / b - (a % b < 0); }
 
-// One item of each, from `a_begin` and `b_begin`. Rectangles of one pitch are compared exactly, others by their hulls.
+// One item of each, from `a_begin` and `b_begin`. Exact, but for tall rectangles of different pitches: their hulls are
+// compared.
 bool rectangles_meet(const region &a, std::int64_t a_begin, const region &b, std::int64_t b_begin) {
+  constexpr std::int64_t most_columns = 1 << 12;
   const auto end = [](const region &x, std::int64_t begin) { return begin + (x.height - 1) * x.pitch + x.width; };
   if (end(a, a_begin) <= b_begin || end(b, b_begin) <= a_begin) return false;
   const std::int64_t pitch = a.height == 1 ? b.pitch : a.pitch;
-  if ((b.height > 1 && b.pitch != pitch) || pitch <= 0) return true;
+  if (pitch <= 0) return true;
+  if (b.height > 1 && b.pitch != pitch) {  // column by column of the one that has fewer
+    if (b.height < a.height) return rectangles_meet(b, b_begin, a, a_begin);
+    region column = a;
+    column.height = 1;
+    for (std::int64_t i = 0; i < a.height && a.height <= most_columns; ++i)
+      if (rectangles_meet(column, a_begin + i * pitch, b, b_begin)) return true;
+    return a.height > most_columns;
+  }
   // Column i + k of b begins `distance` + k * `pitch` bytes after column i of a. The columns meet for a k in a range.
   const std::int64_t distance = b_begin - a_begin;
   const std::int64_t least = -floor_div(b.width - 1 + distance, pitch), most = floor_div(a.width - 1 - distance, pitch);

@@ -45,7 +45,8 @@ cudaError_t reach(cudaStream_t in, std::initializer_list<const void *> memory) {
     if (address == nullptr) return true;
     const std::lock_guard lock(ranges::only().mutex);
     const auto found = ranges::only().at(address);
-    return found != ranges::only().all.end() && found->second.device == in->device;  // only copies reach others
+    if (found == ranges::only().all.end()) return false;
+    return found->second.type == cudaMemoryTypeHost || found->second.device == in->device;  // only copies reach others
   };
   if (std::all_of(memory.begin(), memory.end(), known)) return cudaSuccess;
   std::fprintf(stderr, "a command uses memory that the emulated GPU does not reach\n");
