@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 using System;
+using System.Collections.Generic;
+using System.Linq;
 using System.Threading;
 using System.Threading.Tasks;
 using StreamGemm.Internal;
@@ -43,9 +45,22 @@ namespace StreamGemm {
       return made;
     }
 
-    /// <summary>The name of <see cref="CreateStream"/> in 0.1.</summary>
+    /// <summary>The name of <see cref="CreateStream(int, int)"/> in 0.1.</summary>
     [Obsolete("Call CreateStream.")]
     public GemmStream AcquireStream(int priority = 0, int computeUnits = 0) => CreateStream(priority, computeUnits);
+
+    /// <summary>The properties of each of its devices, in order.</summary>
+    public IReadOnlyList<DeviceInfo> Devices => Enumerable.Range(0, DeviceCount).Select(DescribeDevice).ToList().AsReadOnly();
+
+    /// <summary>Creates a stream with options, on one of several devices for instance.</summary>
+    /// <param name="options">Its priority, its compute units, the number of the device that its work runs on.</param>
+    public GemmStream CreateStream(StreamOptions options) {
+      if (options == null) throw new ArgumentNullException("options");
+      long token;
+      Raw.sg_stream_create_with(Handle.Token, options.native, out token);
+      GC.KeepAlive(this);
+      return new GemmStream(this, token);
+    }
 
     /// <summary>Creates a pipeline without stages.</summary>
     /// <param name="options">Of which InputBytes is needed.</param>
@@ -56,12 +71,19 @@ namespace StreamGemm {
       return new GemmPipeline(this, token, checked((long)options.InputBytes));
     }
 
-    /// <summary>Allocates device memory, uninitialised.</summary>
+    /// <summary>Allocates device memory, uninitialised; of several devices that of the first.</summary>
     /// <param name="bytes">Size; above 0.</param>
     public DeviceBuffer AllocateDevice(long bytes) {
       if (bytes <= 0) throw new ArgumentOutOfRangeException("bytes", bytes, "bytes is not positive");
+      return AllocateDevice(new BufferOptions { Bytes = bytes });
+    }
+
+    /// <summary>Allocates memory of one of several devices, uninitialised.</summary>
+    /// <param name="options">Its size, and the number of the context's device.</param>
+    public DeviceBuffer AllocateDevice(BufferOptions options) {
+      if (options == null) throw new ArgumentNullException("options");
       long token;
-      Raw.sg_buffer_create(Handle.Token, (ulong)bytes, out token);
+      Raw.sg_buffer_create_with(Handle.Token, options.native, out token);
       GC.KeepAlive(this);
       return new DeviceBuffer(token);
     }

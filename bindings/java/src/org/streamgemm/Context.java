@@ -9,6 +9,8 @@ import java.nio.ByteOrder;
 import java.util.List;
 import java.util.Objects;
 import java.util.concurrent.Executor;
+import java.util.stream.Collectors;
+import java.util.stream.IntStream;
 import org.streamgemm.internal.Native;
 
 /**
@@ -83,6 +85,31 @@ public final class Context extends NativeObject {
 
   private static String nameOf(long handle) {
     return DeviceInfo.from(struct -> Native.sg_context_device(handle, struct)).name();
+  }
+
+  // Devices.
+
+  /**
+   * The properties of each of its devices, in order.
+   *
+   * @return a list of {@link #deviceCount()}
+   */
+  public List<DeviceInfo> devices() {
+    return IntStream.range(0, deviceCount()).mapToObj(this::describeDevice).collect(Collectors.toUnmodifiableList());
+  }
+
+  /**
+   * A stream with options, on one of several devices for instance.
+   *
+   * @param options its priority, its compute units, the number of the device that its work runs on
+   * @return a stream, to be closed
+   */
+  public Stream stream(StreamOptions options) {
+    try {
+      return new Stream(options.with(struct -> Native.sg_stream_create_with(handle(), struct)));
+    } finally {
+      reachabilityFence(this);
+    }
   }
 
   // GEMMs.
@@ -332,8 +359,19 @@ public final class Context extends NativeObject {
    * @return a buffer, to be closed
    */
   public DeviceBuffer allocateDevice(long bytes) {
+    return allocateDevice(new BufferOptions().bytes(bytes));
+  }
+
+  /**
+   * Memory of one of several devices. Not cleared.
+   *
+   * @param options its size, and the number of the context's device
+   * @return a buffer, to be closed
+   */
+  public DeviceBuffer allocateDevice(BufferOptions options) {
     try {
-      return new DeviceBuffer(Pinned.patiently(() -> Native.sg_buffer_create(handle(), bytes)), bytes);
+      long made = Pinned.patiently(() -> options.with(struct -> Native.sg_buffer_create_with(handle(), struct)));
+      return new DeviceBuffer(made, options.bytes());
     } finally {
       reachabilityFence(this);
     }

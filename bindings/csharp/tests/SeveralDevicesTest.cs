@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+using System;
+using System.Linq;
+using StreamGemm;
+
+/// <summary>A context of several devices: where streams, memory and GEMMs are.</summary>
+static class SeveralDevicesTest {
+  static readonly GemmContext context = new GemmContext("sim:h200x2");
+  static readonly Random random = new Random(7);
+  static readonly float[,] a = Numbers.Floats(random, 48, 48), b = Numbers.Floats(random, 48, 48);
+
+  static Matrix OnDevice(int device, float[,] values = null) {
+    Matrix made = context.AllocateDevice(new BufferOptions { Bytes = 4 * 48 * 48, Device = device }).Matrix(48, 48, DType.F32);
+    if (values != null) context.Copy(values, made);
+    return made;
+  }
+
+  static float[,] Fetched(Matrix from) {
+    var made = new float[48, 48];
+    context.Copy(from, made);
+    return made;
+  }
+
+  static ulong DevicesOf(GemmJob job) {
+    job.Wait();
+    return (ulong)job.Statistics.Devices;
+  }
+
+  public static void EachIsDescribed() {
+    Expect.Equal("sim:h200x2/0 sim:h200x2/1", string.Join(" ", context.Devices.Select(d => d.Name)), "names");
+    Expect.Equal(2, context.DeviceCount, "count");
+    Expect.Equal(context.Device.Name, context.DescribeDevice(0).Name, "the first");
+    using (var one = new GemmContext("cpu")) Expect.Equal(1, one.Devices.Count, "one");
+  }
+
+  public static void AGemmRunsWhereItsOperandsAre() {
+    float[,] product = Numbers.Multiply(a, b);
+    for (int device = 0; device < 2; ++device) {
+      Matrix c = OnDevice(device);
+      Expect.Equal(1UL << device, DevicesOf(context.SubmitGemm(OnDevice(device, a), OnDevice(device, b), c)), "device");
+      Numbers.Same(product, Fetched(c), "GEMM");
+    }
+    Matrix copied = OnDevice(1);
+    Expect.Equal(2UL, DevicesOf(context.SubmitGemm(OnDevice(0, a), OnDevice(1, b), copied)), "memory of both");
+    Numbers.Same(product, Fetched(copied), "GEMM");
+  }
+
+  public static void AStreamKeepsItsWorkOnItsDevice() {
+    for (int device = 0; device < 2; ++device)
+      using (GemmStream stream = context.CreateStream(new StreamOptions { Device = device })) {
+        var c = new float[48, 48];
+        Expect.Equal(1UL << device, DevicesOf(context.SubmitGemm(a, b, c, new GemmOptions { Stream = stream })), "device");
+        Numbers.Same(Numbers.Multiply(a, b), c, "GEMM");
+      }
+  }
+
+  public static void AGemmIsSharedOut() {
+    var c = new float[48, 48];
+    var both = new GemmOptions { Plan = new PlanOptions { DeviceCount = 2 } };
+    Expect.Equal(3UL, DevicesOf(context.SubmitGemm(a, b, c, both)), "devices");
+    Numbers.Same(Numbers.Multiply(a, b), c, "GEMM");
+  }
+
+  public static void OtherDevicesAreRefusedByName() {
+    foreach (int device in new[] { 2, -2 }) {
+      Expect.Throws<ArgumentException>(() => context.AllocateDevice(new BufferOptions { Bytes = 64, Device = device }), "options.Device is " + device);
+      Expect.Throws<ArgumentException>(() => context.CreateStream(new StreamOptions { Device = device }), "options.Device is " + device);
+      Expect.Throws<ArgumentException>(() => context.DescribeDevice(device), "device is " + device);
+    }
+  }
+}

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.streamgemm;
+
+import static org.junit.Assert.assertArrayEquals;
+import static org.junit.Assert.assertEquals;
+import static org.junit.Assert.assertThrows;
+import static org.junit.Assert.assertTrue;
+
+import java.util.List;
+import java.util.stream.Collectors;
+import org.junit.Test;
+
+/** A context of several devices: where streams, memory and GEMMs are. */
+public class SeveralDevicesTest {
+  private static final int SIDE = 48;
+  private final float[] a = Support.integers(SIDE * SIDE, 1), b = Support.integers(SIDE * SIDE, 2);
+  private final float[] product = Support.multiply(a, b, SIDE, SIDE, SIDE);
+
+  private static Matrix host(float[] values) {
+    return Matrix.of(values, SIDE, SIDE);
+  }
+
+  private static BufferOptions memoryOn(int device) {
+    return new BufferOptions().bytes(4 * SIDE * SIDE).device(device);
+  }
+
+  private static Matrix onDevice(Context context, int device, float[] values) {
+    Matrix made = Matrix.of(context.allocateDevice(memoryOn(device)), 0, DType.F32, SIDE, SIDE);
+    if (values != null) context.copyAsync(made, host(values)).join();
+    return made;
+  }
+
+  private static Submit asked() {
+    return new Submit().statistics();
+  }
+
+  private static long devicesOf(Job<?> job) {
+    job.join();
+    return job.statistics().orElseThrow().devices();
+  }
+
+  @Test
+  public void eachIsDescribed() {
+    try (Context context = Context.open("sim:h200x2"); Context one = Context.open("cpu")) {
+      assertEquals(List.of("sim:h200x2/0", "sim:h200x2/1"), context.devices().stream().map(DeviceInfo::name).collect(Collectors.toList()));
+      assertEquals(2, context.deviceCount());
+      assertEquals(context.device().name(), context.describeDevice(0).name());
+      assertEquals(1, one.devices().size());
+    }
+  }
+
+  @Test
+  public void aGemmRunsWhereItsOperandsAre() {
+    try (Context context = Context.open("sim:h200x2")) {
+      for (int device = 0; device < 2; ++device) {
+        Matrix c = onDevice(context, device, null);
+        assertEquals(1 << device, devicesOf(context.gemmAsync(Gemm.of(onDevice(context, device, a), onDevice(context, device, b), c), asked())));
+        assertArrayEquals(product, context.toFloats(c), 0);
+      }
+      Matrix c = onDevice(context, 1, null);  // the memory of both is copied
+      assertEquals(2, devicesOf(context.gemmAsync(Gemm.of(onDevice(context, 0, a), onDevice(context, 1, b), c), asked())));
+      assertArrayEquals(product, context.toFloats(c), 0);
+    }
+  }
+
+  @Test
+  public void aStreamKeepsItsWorkOnItsDevice() {
+    try (Context context = Context.open("sim:h200x2")) {
+      for (int device = 0; device < 2; ++device)
+        try (Stream stream = context.stream(new StreamOptions().device(device))) {
+          float[] c = new float[SIDE * SIDE];
+          assertEquals(1 << device, devicesOf(context.gemmAsync(Gemm.of(host(a), host(b), host(c)), asked().stream(stream))));
+          assertArrayEquals(product, c, 0);
+        }
+    }
+  }
+
+  @Test
+  public void aGemmIsSharedOut() {
+    try (Context context = Context.open("sim:h200x2")) {
+      float[] c = new float[SIDE * SIDE];
+      Submit both = asked().plan(new PlanOptions().deviceCount(2));
+      assertEquals(3, devicesOf(context.gemmAsync(Gemm.of(host(a), host(b), host(c)), both)));
+      assertArrayEquals(product, c, 0);
+    }
+  }
+
+  @Test
+  public void otherDevicesAreRefusedByName() {
+    try (Context context = Context.open("sim:h200x2")) {
+      for (int device : new int[] {2, -2}) {
+        Exception of = assertThrows(StreamGemmException.InvalidArgument.class, () -> context.allocateDevice(memoryOn(device)));
+        assertTrue(of.getMessage(), of.getMessage().contains("device is " + device));
+        of = assertThrows(StreamGemmException.InvalidArgument.class, () -> context.stream(new StreamOptions().device(device)));
+        assertTrue(of.getMessage(), of.getMessage().contains("device is " + device));
+        of = assertThrows(StreamGemmException.InvalidArgument.class, () -> context.describeDevice(device));
+        assertTrue(of.getMessage(), of.getMessage().contains("device is " + device));
+      }
+    }
+  }
+}
