@@ -165,6 +165,32 @@ TEST(spread, tiles_in_little_memory_are_right) {
   }
 }
 
+// Items of a slot are replaced one by one: one that is not replaced yet may still be read by a peer.
+TEST(spread, groups_of_items_in_little_memory_are_right) {
+  problem_form f;
+  f.m = 9, f.n = 2, f.k = 2, f.pad = 1;
+  f.in = f.out = SG_DTYPE_F64;
+  f.batch = 21, f.batching = batch_form::gapped;
+  const machine_model machine = shipped_machine("h200x4");
+  for (const sg_memory_kind host : {SG_MEMORY_PINNED, SG_MEMORY_PAGEABLE}) {
+    f.a = f.b = f.c = host;
+    const problem p = make(f);
+    int built = 0;
+    for (const std::int64_t kib : {4, 6, 8, 10, 12})
+      for (const std::size_t count : {2, 3}) {
+        spread_choice c;
+        c.axis = spread_axis::n;
+        c.groups = 16;
+        const std::vector<double> equal(count, 1.0);
+        const auto s = build_spread(p, machine, first_devices(count), equal, c, limits_of(machine, kib * 1024));
+        if (!s) continue;
+        ++built;
+        ASSERT_TRUE(is_right(*s, p, std::uint32_t(kib))) << count << " " << kib;
+      }
+    EXPECT_GT(built, 3);
+  }
+}
+
 // Host bytes of A and B once, peer bytes (g - 1) / g of the operand that all need, for each of g devices.
 TEST(spread, each_byte_crosses_the_host_s_links_once) {
   problem_form f;

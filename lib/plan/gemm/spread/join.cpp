@@ -226,8 +226,8 @@ class joiner {
       source.pulls.push_back({c.views[ops::copy_peer::from], made});
     }
     if (d.last_pull != none) d.now[d.next].push_back(d.last_pull);
-    // What this copy replaces is no longer read.
-    std::erase_if(d.pulls, [&](const pull &each) { return meets(each.from, to) && !is_of_this_copy(d, each); });
+    // What this copy replaces is no longer read: later copies to the same place are after this one.
+    std::erase_if(d.pulls, [&](const pull &each) { return is_within(each.from, to) && !is_of_this_copy(d, each); });
   }
 
   // Peers that read what the device had in the place of a view.
@@ -238,6 +238,17 @@ class joiner {
   // A pull of what the device has just brought.
   static bool is_of_this_copy(const device_state &d, const pull &each) {
     return d.brought != none && each.command > d.brought;
+  }
+
+  // A rectangle within another. Conservative: may return false.
+  bool is_within(const view &inner, const view &outer) const {
+    if (inner.buffer != outer.buffer || inner.item != outer.item || inner.ld != outer.ld) return false;
+    const std::int64_t size = size_of(builder_.type_of(inner.buffer)), pitch = inner.ld * size;
+    const auto holds = [](std::int64_t a, std::int64_t a_size, std::int64_t b, std::int64_t b_size) {
+      return b <= a && a + a_size <= b + b_size;
+    };
+    return holds(inner.offset % pitch, inner.rows * size, outer.offset % pitch, outer.rows * size) &&
+           holds(inner.offset / pitch, inner.cols, outer.offset / pitch, outer.cols);
   }
 
   // Conservative, except for rectangles of one leading dimension.
