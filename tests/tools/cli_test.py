@@ -307,6 +307,44 @@ class Prediction(Program):
         text = self.run_program("plan", *self.size, "--run", "--device", "sim:h200?timing-only").stdout
         self.assertRegex(text, r"predicted .* took .* ratio (0\.9[789]|1\.0[0123])")
 
+    def test_plans_over_ranks(self):
+        # n^3 on a cubic grid: every rank holds 3 n^2 / P words and needs 3 n^2 / P^(2/3).
+        n, ranks, network = 16384, 64, 1e9
+        said = self.json_of("plan", f"{n}x{n}x{n}", "--dtype", "f64", "--ranks", ranks, "--network", "1e9", "--device", "sim:h200")
+        words = 3 * n * n * (ranks ** (-2 / 3) - 1 / ranks)
+        self.assertEqual([4, 4, 4], said["grid"])
+        self.assertEqual((n // 4,) * 3, tuple(said["local"][key] for key in "mnk"))
+        self.assertAlmostEqual(said["received_bytes"] / (8 * words), 1)
+        self.assertAlmostEqual(said["network_seconds"] / (8 * words / network), 1)
+        self.assertAlmostEqual(said["grid_network_seconds"] / said["network_seconds"], 1)  # the grid reaches the bound
+        self.assertEqual([8, 8, 1], said["flat_grid"])
+        self.assertAlmostEqual(said["flat_grid_network_seconds"] / (2 * n * n / 8 * (1 - 1 / 8) * 8 / network), 1)
+        self.assertEqual(("network", said["network_seconds"]), (said["limit"], said["seconds"]))
+        local = self.json_of("plan", f"{n // 4}x{n // 4}x{n // 4}", "--dtype", "f64", "--device", "sim:h200")
+        self.assertEqual(local["predicted_seconds"], said["local"]["predicted_seconds"])
+        # The network takes over where the bound is longer than a rank's share of the work.
+        fast = self.json_of("plan", f"{n}x{n}x{n}", "--dtype", "f64", "--ranks", ranks, "--network", "1e13", "--device", "sim:h200")
+        self.assertEqual(fast["local"]["limit"], fast["limit"])
+        p, work = fast["network_binds_from_ranks"], ranks * fast["local"]["predicted_seconds"]
+        for ranks, binds in ((p, True), (p - 1, False)):
+            seconds = 8 * 3 * n * n * (ranks ** (-2 / 3) - 1 / ranks) / 1e13
+            self.assertEqual(binds, seconds > work / ranks)
+        # One rank receives nothing; a thin product is cut along its long side, and only the small matrix is sent.
+        one = self.json_of("plan", "2048x2048x2048", "--ranks", 1, "--gpus-per-rank", 2, "--device", "sim:h200x2")
+        self.assertEqual((0, [1, 1, 1]), (one["network_seconds"], one["grid"]))
+        thin = self.json_of("plan", "65536x64x64", "--ranks", 16, "--device", "sim:h200")
+        self.assertEqual([16, 1, 1], thin["grid"])
+        self.assertAlmostEqual(thin["received_bytes"], 4 * 64 * 64 * 15 / 16)
+        text = self.run_program("plan", f"{n}x{n}x{n}", "--ranks", 64, "--device", "sim:h200").stdout
+        self.assertRegex(text, r"64 ranks of 1 GPU as 4 x 4 x 4, 4096 x 4096 x 4096 each")
+        self.assertRegex(text, r"the network binds from \d+ ranks on")
+        for line in ("plan 8x8x8 --ranks 1024 --device sim:h200", "plan 8x8x8 --ranks 2 --batch 2 --device sim:h200",
+                     "plan 8x8x8 --network 1e9 --device sim:h200", "plan 8x8x8 --ranks 2 --run --device sim:h200",
+                     "plan 8x8x8 --ranks 2 --network 0 --device sim:h200",
+                     "plan 1000000x1000000x1000000 --from device --ranks 2 --device sim:h200"):
+            with self.subTest(line=line):
+                self.complaint(*line.split())
+
     def test_predicted_gemms(self):
         a, b = self.matrix("a.npy", 300, 300)[0], self.matrix("b.npy", 300, 300)[0]
         said = self.json_of("gemm", a, b, "--pinned", "--verify", "--device", "sim:h200")

@@ -41,7 +41,7 @@ TEST_P(spread_figures, are_close_to_the_machine_s_bound) {
   EXPECT_TRUE(check_hazards(*s).empty());
   EXPECT_EQ(lane_numbers(*s).devices(), all.size());
   EXPECT_EQ(s->predicted_seconds, simulate(*s, machine).seconds);
-  const machine_bound bound = bound_seconds(machine, {&p, 1}, all);
+  const time_bound bound = bound_seconds(machine, {&p, 1}, all);
   EXPECT_EQ(s->bound_seconds, bound.seconds);
   EXPECT_LE(s->predicted_seconds, each.ratio * bound.seconds) << s->strategy << ", limit: " << bound.limit;
   EXPECT_GE(s->predicted_seconds, bound.seconds * (1 - 1e-9));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // streamgemm plan: the predicted cost of a GEMM on a device, without running it and without having the device.
+#include <algorithm>
 #include <cstdio>
 #include <fstream>
 #include <memory>
@@ -12,6 +13,7 @@
 #include "placed.hpp"
 #include "prediction.hpp"
 #include "progress.hpp"
+#include "ranks.hpp"
 #include "verbs.hpp"
 
 namespace sg::cli {
@@ -31,6 +33,9 @@ struct plan_arguments {
   double beta = 0;
   std::string html;  // a file
   bool json = false, schedule = false, run = false;
+  std::int64_t ranks = 0;  // 0: this process alone
+  int gpus_per_rank = 1;
+  double network = 50e9;  // bytes per second that a rank receives
 };
 
 // Whether the text is a shape, m x n x k.
@@ -155,8 +160,101 @@ json to_json(sg_context *context, sg_plan *plan, const plan_arguments &given) {
   return all;
 }
 
+// A GEMM over many ranks: the least that its network and the work of a rank take.
+struct plan_of_ranks {
+  rank_grid grid, flat;  // the best one, and the best without a cut of the depth
+  whole_gemm local;
+  sg_plan_prediction says = SG_PLAN_PREDICTION_INIT;  // of a rank's block
+  std::string limit;                                  // of that
+  double received_bytes = 0;                          // at least
+  double network_seconds = 0, grid_seconds = 0, flat_seconds = 0;
+  double takes_over = 0;  // ranks; 0: none
+
+  bool network_binds() const { return network_seconds > says.predicted_seconds; }
+};
+
+plan_of_ranks plan_over_ranks(sg_context *context, plan_arguments given) {
+  const whole_gemm whole{given.m, given.n, given.k};
+  const sg_dtype output = given.output ? given.output : natural_output(given.dtype);
+  const double size = double(std::min(sg_dtype_size(given.dtype), sg_dtype_size(output)));
+  const double memory =
+      given.from != SG_MEMORY_DEVICE ? 0 : double(device_of(context).memory_bytes) * given.gpus_per_rank / size;
+  const auto grid = best_grid(whole, given.ranks, memory, 0), flat = best_grid(whole, given.ranks, memory, 1);
+  if (!grid)
+    throw failure(exit_code::usage, std::to_string(given.ranks) + " ranks cannot share this GEMM: no grid of them has" +
+                                        (memory > 0 ? " blocks that fit their devices' memory" : " a block for each"));
+  plan_of_ranks made;
+  made.grid = *grid, made.flat = flat.value_or(rank_grid{0, 0, 0});
+  made.local = grid->block(whole);
+  given.m = made.local.m, given.n = made.local.n, given.k = made.local.k;
+  given.options.device_count = given.gpus_per_rank;
+  const plan_handle plan = make_plan(context, given);
+  check(sg_plan_predict(plan.get(), &made.says), "prediction");
+  made.limit = json::parse(describe(plan.get(), SG_PLAN_JSON)).at("bound_limit");
+  const double word = size / given.network;
+  made.received_bytes = least_received(whole, double(given.ranks), memory) * size;
+  made.network_seconds = made.received_bytes / given.network;
+  made.grid_seconds = grid->received(whole) * word;
+  if (flat) made.flat_seconds = flat->received(whole) * word;
+  made.takes_over = network_takes_over(whole, made.says.predicted_seconds * double(given.ranks), word, memory);
+  return made;
+}
+
+void print_ranks(sg_context *context, const plan_arguments &given) {
+  const plan_of_ranks p = plan_over_ranks(context, given);
+  const double seconds = std::max(p.network_seconds, p.says.predicted_seconds);
+  const std::string limit = p.network_binds() ? "network" : p.limit;
+  if (given.json) {
+    const auto list = [](const rank_grid &x) { return json{x.p, x.q, x.r}; };
+    print_json({{"device", device_of(context).name},
+                {"m", given.m},
+                {"n", given.n},
+                {"k", given.k},
+                {"dtype", name_of(input_types, given.dtype)},
+                {"from", name_of(places, given.from)},
+                {"ranks", given.ranks},
+                {"gpus_per_rank", given.gpus_per_rank},
+                {"network_bytes_per_second", given.network},
+                {"seconds", seconds},
+                {"limit", limit},
+                {"grid", list(p.grid)},
+                {"local",
+                 {{"m", p.local.m},
+                  {"n", p.local.n},
+                  {"k", p.local.k},
+                  {"limit", p.limit},
+                  {"predicted_seconds", p.says.predicted_seconds},
+                  {"bound_seconds", p.says.bound_seconds}}},
+                {"received_bytes", p.received_bytes},
+                {"network_seconds", p.network_seconds},
+                {"grid_network_seconds", p.grid_seconds},
+                {"flat_grid", p.flat.r ? list(p.flat) : json()},
+                {"flat_grid_network_seconds", p.flat.r ? json(p.flat_seconds) : json()},
+                {"network_binds_from_ranks", p.takes_over > 0 ? json(std::int64_t(p.takes_over)) : json()}});
+    return;
+  }
+  const auto text = [](const rank_grid &x) {
+    return std::to_string(x.p) + " x " + std::to_string(x.q) + " x " + std::to_string(x.r);
+  };
+  std::printf("%lld ranks of %d GPU%s as %s, %lld x %lld x %lld each\n", (long long)given.ranks, given.gpus_per_rank,
+              given.gpus_per_rank > 1 ? "s" : "", text(p.grid).c_str(), (long long)p.local.m, (long long)p.local.n,
+              (long long)p.local.k);
+  std::printf("a rank's work   %-10s predicted; %s binds\n", format_seconds(p.says.predicted_seconds).c_str(),
+              p.limit.c_str());
+  std::printf("the network     %-10s at least: %s for a rank at %s\n", format_seconds(p.network_seconds).c_str(),
+              format_bytes(p.received_bytes).c_str(), format_rate(given.network, "B/s").c_str());
+  std::printf("                %-10s by this grid\n", format_seconds(p.grid_seconds).c_str());
+  if (p.flat.r)
+    std::printf("                %-10s by %s, as SUMMA\n", format_seconds(p.flat_seconds).c_str(),
+                text(p.flat).c_str());
+  std::printf("in all          %-10s at least, if both overlap: %s binds\n", format_seconds(seconds).c_str(),
+              limit.c_str());
+  if (p.takes_over > 0) std::printf("the network binds from %.0f ranks on\n", p.takes_over);
+}
+
 void run(const plan_arguments &given) {
   const context_handle context = open_context(given.where);
+  if (given.ranks > 0) return print_ranks(context.get(), given);
   const plan_handle plan = make_plan(context.get(), given);
   if (!given.html.empty()) write_text(given.html, describe(plan.get(), SG_PLAN_HTML));
   if (given.json) {
@@ -203,19 +301,33 @@ void add_plan(CLI::App &app) {
   add_choice(*verb, "--split", given->options.split, splits, "How to split the GEMM (default auto)");
   verb->add_option("--parts", given->options.parts, "Parts of the split")->check(whole_number(0));
   verb->add_option("--streams", given->options.streams, "Compute streams to use at most")->check(whole_number(0));
-  verb->add_option("--devices", given->options.device_count, "Devices of the machine to use, such as 2 of sim:h200x2")
-      ->check(whole_number(0));
+  CLI::Option *const devices = verb->add_option("--devices", given->options.device_count,
+                                                "Devices of the machine to use, such as 2 of sim:h200x2")
+                                   ->check(whole_number(0));
+  CLI::Option *const ranks =
+      verb->add_option("--ranks", given->ranks, "Bounds for so many processes of a cluster together: work and network")
+          ->check(whole_number(1))
+          ->excludes(devices);
+  verb->add_option("--gpus-per-rank", given->gpus_per_rank, "GPUs of each of these, of the machine (default 1)")
+      ->check(whole_number(1))
+      ->needs(ranks);
+  verb->add_option("--network", given->network,
+                   "Bytes per second that each receives from others (default 50e9, a port of 400 Gb/s)")
+      ->check(positive_number())
+      ->needs(ranks);
   verb->add_option("--tile-m", given->options.tile_m, "Rows of a tile of C")->check(whole_number(0));
   verb->add_option("--tile-n", given->options.tile_n, "Columns of a tile of C")->check(whole_number(0));
   verb->add_option("--tile-k", given->options.tile_k, "Depth of a panel")->check(whole_number(0));
-  verb->add_flag("--schedule", given->schedule, "Add the library's own JSON of the schedule");
-  verb->add_option("--html", given->html, "Write the simulated timeline here, as a page");
-  verb->add_flag("--run", given->run, "Run it too, on operands of this program's own, and compare");
+  verb->add_flag("--schedule", given->schedule, "Add the library's own JSON of the schedule")->excludes(ranks);
+  verb->add_option("--html", given->html, "Write the simulated timeline here, as a page")->excludes(ranks);
+  verb->add_flag("--run", given->run, "Run it too, on operands of this program's own, and compare")->excludes(ranks);
   verb->add_flag("--json", given->json, "Print JSON");
   verb->footer("Example: streamgemm plan 8192x8192x8192 --from pageable --device sim:h200");
   verb->callback([given] {
     if (given->m == 0 || given->n == 0 || given->k == 0)
       throw CLI::RequiredError("a shape, such as 8192x8192x8192 (or --m, --n and --k),");
+    if (given->ranks > 0 && given->batch > 1)
+      throw CLI::ValidationError("--ranks", "takes one GEMM, and --batch is " + std::to_string(given->batch));
     given->options.place_a = given->options.place_b = given->options.place_c = given->from;
     given->where.compute_lanes = given->options.streams;
     run(*given);

@@ -120,7 +120,9 @@ schedule gemm_form::plan(const plan_terms &terms) const {
     problems.push_back(downcast_if_staged(each, terms.model));
   }
   schedule made = problems.size() == 1 ? plan_one(problems[0], terms) : plan_group(problems, terms);
-  made.bound_seconds = bound_seconds(terms.model, problems);
+  const time_bound bound = bound_and_limit(terms.model, problems);
+  made.bound_seconds = bound.seconds;
+  made.bound_limit = bound.limit;
   return made;
 }
 

@@ -23,7 +23,7 @@ struct schedule {
   double bytes_peer = 0;                          // from device to device
   double predicted_seconds = 0;                   // by the simulator, on the model that it was planned for
   double bound_seconds = 0;                       // the least time that the model's rates allow (see cost.hpp)
-  const char *bound_limit = "";                   // what binds, if it was asked for: a literal
+  const char *bound_limit = "";                   // what binds, if it is known: a literal
 };
 
 }  // namespace sg

@@ -2,6 +2,7 @@
 #include "plan/gemm/resident/cost.hpp"
 
 #include <algorithm>
+#include <initializer_list>
 
 #include "ops/gemm.hpp"
 
@@ -22,19 +23,24 @@ link_bytes bytes_over_link(const problem &p) {
 
 namespace {
 
-double seconds_over_link(const device_model &model, const link_bytes &bytes) {
-  if (model.unified_memory) return 0;
-  return std::max({bytes.in / model.link_in, bytes.out / model.link_out,
-                   (bytes.in + bytes.out) / (model.link_in_both + model.link_out_both)});
+time_bound longest(std::initializer_list<time_bound> all) {
+  return std::max(all, [](const time_bound &x, const time_bound &y) { return x.seconds < y.seconds; });
+}
+
+time_bound bound_of_link(const device_model &model, const link_bytes &bytes) {
+  if (model.unified_memory) return {};
+  return longest({{bytes.in / model.link_in, "copies in"},
+                  {bytes.out / model.link_out, "copies out"},
+                  {(bytes.in + bytes.out) / (model.link_in_both + model.link_out_both), "copies in and out"}});
 }
 
 }  // namespace
 
 double link_seconds(const device_model &model, const problem &p) {
-  return seconds_over_link(model, bytes_over_link(p));
+  return bound_of_link(model, bytes_over_link(p)).seconds;
 }
 
-double bound_seconds(const device_model &model, std::span<const problem> problems) {
+time_bound bound_and_limit(const device_model &model, std::span<const problem> problems) {
   link_bytes bytes;
   double arithmetic_seconds = 0, memory_bytes = 0;
   const double lanes = model.lanes_are_cores ? model.compute_lanes : 1;
@@ -50,7 +56,13 @@ double bound_seconds(const device_model &model, std::span<const problem> problem
     }
     memory_bytes += problem::bytes(p.c, p.batch) * (p.beta_zero ? 1 : 2);
   }
-  return std::max({arithmetic_seconds, memory_bytes / model.memory_rate, seconds_over_link(model, bytes)});
+  return longest({{arithmetic_seconds, "arithmetic"},
+                  {memory_bytes / model.memory_rate, "device memory"},
+                  bound_of_link(model, bytes)});
+}
+
+double bound_seconds(const device_model &model, std::span<const problem> problems) {
+  return bound_and_limit(model, problems).seconds;
 }
 
 gemm_shape shape_of_whole(const problem &p) {

@@ -70,8 +70,8 @@ std::vector<device_index> best_set(const machine_model &machine, std::span<const
   return chosen;
 }
 
-machine_bound bound_seconds(const machine_model &machine, std::span<const problem> problems,
-                            std::span<const device_index> devices) {
+time_bound bound_seconds(const machine_model &machine, std::span<const problem> problems,
+                         std::span<const device_index> devices) {
   link_bytes bytes;
   double arithmetic = 0, memory_bytes = 0, memory_rate = 0;
   for (const problem &given : problems) {
@@ -90,7 +90,7 @@ machine_bound bound_seconds(const machine_model &machine, std::span<const proble
     if (rate > 0) arithmetic += p.flops() / rate;
   }
   for (const device_index each : devices) memory_rate += machine.device(each).memory_rate;
-  std::vector<machine_bound> all{{arithmetic, "arithmetic"}, {memory_bytes / memory_rate, "device memory"}};
+  std::vector<time_bound> all{{arithmetic, "arithmetic"}, {memory_bytes / memory_rate, "device memory"}};
   if (!machine.device(devices[0]).unified_memory) {
     const set_rates rates = rates_together(machine, devices);
     all.push_back({bytes.in / sum_of(rates.in), "copies in"});
@@ -98,7 +98,7 @@ machine_bound bound_seconds(const machine_model &machine, std::span<const proble
     all.push_back({(bytes.in + bytes.out) / rates.both, "copies in and out"});
   }
   return *std::max_element(all.begin(), all.end(),
-                           [](const machine_bound &x, const machine_bound &y) { return x.seconds < y.seconds; });
+                           [](const time_bound &x, const time_bound &y) { return x.seconds < y.seconds; });
 }
 
 }  // namespace sg

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "model/machine_model.hpp"
+#include "plan/gemm/resident/cost.hpp"
 #include "plan/gemm/resident/problem.hpp"
 
 namespace sg {
@@ -26,12 +27,8 @@ bool are_peers(const machine_model &machine, std::span<const device_index> devic
 std::vector<device_index> best_set(const machine_model &machine, std::span<const device_index> among,
                                    std::size_t count);
 
-// The least time that the rates of these devices allow, and the limit that binds.
-struct machine_bound {
-  double seconds = 0;
-  const char *limit = "";
-};
-machine_bound bound_seconds(const machine_model &machine, std::span<const problem> problems,
-                            std::span<const device_index> devices);
+// The least time that the rates of these devices allow.
+time_bound bound_seconds(const machine_model &machine, std::span<const problem> problems,
+                         std::span<const device_index> devices);
 
 }  // namespace sg

@@ -264,7 +264,7 @@ std::optional<schedule> plan_spread(const problem &p, const machine_model &machi
   if (!is_on_host(p) || request.split == split_kind::k) return std::nullopt;
   auto made = spread_search(p, machine, devices, request, limits).run();
   if (!made) return made;
-  const machine_bound bound = bound_seconds(machine, {&p, 1}, devices);
+  const time_bound bound = bound_seconds(machine, {&p, 1}, devices);
   made->bound_seconds = bound.seconds;
   made->bound_limit = bound.limit;
   return made;
