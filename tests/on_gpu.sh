@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # The tests that need a GPU, on it, and compute-sanitizer over a part of them; a line each. CI has no GPU: its tests skip
-# these. Usage: tests/on_gpu.sh BUILD [DEVICE [SECONDS]], with CUDA's tools in PATH; SECONDS of random tests, 10 by default. Exits
-# with 1 when one fails.
+# these. Usage: tests/on_gpu.sh BUILD [DEVICE [SECONDS]], with CUDA's tools in PATH; SECONDS of random tests, 10 by default. With
+# SEVERAL=cuda:0,1 contexts over these devices, too. Exits with 1 when one fails.
 set -u
 build=$1 device=${2:-cuda:0} random_seconds=${3:-10} jobs=${JOBS:-6}
 logs=$(mktemp -d)
@@ -61,6 +61,13 @@ run "random_test for $random_seconds s" "$(program random_test)" --device "$devi
 for kind in layers pipelines; do
   run "random_${kind}_test for 10 s" "$(program random_${kind}_test)" --device "$device" --seconds 10
 done
+if [ -n "${SEVERAL:-}" ]; then
+  export SG_TEST_SEVERAL="$SEVERAL"
+  run "conformance of peers" "$(program conformance)" --gtest_filter='peers.*'
+  run several_devices "$(program api_tests)" several_devices
+  run "random_test on $SEVERAL for $random_seconds s" "$(program random_test)" --device "$SEVERAL" --seconds "$random_seconds"
+  run "random_layers_test on $SEVERAL for $random_seconds s" "$(program random_layers_test)" --device "$SEVERAL" --seconds "$random_seconds"
+fi
 
 # The library's own kernels: reductions, epilogues, splits, pointers, layers, recurrent cells, conversions of f8 and i8, narrow copies.
 own='*reduc*:*f8*:*i8*:*gemm_group*:*short_compute*:*every_direction_and_pitch*:*layers*:*convert*:*rotary*:*gather*:*windows*:*cells*:*softmax_backward*:*training*:*score_mask*'
