@@ -451,6 +451,7 @@ class Trace(NativeObject):
 
 class Plan(NativeObject):
     bind(sg_plan_predict, "prediction", "Prediction")
+    bind(sg_plan_device_size)
     bind(sg_plan_describe, format=[SG_PLAN_TEXT])
 
 

@@ -103,8 +103,8 @@ class CSharpMembers(Members):
             return [f"int status = {call}({passed});", *fences, "return status == (int)Status.Ok;"]
         if out and out.startswith("sg_") and "**" not in out and out.split(" ")[0] in self.model.structs:
             return [f"var made = new {kind}();", f"{call}({passed}, made.native);", *fences, "return made;"]
-        stored = "double" if member.type == "double" else "long" if "**" in out else "int"
-        value = {"bool": "made == 1", "address": "(System.IntPtr)made", "int": "made", "double": "made"}.get(member.type)
+        stored = {"double": "double", "long": "ulong"}.get(member.type) or ("long" if "**" in out else "int")
+        value = {"bool": "made == 1", "address": "(System.IntPtr)made", "int": "made", "long": "checked((long)made)", "double": "made"}.get(member.type)
         value = value or (f"new {kind}(this, made)" if member.type in self.handles else f"({kind})made")
         return [f"{stored} made;", f"{call}({passed}, out made);", *fences, f"return {value};"]
 

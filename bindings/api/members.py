@@ -99,7 +99,7 @@ def method_of(node):
 def type_of(declaration):
     """The type of a parameter or an output in C, and its name."""
     kind, name = re.fullmatch(r"(?:const )?(\w+ \**)(\w+)", declaration).groups()
-    known = {"int32_t ": "int", "int32_t *": "int", "double *": "double", "char *": "Path", "int64_t ": "Duration", "void *": "address", "void **": "address"}
+    known = {"int32_t ": "int", "int32_t *": "int", "double *": "double", "uint64_t *": "long", "char *": "Path", "int64_t ": "Duration", "void *": "address", "void **": "address"}
     return known.get(kind) or pascal(kind.strip("* ")), name.removesuffix("_ns")
 
 
@@ -130,7 +130,7 @@ def bound(node, functions):
         result = "Text" if "char *text" in function.parameters else "bytes"
     else:
         result = "bool" if tests else outputs[0][0] if outputs else "void"
-    told = documented.get(outputs[0][1], "") if outputs and result in ("int", "bool", "double", "address") else ""
+    told = documented.get(outputs[0][1], "") if outputs and result in ("int", "long", "bool", "double", "address") else ""
     told = re.sub(r"[;.]? ?\b(NULL|0) on failure\.| \(see the top of this file\)", "", told)
     told = re.sub(r"\b([01]): ", lambda m: ("false: ", "true: ")[int(m[1])], told) if tests else told
     parameters = []

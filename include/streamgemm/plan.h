@@ -79,6 +79,14 @@ SG_API sg_status sg_plan_release(sg_plan *plan);
 SG_API sg_status sg_plan_predict(sg_plan *plan, sg_plan_prediction *out_prediction);
 
 /**
+ * Device memory that a run of the plan uses on one of the context's devices.
+ * @param device An index of the context's devices.
+ * @param[out] out_bytes The bytes; 0 on a device that does not compute it.
+ * @return SG_STATUS_OK, SG_STATUS_INVALID_HANDLE or SG_STATUS_INVALID_ARGUMENT. Never blocks. Any thread. Since 0.2.
+ */
+SG_API sg_status sg_plan_device_size(sg_plan *plan, int32_t device, uint64_t *out_bytes);
+
+/**
  * Describes the plan as text.
  * @param[out] text Receives at most `size` bytes with the NUL; may be NULL when size is 0.
  * @param[out] out_size Bytes that the whole text needs with its NUL; may be NULL.

@@ -478,6 +478,18 @@ TEST(gemms_on_several_devices, run_by_a_plan_made_ahead) {
   options.device_count = 2;
   plan made;
   ASSERT_OK(sg_plan_create(machine, &desc, &options, made.out()));
+  sg_plan_prediction says = SG_PLAN_PREDICTION_INIT;
+  EXPECT_OK(sg_plan_predict(made, &says));
+  const auto bytes_on = [&](std::int32_t device) {
+    std::uint64_t found = 1;
+    EXPECT_OK(sg_plan_device_size(made, device, &found));
+    return found;
+  };
+  EXPECT_EQ(says.device_bytes, std::max(bytes_on(0), bytes_on(1)));
+  EXPECT_GT(std::min(bytes_on(0), bytes_on(1)), 0u);
+  std::uint64_t none = 1;
+  EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_plan_device_size(made, 2, &none));
+  EXPECT_EQ(0u, none);
   for (int i = 0; i < 2; ++i) {
     job done;
     ASSERT_OK(sg_plan_run_async(made, &desc, nullptr, done.out()));
@@ -490,6 +502,8 @@ TEST(gemms_on_several_devices, run_by_a_plan_made_ahead) {
   options.device_count = 0;
   options.devices = 2;
   ASSERT_OK(sg_plan_create(machine, &desc, &options, made.out()));
+  EXPECT_EQ(0u, bytes_on(0));
+  EXPECT_GT(bytes_on(1), 0u);
   job done;
   ASSERT_OK(sg_plan_run_async(made, &desc, nullptr, done.out()));
   EXPECT_OK(sg_job_wait(done, SG_FOREVER));

@@ -61,6 +61,13 @@ static class SeveralDevicesTest {
     Numbers.Same(Numbers.Multiply(a, b), c, "GEMM");
   }
 
+  public static void APlanTellsTheMemoryOnEach() {
+    using (GemmPlan plan = context.Plan(a, b, new float[48, 48], new GemmOptions { Plan = new PlanOptions { DeviceCount = 2 } })) {
+      Expect.True(Math.Min(plan.DeviceSize(0), plan.DeviceSize(1)) > 0, "on each");
+      Expect.Equal(plan.Prediction.DeviceBytes, Math.Max(plan.DeviceSize(0), plan.DeviceSize(1)), "most");
+    }
+  }
+
   public static void OtherDevicesAreRefusedByName() {
     foreach (int device in new[] { 2, -2 }) {
       Expect.Throws<ArgumentException>(() => context.AllocateDevice(new BufferOptions { Bytes = 64, Device = device }), "options.Device is " + device);

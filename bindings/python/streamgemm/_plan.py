@@ -5,7 +5,7 @@ import functools
 import json
 
 from . import _raw
-from ._enums import MemoryKind, PlanFormat, Split, set_fields, value_of
+from ._enums import MemoryKind, PlanFormat, Split, integer, set_fields, value_of
 from ._handles import Handle
 from ._operations import PlanMethods
 from ._records import Prediction, fields_of
@@ -51,6 +51,10 @@ class Plan(Handle, PlanMethods):
     def prediction(self):
         """The device model's prediction."""
         return Prediction._read(_raw.sg_plan_predict, self._open())
+
+    def device_size(self, device):
+        """Device memory in bytes that a run uses on one of the context's devices. device: its number."""
+        return _raw.sg_plan_device_size(self._open(), integer(device, "device"))
 
     @property
     def text(self):

@@ -50,6 +50,15 @@ class SeveralDevices(unittest.TestCase):
             self.assertEqual(1 << device, job.statistics.devices)
             np.testing.assert_array_equal(self.a @ self.b, c)
 
+    def test_a_plan_tells_the_memory_on_each(self):
+        big = np.zeros((256, 256), np.float32)
+        plan = self.context.plan(big, big, options=sg.PlanOptions(device_count=2))
+        each = [plan.device_size(device) for device in (0, 1)]
+        self.assertEqual(plan.prediction.device_bytes, max(each))
+        self.assertGreater(min(each), 0)
+        with self.assertRaisesRegex(sg.InvalidArgument, "device is 2"):
+            plan.device_size(2)
+
     def test_memory_of_both_is_copied(self):
         c = self.on_device(1)
         self.context.gemm(self.on_device(0, self.a), self.on_device(1, self.b), c)

@@ -154,6 +154,18 @@ sg_status sg_plan_predict(sg_plan *handle, sg_plan_prediction *out_prediction) {
   });
 }
 
+sg_status sg_plan_device_size(sg_plan *handle, int32_t device, uint64_t *out_bytes) {
+  if (out_bytes) *out_bytes = 0;
+  return guarded([&] {
+    const auto plan = prepared_plan_of(handle);
+    sg::require_device(sg::context_of(*plan->owner()), device, 0, "device");
+    sg::require(out_bytes, "out_bytes");
+    const sg::program &made = *plan->compiled();
+    for (std::size_t i = 0; i < made.devices.size(); ++i)
+      if (made.devices[i] == sg::device_index(device)) *out_bytes = static_cast<std::uint64_t>(made.arenas[i].device);
+  });
+}
+
 sg_status sg_plan_describe(sg_plan *handle, sg_plan_format format, char *text, uint64_t size, uint64_t *out_size) {
   if (out_size) *out_size = 0;
   if (text && size > 0) text[0] = '\0';

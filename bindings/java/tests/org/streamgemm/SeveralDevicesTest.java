@@ -86,6 +86,15 @@ public class SeveralDevicesTest {
   }
 
   @Test
+  public void aPlanTellsTheMemoryOnEach() {
+    try (Context context = Context.open("sim:h200x2");
+        Plan plan = context.plan(Gemm.of(host(a), host(b), host(new float[SIDE * SIDE])), new PlanOptions().deviceCount(2))) {
+      assertTrue(Math.min(plan.deviceSize(0), plan.deviceSize(1)) > 0);
+      assertEquals(plan.prediction().deviceBytes(), Math.max(plan.deviceSize(0), plan.deviceSize(1)));
+    }
+  }
+
+  @Test
   public void otherDevicesAreRefusedByName() {
     try (Context context = Context.open("sim:h200x2")) {
       for (int device : new int[] {2, -2}) {
