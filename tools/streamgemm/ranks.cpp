@@ -23,9 +23,9 @@ std::int64_t part_of(std::int64_t extent, std::int64_t parts) noexcept { return 
 }  // namespace
 
 double least_received(const whole_gemm &what, double ranks, double memory) {
-  double sizes[] = {double(what.m), double(what.n), double(what.k)};
-  std::sort(std::begin(sizes), std::end(sizes));
-  const auto [least, middle, most] = sizes;
+  const double m = double(what.m), n = double(what.n), k = double(what.k);
+  const double least = std::min({m, n, k}), most = std::max({m, n, k});
+  const double middle = std::max(std::min(m, n), std::min(std::max(m, n), k));
   double accessed = 0;
   if (ranks <= most / middle)
     accessed = (most * middle + most * least) / ranks + middle * least;
