@@ -22,7 +22,7 @@
  * synchronizing do not count. Of unobserved failures the latest 4096 are remembered. If the device itself keeps the
  * order (cuda), a job may already be behind another one on the device when that one fails. It then runs, completes with
  * SG_STATUS_DEPENDENCY_FAILED, and its message says that its output is invalid. A job that has nothing to do (an empty result;
- * k = 0 or alpha = 0 with beta = 1) accesses no memory: it fails only if a job that it names in `after` fails. A job that fails
+ * of a GEMM k = 0 or alpha = 0 with beta = 1) accesses no memory: it fails only if a job that it names in `after` fails. A job that fails
  * because of several others counts for all of them.
  *
  * Batching. Small GEMMs that are ready at the same time and wait for the device are sent to it as one batch, also if

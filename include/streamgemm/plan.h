@@ -48,7 +48,8 @@ typedef enum sg_plan_format {
 /**
  * Creates a plan for a GEMM on the context's devices.
  * @param desc The GEMM. Data pointers may be NULL; then `options` gives the memory kind of the operands (default: device
- * memory), of device 0 where the context has several. A bias needs its address: it says that there is a bias, and its memory kind. Read during the call only.
+ * memory), of device 0 where the context has several. A bias needs its address: it says that there is a bias, and its
+ * memory kind. Read during the call only.
  * @param options Restricts the planner's choice; NULL leaves it free. Its `devices` and `device_count` choose among the
  * context's devices, for operands in host memory.
  * @param[out] out_plan One reference, to be released by sg_plan_release; NULL on failure.

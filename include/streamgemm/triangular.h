@@ -13,9 +13,9 @@
  * checked for singularity: a zero on the diagonal of a solve gives infinities or NaN, as in BLAS. NaN and infinities of the
  * used triangle and of B propagate, but for products with zeros that the device may skip.
  *
- * A solve divides by the diagonal, and inverts no blocks of A, on devices whose libraries do not. Its error is that of substitution:
- * X is the exact solution for an A whose elements differ by at most about n roundings (Higham, Accuracy and Stability of Numerical
- * Algorithms, 2002, theorem 8.5). The formulas are those of the BLAS (Dongarra et al., A Set of Level 3 Basic Linear Algebra
+ * The libraries of some devices multiply by reciprocals of the diagonal, of which a subnormal one then gives infinities, or invert
+ * blocks on it. Where they do not, the error of a solve is that of substitution: X is the exact solution for an A whose elements
+ * differ by at most about n roundings (Higham, Accuracy and Stability of Numerical Algorithms, 2002, theorem 8.5). The formulas are those of the BLAS (Dongarra et al., A Set of Level 3 Basic Linear Algebra
  * Subprograms, ACM TOMS 16, 1990).
  */
 #ifndef STREAMGEMM_TRIANGULAR_H

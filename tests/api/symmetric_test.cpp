@@ -300,6 +300,42 @@ TEST_P(symmetric, updates_are_split_on_cores) {
   }
 }
 
+TEST_P(symmetric, an_update_does_not_write_all_of_c) {
+  buffer memory;
+  ASSERT_OK(sg_buffer_create(context_, 6 * sizeof(double), memory.out()));
+  void *data = nullptr;
+  ASSERT_OK(sg_buffer_data(memory, &data));
+  auto *const c = static_cast<double *>(data);
+  // A failure to write C outlives the update, which leaves a triangle.
+  sg_custom_operand operand = {c, 4 * sizeof(double), SG_ACCESS_WRITE, 0};
+  sg_custom_desc fails = SG_CUSTOM_DESC_INIT;
+  fails.function = [](const sg_custom_call *, void *) { return SG_STATUS_BACKEND_FAILURE; };
+  fails.operands = &operand, fails.operand_count = 1;
+  ASSERT_OK(sg_custom_async(context_, &fails, nullptr, nullptr));
+  sg_rank_k_desc update = SG_RANK_K_DESC_INIT;
+  update.c = {c, 2, 2, 0, SG_DTYPE_F64, SG_LAYOUT_ROW_MAJOR};
+  update.a = {c + 4, 2, 1, 0, SG_DTYPE_F64, SG_LAYOUT_ROW_MAJOR};
+  ASSERT_OK(sg_rank_k(context_, &update, nullptr));
+  double values[4];
+  EXPECT_STATUS(SG_STATUS_DEPENDENCY_FAILED, sg_copy(context_, values, c, sizeof values, nullptr));
+  // Nor does it write all of a stage's output.
+  sg_pipeline_options options = SG_PIPELINE_OPTIONS_INIT;
+  options.input_bytes = 2 * sizeof(double);
+  owned<sg_pipeline, sg_pipeline_release> made;
+  ASSERT_OK(sg_pipeline_create(context_, &options, made.out()));
+  sg_stage_desc desc = SG_STAGE_DESC_INIT;
+  desc.output_bytes = sizeof values;
+  sg_stage stage = SG_STAGE_INIT;
+  ASSERT_OK(sg_pipeline_add_stage(made, &desc, &stage));
+  sg_submit record = SG_SUBMIT_INIT;
+  record.graph = stage.graph;
+  update.a.data = const_cast<void *>(stage.input), update.c.data = stage.output;
+  ASSERT_OK(sg_rank_k_async(context_, &update, &record, nullptr));
+  EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_pipeline_prepare(made, nullptr));
+  EXPECT_NE(nullptr, std::strstr(sg_last_error_message(), "none writes byte 0 of its output"))
+      << sg_last_error_message();
+}
+
 TEST_P(symmetric, wrong_calls_name_the_field) {
   const matrix a(context_, SG_DTYPE_F32, 2, 2, {}), b(context_, SG_DTYPE_F32, 2, 3, {}),
       c(context_, SG_DTYPE_F32, 2, 3, {}), s(context_, SG_DTYPE_F32, 2, 2, {});

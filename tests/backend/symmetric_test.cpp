@@ -53,6 +53,13 @@ void symmetric::attempt(sg_backend_symmetric what, std::int64_t gap) {
   spoil_other_triangle(is_product ? a : c, what.triangle);
   const bool reads_c = what.beta.re != 0 || what.beta.im != 0;
   if (!reads_c) c.poison();
+  host_operand real_c = c;  // imaginary parts of a Hermitian diagonal count as 0
+  if (!is_product && is_hermitian && reads_c && sg::is_complex(what.type))
+    for (std::int64_t i = 0; i < what.n; ++i) {
+      const real own = c.get(0, i, i).real();
+      real_c.set(0, i, i, own);
+      c.set(0, i, i, {own, std::numeric_limits<real>::quiet_NaN()});
+    }
   host_operand before = c;
   memory at_a(dev(), std::int64_t(a.bytes.size())), at_b(dev(), std::int64_t(b.bytes.size())),
       at_c(dev(), std::int64_t(c.bytes.size()));
@@ -78,7 +85,7 @@ void symmetric::attempt(sg_backend_symmetric what, std::int64_t gap) {
     wanted.add(alpha, x, after(y, primed));
     if (has_b) wanted.add(is_hermitian ? std::conj(alpha) : alpha, y, after(x, primed));
   }
-  if (reads_c) wanted.add(part(what.beta), all_of(before));
+  if (reads_c) wanted.add(part(what.beta), all_of(real_c));
   const real unit = precision_of(what.type, false).sum;
   for (std::int64_t j = 0; j < what.n; ++j)
     for (std::int64_t i = 0; i < what.m; ++i) {

@@ -3,7 +3,7 @@
 // with its gradients, convolutions and GRUs on overlapping views of a few matrices, submitted without waits between
 // them or recorded in a graph: the result must be that of one after another. Overlap is refused exactly where it must
 // be. In some chains operations fail, and those that read their results, until an operation has written all of them.
-// Of a context over several devices, operations but GEMMs and copies are refused exactly where their operands are in
+// Of a context over several devices, operations but GEMMs and copies are refused where their operands are in
 // memory of different devices, or of another device than their stream.
 // usage: random_layers_test --device NAME --seconds N [--seed N]
 #include <streamgemm/streamgemm.h>

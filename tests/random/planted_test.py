@@ -44,7 +44,7 @@ def main():
     for _ in range(SEEDS - prints_program):
         find(tester, device, seconds, as_drawn=True)
     if prints_program:
-        # Where operands lie is no part of a seed: a failure may not repeat, and then has no program.
+        # The addresses of operands are not part of a seed: a failure may not repeat, and then has no program.
         found = next((said for said in (find(tester, device, seconds, as_drawn=False) for _ in range(5)) if "#include" in said), None)
         if found is None:
             sys.exit("no seed's failure was printed as a program")

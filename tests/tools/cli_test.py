@@ -335,6 +335,10 @@ class Prediction(Program):
         thin = self.json_of("plan", "65536x64x64", "--ranks", 16, "--device", "sim:h200")
         self.assertEqual([16, 1, 1], thin["grid"])
         self.assertAlmostEqual(thin["received_bytes"], 4 * 64 * 64 * 15 / 16)
+        said = self.json_of("plan", f"{n}x{n}x{n}", "--dtype", "i8", "--ranks", 64, "--device", "sim:h200")
+        self.assertAlmostEqual(said["grid_network_seconds"] / (2 * n * n / 8 * (7 / 8) / 50e9), 1)  # partial sums are i32
+        said = self.json_of("plan", "1000000x1000000x1000000", "--from", "device", "--ranks", 4096, "--network", "1e9", "--device", "sim:h200")
+        self.assertGreater(said["network_binds_from_ranks"], 1)  # one rank receives nothing
         text = self.run_program("plan", f"{n}x{n}x{n}", "--ranks", 64, "--device", "sim:h200").stdout
         self.assertRegex(text, r"64 ranks of 1 GPU as 4 x 4 x 4, 4096 x 4096 x 4096 each")
         self.assertRegex(text, r"the network binds from \d+ ranks on")

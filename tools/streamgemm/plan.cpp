@@ -176,13 +176,14 @@ struct plan_of_ranks {
 plan_of_ranks plan_over_ranks(sg_context *context, plan_arguments given) {
   const whole_gemm whole{given.m, given.n, given.k};
   const sg_dtype output = given.output ? given.output : natural_output(given.dtype);
-  const double size = double(std::min(sg_dtype_size(given.dtype), sg_dtype_size(output)));
-  const double memory =
-      given.from != SG_MEMORY_DEVICE ? 0 : double(device_of(context).memory_bytes) * given.gpus_per_rank / size;
-  const auto grid = best_grid(whole, given.ranks, memory, 0), flat = best_grid(whole, given.ranks, memory, 1);
+  const element_bytes size{double(sg_dtype_size(given.dtype)), double(sg_dtype_size(output))};
+  const double memory = given.from == SG_MEMORY_DEVICE ? double(device_of(context).memory_bytes) : 0;
+  const auto grid = best_grid(whole, size, given.ranks, memory, 0),
+             flat = best_grid(whole, size, given.ranks, memory, 1);
   if (!grid)
-    throw failure(exit_code::usage, std::to_string(given.ranks) + " ranks cannot share this GEMM: no grid of them has" +
-                                        (memory > 0 ? " blocks that fit their devices' memory" : " a block for each"));
+    throw failure(exit_code::usage,
+                  "--ranks is " + std::to_string(given.ranks) + ": no grid of so many has " +
+                      (memory > 0 ? "whole blocks that fit the memory of a device" : "a block for each"));
   plan_of_ranks made;
   made.grid = *grid, made.flat = flat.value_or(rank_grid{0, 0, 0});
   made.local = grid->block(whole);
@@ -191,12 +192,12 @@ plan_of_ranks plan_over_ranks(sg_context *context, plan_arguments given) {
   const plan_handle plan = make_plan(context, given);
   check(sg_plan_predict(plan.get(), &made.says), "prediction");
   made.limit = json::parse(describe(plan.get(), SG_PLAN_JSON)).at("bound_limit");
-  const double word = size / given.network;
-  made.received_bytes = least_received(whole, double(given.ranks), memory) * size;
+  const double word = std::min(size.in, size.out);
+  made.received_bytes = least_received(whole, double(given.ranks)) * word;
   made.network_seconds = made.received_bytes / given.network;
-  made.grid_seconds = grid->received(whole) * word;
-  if (flat) made.flat_seconds = flat->received(whole) * word;
-  made.takes_over = network_takes_over(whole, made.says.predicted_seconds * double(given.ranks), word, memory);
+  made.grid_seconds = grid->received(whole, size) / given.network;
+  if (flat) made.flat_seconds = flat->received(whole, size) / given.network;
+  made.takes_over = network_takes_over(whole, made.says.predicted_seconds * double(given.ranks), word / given.network);
   return made;
 }
 
@@ -247,8 +248,7 @@ void print_ranks(sg_context *context, const plan_arguments &given) {
   if (p.flat.r)
     std::printf("                %-10s by %s, as SUMMA\n", format_seconds(p.flat_seconds).c_str(),
                 text(p.flat).c_str());
-  std::printf("in all          %-10s at least, if both overlap: %s binds\n", format_seconds(seconds).c_str(),
-              limit.c_str());
+  std::printf("together        %-10s if both overlap: %s binds\n", format_seconds(seconds).c_str(), limit.c_str());
   if (p.takes_over > 0) std::printf("the network binds from %.0f ranks on\n", p.takes_over);
 }
 
@@ -328,6 +328,9 @@ void add_plan(CLI::App &app) {
       throw CLI::RequiredError("a shape, such as 8192x8192x8192 (or --m, --n and --k),");
     if (given->ranks > 0 && given->batch > 1)
       throw CLI::ValidationError("--ranks", "takes one GEMM, and --batch is " + std::to_string(given->batch));
+    if (given->gpus_per_rank > 1 && given->from == SG_MEMORY_DEVICE)
+      throw CLI::ValidationError("--gpus-per-rank", "is " + std::to_string(given->gpus_per_rank) +
+                                                        "; several GPUs share operands in host memory only (--from)");
     given->options.place_a = given->options.place_b = given->options.place_c = given->from;
     given->where.compute_lanes = given->options.streams;
     run(*given);

@@ -18,11 +18,13 @@ void each_divisor(std::int64_t of, Visit &&visit) {
   }
 }
 
-std::int64_t part_of(std::int64_t extent, std::int64_t parts) noexcept { return (extent + parts - 1) / parts; }
+std::int64_t part_of(std::int64_t extent, std::int64_t parts) noexcept {
+  return extent / parts + (extent % parts != 0);
+}
 
 }  // namespace
 
-double least_received(const whole_gemm &what, double ranks, double memory) {
+double least_received(const whole_gemm &what, double ranks) {
   const double m = double(what.m), n = double(what.n), k = double(what.k);
   const double least = std::min({m, n, k}), most = std::max({m, n, k});
   const double middle = std::max(std::min(m, n), std::min(std::max(m, n), k));
@@ -33,42 +35,39 @@ double least_received(const whole_gemm &what, double ranks, double memory) {
     accessed = 2 * std::sqrt(most * middle * least * least / ranks) + most * middle / ranks;
   else
     accessed = 3 * std::cbrt(what.products() / ranks * what.products() / ranks);
-  double received = accessed - what.elements() / ranks;
-  if (memory > 0) received = std::max(received, 2 * what.products() / (ranks * std::sqrt(memory)) - 2 * memory);
-  return std::max(received, 0.0);
+  return std::max(accessed - what.elements() / ranks, 0.0);
 }
 
 whole_gemm rank_grid::block(const whole_gemm &what) const noexcept {
   return {part_of(what.m, p), part_of(what.n, q), part_of(what.k, r)};
 }
 
-double rank_grid::received(const whole_gemm &what) const noexcept {
+double rank_grid::received(const whole_gemm &what, const element_bytes &size) const noexcept {
   const whole_gemm own = block(what);
   const auto lacks = [](std::int64_t rows, std::int64_t cols, std::int64_t owners) {
     return double(rows) * double(cols) * (1 - 1 / double(owners));
   };
-  return lacks(own.m, own.k, q) + lacks(own.k, own.n, p) + lacks(own.m, own.n, r);
+  return size.in * (lacks(own.m, own.k, q) + lacks(own.k, own.n, p)) + size.out * lacks(own.m, own.n, r);
 }
 
-std::optional<rank_grid> best_grid(const whole_gemm &what, std::int64_t ranks, double memory, std::int64_t depth) {
+std::optional<rank_grid> best_grid(const whole_gemm &what, const element_bytes &size, std::int64_t ranks, double memory,
+                                   std::int64_t depth) {
   std::optional<rank_grid> best;
   each_divisor(ranks, [&](std::int64_t r) {
     if (depth != 0 && r != depth) return;
     each_divisor(ranks / r, [&](std::int64_t p) {
       const rank_grid tried{p, ranks / r / p, r};
       if (tried.p > what.m || tried.q > what.n || tried.r > what.k) return;
-      if (memory > 0 && tried.block(what).elements() > memory) return;
-      if (!best || tried.received(what) < best->received(what)) best = tried;
+      if (memory > 0 && tried.block(what).bytes(size) > memory) return;
+      if (!best || tried.received(what, size) < best->received(what, size)) best = tried;
     });
   });
   return best;
 }
 
-double network_takes_over(const whole_gemm &what, double work, double seconds_of_word, double memory) {
+double network_takes_over(const whole_gemm &what, double work, double seconds_of_word) {
   constexpr double most = double(std::int64_t(1) << 50);
-  const auto is_slower = [&](double ranks) {
-    return least_received(what, ranks, memory) * seconds_of_word * ranks > work;
-  };
+  const auto is_slower = [&](double ranks) { return least_received(what, ranks) * seconds_of_word * ranks > work; };
   // What all ranks together receive grows with their number.
   double no = 1, yes = most;
   if (is_slower(no)) return no;

@@ -21,7 +21,7 @@ void operand_set::add(std::size_t parameter, const given_operand &x, operand &st
   one.alignment = std::max(how.alignment, is_complex(stored.type) ? size_of(stored.type) / 2 : size_of(stored.type));
   one.space = stored.space;
   one.may_become = how.may_become;
-  add_bytes(one, how.set.run > 0 ? how.set : bytes_of(stored, 1, at.base), how.mode);
+  add_bytes(one, how.set.run > 0 ? how.set : bytes_of(stored, 1, at.base), how.mode, how.exact);
 }
 
 bool operand_set::is_same(const bound &one, const bound &other) const noexcept {
@@ -31,12 +31,12 @@ bool operand_set::is_same(const bound &one, const bound &other) const noexcept {
                     [](const access &x, const access &y) { return x.bytes == y.bytes; });
 }
 
-void operand_set::add_bytes(const bound &given, const strided_bytes &set, access_mode mode) {
+void operand_set::add_bytes(const bound &given, const strided_bytes &set, access_mode mode, bool exact) {
   if (operands_.empty()) operands_.reserve(8), accesses_.reserve(8);
   bound one = given;
   one.first = static_cast<std::uint32_t>(accesses_.size());
-  each_footprint(set, [&](const footprint &bytes, bool exact) {
-    accesses_.push_back({bytes, sg::writes(mode), sg::reads(mode), exact});
+  each_footprint(set, [&](const footprint &bytes, bool without_gaps) {
+    accesses_.push_back({bytes, sg::writes(mode), sg::reads(mode), exact && without_gaps});
   });
   one.count = static_cast<std::uint32_t>(accesses_.size()) - one.first;
   const auto meets = [&](const bound &other) {

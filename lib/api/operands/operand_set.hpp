@@ -42,6 +42,7 @@ class operand_set {
     std::size_t may_become = none;  // the parameter of a result that it may be itself
     strided_bytes set{};            // its bytes, if they are not those of the stored matrix
     std::int64_t alignment = 0;     // of the address, if it is more than that of a component
+    bool exact = true;              // otherwise some of the bytes may be untouched
   };
   explicit operand_set(const context &on) noexcept : on_(on) {}
 
@@ -49,7 +50,7 @@ class operand_set {
   // outlive the set.
   void add(std::size_t parameter, const given_operand &x, operand &stored, const rules &how);
   // An operand whose address and memory space the caller has checked and bound.
-  void add_bytes(const bound &one, const strided_bytes &set, access_mode mode);
+  void add_bytes(const bound &one, const strided_bytes &set, access_mode mode, bool exact = true);
 
   // The same operand as another parameter.
   void add_again(const bound &known, std::size_t parameter);

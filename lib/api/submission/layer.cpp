@@ -120,6 +120,7 @@ void bind_layer(layer &x, const sg_backend_command &wanted, const char *operatio
     rules.set = each.set;
     rules.alignment = each.alignment;
     rules.mode = x.form.mode_of(i);
+    rules.exact = x.form.parameters[i].accessed == stored_part::all;
     if (i != 0 && x.allows_in_place && !each.separate && x.form.parameters[i].needed == share::same)
       rules.may_become = 0;
     x.bound.add(i, *each.given, x.form.parameters[i].stored, rules);

@@ -121,8 +121,10 @@ void compute_symmetric(const sg_backend_symmetric &what, const T *a, const T *b,
     for (std::int64_t i = first; i < end; ++i) {
       T &own = c[i + j * what.ldc];
       T sum = a ? product(i, j) : T{};
-      if (!is_zero(what.beta)) sum += beta * own;
-      own = !is_product && is_hermitian && i == j ? number_parts<T>::real_only(sum) : sum;
+      // The imaginary parts of a Hermitian diagonal count as 0, NaN too.
+      const bool is_real = !is_product && is_hermitian && i == j;
+      if (!is_zero(what.beta)) sum += beta * (is_real ? number_parts<T>::real_only(own) : own);
+      own = is_real ? number_parts<T>::real_only(sum) : sum;
     }
   }
 }

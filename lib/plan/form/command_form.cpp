@@ -23,11 +23,14 @@ double elements_of(const operand &x) noexcept { return double(x.rows) * double(x
 // The bytes that the command accesses. Of an operand that every part needs whole: at most an element for each element
 // of the result.
 double accessed_bytes(const command_form &f) {
+  // Others take a part of a whole operand, as a gather does of its table.
+  const bool takes_all =
+      std::holds_alternative<ops::triangular>(f.what) || std::holds_alternative<ops::symmetric>(f.what);
   double bytes = 0;
   for (const command_form::parameter &each : f.parameters) {
     if (!each.given) continue;
     const double elements = elements_of(each.stored);
-    bytes += (each.needed == share::whole ? std::min(elements, elements_of(f.result())) : elements) *
+    bytes += (each.needed == share::whole && !takes_all ? std::min(elements, elements_of(f.result())) : elements) *
              double(size_of(each.stored.type));
   }
   return bytes;

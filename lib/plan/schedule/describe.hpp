@@ -14,7 +14,7 @@ namespace sg {
 std::string describe_text(const schedule &s, const machine_model &machine);
 // A schedule as one JSON object: strategy, device, devices (indices), device_bytes_each, tiles, lanes, commands (number
 // of each kind), device_bytes, staging_bytes, flops, bytes_in, bytes_out, bytes_peer, predicted_seconds, bound_seconds,
-// bound_limit (what binds; "": not asked for), ratio, overlap_efficiency; and timeline:
+// bound_limit (what binds; "": not known), ratio, overlap_efficiency; and timeline:
 // each command's lane, action, start_seconds, end_seconds, and the indices of its dependencies.
 std::string describe_json(const schedule &s, const machine_model &machine);
 

@@ -3,13 +3,12 @@
 
 namespace sg {
 
-std::optional<std::uintptr_t> first_unwritten(const footprint &wanted, std::span<const access> accesses,
-                                              bool exact_only) noexcept {
+std::optional<std::uintptr_t> first_unwritten(const footprint &wanted, std::span<const access> accesses) noexcept {
   std::size_t next = 0;  // neighbours are often written by successive accesses
   const auto end_of_write = [&](std::uintptr_t at) {
     for (std::size_t i = 0; i < accesses.size(); ++i, next = next + 1 < accesses.size() ? next + 1 : 0) {
       const access &a = accesses[next];
-      if (!a.writes || (exact_only && !a.exact)) continue;
+      if (!a.writes || !a.exact) continue;
       if (const std::uintptr_t end = run_end(a.bytes, at); end != at) return end;
     }
     return at;

@@ -19,9 +19,7 @@ struct access {
   bool exact = true;  // otherwise some of the bytes may be untouched
 };
 
-// The first byte of `wanted` that none of the accesses writes. `exact_only`: accesses that may leave some of their
-// bytes do not count.
-std::optional<std::uintptr_t> first_unwritten(const footprint &wanted, std::span<const access> accesses,
-                                              bool exact_only) noexcept;
+// The first byte of `wanted` that none of the accesses writes; those that may leave some of their bytes do not count.
+std::optional<std::uintptr_t> first_unwritten(const footprint &wanted, std::span<const access> accesses) noexcept;
 
 }  // namespace sg

@@ -159,7 +159,7 @@ bool tracker::level::order(int shift, const demand &wanted) {
 bool tracker::new_write::covers(const entry &e) const noexcept {
   if (sg::covers(bytes, e.bytes)) return true;
   if (!of || !e.completed()) return false;
-  return !first_unwritten(e.bytes, {all, count}, true);
+  return !first_unwritten(e.bytes, {all, count});
 }
 
 void tracker::level::remove_covered(int shift, const new_write &by) noexcept {

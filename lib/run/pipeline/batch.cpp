@@ -125,7 +125,7 @@ void batch_maker::require_output(const pipeline_stage &stage, const std::vector<
   std::vector<access> accesses;
   for (const submission &work : works) accesses.insert(accesses.end(), work.accesses.begin(), work.accesses.end());
   const auto output = footprint::rectangle(stage.output, stage.output_bytes, 1, stage.output_bytes);
-  if (const auto unwritten = first_unwritten(output, accesses, false))
+  if (const auto unwritten = first_unwritten(output, accesses))
     throw error(
         SG_STATUS_INVALID_ARGUMENT,
         "%s has %zu operations, and none writes byte %llu of its output of %lld bytes: it would have the value of "
