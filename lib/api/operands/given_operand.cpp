@@ -86,8 +86,9 @@ sg_op op_on_stored(const given_operand &x, sg_op op, sg_layout c_layout) {
   if (op == SG_OP_C && !complex) op = SG_OP_T;
   if (x.view.layout == c_layout) return op;
   if (op == SG_OP_C)
-    throw error(SG_STATUS_UNSUPPORTED, "@%s->op_%s is C on a complex %s matrix while the result is %s; give both one layout",
-                x.desc, x.name, name_of(x.view.layout), name_of(c_layout));
+    throw error(SG_STATUS_UNSUPPORTED,
+                "@%s->op_%s is C on a complex %s matrix while the result is %s; give both one layout", x.desc, x.name,
+                name_of(x.view.layout), name_of(c_layout));
   return op == SG_OP_N ? SG_OP_T : SG_OP_N;
 }
 
