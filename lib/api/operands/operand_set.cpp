@@ -31,12 +31,13 @@ bool operand_set::is_same(const bound &one, const bound &other) const noexcept {
                     [](const access &x, const access &y) { return x.bytes == y.bytes; });
 }
 
-void operand_set::add_bytes(const bound &given, const strided_bytes &set, access_mode mode, bool exact) {
+void operand_set::add_bytes(const bound &given, const strided_bytes &set, access_mode mode, bool all) {
   if (operands_.empty()) operands_.reserve(8), accesses_.reserve(8);
   bound one = given;
   one.first = static_cast<std::uint32_t>(accesses_.size());
   each_footprint(set, [&](const footprint &bytes, bool without_gaps) {
-    accesses_.push_back({bytes, sg::writes(mode), sg::reads(mode), exact && without_gaps});
+    const bool exact = all && without_gaps;
+    accesses_.push_back({bytes, sg::writes(mode), sg::reads(mode), exact});
   });
   one.count = static_cast<std::uint32_t>(accesses_.size()) - one.first;
   const auto meets = [&](const bound &other) {

@@ -49,8 +49,9 @@ class operand_set {
   // Binds an operand as stored, with elements, and sets its memory space. Throws sg::error naming it. The names must
   // outlive the set.
   void add(std::size_t parameter, const given_operand &x, operand &stored, const rules &how);
-  // An operand whose address and memory space the caller has checked and bound.
-  void add_bytes(const bound &one, const strided_bytes &set, access_mode mode, bool exact = true);
+  // An operand whose address and memory space the caller has checked and bound; `all`: every byte of the set is
+  // accessed.
+  void add_bytes(const bound &one, const strided_bytes &set, access_mode mode, bool all = true);
 
   // The same operand as another parameter.
   void add_again(const bound &known, std::size_t parameter);
