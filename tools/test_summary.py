@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Prints the slowest tests of Meson's test logs, the time of each suite beside its budget, the times of each stage, and the
-results as "N passed, N failed, N skipped"; fails unless all passed.
+results as "N passed, N failed, N skipped", with the last lines that each failed test printed; fails unless all passed.
 
 usage: test_summary.py --broken N --budget FILE --stages "NAME BUILD USER SYSTEM TEST USER SYSTEM"... --seconds N -- LOG.json...
 --broken: stages that left no log, each a failure; --stages: seconds of each build and of its tests, and those of its processors;
@@ -12,6 +12,8 @@ import collections
 import json
 import pathlib
 import sys
+
+LAST_LINES = 25
 
 parser = argparse.ArgumentParser()
 parser.add_argument("--broken", type=int, default=0)
@@ -33,7 +35,8 @@ for log in given.logs:
         suite = test["name"].partition(" / ")[0].rpartition(":")[2].partition("+")[0]
         suites[log.stem, suite] += test["duration"]
         if test["result"] not in ("OK", "SKIP", "EXPECTEDFAIL"):
-            failed.append(f"{log.stem}: {test['name']} ({test['result']})")
+            printed = (test.get("stdout", "") + test.get("stderr", "")).splitlines()[-LAST_LINES:]
+            failed.append([f"{log.stem}: {test['name']} ({test['result']})", *printed])
 rows = [line.split("#")[0].split() for line in given.budget.read_text().splitlines()] if given.budget else []
 budget = {(stage, suite): float(seconds) for stage, suite, seconds in filter(None, rows)}
 
@@ -51,8 +54,10 @@ for stage in given.stages:
     print(f"{name}: build {float(build):.0f} ({cpu[0]:.0f}), tests {float(tests):.0f} ({cpu[1]:.0f})")
 print(f"all of it: {given.seconds // 60} min {given.seconds % 60} s")
 passed = results["OK"] + results["EXPECTEDFAIL"]
-for line in failed:
-    print("failed:", line)
+for name, *printed in failed:
+    print("failed:", name)
+    for line in printed:
+        print("   ", line[:200])
 if given.broken:
     print("stages that did not build:", given.broken)
 print(f"{passed} passed, {len(failed) + given.broken} failed, {results['SKIP']} skipped")

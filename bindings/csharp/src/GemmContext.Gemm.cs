@@ -27,7 +27,7 @@ namespace StreamGemm {
       try {
         status = Submit(pending, a, b, c, options, &job);
       } catch (Exception error) {
-        return pending.Refused(error);
+        return pending.Refused(error, job);
       }
       return pending.Submitted(status, job);
     }
@@ -41,7 +41,7 @@ namespace StreamGemm {
       try {
         status = Submit(pending, a, b, c, options, &job);
       } catch {
-        pending.Abandon();
+        pending.Abandon(job);
         throw;
       }
       return pending.Job(status, job);

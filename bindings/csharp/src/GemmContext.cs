@@ -112,7 +112,8 @@ namespace StreamGemm {
       return task;
     }
 
-    // Pins and submits in `call`, and waits for the job.
+    // Pins and submits in `call`, and waits for the job: also if its thread is aborted meanwhile, as the process's exit aborts
+    // background threads, for the job uses what is pinned.
     void LayerAndWait(SubmitOptions options, LayerCall call) {
       var pins = new Pins();
       long job = 0;
@@ -120,7 +121,10 @@ namespace StreamGemm {
         Errors.Check(call(pins, new Submission { Options = options, On = Handle.Token, Flags = (uint)SubmitFlags.WillWait, Job = &job }));
         Errors.Check(RawPINVOKE.sg_job_wait(job, -1));
       } finally {
-        if (job != 0) RawPINVOKE.sg_job_release(job);
+        if (job != 0) {
+          RawPINVOKE.sg_job_wait(job, -1);
+          RawPINVOKE.sg_job_release(job);
+        }
         pins.Release();
       }
       GC.KeepAlive(this);

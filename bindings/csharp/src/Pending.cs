@@ -39,7 +39,7 @@ namespace StreamGemm {
       try {
         status = call(pending.More, pending.Ordered(options, on, &job));
       } catch (Exception error) {
-        return pending.Refused(error);
+        return pending.Refused(error, job);
       }
       return pending.Submitted(status, job);
     }
@@ -52,7 +52,7 @@ namespace StreamGemm {
       try {
         status = call(pending.More, pending.Ordered(options, on, &job));
       } catch {
-        pending.Abandon();
+        pending.Abandon(job);
         throw;
       }
       return pending.Job(status, job);
@@ -65,7 +65,7 @@ namespace StreamGemm {
     /// <param name="status">The submitting call's status.</param>
     /// <param name="handle">The job's handle.</param>
     internal Task Submitted(int status, long handle) {
-      if (status < 0) return Refused(Errors.Latest(status));
+      if (status < 0) return Refused(Errors.Latest(status), 0);
       Keep(handle);
       if (token.CanBeCanceled) Watch();
       return Task;
@@ -75,7 +75,7 @@ namespace StreamGemm {
     internal GemmJob Job(int status, long handle) {
       if (status < 0) {
         Exception error = Errors.Latest(status);
-        Abandon();
+        Abandon(0);
         Completions.StopAtExit();
         throw error;
       }
@@ -87,8 +87,8 @@ namespace StreamGemm {
     }
 
     /// <summary>Undoes the preparation of a submission that is not made: throws usage errors; other errors complete the task.</summary>
-    internal Task Refused(Exception error) {
-      Abandon();
+    internal Task Refused(Exception error, long submitted) {
+      Abandon(submitted);
       Completions.StopAtExit();
       if (Errors.IsUsage(error)) throw error;
       TrySetException(error);
@@ -96,7 +96,12 @@ namespace StreamGemm {
     }
 
     /// <summary>Undoes the preparation of a submission that is not made.</summary>
-    internal void Abandon() {
+    /// <param name="submitted">0; or the handle of a job that was submitted before its thread was aborted: it completes as any other.</param>
+    internal void Abandon(long submitted) {
+      if (submitted != 0) {
+        Keep(submitted);
+        return;
+      }
       Unpin();
       completions.Leave(Tag);
     }
