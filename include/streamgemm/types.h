@@ -9,8 +9,10 @@
  * foreign or random value is SG_STATUS_INVALID_HANDLE. After fork() the same holds in the child for every inherited
  * handle; the child may create a context of its own.
  *
- * Descriptor and option structs begin with their size, which the SG_..._INIT macro sets. They only grow at the end. Zero
- * in a field means its default.
+ * Descriptor and option structs begin with their size, which the SG_..._INIT macro sets, as it sets the defaults: some of
+ * them, as alpha = 1, are not zero. The structs only grow at the end. A program that was compiled with newer headers than
+ * the library's runs as long as it leaves the fields that the library does not know 0; one that sets them gets
+ * SG_STATUS_UNSUPPORTED.
  *
  * The comment of an operand in a descriptor begins with how it is accessed: [in] it is read, [out] written, [inout] both;
  * `optional`: it may be NULL; `for dw`: it is needed only if dw is given. Its shape may follow, by fields of the
@@ -25,6 +27,10 @@
 
 #include <streamgemm/export.h>
 #include <streamgemm/status.h>
+
+#if UINTPTR_MAX < 0xffffffffffffffff || (defined(__BYTE_ORDER__) && __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__)
+#error "StreamGEMM needs a 64-bit little-endian target"
+#endif
 
 SG_BEGIN_DECLS
 

@@ -124,13 +124,26 @@ inline constexpr std::size_t first_size<sg_plan_options> = offsetof(sg_plan_opti
 template <>
 inline constexpr std::size_t first_size<sg_plan_prediction> = offsetof(sg_plan_prediction, devices);
 
-// Throws unless the size is that of a released header, or larger than this library's.
+// Throws unless the size may be that of a released header, or of one newer than this library.
 template <class Struct>
 void require_size(std::size_t size, const char *name) {
-  if (size < first_size<Struct> || size > 65536)
+  if (size < first_size<Struct> || size % alignof(Struct) != 0 || size > 65536)
     throw error(SG_STATUS_INVALID_ARGUMENT,
-                "@%s->struct_size is %zu, less than %zu: initialise the struct with its INIT macro", name, size,
-                first_size<Struct>);
+                "@%s->struct_size is %zu; it must be a multiple of %zu from %zu to 65536: initialise the struct with "
+                "its INIT macro",
+                name, size, alignof(Struct), first_size<Struct>);
+}
+
+// Throws if a program built with newer headers sets a field that this library does not know.
+template <class Struct>
+void require_known(const Struct &given, const char *name) {
+  const auto *const bytes = reinterpret_cast<const unsigned char *>(&given);
+  for (std::size_t i = sizeof given; i < given.struct_size; ++i)
+    if (bytes[i] != 0)
+      throw error(SG_STATUS_UNSUPPORTED,
+                  "@%s->struct_size is %zu and its byte %zu is %u: this library knows %zu bytes, and those behind them "
+                  "must be 0",
+                  name, given.struct_size, i, unsigned{bytes[i]}, sizeof given);
 }
 
 // Copies the caller's struct over `defaults`. By its size, a program built with older headers omits later fields, and
@@ -141,6 +154,7 @@ Struct options_of(const Struct *given, const Struct &defaults, const char *name)
   if (!given) return result;
   const std::size_t size = given->struct_size;
   require_size<Struct>(size, name);
+  require_known(*given, name);
   std::memcpy(&result, given, size < sizeof result ? size : sizeof result);
   result.struct_size = sizeof result;
   return result;

@@ -28,24 +28,24 @@ bool is_plugin(std::string_view name) {
   return name.size() > prefix.size() + suffix.size() && name.starts_with(prefix) && name.ends_with(suffix);
 }
 
-// The folder of this library; "" if the loader does not know its absolute path.
+// Beside this library. Where it was to be installed, if the loader does not know its absolute path or it may not be
+// trusted: nowhere else, for a moved library does not fit the plugins of another one.
 std::string own_folder() {
   static const char marker = 0;
   Dl_info facts;
-  if (getauxval(AT_SECURE) || !dladdr(&marker, &facts) || !facts.dli_fname || facts.dli_fname[0] != '/') return "";
+  if (getauxval(AT_SECURE) || !dladdr(&marker, &facts) || !facts.dli_fname || facts.dli_fname[0] != '/')
+    return SG_PLUGIN_FOLDER;
   const std::string path = facts.dli_fname;
-  return path.substr(0, path.rfind('/') + 1) + "streamgemm";
+  return path.substr(0, path.rfind('/') + 1) + "streamgemm/backend-" + std::to_string(SG_BACKEND_ABI_VERSION);
 }
 
-// Adds the plugins of a folder in order of name, except names already present.
+// Adds the plugins of a folder in order of name.
 void add_folder(const std::string &folder, std::vector<std::string> &paths) {
   const std::unique_ptr<DIR, int (*)(DIR *)> open(opendir(folder.c_str()), closedir);
   if (!open) return;
   std::vector<std::string> found;
   while (const dirent *entry = readdir(open.get())) {
-    const auto same = [&](const std::string &path) { return file_name(path) == entry->d_name; };
-    if (is_plugin(entry->d_name) && std::none_of(paths.begin(), paths.end(), same))
-      found.push_back(folder + "/" + entry->d_name);
+    if (is_plugin(entry->d_name)) found.push_back(folder + "/" + entry->d_name);
   }
   std::sort(found.begin(), found.end());
   paths.insert(paths.end(), found.begin(), found.end());
@@ -71,14 +71,9 @@ plugin_files find_plugins() {
   } catch (const error &fault) {
     return {{}, fault.what()};
   }
-  plugin_files files;
-  files.note = "no such plugin in " SG_PLUGIN_FOLDER;
   const std::string own = own_folder();
-  if (!own.empty()) {
-    add_folder(own, files.paths);
-    if (own != SG_PLUGIN_FOLDER) files.note += " or " + printable(own);
-  }
-  add_folder(SG_PLUGIN_FOLDER, files.paths);
+  plugin_files files{{}, "no such plugin in " + printable(own)};
+  add_folder(own, files.paths);
   return files;
 }
 

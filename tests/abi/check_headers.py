@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Each public header compiles alone, without a warning, as C99 and as C++17; so does each INIT macro in it.
+"""Each public header compiles alone, without a warning, as C99 and as C++17; so does each INIT macro in it. Targets of 32 bits and
+big-endian ones are refused.
 check_headers.py INCLUDE C-COMPILER... -- C++-COMPILER..."""
+import platform
 import subprocess
 import sys
 import tempfile
@@ -36,10 +38,22 @@ def compile_alone(compiler, language, include, text):
         return "" if result.returncode == 0 else result.stderr or "failed without a word"
 
 
+def refusals(compiler, include):
+    """Problems of how other targets are refused."""
+    targets = {"a big-endian target": ["-U__BYTE_ORDER__", "-D__BYTE_ORDER__=__ORDER_BIG_ENDIAN__"]}
+    if platform.machine() == "x86_64":
+        targets["a 32-bit target"] = ["-m32", "-ffreestanding"]  # without the C library's headers for it
+    for name, arguments in targets.items():
+        command = [*compiler, "-x", "c", "-fsyntax-only", "-I", include, *arguments, "-"]
+        done = subprocess.run(command, input="#include <streamgemm/streamgemm.h>\n", capture_output=True, text=True, check=False)
+        if done.returncode == 0 or "StreamGEMM needs a 64-bit little-endian target" not in done.stderr:
+            yield f"{name} is not refused: {done.stderr}"
+
+
 def main():
     include, *compilers = sys.argv[1:]
     divide = compilers.index("--")
-    found = []
+    found = list(refusals(compilers[:divide], include))
     for path in public_api.headers(include + "/streamgemm"):
         text = program(path.name, public_api.parse(path.read_text()))
         for language, compiler in (("c", compilers[:divide]), ("c++", compilers[divide + 1 :])):

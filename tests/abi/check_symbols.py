@@ -40,11 +40,13 @@ def version_of(name, releases, coming):
     return next((version for version, names in releases if name in names), coming)
 
 
-def dynamic_problems(readelf_output):
-    """Problems of the dynamic section: the soname and the needed libraries."""
+def dynamic_problems(readelf_output, relocations=""):
+    """Problems of the dynamic section: the soname and the needed libraries, and relocations by the library's own names."""
     soname = re.findall(r"SONAME.*\[(.*)\]", readelf_output)
     if soname != [SONAME]:
         yield f"the soname is {soname}, not {SONAME}"
+    for name in re.findall(r"^\w+ +\w+ +R_\w+ +\w+ (sg_\w+)", relocations, re.MULTILINE):
+        yield f"{name} is called by its name, and so may be a program's function"
     for needed in re.findall(r"NEEDED.*\[(.*)\]", readelf_output):
         if GPU.search(needed):
             yield f"needs a GPU's library: {needed}"
@@ -61,7 +63,7 @@ def main():
     functions = {item.name: item.doc for item in public_api.library_functions(include) if item.exported}
     declared = {name: version_of(name, releases, coming) if releases else abi_dump.symbol_version(doc) for name, doc in functions.items()}
     found = list(symbol_problems(seen, declared))
-    found += dynamic_problems(output("readelf", "-d", library))
+    found += dynamic_problems(output("readelf", "-d", library), output("readelf", "-rW", library))
     undeclared = [item.name for item in public_api.library_functions(include) if not item.exported]
     found += [f"declared in a public header without SG_API: {name}" for name in undeclared]
     sys.stderr.writelines(f"{line}\n" for line in found)

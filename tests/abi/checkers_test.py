@@ -123,6 +123,10 @@ class Symbols(unittest.TestCase):
         self.assertEqual(1, len(self.symbols(self.NM, {**known, "sg_c": "STREAMGEMM_0.2"})))
         self.assertEqual(2, len(self.symbols(self.NM, {"sg_a": "STREAMGEMM_0.2"})))
         self.assertEqual(2, len(self.symbols("sg_a\n", known)))
+        own = "00000000002ef6b8  0000015d00000006 R_X86_64_GLOB_DAT      000000000005776b sg_softmax_async@@STREAMGEMM_0.2 + 0\n"
+        foreign = own.replace("sg_softmax_async@@STREAMGEMM_0.2", "memcpy@GLIBC_2.14")
+        self.assertEqual(1, len(list(check_symbols.dynamic_problems(self.DYNAMIC, foreign + own))))
+        self.assertEqual([], list(check_symbols.dynamic_problems(self.DYNAMIC, foreign)))
         self.assertEqual(1, len(list(check_symbols.dynamic_problems(self.DYNAMIC + "(NEEDED) [libcublas.so.12]\n"))))
         self.assertEqual(1, len(list(check_symbols.dynamic_problems(self.DYNAMIC.replace("so.0", "so.1")))))
 

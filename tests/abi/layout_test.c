@@ -148,6 +148,14 @@ static void sizes_of_no_release(void) {
   }
 }
 
+/* A size that ends within a field. */
+static void sizes_within_fields(void) {
+  sg_gemm_desc desc = good();
+  desc.struct_size -= 4;
+  CHECK_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_gemm(context, &desc, NULL));
+  CHECK(strstr(sg_last_error_message(), "it must be a multiple of 8 from ") != NULL);
+}
+
 /* A newer program's structs are longer than this library's; fields left at zero request nothing. */
 static void newer_inputs(void) {
   struct {
@@ -174,6 +182,68 @@ static void newer_inputs(void) {
   CHECK_STATUS(SG_STATUS_OK, sg_job_release(grouped));
 }
 
+/* A field that this library does not know is never ignored, wherever the struct is given. */
+static void unknown_inputs(void) {
+  struct {
+    sg_gemm_desc known;
+    char tail[64];
+  } desc = {good(), {0}}, pair[2];
+  struct {
+    sg_submit known;
+    char tail[8];
+  } submit = {SG_SUBMIT_INIT, {0}};
+  struct {
+    sg_plan_options known;
+    char tail[8];
+  } planning = {SG_PLAN_OPTIONS_INIT, {0}};
+  struct {
+    sg_context_options known;
+    char tail[8];
+  } options = {SG_CONTEXT_OPTIONS_INIT, {0}};
+  struct {
+    sg_softmax_desc known;
+    char tail[8];
+  } softmax = {SG_SOFTMAX_DESC_INIT, {0}};
+  sg_operation_desc operation = SG_OPERATION_DESC_INIT;
+  sg_context *other = NULL;
+  sg_job *refused = NULL;
+  char expected[64];
+  size_t i;
+  desc.known.struct_size = sizeof desc;
+  for (i = 0; i < sizeof desc.tail; ++i) {
+    desc.tail[i] = 1;
+    CHECK_STATUS(SG_STATUS_UNSUPPORTED, sg_gemm(context, &desc.known, NULL));
+    sprintf(expected, "its byte %u is 1", (unsigned)(sizeof desc.known + i));
+    CHECK(strstr(sg_last_error_message(), expected) != NULL);
+    desc.tail[i] = 0;
+  }
+  pair[0] = pair[1] = desc;
+  pair[1].tail[63] = 1;
+  CHECK_STATUS(SG_STATUS_UNSUPPORTED, sg_gemm_grouped_async(context, &pair[0].known, 2, NULL, &refused));
+  CHECK(strstr(sg_last_error_message(), "descs[1]->struct_size is ") != NULL);
+  submit.known.struct_size = sizeof submit;
+  submit.tail[0] = 1;
+  CHECK_STATUS(SG_STATUS_UNSUPPORTED, sg_gemm(context, &desc.known, &submit.known));
+  submit.tail[0] = 0;
+  submit.known.plan = &planning.known;
+  planning.known.struct_size = sizeof planning;
+  CHECK_STATUS(SG_STATUS_OK, sg_gemm(context, &desc.known, &submit.known));
+  check_gemm();
+  planning.tail[7] = 1;
+  CHECK_STATUS(SG_STATUS_UNSUPPORTED, sg_gemm(context, &desc.known, &submit.known));
+  softmax.known.struct_size = sizeof softmax;
+  softmax.tail[0] = 1;
+  CHECK_STATUS(SG_STATUS_UNSUPPORTED, sg_softmax(context, &softmax.known, NULL));
+  operation.operation = SG_OPERATION_SOFTMAX;
+  operation.desc = &softmax;
+  CHECK_STATUS(SG_STATUS_UNSUPPORTED, sg_operation_async(context, &operation, NULL, &refused));
+  options.known.device = "cpu";
+  options.known.struct_size = sizeof options;
+  options.tail[0] = 1;
+  CHECK_STATUS(SG_STATUS_UNSUPPORTED, sg_context_create(&options.known, &other));
+  CHECK(refused == NULL && other == NULL && c[0] == 0);
+}
+
 int main(void) {
   sg_context_options options = SG_CONTEXT_OPTIONS_INIT;
   sg_gemm_desc desc = good();
@@ -194,7 +264,9 @@ int main(void) {
   check_result_struct("sg_plan_prediction", sizeof(sg_plan_prediction), sizeof(sg_plan_prediction), fill_prediction);
   older_inputs();
   sizes_of_no_release();
+  sizes_within_fields();
   newer_inputs();
+  unknown_inputs();
   CHECK_STATUS(SG_STATUS_OK, sg_plan_release(plan));
   CHECK_STATUS(SG_STATUS_OK, sg_job_release(job));
   CHECK_STATUS(SG_STATUS_OK, sg_context_release(context));

@@ -8,6 +8,9 @@
 namespace sg::test {
 namespace {
 
+// Beside the library.
+constexpr const char *own_folder = "streamgemm/backend-2";
+
 TEST(Plugins, NoneIsNeeded) {
   const string text = report({});
   expect_in(text, "backend cpu|available|built in|\n");
@@ -85,19 +88,29 @@ TEST(Plugins, AFolderIsLoadedInTheOrderOfNames) {
 TEST(Plugins, TheFolderBesideTheLibraryIsSearched) {
   const temporary_folder folder;
   fs::copy(report_program, folder / "report");
-  fs::create_directory(folder / "streamgemm");
-  fs::copy(plugin("good"), folder / "streamgemm/libstreamgemm-good.so");
-  expect_in(output_of(folder / "report", {}, {}), "backend tiny|available|" + folder.path() + "/streamgemm/");
+  fs::create_directories(folder / own_folder);
+  fs::copy(plugin("good"), folder / own_folder / "libstreamgemm-good.so");
+  expect_in(output_of(folder / "report", {}, {}), "backend tiny|available|" + (folder / own_folder).string());
   // A variable that names another folder replaces it.
   expect_not_in(output_of(folder / "report", {plugin_path("/nonexistent")}, {}), "backend tiny");
+}
+
+TEST(Plugins, ThoseOfOtherVersionsOfTheInterfaceAreNotSearched) {
+  const temporary_folder folder;
+  fs::copy(report_program, folder / "report");
+  for (const char *other : {"streamgemm", "streamgemm/backend-1", "streamgemm/backend-3"}) {
+    fs::create_directories(folder / other);
+    fs::copy(plugin("good"), folder / other / "libstreamgemm-good.so");
+  }
+  expect_not_in(output_of(folder / "report", {}, {}), "backend tiny");
 }
 
 TEST(Plugins, TheCurrentFolderIsNeverSearched) {
   const temporary_folder folder;
   fs::copy(plugin("good"), folder / "libstreamgemm-cuda.so");
-  fs::create_directory(folder / "streamgemm");
-  fs::copy(plugin("good"), folder / "streamgemm/libstreamgemm-cuda.so");
-  for (const char *value : {"", ".", "./", "..", "libstreamgemm-cuda.so", "streamgemm", "./libstreamgemm-cuda.so"}) {
+  fs::create_directories(folder / own_folder);
+  fs::copy(plugin("good"), folder / own_folder / "libstreamgemm-cuda.so");
+  for (const char *value : {"", ".", "./", "..", "libstreamgemm-cuda.so", own_folder, "./libstreamgemm-cuda.so"}) {
     const string text = report({plugin_path(value)}, {}, folder.path());
     expect_not_in(text, "tiny");
     expect_in(text, "backend cuda|missing||");
@@ -141,8 +154,8 @@ TEST(Plugins, ASetuidProgramIgnoresTheVariables) {
   ASSERT_EQ(chmod(folder.path().c_str(), 0755), 0);
   const fs::path program = folder / "report";
   fs::copy(report_program, program);
-  fs::create_directory(folder / "streamgemm");
-  fs::copy(plugin("good"), folder / "streamgemm/libstreamgemm-good.so");
+  fs::create_directories(folder / own_folder);
+  fs::copy(plugin("good"), folder / own_folder / "libstreamgemm-good.so");
   const strings variables{plugin_path(plugin("good")), "SG_DEVICE=sim:a100"};
   const string before = output_of(program, variables, {""});
   expect_in(before, "backend tiny|available|" + plugin("good"));

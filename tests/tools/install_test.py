@@ -43,6 +43,8 @@ class Installation(unittest.TestCase):
         run("meson", "install", "-C", BUILD, "--no-rebuild", "--destdir", cls.root)
         cls.prefix = cls.root / PREFIX.lstrip("/")
         [cls.library] = cls.prefix.glob("lib*/**/libstreamgemm.so")
+        pc = (cls.library.parent / "pkgconfig/streamgemm.pc").read_text()
+        cls.plugins = cls.prefix / re.search(r"^plugindir=\$\{prefix\}/(\S+)$", pc, re.MULTILINE)[1]
         cls.env = dict(os.environ, LD_LIBRARY_PATH=str(cls.library.parent))
 
     @classmethod
@@ -52,6 +54,17 @@ class Installation(unittest.TestCase):
     def test_names_of_the_library(self):
         self.assertTrue(self.library.is_symlink())
         self.assertTrue((self.library.parent / "libstreamgemm.so.0").is_symlink())
+
+    def test_names_of_the_plugins(self):
+        version = re.search(r"#define SG_BACKEND_ABI_VERSION (\d+)", (self.prefix / "include/streamgemm/backend.h").read_text())[1]
+        self.assertEqual(self.library.parent / f"streamgemm/backend-{version}", self.plugins)
+        for plugin in self.plugins.glob("*.so"):
+            exported = [line.split()[-1] for line in run("nm", "-D", "--defined-only", plugin).splitlines()]
+            self.assertEqual([f"sg_backend_entry_{version}"], exported)
+
+    def test_licence(self):
+        for name in ("LICENSE", "NOTICE", "CHANGELOG.md", "SECURITY.md"):
+            self.assertTrue((self.prefix / "share/doc/streamgemm" / name).stat().st_size > 0)
 
     def test_installed_parts_find_the_library(self):
         """Under a prefix that the loader does not search, and without a variable that names it."""
@@ -128,10 +141,10 @@ class Installation(unittest.TestCase):
         project = CMAKE_PROJECT.replace("StreamGEMM 0.1 REQUIRED", find) + 'message("cuda: ${StreamGEMM_cuda_FOUND}")\n'
         (source / "CMakeLists.txt").write_text(project)
         shutil.copy(EXAMPLE, source / "hello.c")
-        installed = self.library.parent / "streamgemm/libstreamgemm-cuda.so"
+        installed = self.plugins / "libstreamgemm-cuda.so"
         added = plugin and not installed.exists()
         if added:
-            installed.parent.mkdir(exist_ok=True)
+            installed.parent.mkdir(parents=True, exist_ok=True)
             installed.touch()
         try:
             return run("cmake", "-S", source, "-B", source / "build", f"-DCMAKE_PREFIX_PATH={self.prefix}")
@@ -140,7 +153,7 @@ class Installation(unittest.TestCase):
                 installed.unlink()
 
     def test_cmake_components(self):
-        installed = (self.library.parent / "streamgemm/libstreamgemm-cuda.so").exists()
+        installed = (self.plugins / "libstreamgemm-cuda.so").exists()
         self.assertIn("cuda: TRUE", self.cmake("with_plugin", "StreamGEMM 0.1 REQUIRED COMPONENTS cuda", plugin=True))
         optional = self.cmake("optional", "StreamGEMM 0.1 REQUIRED OPTIONAL_COMPONENTS cuda")
         self.assertIn(f"cuda: {str(installed).upper()}", optional)

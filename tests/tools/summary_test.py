@@ -39,5 +39,15 @@ class Summary(unittest.TestCase):
             self.assertRegex(said[package], r"^no: install .*SWIG 4.1 or newer \(swig\)")
 
 
+    def test_other_targets_are_refused(self):
+        with tempfile.TemporaryDirectory() as temporary:
+            cross = pathlib.Path(temporary, "cross.ini")
+            cross.write_text("[host_machine]\nsystem = 'linux'\ncpu_family = 's390x'\ncpu = 's390x'\nendian = 'big'\n"
+                             "[binaries]\nc = 'cc'\ncpp = 'c++'\n[properties]\nneeds_exe_wrapper = false\n")
+            done = subprocess.run([*MESON, "setup", "--cross-file", cross, f"{temporary}/build", SOURCE], capture_output=True, text=True, check=False)
+        self.assertEqual(1, done.returncode, done.stdout + done.stderr)
+        self.assertIn("StreamGEMM needs a 64-bit little-endian target; this is s390x, big-endian, with pointers of 8 bytes", done.stdout)
+
+
 if __name__ == "__main__":
     unittest.main(argv=sys.argv[:1])

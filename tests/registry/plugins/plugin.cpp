@@ -48,7 +48,8 @@ namespace {
 [[maybe_unused]] const sg_backend_ops *spoilt() {
   static sg_backend_ops table = *sg_sim_backend();
   table.name = "tiny";
-  switch (VARIANT) {
+  const int variant = VARIANT;
+  switch (variant) {
     case SHORT_BUT_SOUND: table.struct_size = offsetof(sg_backend_ops, drain); break;  // older: has no drain
     case UNWILLING: table.probe = refuse; break;
     case WRONG_VERSION: table.abi_version = SG_BACKEND_ABI_VERSION + 1; break;
