@@ -9,7 +9,7 @@ import pathlib
 import subprocess
 import sys
 
-ALLOWED = set(""".ci .clang-format .clang-tidy .editorconfig .gitignore CHANGELOG.md CONTRIBUTING.md LICENSE README.md SECURITY.md bench
+ALLOWED = set(""".ci .clang-format .clang-tidy .editorconfig .gitignore CHANGELOG.md CONTRIBUTING.md LICENSE NOTICE README.md SECURITY.md bench
     bindings docs examples include lib meson.build meson_options.txt packaging pyproject.toml tests tools""".split())
 README_LINES = 45
 
