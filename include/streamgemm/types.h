@@ -28,7 +28,8 @@
 #include <streamgemm/export.h>
 #include <streamgemm/status.h>
 
-#if UINTPTR_MAX < 0xffffffffffffffff || (defined(__BYTE_ORDER__) && __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__)
+#if (defined(UINTPTR_MAX) && UINTPTR_MAX < 0xffffffffffffffff) || \
+    (defined(__BYTE_ORDER__) && __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__)
 #error "StreamGEMM needs a 64-bit little-endian target"
 #endif
 
