@@ -12,20 +12,7 @@ buffer protocol, DLPack or the CUDA array interface (PyTorch, CuPy, JAX). Operan
 operands alive and in place until it has completed.
 """
 
-import os as _os
-
-
-def _use_own_plugins():
-    """A wheel carries its plugins beside the package; the library reads their folder from the environment."""
-    site = _os.path.dirname(_os.path.dirname(_os.path.abspath(__file__)))
-    own = _os.path.join(site, ".streamgemm.mesonpy.libs", "streamgemm")
-    if _os.path.isdir(own):
-        _os.environ.setdefault("SG_PLUGIN_PATH", own)
-
-
-_use_own_plugins()
-
-from . import _raw  # noqa: E402
+from . import _raw
 
 _raw.require_main_interpreter()
 
