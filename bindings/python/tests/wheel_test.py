@@ -7,6 +7,7 @@ source. usage: wheel_test.py SOURCE-FOLDER BUILD-FOLDER COMPILER...     of C; th
 
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -104,6 +105,14 @@ def main(source, build, compilers):
             "-c",
             "import numpy as np, streamgemm as sg; a = np.eye(3); c = sg.matmul(a, a); assert (c == a).all()",
         )
+        # A plugin in the package is found, as one in a folder of the system's library would be.
+        [package] = (folder / "fresh").glob("lib/python*/site-packages/streamgemm")
+        [version] = re.findall(r"#define SG_BACKEND_ABI_VERSION (\d+)", (source / "include/streamgemm/backend.h").read_text())
+        plugin = package / "streamgemm" / f"backend-{version}" / "libstreamgemm-cuda.so"
+        plugin.parent.mkdir(parents=True)
+        plugin.touch()
+        found = f"[cuda] = [b for b in sg.backends() if b.name == 'cuda']; assert cuda.origin == {str(plugin)!r} and not cuda.available, cuda"
+        works(fresh / "python", "-c", f"import streamgemm as sg; {found}")
         print(wheel.name, f"{wheel.stat().st_size >> 20} MiB: passed")
     return 0
 
