@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <forward_list>
 #include <memory>
 #include <mutex>
 
@@ -27,29 +26,40 @@ class registry {
     add("sim", "built in", [] { return sg_sim_backend(); });
     const plugin_files files = find_plugins();
     for (const std::string &path : files.paths) add(plugin_name(path), path, [&] { return load_plugin(path); });
-    if (knows("cuda")) return;
+    const auto is_cuda = [](const backend_entry &entry) { return entry.name == "cuda"; };
+    if (std::any_of(entries_.begin(), entries_.end(), is_cuda)) return;
     entries_.push_back({nullptr, "cuda", false, files.note, ""});
     if (logs(log_level::info, log_area::plugin))
       log_message(log_level::info, log_area::plugin, "no plugin for cuda: %s", files.note.c_str());
   }
 
-  const std::vector<backend_entry> &entries() const noexcept { return entries_; }
-
- private:
-  bool knows(const std::string &name) const {
-    return std::any_of(entries_.begin(), entries_.end(), [&](const auto &entry) { return entry.name == name; });
+  // The others and a plugin.
+  registry(const registry &others, const std::string &path) : entries_(others.entries_) {
+    add(plugin_name(path), path, [&] { return load_plugin(path); });
   }
 
+  const std::vector<backend_entry> &entries() const noexcept { return entries_; }
+
+  // The usable one of that name, else the first; NULL: none.
+  const backend_entry *find(const std::string &name) const noexcept {
+    const backend_entry *found = nullptr;
+    for (const backend_entry &entry : entries_)
+      if (entry.name == name && (!found || (entry.available && !found->available))) found = &entry;
+    return found;
+  }
+
+ private:
   // `name` is used until the table gives its own.
   template <class Table>
   void add(const std::string &name, const std::string &origin, Table &&table) {
     backend_entry entry{nullptr, printable(name), false, "", origin};
     try {
       const sg_backend_ops sound = sound_table(table());
-      if (knows(sound.name))
+      const backend_entry *const other = find(sound.name);
+      if (other && other->available)
         throw error(SG_STATUS_NO_DEVICE, "it calls itself \"%s\", and there is a backend of that name", sound.name);
       entry.name = sound.name;
-      entry.ops = &tables_.emplace_front(sound);
+      entry.ops = new sg_backend_ops(sound);  // never freed, as the registry
       char reason[SG_BACKEND_MESSAGE_SIZE] = "";
       entry.available = entry.ops->probe(reason, sizeof reason) == SG_STATUS_OK;
       reason[sizeof reason - 1] = '\0';
@@ -58,7 +68,14 @@ class registry {
       entry.reason = fault.what();
     }
     log_outcome(entry);
-    entries_.push_back(std::move(entry));
+    const auto stands_for = [&](const backend_entry &other) {
+      return other.name == entry.name && other.origin.empty();
+    };
+    const auto absent = std::find_if(entries_.begin(), entries_.end(), stands_for);
+    if (absent == entries_.end())
+      entries_.push_back(std::move(entry));
+    else
+      *absent = std::move(entry);
   }
 
   static void log_outcome(const backend_entry &entry) noexcept {
@@ -73,11 +90,10 @@ class registry {
                   entry.available ? "available" : "not available: ", entry.reason.c_str());
   }
 
-  std::forward_list<sg_backend_ops> tables_;
   std::vector<backend_entry> entries_;
 };
 
-// Never destroyed: work may be in flight while the process exits.
+// Never destroyed: work may be in flight while the process exits. One replaced by one with a plugin more lives on, too.
 std::atomic<const registry *> loaded;
 std::mutex loading;
 thread_local bool loading_here = false;  // while plugins load; some of their libraries fork to start a helper
@@ -93,27 +109,54 @@ void after_fork() {
 // of those handlers.
 [[maybe_unused]] const int at_fork = pthread_atfork(before_fork, after_fork, after_fork);
 
+// While plugins load.
+class while_loading {
+ public:
+  while_loading() : lock_(loading, std::defer_lock) {
+    if (loading_here) throw error(SG_STATUS_INTERNAL, "a backend used the library while it was being loaded");
+    lock_.lock();
+    loading_here = true;
+  }
+  ~while_loading() { loading_here = false; }
+  while_loading(const while_loading &) = delete;
+  while_loading &operator=(const while_loading &) = delete;
+
+  const registry &ready() {
+    if (!loaded.load(std::memory_order_relaxed)) replace(new registry);
+    return *loaded.load(std::memory_order_relaxed);
+  }
+  void replace(const registry *by) { loaded.store(by, std::memory_order_release); }
+
+ private:
+  std::unique_lock<std::mutex> lock_;
+};
+
 const registry &the_registry() {
   if (const registry *ready = loaded.load(std::memory_order_acquire)) return *ready;
-  if (loading_here) throw error(SG_STATUS_INTERNAL, "a backend used the library while it was being loaded");
-  std::lock_guard lock(loading);
-  if (const registry *ready = loaded.load(std::memory_order_relaxed)) return *ready;
-  struct mark {
-    mark() { loading_here = true; }
-    ~mark() { loading_here = false; }
-  } while_loading;
-  loaded.store(new registry, std::memory_order_release);
-  return *loaded.load(std::memory_order_relaxed);
+  return while_loading().ready();
 }
 
 }  // namespace
 
 const std::vector<backend_entry> &backends() { return the_registry().entries(); }
 
-const backend_entry *find_backend(const std::string &name) {
-  for (const backend_entry &entry : backends())
-    if (entry.name == name) return &entry;
-  return nullptr;
+const backend_entry *find_backend(const std::string &name) { return the_registry().find(name); }
+
+void load_backend(const std::string &path) {
+  while_loading here;
+  // The latest entry of the file.
+  const auto entry_of = [&](const registry &in) -> const backend_entry * {
+    const auto is_it = [&](const backend_entry &entry) { return entry.origin == path; };
+    const auto found = std::find_if(in.entries().rbegin(), in.entries().rend(), is_it);
+    return found == in.entries().rend() ? nullptr : &*found;
+  };
+  const registry &known = here.ready();
+  if (const backend_entry *entry = entry_of(known); entry && entry->available) return;
+  auto with_it = std::make_unique<const registry>(known, path);
+  const backend_entry &entry = *entry_of(*with_it);
+  if (!entry.available)
+    throw error(SG_STATUS_NO_DEVICE, "@path \"%s\": %s", printable(path, 200).c_str(), entry.reason.c_str());
+  here.replace(with_it.release());
 }
 
 }  // namespace sg

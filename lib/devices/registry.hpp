@@ -20,11 +20,14 @@ struct backend_entry {
   std::string origin;                   // "built in", or the path of the plugin's file; "" if no file was found
 };
 
-// All backends: cpu, sim, then the plugins. There is always an entry "cuda". Loaded by the first call, then constant.
-// Any thread, and in a child after fork too.
+// All backends: cpu, sim, then the plugins. There is always an entry "cuda". Loaded by the first call; what it returned
+// stays as it is when a plugin is loaded later. Any thread, and in a child after fork too.
 const std::vector<backend_entry> &backends();
 
-// The entry of that name; NULL: none.
+// The entry of that name, a usable one if there is one; NULL: none.
 const backend_entry *find_backend(const std::string &name);
+
+// Adds the plugin of a file, once. Throws SG_STATUS_NO_DEVICE, and adds nothing, if it cannot be used.
+void load_backend(const std::string &path);
 
 }  // namespace sg

@@ -66,6 +66,12 @@ TEST_P(bad_input, contexts_and_devices) {
   check({
       {"backend -1", argument, {"index", "-1"}, [&] { return sg_backend_describe(-1, &backend); }},
       {"backend count", argument, {"index"}, [&] { return sg_backend_describe(backends, &backend); }},
+      {"no plugin", argument, {"path is NULL"}, [&] { return sg_backend_load(nullptr); }},
+      {"relative plugin", argument, {"path", "\"x.so\"", "absolute"}, [&] { return sg_backend_load("x.so"); }},
+      {"absent plugin",
+       SG_STATUS_NO_DEVICE,
+       {"path", "/nonexistent.so"},
+       [&] { return sg_backend_load("/nonexistent.so"); }},
       {"backend without size", argument, {"struct_size"}, [&] { return sg_backend_describe(0, &unsized_backend); }},
       {"device -1", argument, {"index", "-1"}, [&] { return sg_device_describe(-1, &device); }},
       {"device count", argument, {"index"}, [&] { return sg_device_describe(devices, &device); }},

@@ -105,6 +105,40 @@ TEST(Plugins, ThoseOfOtherVersionsOfTheInterfaceAreNotSearched) {
   expect_not_in(output_of(folder / "report", {}, {}), "backend tiny");
 }
 
+TEST(Plugins, AProgramLoadsItsOwn) {
+  const string good = plugin("good"), older = plugin("short-but-sound");
+  const string text = report({}, {"--load", good, "--load", good, "--load", older, "tiny:a100"});
+  expect_in(text,
+            "loaded " + good + "\nloaded " + good + "\nnot loaded path \"" + older + "\": it calls itself \"tiny\"");
+  expect_in(text, "backend tiny|available|" + good + "|\n");
+  expect_not_in(text, older + "|");
+  expect_in(text, "device tiny:a100\n");
+  expect_in(text, "backend cuda|missing||no such plugin in /");
+}
+
+TEST(Plugins, AnUnusableOneGivesWay) {
+  const temporary_folder folder;
+  fs::copy(plugin("unwilling"), folder / "libstreamgemm-tiny.so");
+  const string text = report({plugin_path(folder.path())}, {"--load", plugin("good"), "tiny:a100"});
+  expect_in(text, "backend tiny|missing|" + folder.path() + "/libstreamgemm-tiny.so|the bell");
+  expect_in(text, "backend tiny|available|" + plugin("good") + "|\n");
+  expect_in(text, "device tiny:a100\n");
+  // Where there was no file, the first one takes its place in the list.
+  const string cuda = report({}, {"--load", plugin("as-cuda"), "cuda:a100"});
+  expect_in(cuda, "backend cuda|available|" + plugin("as-cuda") + "|\n");
+  expect_not_in(cuda, "backend cuda|missing");
+  expect_in(cuda, "device cuda:a100\n");
+}
+
+TEST(Plugins, WhatIsLoadedMustBeAPlugin) {
+  const string missing = report(
+      {}, {"--load", "/nonexistent/libstreamgemm-x.so", "--load", plugin("wrong-version"), "--load", "/dev/null"});
+  expect_in(missing, "not loaded path \"/nonexistent/libstreamgemm-x.so\": No such file or directory");
+  expect_not_in(missing, "backend x");
+  expect_in(missing, "version 3, this library works with version 2");
+  expect_in(missing, "not loaded path \"/dev/null\": ");
+}
+
 TEST(Plugins, TheCurrentFolderIsNeverSearched) {
   const temporary_folder folder;
   fs::copy(plugin("good"), folder / "libstreamgemm-cuda.so");

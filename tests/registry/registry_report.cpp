@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Prints what the registry finds in its own process: one line for each backend, then one line for each device named in
-// the arguments ("" is the default). With --fork first, all of it in a child forked after the registry was loaded; with
+// the arguments ("" is the default); before, each plugin that is named as --load PATH is loaded. With --fork first, all
+// of it in a child forked after the registry was loaded; with
 // --fork-while-loading, in a child forked while another thread loads it.
 #include <sys/auxv.h>
 #include <sys/wait.h>
@@ -26,6 +27,12 @@ const char *name_of(sg_status status) {
 
 void report(int count, char **names) {
   std::printf("secure %lu\n", getauxval(AT_SECURE));
+  for (; count > 1 && names[0] == std::string_view("--load"); count -= 2, names += 2) try {
+      sg::load_backend(names[1]);
+      std::printf("loaded %s\n", names[1]);
+    } catch (const sg::error &fault) {
+      std::printf("not loaded %s\n", fault.what());
+    }
   for (const sg::backend_entry &entry : sg::backends())
     std::printf("backend %s|%s|%s|%s\n", entry.name.c_str(), entry.available ? "available" : "missing",
                 entry.origin.c_str(), entry.reason.c_str());

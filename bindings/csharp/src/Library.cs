@@ -22,6 +22,11 @@ namespace StreamGemm {
       }
     }
 
+    /// <summary>Loads a plugin (libstreamgemm-*.so), whose devices can be opened then. It stays loaded.</summary>
+    /// <param name="path">The file.</param>
+    /// <exception cref="NoDeviceException">It cannot be used; the message says why.</exception>
+    public static void LoadBackend(string path) => Raw.sg_backend_load(System.IO.Path.GetFullPath(path));
+
     /// <summary>The counters of all contexts of the process as OpenMetrics text: what an HTTP server answers a scraper with.</summary>
     public static string MetricsText() => Text.Of(NativeObject.Content(Raw.sg_metrics_text));
 

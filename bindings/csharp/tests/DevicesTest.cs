@@ -15,6 +15,7 @@ static class DevicesTest {
     Expect.True(Library.Devices.Any(d => d.Name == "cpu"), "the cpu is a device");
     BackendInfo cpu = Library.Backends.First(b => b.Name == "cpu");
     Expect.True(cpu.Available && cpu.Reason == "" && cpu.Origin == "built in", "the cpu backend");
+    Expect.Throws<NoDeviceException>(() => Library.LoadBackend("no-such-plugin.so"), "/no-such-plugin.so\": No such file");
     DeviceInfo device = context.Device;
     Expect.Equal(Harness.Device, device.Name, "name");
     Expect.True(device.MemoryBytes > 1 << 20 && device.ComputeUnits > 0 && device.Description.Length > 0, "properties");

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The info structs of the library as plain objects with the header's fields."""
 
+import os
+
 from . import _raw
 from ._enums import LinkClass
 from ._tables import RECORDS
@@ -80,6 +82,11 @@ def devices():
 def metrics_text():
     """The counters of all contexts of the process as OpenMetrics text: what an HTTP server answers a scraper with."""
     return _raw.metrics_text()
+
+
+def load_backend(path):
+    """Loads a plugin (libstreamgemm-*.so), whose devices can be opened then. It stays loaded. NoDevice says why it cannot be used."""
+    _raw.sg_backend_load(os.path.abspath(os.fspath(path)))
 
 
 def backends():

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Plans, options, events, streams, properties of devices and statistics of jobs."""
 
+import pathlib
 import unittest
 
 import numpy as np
@@ -65,6 +66,8 @@ class Facts(DeviceTest):
     def test_devices(self):
         self.assertIn("cpu", [d.name for d in sg.devices()])
         self.assertLessEqual({"cpu", "sim"}, {b.name for b in sg.backends() if b.available})
+        with self.assertRaisesRegex(sg.NoDevice, 'path "/.*/no-such-plugin.so": No such file'):
+            sg.load_backend(pathlib.Path("no-such-plugin.so"))
         device = self.context.device
         self.assertEqual(device, self.context.device)
         self.assertIn("name=", repr(device))

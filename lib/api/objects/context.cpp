@@ -9,6 +9,7 @@
 #include "api/context_of.hpp"
 #include "api/entry.hpp"
 #include "api/wait.hpp"
+#include "base/text.hpp"
 #include "devices/registry.hpp"
 #include "run/job/service.hpp"
 
@@ -123,6 +124,16 @@ sg_status sg_backend_describe(int32_t index, sg_backend_info *out_info) {
     sg::copy_text(info.origin, sizeof info.origin, backend.origin.c_str());
     info.available = backend.available;
     sg::write_out(out_info, info, "out_info");
+  });
+}
+
+sg_status sg_backend_load(const char *path) {
+  return guarded([&] {
+    sg::require(path, "path");
+    if (path[0] != '/')
+      throw sg::error(SG_STATUS_INVALID_ARGUMENT, "@path is \"%s\"; it must be an absolute path",
+                      sg::printable(path, 200).c_str());
+    sg::load_backend(path);
   });
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.streamgemm;
 
+import java.nio.file.Path;
 import java.util.List;
 import java.util.function.IntFunction;
 import java.util.stream.Collectors;
@@ -37,6 +38,16 @@ public final class StreamGemm {
    */
   public static List<BackendInfo> backends() {
     return each(Native.sg_backend_count(), index -> BackendInfo.from(struct -> Native.sg_backend_describe(index, struct)));
+  }
+
+  /**
+   * Loads a plugin (libstreamgemm-*.so), whose devices can be opened then. It stays loaded.
+   *
+   * @param path the file
+   * @throws StreamGemmException.NoDevice it cannot be used; the message says why
+   */
+  public static void loadBackend(Path path) {
+    Native.sg_backend_load(path.toAbsolutePath().toString());
   }
 
   /**

@@ -6,6 +6,7 @@ import static org.junit.Assert.assertFalse;
 import static org.junit.Assert.assertThrows;
 import static org.junit.Assert.assertTrue;
 
+import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Set;
 import java.util.stream.Collectors;
@@ -20,6 +21,9 @@ public class ContextTest {
     assertTrue(names.toString(), names.contains("cpu") && names.contains("sim:h200"));
     for (BackendInfo backend : StreamGemm.backends())
       assertEquals(backend.toString(), backend.available() == 0, !backend.reason().isEmpty());
+    Path missing = Path.of("no-such-plugin.so");
+    StreamGemmException refused = assertThrows(StreamGemmException.NoDevice.class, () -> StreamGemm.loadBackend(missing));
+    assertTrue(refused.getMessage(), refused.getMessage().contains(missing.toAbsolutePath() + "\": No such file"));
     try (Context context = Context.open("sim:h200")) {
       assertEquals("sim:h200", context.device().name());
       assertTrue(context.device().linkInBytesPerSecond() > 1e9);
