@@ -48,7 +48,7 @@ report() { # what the failed ones printed; what had not ended, failed
 trap 'trap "" TERM INT; report; kill 0; exit 143' TERM INT
 
 run conformance "$(program conformance)"
-for topic in alignment arithmetic attention attention_backward attention_masks axpby bad_gemm bad_input blocking callback conv conv_memory convert copy cross_entropy clamp deadline dispatch downcast empty epilogue extreme \
+for topic in alignment all_reduce arithmetic attention attention_backward attention_masks axpby bad_gemm bad_input blocking callback conv conv_memory convert copy cross_entropy clamp deadline dispatch downcast empty epilogue extreme \
   failure fair_share footprint foreign_memory gather gemm_grouped gemm_plans gemm_rules gemm_types gradients graph graph_update im2col interleaved job label layers limits linear metrics operation optimizer order overlap \
   partition pipeline plan pool queue recurrent repeat repeat_layers rounding row_dot row_reduce scatter_add staging stream symmetric textbook trace triangular; do
   run $topic "$(program api_tests)" $topic
@@ -65,6 +65,7 @@ if [ -n "${SEVERAL:-}" ]; then
   export SG_TEST_SEVERAL="$SEVERAL"
   run "conformance of peers" "$(program conformance)" --gtest_filter='peers.*'
   run several_devices "$(program api_tests)" several_devices
+  run all_reduce "$(program api_tests)" all_reduce
   run "random_test on $SEVERAL for $random_seconds s" "$(program random_test)" --device "$SEVERAL" --seconds "$random_seconds"
   run "random_layers_test on $SEVERAL for $random_seconds s" "$(program random_layers_test)" --device "$SEVERAL" --seconds "$random_seconds"
 fi

@@ -34,7 +34,7 @@ col2im: matrix x windows accumulate
 recurrent: x w_ih w_hh y
 recurrent_backward: x w_ih w_hh y [dy dhn dcn dx dw_ih dw_hh dbias_ih dbias_hh dh0 dc0 accumulate]
 """
-BY_HAND = ("gemm", "custom")  # operations whose calls are not of this form
+BY_HAND = ("gemm", "custom", "all_reduce")  # operations whose calls are not of this form
 VIEWS = {"sg_matrix": "matrix", "sg_heads": "heads", "sg_images": "images", "sg_sequence": "sequence"}
 # Other calls with a handle, a descriptor and submit options, in the order of their numbers (bindings/calls.h); then the operations.
 SPECIAL = ("gemm_and_wait", "gemm_grouped", "copy", "plan_run", "graph_run", "pipeline_push")

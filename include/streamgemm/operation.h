@@ -12,6 +12,7 @@
 #include <streamgemm/attention.h>
 #include <streamgemm/axpby.h>
 #include <streamgemm/clamp.h>
+#include <streamgemm/collective.h>
 #include <streamgemm/conv.h>
 #include <streamgemm/convert.h>
 #include <streamgemm/cross_entropy.h>
@@ -72,7 +73,8 @@ typedef enum sg_operation {
   SG_OPERATION_ADAM = 34,                       /**< sg_adam_async. */
   SG_OPERATION_TRIANGULAR = 35,                 /**< sg_triangular_async. */
   SG_OPERATION_SYMMETRIC = 36,                  /**< sg_symmetric_async. */
-  SG_OPERATION_RANK_K = 37                      /**< sg_rank_k_async. */
+  SG_OPERATION_RANK_K = 37,                     /**< sg_rank_k_async. */
+  SG_OPERATION_ALL_REDUCE = 38                  /**< sg_all_reduce_async. */
 } sg_operation;
 
 /** A copy: the arguments of sg_copy_2d_async. sg_copy_async has height 1; its pitches are not used.

@@ -15,6 +15,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <functional>
 #include <list>
 #include <memory>
 #include <numeric>
@@ -336,7 +337,7 @@ class chain {
         case 5: return gemm(out);
         default: return attention();
       }
-    switch (random_.below(22)) {
+    switch (random_.below(23)) {
       case 0: return elementwise(in, out);
       case 1: return softmax(in, out);
       case 2: return norm(in, out);
@@ -358,6 +359,7 @@ class chain {
       case 18: return symmetric(out);
       case 19: return rank_k();
       case 20: return triangular(out);
+      case 21: return all_reduce();
       default: return gemm(out);
     }
   }
@@ -427,6 +429,43 @@ class chain {
     std::vector<double> sums(static_cast<std::size_t>(a.rows));
     for (std::size_t i = 0; i < first.size(); ++i) sums[i / std::size_t(a.cols)] += first[i] * second[i];
     write(y, sums);
+  }
+
+  // Of contiguous parts, which must be in device memory, of any devices unless the stream has one.
+  void all_reduce() {
+    const bool is_row = random_.below(2) != 0;
+    const std::int64_t rows = is_row ? 1 : upto(side), cols = is_row ? upto(side) : side;
+    std::vector<part> parts;
+    std::vector<void *> addresses;
+    bool is_on_devices = true, overlaps = false;
+    for (int count = 1 + random_.below(matrices); count > 0; --count) {
+      const part made = any_part(rows, cols, SG_LAYOUT_ROW_MAJOR);
+      if (!is_small(made)) return;
+      for (const part &each : parts) overlaps = overlaps || share(each, made);
+      sg_memory_kind kind{};
+      require_ok(sg_context_memory_kind(context_, data_[made.matrix], elements * sizeof(double), &kind),
+                 "sg_context_memory_kind");
+      is_on_devices = is_on_devices && kind == SG_MEMORY_DEVICE;
+      parts.push_back(made);
+      addresses.push_back(data_[made.matrix] + made.start);
+    }
+    sg_all_reduce_desc desc = SG_ALL_REDUCE_DESC_INIT;
+    desc.operands = addresses.data(), desc.operand_count = std::int32_t(addresses.size());
+    desc.elements = rows * cols, desc.dtype = SG_DTYPE_F64;
+    begins(parts, parts);
+    must_be_apart_ = must_be_apart_ && stream_device_ != anywhere;
+    note("all-reduce", parts.front());
+    const sg_status status = sg_all_reduce_async(context_, &desc, &submit_, handle());
+    if (drawn.note("all-reduces of host memory", !is_on_devices && !overlaps && desc.elements > 0)) {
+      if (status != SG_STATUS_INVALID_ARGUMENT || !std::strstr(sg_last_error_message(), "is in device memory"))
+        stop(log_ + "an all-reduce of host memory: " + sg_status_name(status));
+      return;
+    }
+    if (!accepted(status, overlaps, stream_device_ != anywhere)) return;
+    drawn.note("all-reduces of several vectors", parts.size() > 1);
+    std::vector<double> sums(static_cast<std::size_t>(desc.elements));
+    for (const part &each : parts) std::ranges::transform(sums, read(each), sums.begin(), std::plus<>());
+    for (const part &each : parts) write(each, sums);
   }
 
   sg_layout any_layout() { return random_.below(2) ? SG_LAYOUT_ROW_MAJOR : SG_LAYOUT_COLUMN_MAJOR; }

@@ -13,6 +13,7 @@ namespace sg {
 // messages with its article.
 #define SG_EACH_OPERATION(X)                                                           \
   X(adam, ADAM, "a step of Adam")                                                      \
+  X(all_reduce, ALL_REDUCE, "an all-reduce")                                           \
   X(attention, ATTENTION, "an attention")                                              \
   X(attention_backward, ATTENTION_BACKWARD, "the gradients of an attention")           \
   X(axpby, AXPBY, "a scale-and-add")                                                   \

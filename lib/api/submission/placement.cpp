@@ -11,6 +11,16 @@ memory_space seen_from(const context &on, device_index device, memory_space spac
   return memory_space::of_peer(static_cast<std::uint16_t>(on.on(space.device()).index()));
 }
 
+void require_device_of_stream(const operand_set &operands, const checked_submit &order) {
+  const std::optional<device_index> wanted = order.device();
+  if (!wanted) return;
+  for (const operand_set::bound &each : operands.operands())
+    if (each.space == SG_MEMORY_DEVICE && each.space.device() != *wanted)
+      throw error(SG_STATUS_INVALID_ARGUMENT,
+                  "@submit->stream is of device %zu of the context, and @%s->%s (%p) is in memory of device %zu",
+                  number_of(*wanted), each.desc, each.name, each.given, number_of(each.space.device()));
+}
+
 std::optional<device_index> device_of_operands(const operand_set &operands, const checked_submit &order) {
   const operand_set::bound *first = nullptr;
   for (const operand_set::bound &each : operands.operands()) {
@@ -22,12 +32,8 @@ std::optional<device_index> device_of_operands(const operand_set &operands, cons
                 first->name, first->given, number_of(first->space.device()), each.desc, each.name, each.given,
                 number_of(each.space.device()));
   }
-  const std::optional<device_index> wanted = order.device();
-  if (first && wanted && *wanted != first->space.device())
-    throw error(SG_STATUS_INVALID_ARGUMENT,
-                "@submit->stream is of device %zu of the context, and @%s->%s (%p) is in memory of device %zu",
-                number_of(*wanted), first->desc, first->name, first->given, number_of(first->space.device()));
-  return first ? first->space.device() : wanted;
+  require_device_of_stream(operands, order);
+  return first ? first->space.device() : order.device();
 }
 
 std::shared_ptr<const program> plan_on(context &on, const form &what, plan_request request,

@@ -12,6 +12,9 @@ namespace sg {
 // A memory space as a device sees it: memory of the context's other devices is its peers'.
 memory_space seen_from(const context &on, device_index device, memory_space space) noexcept;
 
+// Throws sg::error that names the submission's stream and an operand in the memory of another device than the stream's.
+void require_device_of_stream(const operand_set &operands, const checked_submit &order);
+
 // The device of an operation whose operands are in host memory and in that of one device; empty: any. Throws sg::error
 // that names two operands, or one and the stream, of different devices.
 std::optional<device_index> device_of_operands(const operand_set &operands, const checked_submit &order);

@@ -25,7 +25,7 @@ inline plan_request usual_request(const checked_submit &order) noexcept {
   return request;
 }
 
-// Submits or records it. `name`: the descriptor's name in messages.
+// Submits or records it. `name`: the descriptor's name in messages. On the devices that the request names, or on one.
 template <class Desc>
 void submit_operands(context &on, operand_set &operands, const Desc &desc, const char *name,
                      const planned_operation &planned, const plan_request &request, checked_submit &order,
@@ -35,8 +35,10 @@ void submit_operands(context &on, operand_set &operands, const Desc &desc, const
     order.note(planned.operation, planned.fixed ? *planned.fixed : planned.what, name);
   }
   std::shared_ptr<const program> plan;
-  const std::optional<device_index> device = device_of_operands(operands, order);
-  if (!planned.does_nothing) plan = plan_on(on, planned.what, request, device);
+  const bool on_several = request.names_devices();
+  const std::optional<device_index> device = on_several ? std::nullopt : device_of_operands(operands, order);
+  if (!planned.does_nothing)
+    plan = on_several ? on.plan_for(planned.what, request) : plan_on(on, planned.what, request, device);
   ref<job> work = on.new_job();
   if (!plan || plan->schedule->commands.empty()) return order.go(std::move(work), nullptr, 0, out_job);
   if (stays_on_device(on, device, *plan))

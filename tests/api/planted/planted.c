@@ -148,6 +148,15 @@ sg_status sg_triangular(sg_context *context, const sg_triangular_desc *desc, con
   return REAL(sg_triangular)(context, &spoilt, submit);
 }
 
+/* -- sums over devices --------------------------------------------------------------------------------------------- */
+
+sg_status sg_all_reduce_async(sg_context *context, const sg_all_reduce_desc *desc, const sg_submit *submit,
+                              sg_job **out_job) {
+  sg_all_reduce_desc spoilt = *desc;
+  if (planted("leaves-a-vector-out") && desc->operand_count > 2) --spoilt.operand_count;
+  return REAL(sg_all_reduce_async)(context, &spoilt, submit, out_job);
+}
+
 /* -- memory -------------------------------------------------------------------------------------------------------- */
 
 sg_status sg_copy_2d_async(sg_context *context, void *dst, uint64_t dst_pitch, const void *src, uint64_t src_pitch,

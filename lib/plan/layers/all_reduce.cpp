@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plan/layers/all_reduce.hpp"
+
+#include <algorithm>
+
+#include "base/checked.hpp"
+#include "base/error.hpp"
+#include "plan/schedule/schedule_builder.hpp"
+#include "plan/schedule/simulate.hpp"
+
+namespace sg {
+
+namespace {
+
+// A part of fewer bytes is not worth another device, and a slice of fewer not another command: over a link of 400 GB/s
+// 8 MiB take 20 us.
+constexpr std::int64_t least_bytes_to_reduce = 64 << 10, least_bytes_of_slice = 8 << 20;
+constexpr std::int64_t least_bytes_of_slice_on_core = 256 << 10;
+constexpr std::int64_t most_slices = 64;
+// A multiple of these elements is aligned for every kernel.
+constexpr std::int64_t aligned_elements = 64;
+// While one slice is summed the next one is gathered.
+constexpr int slots_of_device = 2;
+
+// A device's part of the elements.
+struct reducing_device {
+  device_index device{};
+  int slots = 1;  // each with its compute lane
+  std::int64_t least_bytes = least_bytes_of_slice, memory_limit = 0;
+  std::vector<std::size_t> own;  // its vectors
+  range part;
+  std::int64_t slice = 0;  // elements
+  std::vector<std::int32_t> gathered, sums;
+  std::vector<std::uint32_t> ready;  // the command behind which each slice's result is in the first own vector
+
+  std::int64_t slices() const noexcept { return slice > 0 ? ceil_div(part.size, slice) : 0; }
+  range at(std::int64_t index) const noexcept {
+    const std::int64_t first = part.first + index * slice;
+    return {first, std::min(slice, part.end() - first)};
+  }
+  lane compute(std::int64_t index) const noexcept {
+    return lane(lane_kind::compute, static_cast<std::uint16_t>(index % slots), device);
+  }
+};
+
+class all_reduce_builder {
+ public:
+  all_reduce_builder(sg_dtype type, std::int64_t elements, std::size_t vectors, std::vector<reducing_device> devices)
+      : type_(type), elements_(elements), vectors_(std::int64_t(vectors)), devices_(std::move(devices)) {
+    std::vector<device_index> place(vectors);
+    for (const reducing_device &each : devices_)
+      for (const std::size_t v : each.own) place[v] = each.device;
+    for (std::size_t v = 0; v < vectors; ++v)
+      builder_.add_placed_buffer({buffer_kind::parameter, type_, false, memory_space::of_device(place[v]), 0, 0,
+                                  elements_ * size(), static_cast<std::int32_t>(v), "a vector"});
+    const auto parts = std::min<std::int64_t>(std::int64_t(devices_.size()),
+                                              std::max<std::int64_t>(1, elements_ * size() / least_bytes_to_reduce));
+    const std::vector<range> ranges = cut(elements_, parts, aligned_elements);
+    for (std::size_t i = 0; i < ranges.size(); ++i) devices_[i].part = ranges[i];
+    for (reducing_device &each : devices_) reserve(each);
+  }
+
+  schedule run() {
+    std::int64_t steps = 0;
+    for (const reducing_device &each : devices_) steps = std::max(steps, each.slices());
+    // A device's next slice is gathered before the latest results are pulled.
+    for (std::int64_t step = 0; step <= steps; ++step) {
+      for (reducing_device &each : devices_)
+        if (step < each.slices()) sum_slice(each, step);
+      if (step > 0) spread_slices(step - 1);
+    }
+    builder_.add_flops(double(elements_) * double(vectors_ - 1) * (is_complex(type_) ? 2 : 1));
+    return builder_.finish("all-reduce x" + std::to_string(vectors_));
+  }
+
+  // The least time of the copies that a device receives, at the rate of its fastest link.
+  double bound_of_links(const machine_model &machine) const {
+    double most = 0;
+    for (const reducing_device &each : devices_) {
+      double rate = 0;
+      for (const reducing_device &other : devices_)
+        if (const device_link *link = machine.link_between(each.device, other.device))
+          rate = std::max(rate, link->bytes_per_second);
+      const double remote = double(vectors_) - double(each.own.size()),
+                   received = double(each.part.size) * remote + double(elements_ - each.part.size);
+      if (rate > 0) most = std::max(most, received * double(size()) / rate);
+    }
+    return most;
+  }
+
+ private:
+  std::int64_t size() const noexcept { return size_of(type_); }
+  sg_dtype sum_type() const noexcept { return accumulator_of(type_); }
+  bool converts() const noexcept { return sum_type() != type_; }
+
+  std::int64_t bytes_of_slot(std::int64_t slice) const noexcept {
+    return vectors_ * round_up(slice * size(), 256) + (converts() ? round_up(slice * size_of(sum_type()), 256) : 0);
+  }
+
+  // Slices as long as the device's memory allows, and the memory of its slots.
+  void reserve(reducing_device &d) {
+    if (d.part.size == 0) return;
+    std::int64_t count = std::clamp<std::int64_t>(d.part.size * size() / d.least_bytes, 1, most_slices);
+    const auto slice_of = [&] { return round_up(ceil_div(d.part.size, count), aligned_elements); };
+    const auto needed = [&] { return std::min<std::int64_t>(d.slots, count) * bytes_of_slot(slice_of()); };
+    while (needed() > d.memory_limit && slice_of() > aligned_elements) count *= 2;
+    if (needed() > d.memory_limit || count * (2 * vectors_ + 2) > most_commands)
+      throw error(SG_STATUS_OUT_OF_MEMORY,
+                  "the parts of %lld vectors of %lld elements need at least %lld bytes of device memory; the limit is "
+                  "%lld",
+                  static_cast<long long>(vectors_), static_cast<long long>(elements_), static_cast<long long>(needed()),
+                  static_cast<long long>(d.memory_limit));
+    d.slice = slice_of();
+    d.slots = static_cast<int>(std::min<std::int64_t>(d.slots, count));
+    std::int64_t offset = 0;
+    const auto add = [&](sg_dtype type, std::int64_t items) {
+      const std::int64_t stride = round_up(d.slice * size_of(type), 256), at = offset;
+      offset += items * stride;
+      return builder_.add_placed_buffer(
+          {buffer_kind::device, type, false, memory_space::of_device(d.device), stride, at, items * stride});
+    };
+    for (int slot = 0; slot < d.slots; ++slot) {
+      d.gathered.push_back(add(type_, vectors_));
+      if (converts()) d.sums.push_back(add(sum_type(), 1));
+    }
+  }
+
+  static view run_of(std::int32_t buffer, std::int64_t item, std::int64_t items, std::int64_t offset,
+                     std::int64_t elements) {
+    return {buffer, item, items, offset, elements, elements, 1};
+  }
+  view of_vector(std::size_t vector, range r) const {
+    return run_of(std::int32_t(vector), 0, 1, r.first * size(), r.size);
+  }
+
+  template <class Copy>
+  std::uint32_t copy(lane where, const view &to, const view &from, const std::vector<std::uint32_t> &waits) {
+    command c;
+    c.what = Copy();
+    c.where = where;
+    c.views[Copy::to] = to;
+    c.views[Copy::from] = from;
+    return builder_.add(c, waits);
+  }
+  std::uint32_t pull(device_index to_device, const view &to, const view &from,
+                     const std::vector<std::uint32_t> &waits) {
+    return copy<ops::copy_peer>(lane(lane_kind::copy_peer, 0, to_device), to, from, waits);
+  }
+
+  // From one of the device's vectors to its others.
+  void copy_to_others(const reducing_device &d, lane where, range r, std::uint32_t after) {
+    for (std::size_t i = 1; i < d.own.size(); ++i)
+      copy<ops::copy>(where, of_vector(d.own[i], r), of_vector(d.own[0], r), {after});
+  }
+
+  // Each device begins with the vector behind its own, so that not all pull from one device at once.
+  void sum_slice(reducing_device &d, std::int64_t index) {
+    const range r = d.at(index);
+    const auto slot = static_cast<std::size_t>(index % d.slots);
+    std::vector<std::uint32_t> is_free, gathered;
+    if (index >= d.slots) is_free.push_back(d.ready[static_cast<std::size_t>(index - d.slots)]);
+    for (std::size_t i = 0; i < static_cast<std::size_t>(vectors_); ++i) {
+      const std::size_t v = (d.own[0] + i) % static_cast<std::size_t>(vectors_);
+      const view to = run_of(d.gathered[slot], std::int64_t(v), 1, 0, r.size), from = of_vector(v, r);
+      const bool is_own = std::ranges::find(d.own, v) != d.own.end();
+      gathered.push_back(is_own ? copy<ops::copy>(d.compute(index), to, from, is_free)
+                                : pull(d.device, to, from, is_free));
+    }
+    command sum;
+    sum.what = ops::reduce();
+    sum.where = d.compute(index);
+    sum.views[ops::reduce::parts] = run_of(d.gathered[slot], 0, vectors_, 0, r.size);
+    const view result = of_vector(d.own[0], r);
+    const view wide = converts() ? run_of(d.sums[slot], 0, 1, 0, r.size) : result;
+    sum.views[ops::reduce::c] = wide;
+    std::uint32_t last = builder_.add(sum, gathered);
+    if (converts()) {
+      command convert;
+      convert.what = ops::convert();
+      convert.where = d.compute(index);
+      convert.views[ops::convert::c] = result;
+      convert.views[ops::convert::a] = wide;
+      last = builder_.add(convert, std::vector<std::uint32_t>{last});
+    }
+    d.ready.push_back(last);
+    copy_to_others(d, d.compute(index), r, last);
+  }
+
+  // Each device pulls the others' results, beginning with the next device's.
+  void spread_slices(std::int64_t index) {
+    for (std::size_t step = 1; step < devices_.size(); ++step)
+      for (std::size_t i = 0; i < devices_.size(); ++i) {
+        const reducing_device &to = devices_[i], &from = devices_[(i + step) % devices_.size()];
+        if (index >= from.slices()) continue;
+        const range r = from.at(index);
+        const std::uint32_t pulled = pull(to.device, of_vector(to.own[0], r), of_vector(from.own[0], r),
+                                          {from.ready[static_cast<std::size_t>(index)]});
+        copy_to_others(to, to.compute(index), r, pulled);
+      }
+  }
+
+  const sg_dtype type_;
+  const std::int64_t elements_, vectors_;
+  std::vector<reducing_device> devices_;
+  schedule_builder builder_;
+};
+
+// Each vector is read and written.
+double bound_of_memory(double bytes, std::size_t vectors, double memory_rate) noexcept {
+  return 2 * bytes * double(vectors) / memory_rate;
+}
+
+}  // namespace
+
+schedule all_reduce_form::plan(const plan_terms &terms) const {
+  reducing_device only;
+  only.memory_limit = terms.memory_limit;
+  only.slots = terms.model.lanes_are_cores ? terms.lanes : slots_of_device;
+  if (terms.model.lanes_are_cores) only.least_bytes = least_bytes_of_slice_on_core;
+  for (std::size_t v = 0; v < places_.size(); ++v) only.own.push_back(v);
+  schedule made = all_reduce_builder(type_, elements_, places_.size(), {only}).run();
+  made.bound_seconds =
+      bound_of_memory(double(elements_) * double(size_of(type_)), places_.size(), terms.model.memory_rate);
+  return made;
+}
+
+std::optional<schedule> all_reduce_form::spread(const machine_model &machine, std::span<const device_index> devices,
+                                                const plan_request &, std::span<const std::int64_t> limits) const {
+  std::vector<reducing_device> all;
+  double memory_rate = 0;
+  for (const device_index each : devices) {
+    reducing_device made;
+    made.device = each;
+    made.slots = slots_of_device;
+    made.memory_limit = limits[number_of(each)];
+    for (std::size_t v = 0; v < places_.size(); ++v)
+      if (places_[v] == each) made.own.push_back(v);
+    memory_rate += machine.device(each).memory_rate;
+    all.push_back(std::move(made));
+  }
+  all_reduce_builder builder(type_, elements_, places_.size(), std::move(all));
+  schedule made = builder.run();
+  const double memory = bound_of_memory(double(elements_) * double(size_of(type_)), places_.size(), memory_rate),
+               links = builder.bound_of_links(machine);
+  made.bound_seconds = std::max(memory, links);
+  made.bound_limit = links > memory ? "links between devices" : "device memory";
+  made.predicted_seconds = simulate(made, machine).seconds;
+  return made;
+}
+
+std::uint64_t all_reduce_form::hash() const noexcept {
+  hasher mixed;
+  mixed << elements_ << std::int64_t{type_};
+  for (const device_index each : places_) mixed << static_cast<std::int64_t>(each);
+  return mixed.value();
+}
+
+std::string all_reduce_form::describe(const plan_request &) const {
+  return "all-reduce of " + std::to_string(places_.size()) + " vectors of " + std::to_string(elements_) + ", " +
+         name_of(type_);
+}
+
+bool all_reduce_form::equals(const form &other) const noexcept {
+  const auto &its = static_cast<const all_reduce_form &>(other);
+  return type_ == its.type_ && elements_ == its.elements_ && places_ == its.places_;
+}
+
+}  // namespace sg
