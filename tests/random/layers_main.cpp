@@ -462,7 +462,11 @@ class chain {
       return;
     }
     if (!accepted(status, overlaps, stream_device_ != anywhere)) return;
+    std::set<int> devices;
+    for (const part &each : parts) devices.insert(memory_.device_of_f64[each.matrix]);
     drawn.note("all-reduces of several vectors", parts.size() > 1);
+    devices.erase(anywhere);
+    drawn.note("all-reduces over several devices", devices.size() > 1);
     std::vector<double> sums(static_cast<std::size_t>(desc.elements));
     for (const part &each : parts) std::ranges::transform(sums, read(each), sums.begin(), std::plus<>());
     for (const part &each : parts) write(each, sums);
