@@ -572,6 +572,14 @@ class Context:
         """
         return submit_custom(*custom_arguments(function, reads, writes, updates, seconds, compute_units))
 
+    def all_reduce(operands) -> "[operands]":
+        """the sum of arrays in each of them, as of gradients on several devices.
+
+        operands: a list of arrays without gaps, of one type and number of elements, each in the memory of its device
+            (`context.buffer(nbytes, device=1)`), or Jobs. One job for all devices, which the memory orders.
+        """
+        return submit_all_reduce(tuple(operands))
+
 
 class Plan:
     def run(a, b, c=None, *, alpha=None, beta=None, bias=None) -> "c":

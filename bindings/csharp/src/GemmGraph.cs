@@ -97,6 +97,11 @@ namespace StreamGemm {
                             CustomOptions options = null) =>
       RecordLayer(options, GemmContext.CustomOperation(function, reads, writes, updates, options ?? new CustomOptions()));
 
+    /// <summary>Records <see cref="GemmContext.AllReduce"/> instead of running it.</summary>
+    /// <returns>Its index.</returns>
+    public int RecordAllReduce(Matrix[] operands, SubmitOptions options = null) =>
+      RecordLayer(options, GemmContext.AllReduceOperation(operands));
+
     int RecordLayer(SubmitOptions options, LayerCall call, Recorded child = null) {
       lock (children) {
         child = child ?? new Recorded();

@@ -68,6 +68,31 @@ static class SeveralDevicesTest {
     }
   }
 
+  public static void SumsAreOnEach() {
+    float[,] sum = Numbers.Floats(random, 48, 48), doubled = Numbers.Floats(random, 48, 48);
+    for (int i = 0; i < 48; ++i)
+      for (int j = 0; j < 48; ++j) {
+        sum[i, j] = a[i, j] + b[i, j];
+        doubled[i, j] = 2 * sum[i, j];
+      }
+    Matrix[] both = { OnDevice(0, a), OnDevice(1, b) };
+    context.AllReduceAsync(both).Wait();
+    foreach (Matrix each in both) Numbers.Same(sum, Fetched(each), "sum");
+    context.AllReduce(both);
+    foreach (Matrix each in both) Numbers.Same(doubled, Fetched(each), "sum of sums");
+    using (GemmGraph graph = context.CreateGraph()) {
+      context.Copy(a, both[0]);
+      context.Copy(b, both[1]);
+      Expect.Equal(0, graph.RecordAllReduce(both), "index");
+      graph.RunAsync().Wait();
+      foreach (Matrix each in both) Numbers.Same(sum, Fetched(each), "recorded");
+    }
+    Expect.Throws<ArgumentException>(() => context.AllReduce(new Matrix[0]), "there are 0 operands");
+    Expect.Throws<ArgumentException>(() => context.AllReduce(new Matrix[] { both[0], a }), "operands[1]");
+    Matrix larger = context.AllocateDevice(new BufferOptions { Bytes = 4 * 49 * 48, Device = 1 }).Matrix(49, 48, DType.F32);
+    Expect.Throws<ArgumentException>(() => context.AllReduce(new[] { both[0], larger }), "must be equal");
+  }
+
   public static void OtherDevicesAreRefusedByName() {
     foreach (int device in new[] { 2, -2 }) {
       Expect.Throws<ArgumentException>(() => context.AllocateDevice(new BufferOptions { Bytes = 64, Device = device }), "options.Device is " + device);

@@ -11,6 +11,7 @@
  *   completions.c  completions, as they come through the queue
  *   operand.c, bias.c, result.c, gemm.c   the arguments of a GEMM as an sg_gemm_desc
  *   submit.c, blocking.c, group.c, copy.c, graph.c, pipeline.c   submissions: asynchronous, blocking, recorded
+ *   all_reduce.c   sums over devices
  *   custom.c    functions in Python as operations, called on the library's threads
  *   operation.c, operands.c, symbols.c, operation_rules.c   all other operations, by the table operations.inc
  *   hooks.c     Python objects registered at import; errors
@@ -174,20 +175,21 @@ void release_tensor(matrix_object *m);
 PyObject *matrix_export(PyObject *self, PyObject *args); /* a method of Matrix: _export(versioned) */
 
 /* The other methods of the module, each in the file that submits, records or waits so. */
-#define SG_METHODS(X)             \
-  X(install, METH_VARARGS)        \
-  X(remember_numpy, METH_VARARGS) \
-  X(submit_group, METH_VARARGS)   \
-  X(submit_copy, METH_VARARGS)    \
-  X(push_batch, METH_VARARGS)     \
-  X(add_stage, METH_VARARGS)      \
-  X(take_raised, METH_NOARGS)     \
-  X(submit_custom, METH_VARARGS)  \
-  X(end_calls, METH_NOARGS)       \
-  X(forget_calls, METH_NOARGS)    \
-  X(make_plan, METH_VARARGS)      \
-  X(set_gemm, METH_VARARGS)       \
-  X(set_copy, METH_VARARGS)       \
+#define SG_METHODS(X)                \
+  X(install, METH_VARARGS)           \
+  X(remember_numpy, METH_VARARGS)    \
+  X(submit_group, METH_VARARGS)      \
+  X(submit_copy, METH_VARARGS)       \
+  X(push_batch, METH_VARARGS)        \
+  X(add_stage, METH_VARARGS)         \
+  X(take_raised, METH_NOARGS)        \
+  X(submit_custom, METH_VARARGS)     \
+  X(submit_all_reduce, METH_VARARGS) \
+  X(end_calls, METH_NOARGS)          \
+  X(forget_calls, METH_NOARGS)       \
+  X(make_plan, METH_VARARGS)         \
+  X(set_gemm, METH_VARARGS)          \
+  X(set_copy, METH_VARARGS)          \
   X(submit_graph, METH_VARARGS) X(drain, METH_O) X(set_queue, METH_O) X(synchronize_producer, METH_VARARGS)
 #define SG_DECLARATION(NAME, HOW) PyObject *NAME(PyObject *self, PyObject *given);
 SG_METHODS(SG_DECLARATION)

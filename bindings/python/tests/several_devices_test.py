@@ -64,6 +64,30 @@ class SeveralDevices(unittest.TestCase):
         self.context.gemm(self.on_device(0, self.a), self.on_device(1, self.b), c)
         np.testing.assert_array_equal(self.a @ self.b, self.fetched(c))
 
+    def test_sums_are_on_each(self):
+        both = [self.on_device(0, self.a), self.on_device(1, self.b)]
+        job = self.context.all_reduce_async(both)
+        self.assertEqual(both, job.result())
+        self.assertEqual(3, job.statistics.devices)
+        for each in both:
+            np.testing.assert_array_equal(self.a + self.b, self.fetched(each))
+        graph = self.context.graph()
+        graph.all_reduce(both)
+        graph.run()
+        for each in both:
+            np.testing.assert_array_equal(2 * (self.a + self.b), self.fetched(each))
+        self.assertIs(both[1], self.context.all_reduce(both[1:])[0])
+        with self.assertRaisesRegex(sg.InvalidArgument, r"operands\[1\].*pageable memory"):
+            self.context.all_reduce([both[0], self.a])
+        with self.assertRaisesRegex(sg.InvalidArgument, r"operands\[0\].*operands\[1\].*overlap"):
+            self.context.all_reduce([both[0], both[0]])
+        with self.assertRaisesRegex(sg.InvalidArgument, "there are 0 operands"):
+            self.context.all_reduce([])
+        with self.assertRaisesRegex(sg.InvalidArgument, r"operands\[1\] has 2303 elements of f32"):
+            self.context.all_reduce([both[0], self.context.buffer(4 * 2303, device=1).matrix((2303,), "f32")])
+        with self.assertRaisesRegex(sg.InvalidArgument, r"operands\[0\] has gaps"):
+            self.context.all_reduce([self.a[:, :5], both[1]])
+
     def test_other_devices_are_refused_by_name(self):
         for device in (2, -1, 1 << 40):
             for make in (lambda: self.context.stream(device=device), lambda: self.context.buffer(64, device=device)):

@@ -249,6 +249,27 @@ public final class Context extends NativeObject {
   }
 
   /**
+   * Submits an all-reduce: each matrix becomes the sum of all of them. One job for all of the context's devices, which the memory of
+   * the matrices orders.
+   *
+   * @param operands matrices without gaps, each in the memory of its device, of one shape, type and layout
+   * @param submit order and priority [= DEFAULTS]
+   * @return a future without a result
+   */
+  public Job<Void> allReduceAsync(List<Matrix> operands, Submit submit) {
+    return AllReduce.call(operands).submit(this, submit);
+  }
+
+  /**
+   * The same; blocks until it is complete.
+   *
+   * @param operands matrices without gaps, each in the memory of its device, of one shape, type and layout
+   */
+  public void allReduce(List<Matrix> operands) {
+    AllReduce.call(operands).run(this);
+  }
+
+  /**
    * The operations of deep networks between GEMMs.
    *
    * @return its methods submit to this context

@@ -115,6 +115,18 @@ public final class Graph extends NativeObject {
   }
 
   /**
+   * Records an all-reduce.
+   *
+   * @param operands as of {@link Context#allReduce}
+   * @param submit its stream and priority [= DEFAULTS]
+   * @return its index
+   * @throws StreamGemmException.Busy if the graph has been run
+   */
+  public int recordAllReduce(List<Matrix> operands, Submit submit) {
+    return AllReduce.call(operands).recordAt(this, submit);
+  }
+
+  /**
    * What records the layers of deep networks.
    *
    * @param submit stream and priority of each [= DEFAULTS]

@@ -95,6 +95,37 @@ public class SeveralDevicesTest {
   }
 
   @Test
+  public void sumsAreOnEach() {
+    float[] sum = new float[SIDE * SIDE];
+    float[] doubled = new float[SIDE * SIDE];
+    for (int i = 0; i < sum.length; ++i) {
+      sum[i] = a[i] + b[i];
+      doubled[i] = 2 * sum[i];
+    }
+    try (Context context = Context.open("sim:h200x2")) {
+      List<Matrix> both = List.of(onDevice(context, 0, a), onDevice(context, 1, b));
+      assertEquals(3, devicesOf(context.allReduceAsync(both, asked())));
+      for (Matrix each : both) assertArrayEquals(sum, context.toFloats(each), 0);
+      context.allReduce(both);
+      for (Matrix each : both) assertArrayEquals(doubled, context.toFloats(each), 0);
+      try (Graph graph = context.graph()) {
+        context.copyAsync(both.get(0), host(a)).join();
+        context.copyAsync(both.get(1), host(b)).join();
+        assertEquals(0, graph.recordAllReduce(both));
+        graph.runAsync().join();
+        for (Matrix each : both) assertArrayEquals(sum, context.toFloats(each), 0);
+      }
+      Exception of = assertThrows(StreamGemmException.InvalidArgument.class, () -> context.allReduce(List.of()));
+      assertTrue(of.getMessage(), of.getMessage().contains("there are 0 operands"));
+      of = assertThrows(StreamGemmException.InvalidArgument.class, () -> context.allReduce(List.of(both.get(0), host(a))));
+      assertTrue(of.getMessage(), of.getMessage().contains("operands[1]"));
+      Matrix shorter = Matrix.of(context.allocateDevice(memoryOn(1)), 0, DType.F32, SIDE - 1, SIDE);
+      of = assertThrows(StreamGemmException.InvalidArgument.class, () -> context.allReduce(List.of(both.get(0), shorter)));
+      assertTrue(of.getMessage(), of.getMessage().contains("must be equal"));
+    }
+  }
+
+  @Test
   public void otherDevicesAreRefusedByName() {
     try (Context context = Context.open("sim:h200x2")) {
       for (int device : new int[] {2, -2}) {
