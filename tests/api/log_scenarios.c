@@ -59,12 +59,18 @@ static void multiply(const char *device, const char *label) {
   OK(sg_context_release(context));
 }
 
-/* The first GEMM fails: it belongs to the job with that label. */
-static void failing(const char *label) {
-  sg_context *const context = open_device("sim:h200?fail-launch=1");
+static const char one[] = "sim:h200?fail-launch=1", second[] = "sim:h200x2?d1.fail-launch=1";
+
+/* The first GEMM fails: it belongs to the job with that label. On several devices: on those whose number it is. */
+static void failing(const char *device, int32_t devices, const char *label) {
+  sg_context *const context = open_device(device);
   const sg_gemm_desc desc = make_gemm(c, N);
   sg_submit submit = SG_SUBMIT_INIT;
+  sg_plan_options plan = SG_PLAN_OPTIONS_INIT;
+  plan.devices = devices == 1 ? 2 : 0;
+  plan.device_count = devices;
   submit.label = label;
+  if (devices > 0) submit.plan = &plan;
   if (sg_gemm(context, &desc, &submit) == SG_STATUS_OK) fail("the GEMM did not fail");
   OK(sg_context_release(context));
 }
@@ -168,7 +174,7 @@ static void forked(void) {
   fflush(stdout);
   child = fork();
   if (child == 0) {
-    failing("child");
+    failing(one, 0, "child");
     exit(0);
   }
   if (waitpid(child, &status, 0) != child || status != 0) fail("the child");
@@ -190,7 +196,7 @@ static void closed(const char *path) {
   close(STDERR_FILENO);
   multiply("sim:h200", NULL);
   if (open(path, O_CREAT | O_WRONLY, 0600) != STDERR_FILENO) fail("the descriptor");
-  failing("late");
+  failing(one, 0, "late");
 }
 
 /* A batch of one row through a layer whose weights are streamed although they would fit. */
@@ -256,7 +262,9 @@ int main(int argc, char **argv) {
   else if (strcmp(mode, "memory") == 0)
     multiply("sim:h200?memory=4MiB&taken=3600KiB", "large \033[31m\n");
   else if (strcmp(mode, "failing") == 0)
-    failing(argc > 2 ? argv[2] : NULL);
+    failing(one, 0, argc > 2 ? argv[2] : NULL);
+  else if (strcmp(mode, "failing_on_second") == 0)
+    failing(second, 1, "alone"), failing(second, 2, "together");
   else if (strcmp(mode, "deadline") == 0)
     cancelled();
   else if (strcmp(mode, "graph") == 0)

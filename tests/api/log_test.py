@@ -106,6 +106,9 @@ class Log(unittest.TestCase):
         self.assertEqual(1, len(lines), lines)
         self.one(lines, 'error: job: SG_STATUS_BACKEND_FAILURE on sim:h200?fail-launch=1: job "q · k": ')
         self.one(self.lines("failing", "a\nb\x1b]0;x\x07\\", log="error,job"), 'job "a\\x0ab\\x1b]0;x\\x07\\x5c": ')
+        lines = self.lines("failing_on_second", log="error,job")
+        self.one(lines, 'SG_STATUS_BACKEND_FAILURE on sim:h200x2/1?d1.fail-launch=1: job "alone": ')
+        self.one(lines, 'SG_STATUS_BACKEND_FAILURE on sim:h200x2/0?d1.fail-launch=1, sim:h200x2/1?d1.fail-launch=1: job "together": ')
         self.one(self.lines("deadline", log="info,job"), 'info: job: SG_STATUS_DEADLINE_EXCEEDED on sim:h200: job "late": ')
         self.assertEqual([], self.lines("deadline", log="warn,job"))
 

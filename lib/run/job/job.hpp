@@ -179,6 +179,7 @@ class alignas(64) job final : public object {
   void child_failed(const job &child) noexcept;
   void record_failure() noexcept;
   void log_failure() const noexcept;
+  std::uint64_t device_bits() const noexcept;  // bit i for device i that has commands of it; 0: it has no work
   void record_completion() noexcept;
   void release_start() noexcept;
   void follow(lane_bits lanes, copy_marks marks) noexcept;

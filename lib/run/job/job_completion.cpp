@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // How jobs fail and complete, and which threads are notified.
+#include <cstdio>
 #include <mutex>
 #include <new>
 #include <string>
@@ -81,12 +82,21 @@ void job::record_failure() noexcept {
   if (writes_tracked) owner_->unobserved().add({this, epoch, incarnation()}, causes_, message_.c_str());
 }
 
+// A job without work counts as the first device's.
 void job::log_failure() const noexcept {
   // Not an error: the application asked for it.
   const bool wanted = status_ == SG_STATUS_CANCELLED || status_ == SG_STATUS_DEADLINE_EXCEEDED;
   const log_level level = wanted ? log_level::info : log_level::error;
-  if (logs(level, log_area::job))
-    log_message(level, log_area::job, "%s on %s: %s", name_of(status_), owner_->on().name().c_str(), message());
+  if (!logs(level, log_area::job)) return;
+  const std::uint64_t devices = device_bits() != 0 ? device_bits() : 1;
+  char names[400] = "";
+  std::size_t length = 0;
+  for (std::size_t i = 0; i < owner_->devices().size() && i < 64 && length < sizeof names; ++i)
+    if (devices >> i & 1)
+      length +=
+          static_cast<std::size_t>(std::snprintf(names + length, sizeof names - length, "%s%s", length > 0 ? ", " : "",
+                                                 owner_->on(device_index(i)).name().c_str()));
+  log_message(level, log_area::job, "%s on %s: %s", name_of(status_), names, message());
 }
 
 void job::mark_observed() const noexcept {

@@ -69,6 +69,10 @@ void job::add_child(const job &completed) noexcept {
   }
 }
 
+std::uint64_t job::device_bits() const noexcept {
+  return graph ? graph->device_bits : program ? program->device_bits() : 0;
+}
+
 void job::statistics(sg_job_statistics &out) const noexcept {
   out.start_ns = start_ns_ == unset ? 0 : start_ns_;
   out.end_ns = start_ns_ == unset ? 0 : end_ns();
@@ -76,6 +80,7 @@ void job::statistics(sg_job_statistics &out) const noexcept {
   out.commands_run = commands_run_;
   out.batch_size = single.batch_size;
   out.trace_id = trace_id;
+  out.devices = device_bits();
   if (graph) {
     out.commands = graph->commands;
     out.commands_run = status_ == SG_STATUS_OK ? out.commands : 0;
@@ -83,7 +88,6 @@ void job::statistics(sg_job_statistics &out) const noexcept {
     out.bytes_in = graph->bytes_in;
     out.bytes_out = graph->bytes_out;
     out.bytes_peer = graph->bytes_peer;
-    out.devices = graph->device_bits;
     copy_text(out.strategy, sizeof out.strategy, program ? "graph of the device" : "graph");
   } else if (program) {
     const schedule &s = *program->schedule;
@@ -94,7 +98,6 @@ void job::statistics(sg_job_statistics &out) const noexcept {
     out.bytes_in = static_cast<std::uint64_t>(s.bytes_in);
     out.bytes_out = static_cast<std::uint64_t>(s.bytes_out);
     out.bytes_peer = static_cast<std::uint64_t>(s.bytes_peer);
-    out.devices = program->device_bits();
     copy_text(out.strategy, sizeof out.strategy, s.strategy.c_str());
   } else {
     copy_text(out.strategy, sizeof out.strategy, "nothing to do");
