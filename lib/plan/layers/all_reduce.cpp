@@ -5,6 +5,7 @@
 
 #include "base/checked.hpp"
 #include "base/error.hpp"
+#include "model/rates.hpp"
 #include "plan/schedule/schedule_builder.hpp"
 #include "plan/schedule/simulate.hpp"
 
@@ -12,9 +13,9 @@ namespace sg {
 
 namespace {
 
-// A part of fewer bytes is not worth another device, and a slice of fewer not another command: over a link of 400 GB/s
-// 8 MiB take 20 us.
-constexpr std::int64_t least_bytes_to_reduce = 64 << 10, least_bytes_of_slice = 8 << 20;
+// One thread issues the commands of all devices, each in some microseconds: for fewer bytes another device costs more
+// than it saves. A slice is not worth more commands if it has fewer: over a link of 400 GB/s 8 MiB take 20 us.
+constexpr std::int64_t least_bytes_to_reduce = 1 << 20, least_bytes_of_slice = 8 << 20;
 constexpr std::int64_t least_bytes_of_slice_on_core = 256 << 10;
 constexpr std::int64_t most_slices = 64;
 // A multiple of these elements is aligned for every kernel.
@@ -71,21 +72,6 @@ class all_reduce_builder {
     }
     builder_.add_flops(double(elements_) * double(vectors_ - 1) * (is_complex(type_) ? 2 : 1));
     return builder_.finish("all-reduce x" + std::to_string(vectors_));
-  }
-
-  // The least time of the copies that a device receives, at the rate of its fastest link.
-  double bound_of_links(const machine_model &machine) const {
-    double most = 0;
-    for (const reducing_device &each : devices_) {
-      double rate = 0;
-      for (const reducing_device &other : devices_)
-        if (const device_link *link = machine.link_between(each.device, other.device))
-          rate = std::max(rate, link->bytes_per_second);
-      const double remote = double(vectors_) - double(each.own.size()),
-                   received = double(each.part.size) * remote + double(elements_ - each.part.size);
-      if (rate > 0) most = std::max(most, received * double(size()) / rate);
-    }
-    return most;
   }
 
  private:
@@ -210,6 +196,24 @@ double bound_of_memory(double bytes, std::size_t vectors, double memory_rate) no
   return 2 * bytes * double(vectors) / memory_rate;
 }
 
+// The least time of the copies between devices: of those into each device, one after another, and of all that cross a
+// limit.
+double bound_of_links(const schedule &s, const machine_model &machine) {
+  const machine_limits limits(machine);
+  std::vector<double> crossing(limits.all().size(), 0), into(machine.devices.size(), 0);
+  for (const command &c : s.commands) {
+    if (!c.is<ops::copy_peer>()) continue;
+    const device_index to = c.where.device, from = buffer_of(s.buffers, source_of(c)).space.device();
+    const double bytes = bytes_of_copy(s.buffers, c), rate = limits.peer_rate(from, to);
+    if (rate > 0) into[number_of(to)] += bytes / rate;
+    for (const std::uint16_t limit : limits.peer(from, to)) crossing[limit] += bytes;
+  }
+  double seconds = *std::ranges::max_element(into);
+  for (std::size_t i = 0; i < crossing.size(); ++i)
+    if (const double rate = limits.all()[i].bytes_per_second; rate > 0) seconds = std::max(seconds, crossing[i] / rate);
+  return seconds;
+}
+
 }  // namespace
 
 schedule all_reduce_form::plan(const plan_terms &terms) const {
@@ -238,10 +242,9 @@ std::optional<schedule> all_reduce_form::spread(const machine_model &machine, st
     memory_rate += machine.device(each).memory_rate;
     all.push_back(std::move(made));
   }
-  all_reduce_builder builder(type_, elements_, places_.size(), std::move(all));
-  schedule made = builder.run();
+  schedule made = all_reduce_builder(type_, elements_, places_.size(), std::move(all)).run();
   const double memory = bound_of_memory(double(elements_) * double(size_of(type_)), places_.size(), memory_rate),
-               links = builder.bound_of_links(machine);
+               links = bound_of_links(made, machine);
   made.bound_seconds = std::max(memory, links);
   made.bound_limit = links > memory ? "links between devices" : "device memory";
   made.predicted_seconds = simulate(made, machine).seconds;
