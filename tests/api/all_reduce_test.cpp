@@ -240,6 +240,41 @@ TEST(all_reduce_on_several, is_ordered_by_its_vectors) {
   EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_graph_update(recorded, 2, &update));
 }
 
+// A stage's output and a vector on the other device: batches add up there.
+TEST(all_reduce_on_several, runs_in_a_stage) {
+  const context machine = open_context(two());
+  constexpr std::int64_t count = 1000;
+  const vectors x(machine, {1, 1}, count, SG_DTYPE_I32);
+  std::vector<std::int32_t> input(count), output(count), expected(count);
+  std::memcpy(expected.data(), x.given[0].data(), x.given[0].size());
+  for (std::size_t i = 0; i < input.size(); ++i) input[i] = std::int32_t(i);
+  sg_pipeline_options options = SG_PIPELINE_OPTIONS_INIT;
+  options.input_bytes = count * sizeof(std::int32_t);
+  owned<sg_pipeline, sg_pipeline_release> made;
+  ASSERT_OK(sg_pipeline_create(machine, &options, made.out()));
+  sg_stage_desc desc = SG_STAGE_DESC_INIT;
+  desc.output_bytes = options.input_bytes;
+  sg_stage stage = SG_STAGE_INIT;
+  ASSERT_OK(sg_pipeline_add_stage(made, &desc, &stage));
+  sg_submit record = SG_SUBMIT_INIT;
+  record.graph = stage.graph;
+  ASSERT_OK(sg_copy_async(machine, stage.output, stage.input, options.input_bytes, &record, nullptr));
+  void *const both[] = {stage.output, x.addresses[0]};
+  sg_all_reduce_desc d = x.desc();
+  d.operands = both;
+  ASSERT_OK(sg_all_reduce_async(machine, &d, &record, nullptr));
+  ASSERT_OK(sg_copy_async(machine, x.addresses[1], x.addresses[0], options.input_bytes, &record, nullptr));
+  for (int batch = 0; batch < 3; ++batch) {
+    EXPECT_OK(sg_pipeline_push(made, input.data(), output.data(), nullptr));
+    for (std::size_t i = 0; i < input.size(); ++i) expected[i] += input[i];
+    EXPECT_EQ(expected, output) << batch;
+  }
+  image last(x.given[0].size());
+  std::memcpy(last.data(), expected.data(), last.size());
+  EXPECT_OK(sg_context_synchronize(machine));
+  EXPECT_EQ(last, x.get(1));
+}
+
 TEST(all_reduce_on_several, fails_with_what_it_reads_and_is_cancelled) {
   const context machine = open_context(two());
   const vectors x(machine, {0, 1}, 1000, SG_DTYPE_F32);

@@ -189,9 +189,32 @@ class joiner {
     buffer made = from;
     if (made.kind == buffer_kind::device) made.offset += device_before_;
     if (made.kind == buffer_kind::staging) made.offset += staging_before_;
+    if (is_checked()) on_first_device(made, own);
     if (made.kind == buffer_kind::parameter) made.parameter = static_cast<std::int32_t>(whole.buffers.size());
     whole.buffers.push_back(made);
     return {static_cast<std::int32_t>(whole.buffers.size() - 1), 0};
+  }
+
+  // To be checked, all devices are one, whose arenas are the devices' one behind the other. The submission's own
+  // schedule was checked as it is.
+  static void on_first_device(buffer &b, const schedule &own) {
+    const auto number = static_cast<std::int64_t>(number_of(b.space.device()));
+    if (b.kind == buffer_kind::device) b.offset += number * round_up(own.device_bytes, alignment);
+    if (b.kind == buffer_kind::staging) b.offset += number * round_up(own.staging_bytes, alignment);
+    if (b.space == SG_MEMORY_DEVICE) b.space = SG_MEMORY_DEVICE;
+    if (b.kind == buffer_kind::staging) b.space = memory_space::staging_of(first_device);
+  }
+  static void on_first_device(command &c) {
+    c.where.device = first_device;
+    if (!c.is<ops::copy_peer>()) return;
+    c.what = ops::copy();
+    c.where.kind = lane_kind::compute;
+  }
+  std::int64_t arenas_of(const schedule &own) const {
+    std::size_t last = 0;
+    for (const buffer &each : own.buffers)
+      if (is_checked() && each.kind != buffer_kind::parameter) last = std::max(last, number_of(each.space.device()));
+    return static_cast<std::int64_t>(last) + 1;
   }
 
   void add_schedule(std::size_t index) {
@@ -200,8 +223,8 @@ class joiner {
     schedule &whole = made_.whole;
     device_before_ = whole.device_bytes;
     staging_before_ = whole.staging_bytes;
-    whole.device_bytes += round_up(own.device_bytes, alignment);
-    whole.staging_bytes += round_up(own.staging_bytes, alignment);
+    whole.device_bytes += arenas_of(own) * round_up(own.device_bytes, alignment);
+    whole.staging_bytes += arenas_of(own) * round_up(own.staging_bytes, alignment);
     std::vector<mapped_buffer> buffers;
     for (std::size_t i = 0; i < own.buffers.size(); ++i) buffers.push_back(map(work, i));
     const auto first = static_cast<std::uint32_t>(whole.commands.size());
@@ -216,6 +239,7 @@ class joiner {
         view.buffer = to.index;
         view.offset += to.more;
       }
+      if (is_checked()) on_first_device(each);
       each.where.index = lane_of(each.where.kind, each.where.index);
       waits.clear();
       for (std::uint32_t w = 0; w < each.waits; ++w) waits.push_back(first + own.waits[each.first_wait + w]);
