@@ -240,6 +240,21 @@ TEST(all_reduce_on_several, is_ordered_by_its_vectors) {
   EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_graph_update(recorded, 2, &update));
 }
 
+// The first run over several devices makes streams, also where a completion starts it that a waiting thread polls for.
+TEST(all_reduce_on_several, is_the_first_run_of_a_context_behind_other_work) {
+  for (int round = 0; round < 12; ++round) {
+    const context machine = open_context(two());
+    const vectors x(machine, {0, 1}, 5000, SG_DTYPE_F32);
+    void *pinned = nullptr;
+    ASSERT_OK(sg_host_alloc(machine, 20'000, &pinned));
+    std::memcpy(pinned, x.given[0].data(), x.given[0].size());
+    for (int i = 0; i < 4; ++i) EXPECT_OK(sg_copy_async(machine, x.addresses[0], pinned, 20'000, nullptr, nullptr));
+    reduced(x);
+    x.expect_sums();
+    EXPECT_OK(sg_host_free(machine, pinned));
+  }
+}
+
 // A stage's output and a vector on the other device: batches add up there.
 TEST(all_reduce_on_several, runs_in_a_stage) {
   const context machine = open_context(two());

@@ -70,13 +70,16 @@ void device::drain() noexcept {
   for (stream *x = streams_; x != nullptr; x = x->next_of_device) x->finish();
 }
 
-// Returns at once if another thread polls.
+// Returns at once if a thread polls, this one too: a completion may start work, for which it creates streams, and may
+// poll. Streams are added in front of those that are polled.
 void device::poll() noexcept {
   polled_ns_.store(now_ns(), std::memory_order_relaxed);
   const std::unique_lock lock(streams_lock_, std::try_to_lock);
-  if (!lock.owns_lock() || usable() != SG_STATUS_OK) return;
+  if (!lock.owns_lock() || is_polled_ || usable() != SG_STATUS_OK) return;
   const current here(context());
+  is_polled_ = true;
   for (stream *x = streams_; x != nullptr; x = x->next_of_device) x->poll();
+  is_polled_ = false;
 }
 
 bool device::polled_within(std::chrono::nanoseconds time) const noexcept {

@@ -40,7 +40,8 @@ class device : public gpu {
   std::unique_ptr<choices> tuned_;
   dnn::executable_cache executables_;
   std::atomic<std::int64_t> polled_ns_{0};
-  std::mutex streams_lock_;  // of the list
+  std::recursive_mutex streams_lock_;  // of the list and is_polled_
+  bool is_polled_ = false;
   stream *streams_ = nullptr;
 };
 
