@@ -10,7 +10,7 @@
  *
  * Each element is computed once, in the accumulator of gemm.h (f32 for f16 and bf16, modulo 2^32 for i32), rounded once, and copied, so
  * all vectors have the same bits. The order of the addends depends only on the number of vectors, not on where they are, so the result
- * is the same in each run. On a device with 2 vectors the memory for a part of them is needed; with more, in proportion.
+ * is the same in each run. A device takes memory for two slices of every vector: of 8 MiB each, or a 64th of its part.
  */
 #ifndef STREAMGEMM_COLLECTIVE_H
 #define STREAMGEMM_COLLECTIVE_H

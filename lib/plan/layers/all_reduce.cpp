@@ -89,8 +89,9 @@ class all_reduce_builder {
     std::int64_t count = std::clamp<std::int64_t>(d.part.size * size() / d.least_bytes, 1, most_slices);
     const auto slice_of = [&] { return round_up(ceil_div(d.part.size, count), aligned_elements); };
     const auto needed = [&] { return std::min<std::int64_t>(d.slots, count) * bytes_of_slot(slice_of()); };
-    while (needed() > d.memory_limit && slice_of() > aligned_elements) count *= 2;
-    if (needed() > d.memory_limit || count * (2 * vectors_ + 2) > most_commands)
+    while (needed() > d.memory_limit && slice_of() > aligned_elements && count * (2 * vectors_ + 2) < most_commands)
+      count *= 2;
+    if (needed() > d.memory_limit)
       throw error(SG_STATUS_OUT_OF_MEMORY,
                   "the parts of %lld vectors of %lld elements need at least %lld bytes of device memory; the limit is "
                   "%lld",
