@@ -11,6 +11,11 @@ namespace sg {
 
 namespace {
 
+const ops::staging &part_of(const command &c) noexcept {
+  if (const auto *pack = c.as<ops::pack>()) return *pack;
+  return *c.as<ops::unpack>();
+}
+
 access_mode access(const command &, std::size_t view) {
   return view == ops::pack::to ? access_mode::write : access_mode::read;
 }
@@ -19,19 +24,22 @@ const char *defect(const buffer_list &buffers, const command &c) {
   if (const char *found = defect_of_move(buffers, c)) return found;
   const sg_dtype from = type_of(buffers, source_of(c)), to = type_of(buffers, destination_of(c));
   const bool rounds = c.is<ops::pack>() && from == SG_DTYPE_F32 && to == SG_DTYPE_BF16;
-  return from == to || rounds ? nullptr : "staging changes the type";
+  if (from != to && !rounds) return "staging changes the type";
+  return rounds && part_of(c).accessed != stored_part::all ? "a triangle is rounded" : nullptr;
 }
 
-std::int64_t runs_of(const view &v) noexcept { return v.ld == v.rows ? 1 : v.cols; }
+std::int64_t runs_of(const command &c, const view &v) noexcept {
+  return v.ld == v.rows && part_of(c).accessed == stored_part::all ? 1 : v.cols;
+}
 
-// The bytes of the wider side, and the overhead of each run of the pageable side.
+// The bytes of the wider side, of a triangle as if it were all, and the overhead of each run of the pageable side.
 command_cost cost_beside(const device_model &model, const buffer_list &buffers, const command &c,
                          const view &pageable) {
   const view &to = destination_of(c);
   const std::int64_t wider = std::max(size_of(type_of(buffers, source_of(c))), size_of(type_of(buffers, to)));
   command_cost cost;
   cost.amount = double(to.rows) * double(to.cols) * double(wider);
-  cost.amount += double(runs_of(pageable)) * model.staging_run_bytes;
+  cost.amount += double(runs_of(c, pageable)) * model.staging_run_bytes;
   return cost;
 }
 
@@ -85,6 +93,30 @@ std::optional<downcast> lower_downcast(const buffer_list &buffers, const command
   n.pitch = from.ld * size_of(type_of(buffers, from));
   if (from.ld == from.rows) n.count *= std::exchange(n.columns, 1);
   return n;
+}
+
+void lower_staging(const buffer_list &buffers, const command &c, const binding &where,
+                   std::vector<sg_backend_copy> &out) {
+  lower_copy(buffers, c, where, out);
+  const ops::staging &part = part_of(c);
+  if (part.accessed == stored_part::all) return;
+  const view &to = destination_of(c), &from = source_of(c);
+  const std::int64_t size = size_of(type_of(buffers, to));
+  sg_backend_copy run = out.front();
+  char *const to_first = static_cast<char *>(run.dst);
+  const char *const from_first = static_cast<const char *>(run.src);
+  out.clear();
+  for (std::int64_t column = 0; column < to.cols; ++column) {
+    const std::int64_t diagonal = std::clamp<std::int64_t>(part.diagonal + column, -1, to.rows);
+    const bool is_lower = part.accessed == stored_part::lower;
+    const std::int64_t first = is_lower ? std::max<std::int64_t>(diagonal, 0) : 0;
+    const std::int64_t end = is_lower ? to.rows : std::min(diagonal + 1, to.rows);
+    if (first >= end) continue;
+    run.dst = to_first + (first + column * to.ld) * size, run.src = from_first + (first + column * from.ld) * size;
+    run.width = run.dst_pitch = run.src_pitch = (end - first) * size;
+    run.height = 1;
+    out.push_back(run);
+  }
 }
 
 }  // namespace sg

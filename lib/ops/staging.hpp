@@ -2,9 +2,13 @@
 // Copies between pageable memory and staging (pinned) memory, by host workers.
 #pragma once
 
+#include <streamgemm/backend.h>
+
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <vector>
 
 #include "ops/view.hpp"
 
@@ -18,11 +22,17 @@ struct staging_rate;
 
 namespace ops {
 
-struct pack {  // pageable memory to staging memory; f32 may become bf16
+// Of a triangle, only the rows from the diagonal on, or up to it, are copied, column by column. The diagonal meets the
+// first column of the views in row `diagonal`, which may be outside of them.
+struct staging {
+  stored_part accessed = stored_part::all;
+  std::int64_t diagonal = 0;
+};
+struct pack : staging {  // host memory to staging memory; f32 may become bf16
   enum : std::size_t { to, from };
   static const operation entry;
 };
-struct unpack {  // staging memory to pageable memory
+struct unpack : staging {  // staging memory to host memory
   enum : std::size_t { to, from };
   static const operation entry;
 };
@@ -42,7 +52,10 @@ struct downcast {
   const char *from = nullptr;
   std::int64_t count = 0, columns = 0, pitch = 0;
 };
-// Empty for every other pack or unpack, which is a copy (lower_copy).
+// Empty for every other pack or unpack, which is a copy.
 std::optional<downcast> lower_downcast(const buffer_list &buffers, const command &c, const binding &where);
+// The runs of a pack or unpack that is a copy.
+void lower_staging(const buffer_list &buffers, const command &c, const binding &where,
+                   std::vector<sg_backend_copy> &out);
 
 }  // namespace sg

@@ -48,6 +48,9 @@ inline const buffer &buffer_of(const buffer_list &buffers, const view &v) {
 }
 inline sg_dtype type_of(const buffer_list &buffers, const view &v) { return buffer_of(buffers, v).type; }
 
+// Which elements of a square matrix as stored are accessed; the triangles have the diagonal.
+enum class stored_part : std::uint8_t { all, lower, upper };
+
 enum class access_mode : std::uint8_t { none, read, write, read_write };
 constexpr bool reads(access_mode mode) noexcept { return mode == access_mode::read || mode == access_mode::read_write; }
 constexpr bool writes(access_mode mode) noexcept {

@@ -286,8 +286,16 @@ class interpreter {
     const bool peers = c.is<ops::copy_peer>();
     const bool to_device = c.is<ops::copy_in>() || peers, from_device = c.is<ops::copy_out>() || peers;
     require(on_device(to) == to_device && on_device(from) == from_device, "a copy in the wrong direction");
+    const ops::staging *staged = c.as<ops::pack>();
+    if (c.is<ops::unpack>()) staged = c.as<ops::unpack>();
+    const ops::staging part = staged ? *staged : ops::staging();
     for (std::int64_t j = 0; j < to.cols; ++j)
-      std::memcpy(address(to, 0, 0, j), address(from, 0, 0, j), std::size_t(to.rows * size_of(type)));
+      for (std::int64_t i = 0; i < to.rows; ++i) {
+        const bool is_below = i >= j + part.diagonal, is_above = i <= j + part.diagonal;
+        if (part.accessed == stored_part::lower ? !is_below : part.accessed == stored_part::upper && !is_above)
+          continue;
+        std::memcpy(address(to, 0, i, j), address(from, 0, i, j), std::size_t(size_of(type)));
+      }
   }
 
   const schedule &s_;

@@ -14,9 +14,6 @@ namespace {
 
 constexpr const char *an_operand = "an operand";
 
-// Columns of a triangle's block on the diagonal.
-constexpr std::int64_t triangle_block = 256;
-
 std::int64_t reach(std::int64_t before, std::int64_t count, std::int64_t stride) {
   return checked_add(before, checked_mul(count - 1, stride, an_operand), an_operand);
 }
@@ -52,12 +49,6 @@ void host_operands::move(const stored_array &x, memory_space &space) {
   moved_.push_back(std::move(made));
 }
 
-std::int64_t host_operands::moved_operand::bytes() const {
-  std::int64_t elements = run;
-  for (const stride_pair &d : dimensions) elements = checked_mul(elements, d.count, an_operand);
-  return checked_mul(elements, size_of(type), an_operand);
-}
-
 plan_terms host_operands::beside(const plan_terms &terms) const {
   std::int64_t all = 0;
   for (const moved_operand &x : moved_)
@@ -78,13 +69,7 @@ class host_operands::copies {
       : resident_(resident) {
     for (const moved_operand &x : moved) places_.push_back({&x});
     add_buffers();
-    pageable_bytes pageable;
-    for (const moved_operand &x : moved) {
-      if (x.space != SG_MEMORY_PAGEABLE) continue;
-      if (reads(x.mode)) pageable.in += static_cast<double>(x.bytes());
-      if (writes(x.mode)) pageable.out += static_cast<double>(x.bytes());
-    }
-    transfers through(builder_, model, pageable);
+    transfers through(builder_, model, bytes_staged());
     for (place &at : places_)
       if (reads(at.x->mode))
         each_panel(at, [&](const panel &p, const device_location &to) {
@@ -109,6 +94,18 @@ class host_operands::copies {
     std::uint32_t ready = 0;             // the last copy
     std::vector<std::uint32_t> writers;  // the latest of each lane
   };
+
+  pageable_bytes bytes_staged() const {
+    pageable_bytes bytes;
+    for (const place &at : places_) {
+      double all = 0;
+      const operand stored = as_stored(*at.x, "").stored;
+      each_panel(at, [&](const panel &p, const device_location &) { all += staged_bytes(stored, p); });
+      if (reads(at.x->mode)) bytes.in += all;
+      if (writes(at.x->mode)) bytes.out += all;
+    }
+    return bytes;
+  }
 
   place *moved(const buffer &b) {
     const auto found = std::ranges::find_if(places_, [&](const place &at) { return at.x->parameter == b.parameter; });
@@ -146,7 +143,6 @@ class host_operands::copies {
   template <class Each>
   static void each_panel(const place &of, const Each &each) {
     const moved_operand &x = *of.x;
-    if (x.accessed != stored_part::all && !x.dimensions.empty()) return each_panel_of_triangle(of, each);
     std::vector<stride_pair> outer = x.dimensions;
     stride_pair inner;
     if (x.has_rectangles()) inner = outer[0], outer.erase(outer.begin());
@@ -157,30 +153,10 @@ class host_operands::copies {
           const auto at = [&](std::int64_t stride_pair::*side) {
             return i * outer[0].*side + j * outer[1].*side + k * outer[2].*side;
           };
-          each(panel{{0, 1}, {at(&stride_pair::here), 0, x.run, inner.count}},
+          each(panel{{0, 1}, {at(&stride_pair::here), 0, x.run, inner.count}, x.accessed},
                device_location{of.buffer, 0, at(&stride_pair::there) * size_of(x.type),
                                inner.count > 1 ? inner.there : x.run, 0});
         }
-  }
-
-  // A triangle is divided between columns: a rectangle beside each block of the diagonal, and in the block column by
-  // column. No division into rectangles has fewer than one for each element of the diagonal.
-  template <class Each>
-  static void each_panel_of_triangle(const place &of, const Each &each) {
-    const moved_operand &x = *of.x;
-    const stride_pair &columns = x.dimensions[0];
-    const bool is_lower = x.accessed == stored_part::lower;
-    const auto add = [&](std::int64_t row, std::int64_t rows, std::int64_t column, std::int64_t count) {
-      if (rows > 0)
-        each(panel{{0, 1}, {row + column * columns.here, 0, rows, count}},
-             device_location{of.buffer, 0, (row + column * columns.there) * size_of(x.type),
-                             count > 1 ? columns.there : rows, 0});
-    };
-    for (std::int64_t first = 0; first < columns.count; first += triangle_block) {
-      const std::int64_t end = std::min(first + triangle_block, columns.count);
-      for (std::int64_t j = first; j < end; ++j) is_lower ? add(j, end - j, j, 1) : add(first, j + 1 - first, j, 1);
-      is_lower ? add(end, x.run - end, first, end - first) : add(0, first, first, end - first);
-    }
   }
 
   // The commands of the resident schedule, each behind the copies of what it reads.
@@ -222,7 +198,6 @@ schedule host_operands::around(const schedule &resident, const plan_terms &terms
   for (const moved_operand &x : moved_) {
     double panels = 1;
     for (const stride_pair &d : x.dimensions) panels *= static_cast<double>(d.count);
-    if (x.accessed != stored_part::all) panels *= double(x.dimensions.empty() ? 1 : x.dimensions[0].count);
     count += x.has_rectangles() ? panels / static_cast<double>(x.dimensions[0].count) : panels;
   }
   if (count > static_cast<double>(most_asked_commands))

@@ -61,7 +61,6 @@ class host_operands {
     stored_part accessed = stored_part::all;
     // Runs along the innermost dimension do not overlap: they are one rectangle.
     bool has_rectangles() const noexcept { return !dimensions.empty() && dimensions[0].here >= run; }
-    std::int64_t bytes() const;  // without gaps
   };
   class copies;
 

@@ -7,6 +7,7 @@
 #include "base/dtype.hpp"
 #include "base/hash.hpp"
 #include "base/memory_space.hpp"
+#include "ops/view.hpp"
 
 namespace sg {
 
@@ -22,9 +23,6 @@ struct operand {
 
   bool operator==(const operand &) const = default;
 };
-
-// Which elements of a square operand as stored are accessed; the triangles have the diagonal.
-enum class stored_part : std::uint8_t { all, lower, upper };
 
 inline bool exists(const operand &x) noexcept { return x.rows > 0 && x.cols > 0; }
 // Of one item, without gaps.

@@ -30,6 +30,25 @@ chunk_size chunk_shape(const view &rectangle, std::int64_t size, std::int64_t by
   return {rows, std::max<std::int64_t>(1, bytes / (rows * size))};
 }
 
+// Columns of a triangle's block on the diagonal, which crosses the link whole.
+constexpr std::int64_t triangle_block = 256;
+
+// The parts of a panel: blocks on the diagonal, with their triangle, and rectangles.
+template <class Each>
+void for_parts(const panel &what, Each &&each) {
+  if (what.accessed == stored_part::all) return each(what);
+  const block &w = what.where;
+  const auto add = [&](std::int64_t row, std::int64_t rows, std::int64_t col, std::int64_t cols, stored_part accessed) {
+    if (rows > 0) each(panel{what.items, {w.row + row, w.col + col, rows, cols}, accessed});
+  };
+  for (std::int64_t first = 0; first < w.cols; first += triangle_block) {
+    const std::int64_t cols = std::min(triangle_block, w.cols - first), end = first + cols;
+    add(first, cols, first, cols, what.accessed);
+    what.accessed == stored_part::lower ? add(end, w.rows - end, first, cols, stored_part::all)
+                                        : add(0, first, first, cols, stored_part::all);
+  }
+}
+
 // A part of memory, and the type of its elements.
 struct side {
   view where;
@@ -40,9 +59,10 @@ double bytes_of_part(const view &rectangle, sg_dtype type) {
   return double(rectangle.rows) * double(rectangle.cols) * double(size_of(type));
 }
 
-// Calls chunk(host, other) for each part of a rectangle of at most `bytes` on the host.
+// Calls chunk(host, other, diagonal) for each part of a rectangle of at most `bytes` on the host; the diagonal begins
+// in row `diagonal` of the rectangle's first column, and in that row of the part's.
 template <class Chunk>
-void for_chunks(const side &on_host, const side &other, std::int64_t bytes, Chunk &&chunk) {
+void for_chunks(const side &on_host, const side &other, std::int64_t diagonal, std::int64_t bytes, Chunk &&chunk) {
   const view &host = on_host.where;
   for (std::int64_t c = 0, cols = 0; c < host.cols; c += cols)
     for (std::int64_t r = 0, rows = 0; r < host.rows; r += rows) {
@@ -56,14 +76,14 @@ void for_chunks(const side &on_host, const side &other, std::int64_t bytes, Chun
         v.cols = cols;
         return v;
       };
-      chunk(part(on_host), part(other));
+      chunk(part(on_host), part(other), diagonal + c - r);
     }
 }
 
 template <class Operation>
-command move(lane where, const view &from, const view &to) {
+command move(lane where, const view &from, const view &to, const Operation &what = {}) {
   command c;
-  c.what = Operation();
+  c.what = what;
   c.where = where;
   c.views[Operation::from] = from;
   c.views[Operation::to] = to;
@@ -75,6 +95,10 @@ command move(lane where, const view &from, const view &to) {
 bool moves_with_padding(const parameter &of, const block &w, std::int64_t device_ld) {
   const operand &x = of.stored;
   return !of.is_result && copies_padding(x) && w.cols > 1 && w.rows == x.rows && device_ld == x.ld;
+}
+
+bool is_staged(const operand &x, stored_part accessed) noexcept {
+  return x.space == SG_MEMORY_PAGEABLE || accessed != stored_part::all;
 }
 
 constexpr lane in_lane{lane_kind::copy_in, 0}, out_lane{lane_kind::copy_out, 0}, workers{lane_kind::staging, 0};
@@ -139,8 +163,29 @@ transfers::transfers(schedule_builder &builder, const device_model &model, pagea
   }
 }
 
+double staged_bytes(const operand &x, const panel &what) {
+  double elements = 0;
+  for_parts(what, [&](const panel &part) {
+    if (is_staged(x, part.accessed))
+      elements += double(part.items.size) * double(part.where.rows) * double(part.where.cols);
+  });
+  return elements * double(size_of(x.type));
+}
+
 std::vector<transfers::rectangle> transfers::rectangles(std::int32_t parameter, const panel &what,
                                                         const device_location &location) const {
+  std::vector<rectangle> all;
+  const std::int64_t size = size_of(builder_.operand_at(parameter).type);
+  for_parts(what, [&](const panel &part) {
+    device_location to = location;
+    to.offset += (part.where.row - what.where.row + (part.where.col - what.where.col) * location.ld) * size;
+    add_rectangles(all, parameter, part, to);
+  });
+  return all;
+}
+
+void transfers::add_rectangles(std::vector<rectangle> &all, std::int32_t parameter, const panel &what,
+                               const device_location &location) const {
   const operand &x = builder_.operand_at(parameter);
   const block &w = what.where;
   view host = builder_.part_of(parameter, {what.items.first, 1}, w);
@@ -152,19 +197,18 @@ std::vector<transfers::rectangle> transfers::rectangles(std::int32_t parameter, 
     host.cols = device.cols = what.items.size;
     host.ld = x.item_stride;
     device.ld = location.item_stride;
-    return {{host, device}};
+    all.push_back({host, device});
+    return;
   }
-  if (moves_with_padding(builder_.parameter_at(parameter), w, location.ld)) {
+  if (what.accessed == stored_part::all && moves_with_padding(builder_.parameter_at(parameter), w, location.ld)) {
     host.rows = device.rows = host.ld = device.ld = (w.cols - 1) * x.ld + w.rows;
     host.cols = device.cols = 1;
   }
-  std::vector<rectangle> all;
   for (std::int64_t i = 0; i < what.items.size; ++i) {
-    all.push_back({host, device});
+    all.push_back({host, device, what.accessed});
     ++host.item;
     ++device.item;
   }
-  return all;
 }
 
 std::uint32_t transfers::in(std::int32_t parameter, const panel &what, const device_location &to,
@@ -173,8 +217,8 @@ std::uint32_t transfers::in(std::int32_t parameter, const panel &what, const dev
   const sg_dtype type = builder_.type_of(to.buffer);
   std::uint32_t last = 0;
   for (const rectangle &r : rectangles(parameter, what, to))
-    last = x.space == SG_MEMORY_PAGEABLE ? staged_in(r, x.type, type, waits)
-                                         : builder_.add(move<ops::copy_in>(in_lane, r.host, r.device), waits);
+    last = is_staged(x, r.accessed) ? staged_in(r, x.type, type, waits)
+                                    : builder_.add(move<ops::copy_in>(in_lane, r.host, r.device), waits);
   return last;
 }
 
@@ -183,8 +227,8 @@ std::uint32_t transfers::out(std::int32_t parameter, const panel &what, const de
   const operand &x = builder_.operand_at(parameter);
   std::uint32_t last = 0;
   for (const rectangle &r : rectangles(parameter, what, from))
-    last = x.space == SG_MEMORY_PAGEABLE ? staged_out(r, x.type, waits)
-                                         : builder_.add(move<ops::copy_out>(out_lane, r.device, r.host), waits);
+    last = is_staged(x, r.accessed) ? staged_out(r, x.type, waits)
+                                    : builder_.add(move<ops::copy_out>(out_lane, r.device, r.host), waits);
   return last;
 }
 
@@ -192,33 +236,37 @@ std::uint32_t transfers::staged_in(const rectangle &r, sg_dtype from, sg_dtype t
                                    std::span<const std::uint32_t> waits) {
   staging_ring &ring = rings_.at(0);
   std::uint32_t last = 0;
-  for_chunks({r.host, from}, {r.device, type}, ring.slot_bytes(), [&](const view &host, const view &device) {
+  const auto chunk = [&](const view &host, const view &device, std::int64_t diagonal) {
     staging_ring::slot &slot = ring.next_slot(bytes_of_part(host, from));
     const view staged{ring.buffer_of(slot, type), 0, 1, 0, host.rows, host.rows, host.cols};
     std::vector<std::uint32_t> before(waits.begin(), waits.end());
-    for_chunks({host, from}, {staged, type}, ring.piece_bytes(), [&](const view &piece, const view &place) {
-      before.push_back(builder_.add(move<ops::pack>(workers, piece, place), slot.users));
-    });
+    const auto pack = [&](const view &piece, const view &place, std::int64_t at) {
+      before.push_back(builder_.add(move<ops::pack>(workers, piece, place, {{r.accessed, at}}), slot.users));
+    };
+    for_chunks({host, from}, {staged, type}, diagonal, ring.piece_bytes(), pack);
     last = builder_.add(move<ops::copy_in>(in_lane, staged, device), before);
     slot.users = {last};
-  });
+  };
+  for_chunks({r.host, from}, {r.device, type}, 0, ring.slot_bytes(), chunk);
   return last;
 }
 
 std::uint32_t transfers::staged_out(const rectangle &r, sg_dtype type, std::span<const std::uint32_t> waits) {
   staging_ring &ring = rings_.at(1);
   std::uint32_t last = 0;
-  for_chunks({r.host, type}, {r.device, type}, ring.slot_bytes(), [&](const view &host, const view &device) {
+  const auto chunk = [&](const view &host, const view &device, std::int64_t diagonal) {
     staging_ring::slot &slot = ring.next_slot(bytes_of_part(host, type));
     const view staged{ring.buffer_of(slot, type), 0, 1, 0, host.rows, host.rows, host.cols};
     std::vector<std::uint32_t> before(waits.begin(), waits.end());
     before.insert(before.end(), slot.users.begin(), slot.users.end());
     last = builder_.add(move<ops::copy_out>(out_lane, device, staged), before);
     slot.users.clear();
-    for_chunks({host, type}, {staged, type}, ring.piece_bytes(), [&](const view &piece, const view &place) {
-      slot.users.push_back(builder_.add(move<ops::unpack>(workers, place, piece), {{last}}));
-    });
-  });
+    const auto unpack = [&](const view &piece, const view &place, std::int64_t at) {
+      slot.users.push_back(builder_.add(move<ops::unpack>(workers, place, piece, {{r.accessed, at}}), {{last}}));
+    };
+    for_chunks({host, type}, {staged, type}, diagonal, ring.piece_bytes(), unpack);
+  };
+  for_chunks({r.host, type}, {r.device, type}, 0, ring.slot_bytes(), chunk);
   return last;
 }
 

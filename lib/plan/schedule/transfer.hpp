@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copies panels of host operands to device memory and back: full rectangles from pinned memory, and chunk by chunk
-// through pinned slots that host workers fill and empty for pageable memory.
+// through pinned slots that host workers fill and empty for pageable memory. Triangles are divided between columns: the
+// rectangle beside each block on the diagonal is copied as any, and the block goes through slots from every memory,
+// since host workers alone copy a triangle of it. On the device the rest of the block holds anything.
 #pragma once
 
 #include <map>
@@ -15,6 +17,7 @@ namespace sg {
 struct panel {
   range items{0, 1};
   block where;
+  stored_part accessed = stored_part::all;  // a triangle: of a square block of one item
 };
 
 // Number of rectangles of a panel with leading dimension `ld` on the device: one if its items are columns of one
@@ -62,7 +65,10 @@ class staging_ring {
   std::vector<slot> slots_;
 };
 
-// Pageable bytes in each direction.
+// Bytes that a panel moves through slots.
+double staged_bytes(const operand &x, const panel &what);
+
+// Bytes through slots in each direction.
 struct pageable_bytes {
   double in = 0, out = 0;
   std::int64_t ahead = 1;  // times the usual slots, where workers pack long before the copies
@@ -83,13 +89,16 @@ class transfers {
  private:
   struct rectangle {
     view host, device;
+    stored_part accessed = stored_part::all;  // a triangle: with the diagonal from the first element on
   };
   std::vector<rectangle> rectangles(std::int32_t parameter, const panel &what, const device_location &location) const;
+  void add_rectangles(std::vector<rectangle> &to, std::int32_t parameter, const panel &what,
+                      const device_location &location) const;
   std::uint32_t staged_in(const rectangle &r, sg_dtype from, sg_dtype type, std::span<const std::uint32_t> waits);
   std::uint32_t staged_out(const rectangle &r, sg_dtype type, std::span<const std::uint32_t> waits);
 
   schedule_builder &builder_;
-  std::vector<staging_ring> rings_;  // in, out; empty where nothing is pageable
+  std::vector<staging_ring> rings_;  // in, out; empty where nothing is staged
 };
 
 }  // namespace sg

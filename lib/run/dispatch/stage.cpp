@@ -40,7 +40,7 @@ void stage(inflight_command &f) noexcept {
     if (const auto rounding = lower_downcast(s.buffers, c, f.owner->operands))
       run_downcast(*rounding);
     else
-      lower_copy(s.buffers, c, f.owner->operands, copies);
+      lower_staging(s.buffers, c, f.owner->operands, copies);
     // Staging memory should stay in the caches, where the device reads it; results should not.
     const auto copy_run = [&](void *to, const void *from, std::size_t bytes) {
       if (c.is<ops::unpack>() && bytes >= least_past_caches)
