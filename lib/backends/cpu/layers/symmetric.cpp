@@ -1,21 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // The operations of symmetric.h, on one thread: by CBLAS, or in plain loops. A product goes by some columns or rows of
 // C at a time; an update by block columns, of each the block on the diagonal and the rectangle beside it.
-#include <algorithm>
 #include <type_traits>
 #include <utility>
 
 #include "backends/common/triangles.hpp"
 #include "backends/cpu/gemm/gemm.hpp"
-#include "backends/cpu/worker/workspace.hpp"
+#include "backends/cpu/worker/panels.hpp"
 #ifdef SG_CPU_CBLAS
 #include "backends/cpu/gemm/cblas_triangles.hpp"
 #endif
 
 namespace sg::cpu {
 namespace {
-
-constexpr std::int64_t panel_width = 256;
 
 sg_status run_block(const sg_backend_symmetric &what) noexcept {
 #ifdef SG_CPU_CBLAS
@@ -36,16 +33,14 @@ Pointer moved(Pointer of, std::int64_t elements, sg_dtype type) noexcept {
 
 sg_status run_product(const sg_backend_symmetric &what, workspace &space) noexcept {
   const bool is_left = what.side == SG_SIDE_LEFT;
-  const std::int64_t count = is_left ? what.n : what.m;
-  for (std::int64_t first = 0; first < count; first += panel_width) {
-    if (first > 0 && space.is_stopped()) return SG_STATUS_CANCELLED;
+  const auto order = static_cast<double>(is_left ? what.m : what.n);
+  return in_panels(is_left ? what.n : what.m, order * order, space, [&](std::int64_t first, std::int64_t width) {
     sg_backend_symmetric panel = what;
-    (is_left ? panel.n : panel.m) = std::min(panel_width, count - first);
+    (is_left ? panel.n : panel.m) = width;
     panel.b = moved(what.b, first * (is_left ? what.ldb : 1), what.type);
     panel.c = moved(what.c, first * (is_left ? what.ldc : 1), what.type);
-    if (const sg_status status = run_block(panel); status != SG_STATUS_OK) return status;
-  }
-  return SG_STATUS_OK;
+    return run_block(panel);
+  });
 }
 
 // C = alpha * op(X) * op(Y)' + beta * C of the rows and columns of C from these on.
@@ -80,21 +75,19 @@ sg_status run_rectangle(const sg_backend_symmetric &what, std::int64_t row, std:
 }
 
 sg_status run_update(const sg_backend_symmetric &what, workspace &space) noexcept {
-  for (std::int64_t first = 0; first < what.n; first += panel_width) {
-    if (first > 0 && space.is_stopped()) return SG_STATUS_CANCELLED;
-    const std::int64_t width = std::min(panel_width, what.n - first), end = first + width;
+  const double multiplications = static_cast<double>(what.n) * static_cast<double>(what.k);
+  return in_panels(what.n, multiplications, space, [&](std::int64_t first, std::int64_t width) {
+    const std::int64_t end = first + width;
     const std::int64_t to_row = what.op == SG_OP_N ? 1 : what.lda, to_row_b = what.op == SG_OP_N ? 1 : what.ldb;
     sg_backend_symmetric block = what;
     block.m = block.n = width;
     block.a = moved(what.a, first * to_row, what.type), block.b = moved(what.b, first * to_row_b, what.type);
     block.c = moved(what.c, first * (1 + what.ldc), what.type);
-    sg_status status = run_block(block);
+    const sg_status status = run_block(block);
     const bool is_lower = what.triangle == SG_TRIANGLE_LOWER;
     const std::int64_t row = is_lower ? end : 0, rows = is_lower ? what.n - end : first;
-    if (status == SG_STATUS_OK && rows > 0) status = run_rectangle(what, row, rows, first, width, space);
-    if (status != SG_STATUS_OK) return status;
-  }
-  return SG_STATUS_OK;
+    return status == SG_STATUS_OK && rows > 0 ? run_rectangle(what, row, rows, first, width, space) : status;
+  });
 }
 
 }  // namespace
