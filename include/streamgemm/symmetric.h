@@ -8,8 +8,9 @@
  * may not overlap another operand.
  *
  * Of a symmetric or Hermitian matrix one triangle is used, whose other one may hold anything. Of the A of a product the other triangle
- * has no effect, but from host memory all of A is copied to the device, so all of it must be readable. Of the C of an update the other
- * triangle is neither read nor written. For the order of jobs, and for what may not overlap, each matrix counts as a whole.
+ * has no effect, but all of A must be readable. Of the C of an update the other triangle is neither read nor written. For the order of
+ * jobs, and for what may not overlap, each matrix counts as a whole. Operands in host memory may be larger than the device's memory:
+ * they then cross the link in tiles, and so they do where this is faster.
  *
  * Below, ' is the transpose, and of a Hermitian matrix the conjugate transpose. The formulas are those of the BLAS (Dongarra et al.,
  * A Set of Level 3 Basic Linear Algebra Subprograms, ACM TOMS 16, 1990).
@@ -56,7 +57,7 @@ typedef struct sg_symmetric_desc {
  * @param submit Order, priority, completion queue; NULL for the defaults. Its plan is ignored.
  * @param[out] out_job One reference to the job, to be released by sg_job_release; NULL on failure. May be NULL.
  * @return SG_STATUS_OK: submitted; SG_STATUS_INVALID_ARGUMENT, SG_STATUS_INVALID_HANDLE, SG_STATUS_UNSUPPORTED (types, layouts),
- * SG_STATUS_OUT_OF_MEMORY (also: operands in host memory that do not fit into the device's), SG_STATUS_BUSY (the context's job limit),
+ * SG_STATUS_OUT_OF_MEMORY (also: the memory limit is too low for tiles of the operands), SG_STATUS_BUSY (the context's job limit),
  * SG_STATUS_SHUTDOWN: not submitted, nothing is accessed. An empty C succeeds.
  * Never blocks on work in flight, unless the context has a job limit. Any thread. Since 0.2.
  */

@@ -6,8 +6,9 @@
  * The types are f64, f32, c64 and c128; the arithmetic is in the operands' type. The matrices are in any memory (memory.h), each in its
  * own layout; a complex op C needs A in B's layout (SG_STATUS_UNSUPPORTED). A and B may not overlap.
  *
- * Of A one triangle is used. The other one, and a diagonal of ones, may hold anything, NaN too: it has no effect on the result. From host
- * memory all of A is copied to the device, so all of it must be readable. For the order of jobs A counts as a whole.
+ * Of A one triangle is used. The other one, and a diagonal of ones, may hold anything, NaN too: it has no effect on the result, but
+ * all of A must be readable. For the order of jobs A counts as a whole. Operands in host memory may be larger than the device's
+ * memory: they then cross the link in tiles, and so they do where this is faster.
  *
  * alpha == 0 makes B zero; neither A nor B is then read. alpha is rounded to the operands' type before this rule applies. Nothing is
  * checked for singularity: a zero on the diagonal of a solve gives infinities or NaN, as in BLAS. NaN and infinities of the
@@ -60,7 +61,7 @@ typedef struct sg_triangular_desc {
  * @param submit Order, priority, completion queue; NULL for the defaults. Its plan is ignored.
  * @param[out] out_job One reference to the job, to be released by sg_job_release; NULL on failure. May be NULL.
  * @return SG_STATUS_OK: submitted; SG_STATUS_INVALID_ARGUMENT, SG_STATUS_INVALID_HANDLE, SG_STATUS_UNSUPPORTED (types, unequal layouts with a complex op C),
- * SG_STATUS_OUT_OF_MEMORY (also: operands in host memory that do not fit into the device's), SG_STATUS_BUSY (the context's job limit),
+ * SG_STATUS_OUT_OF_MEMORY (also: the memory limit is too low for tiles of the operands), SG_STATUS_BUSY (the context's job limit),
  * SG_STATUS_SHUTDOWN: not submitted, nothing is accessed. An empty B succeeds.
  * Never blocks on work in flight, unless the context has a job limit. Any thread. Since 0.2.
  */

@@ -23,6 +23,8 @@ sg_scalar value_of(scalar_role role, const sg_scalar &own) noexcept {
   switch (role) {
     case scalar_role::zero: return {0, 0};
     case scalar_role::one: return {1, 0};
+    case scalar_role::minus_one: return {-1, 0};
+    case scalar_role::conjugate: return {own.re, -own.im};
     case scalar_role::job: break;
   }
   return own;

@@ -67,7 +67,7 @@ struct accessed_view : view {
   }
 };
 
-// A scalar of a command: the job's own (of the command's group), or a constant.
-enum class scalar_role : std::uint8_t { zero, one, job };
+// A scalar of a command: the job's own (of the command's group), its conjugate, or a constant.
+enum class scalar_role : std::uint8_t { zero, one, job, minus_one, conjugate };
 
 }  // namespace sg

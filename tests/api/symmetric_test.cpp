@@ -54,41 +54,45 @@ class symmetric : public on_each_device {
     d.beta = below(3) ? sg_scalar{random_.real(), is_hermitian ? 0 : random_.real()} : sg_scalar{0, 0};
     return d;
   }
+  void run_drawn_product(sg_dtype type, std::int64_t rows, std::int64_t cols);
   void run_update(sg_rank_k_desc d, sg_dtype type, std::int64_t n, std::int64_t k, bool has_b);
 
   random_source random_{12};
 };
 
+void symmetric::run_drawn_product(sg_dtype type, std::int64_t rows, std::int64_t cols) {
+  sg_symmetric_desc d = SG_SYMMETRIC_DESC_INIT;
+  d.side = sg_side(below(2)), d.triangle = sg_triangle(below(2)), d.symmetry = sg_symmetry(below(2));
+  d.alpha = {random_.real(), random_.real()};
+  if (below(3)) d.beta = {random_.real(), random_.real()};
+  const bool is_hermitian = is_complex(type) && d.symmetry == SG_SYMMETRY_HERMITIAN;
+  const sg_layout layout = sg_layout(below(2)), other = sg_layout(below(2));
+  const std::int64_t order = d.side == SG_SIDE_LEFT ? rows : cols;
+  matrix a(context_, type, order, order, drawn_form(is_hermitian ? layout : sg_layout(below(2)))),
+      b(context_, type, rows, cols, drawn_form(is_complex(type) ? layout : other)),
+      c(context_, type, rows, cols, drawn_form(layout));
+  fill(a, random_), fill(b, random_), fill(c, random_);
+  spoil_outside(a, d.triangle);
+  a.send(), b.send(), c.send();
+  d.a = a.view, d.b = b.view, d.c = c.view;
+  sg_reference::sum_of_products wanted(rows, cols);
+  const dense s = of_symmetric(dense_of(a), d.triangle, is_hermitian);
+  const number alpha = factor_of(d.alpha, type);
+  d.side == SG_SIDE_LEFT ? wanted.add(alpha, s, dense_of(b)) : wanted.add(alpha, dense_of(b), s);
+  wanted.add(factor_of(d.beta, type), dense_of(c));
+  const std::vector<std::uint8_t> before = c.gaps();
+  ASSERT_OK(sg_symmetric(context_, &d, nullptr));
+  expect(c, before, wanted, order, nullptr,
+         std::string(sg_dtype_name(type)) + " " + std::to_string(rows) + " x " + std::to_string(cols) + " side " +
+             std::to_string(d.side) + " triangle " + std::to_string(d.triangle) + " symmetry " +
+             std::to_string(d.symmetry));
+}
+
 TEST_P(symmetric, drawn_products) {
   for (int attempt = 0; attempt < 120; ++attempt) {
-    const sg_dtype type = blas_types[below(4)];
     const int most[] = {2, 9, 60};
     const std::int64_t rows = below(most[below(3)]), cols = below(most[below(3)]);
-    sg_symmetric_desc d = SG_SYMMETRIC_DESC_INIT;
-    d.side = sg_side(below(2)), d.triangle = sg_triangle(below(2)), d.symmetry = sg_symmetry(below(2));
-    d.alpha = {random_.real(), random_.real()};
-    if (below(3)) d.beta = {random_.real(), random_.real()};
-    const bool is_hermitian = is_complex(type) && d.symmetry == SG_SYMMETRY_HERMITIAN;
-    const sg_layout layout = sg_layout(below(2)), other = sg_layout(below(2));
-    const std::int64_t order = d.side == SG_SIDE_LEFT ? rows : cols;
-    matrix a(context_, type, order, order, drawn_form(is_hermitian ? layout : sg_layout(below(2)))),
-        b(context_, type, rows, cols, drawn_form(is_complex(type) ? layout : other)),
-        c(context_, type, rows, cols, drawn_form(layout));
-    fill(a, random_), fill(b, random_), fill(c, random_);
-    spoil_outside(a, d.triangle);
-    a.send(), b.send(), c.send();
-    d.a = a.view, d.b = b.view, d.c = c.view;
-    sg_reference::sum_of_products wanted(rows, cols);
-    const dense s = of_symmetric(dense_of(a), d.triangle, is_hermitian);
-    const number alpha = factor_of(d.alpha, type);
-    d.side == SG_SIDE_LEFT ? wanted.add(alpha, s, dense_of(b)) : wanted.add(alpha, dense_of(b), s);
-    wanted.add(factor_of(d.beta, type), dense_of(c));
-    const std::vector<std::uint8_t> before = c.gaps();
-    ASSERT_OK(sg_symmetric(context_, &d, nullptr));
-    expect(c, before, wanted, order, nullptr,
-           std::string(sg_dtype_name(type)) + " " + std::to_string(rows) + " x " + std::to_string(cols) + " side " +
-               std::to_string(d.side) + " triangle " + std::to_string(d.triangle) + " symmetry " +
-               std::to_string(d.symmetry));
+    run_drawn_product(blas_types[below(4)], rows, cols);
     if (HasFatalFailure()) return;
   }
 }
@@ -131,6 +135,18 @@ TEST_P(symmetric, drawn_updates) {
     const std::int64_t n = below(most[below(3)]), k = below(most[below(3)]);
     run_update(drawn_update(type), type, n, k, below(2));
     if (HasFatalFailure()) return;
+  }
+}
+
+TEST_P(symmetric, operands_larger_than_the_device_memory) {
+  for (const sg_dtype type : blas_types) {
+    context_ = context_of_elements(GetParam(), type, 2600);
+    for (int attempt = 0; attempt < 3; ++attempt) {
+      const std::int64_t rows = 52 + below(39), cols = 52 + below(39);
+      run_drawn_product(type, rows, cols);
+      run_update(drawn_update(type), type, rows, below(2) ? cols : below(20), below(2));
+      if (HasFatalFailure()) return;
+    }
   }
 }
 
@@ -266,15 +282,18 @@ TEST_P(symmetric, products_are_split_on_cores) {
 TEST_P(symmetric, updates_are_split_on_cores) {
   if (std::string(GetParam()) != "cpu") GTEST_SKIP() << "lanes of other devices are no cores";
   const context two = open_context("cpu", 2);
-  for (int form = 0; form < 4; ++form) {
+  for (int form = 0; form < 6; ++form) {
     const sg_dtype type = form % 2 ? SG_DTYPE_C128 : SG_DTYPE_F64;
-    const bool has_b = form == 1 || form == 2, transposes = form < 2, is_hermitian = form == 3;
-    const std::int64_t n = type == SG_DTYPE_F64 ? 262 : 186, k = 2;
+    const bool has_b = form == 1 || form == 2 || form == 5, transposes = form < 2,
+               is_hermitian = form == 3 || form == 5;
+    // The last of f64 is deep: its A is what costs.
+    const std::int64_t n = form == 4 ? 36 : type == SG_DTYPE_F64 ? 262 : 186, k = form == 4 ? 2000 : 2;
     sg_rank_k_desc d = SG_RANK_K_DESC_INIT;
     d.triangle = form % 3 ? SG_TRIANGLE_UPPER : SG_TRIANGLE_LOWER, d.beta = {0.5, 0}, d.alpha = {-2, 0};
     d.symmetry = is_hermitian ? SG_SYMMETRY_HERMITIAN : SG_SYMMETRY_SYMMETRIC;
     const sg_op turned = is_hermitian ? SG_OP_C : SG_OP_T;
     d.op_a = transposes ? turned : SG_OP_N;
+    if (is_hermitian && has_b) d.alpha.im = 0.75;
     const std::int64_t rows = transposes ? k : n, cols = transposes ? n : k;
     matrix a(two, type, rows, cols, {}), b(two, type, rows, cols, {}), c(two, type, n, n, {});
     fill(a, random_), fill(b, random_), fill(c, random_);
@@ -286,8 +305,9 @@ TEST_P(symmetric, updates_are_split_on_cores) {
     const std::vector<std::uint8_t> before = untouched(c, &d.triangle);
     sg_reference::sum_of_products wanted(n, n);
     const dense x = after(dense_of(a), d.op_a), y = has_b ? after(dense_of(b), d.op_a) : x;
-    wanted.add(-2, x, after(y, turned));
-    if (has_b) wanted.add(-2, y, after(x, turned));
+    const number alpha = factor_of(d.alpha, type);
+    wanted.add(alpha, x, after(y, turned));
+    if (has_b) wanted.add(is_hermitian ? std::conj(alpha) : alpha, y, after(x, turned));
     wanted.add(0.5L, dense_of(c));
     job handle;
     ASSERT_OK(sg_rank_k_async(two, &d, nullptr, handle.out()));

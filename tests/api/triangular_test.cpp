@@ -47,15 +47,9 @@ class triangular : public on_each_device {
             << what << " at " << i << ", " << j;
   }
 
-  random_source random_{11};
-};
-
-TEST_P(triangular, drawn_forms) {
-  const auto below = [this](int n) { return std::int64_t(random_.below(n)); };
-  for (int attempt = 0; attempt < 150; ++attempt) {
-    const sg_dtype type = blas_types[below(4)];
-    const int most[] = {2, 9, 60};
-    const std::int64_t rows = below(most[below(3)]), cols = below(most[below(3)]);
+  // Of any form.
+  void run_drawn(sg_dtype type, std::int64_t rows, std::int64_t cols) {
+    const auto below = [this](int n) { return std::int64_t(random_.below(n)); };
     sg_triangular_desc d = SG_TRIANGULAR_DESC_INIT;
     d.kind = sg_triangular_kind(below(2)), d.side = sg_side(below(2)), d.triangle = sg_triangle(below(2));
     d.op_a = sg_op(below(3)), d.diagonal = sg_diagonal(below(2)), d.alpha = {random_.real(), random_.real()};
@@ -72,7 +66,29 @@ TEST_P(triangular, drawn_forms) {
                       std::to_string(d.triangle) + " op " + std::to_string(d.op_a) + " diagonal " +
                       std::to_string(d.diagonal) + " layouts " + std::to_string(of_a.layout) +
                       std::to_string(of_b.layout));
+  }
+
+  random_source random_{11};
+};
+
+TEST_P(triangular, drawn_forms) {
+  const auto below = [this](int n) { return std::int64_t(random_.below(n)); };
+  for (int attempt = 0; attempt < 150; ++attempt) {
+    const int most[] = {2, 9, 60};
+    const std::int64_t rows = below(most[below(3)]), cols = below(most[below(3)]);
+    run_drawn(blas_types[below(4)], rows, cols);
     if (HasFatalFailure()) return;
+  }
+}
+
+TEST_P(triangular, operands_larger_than_the_device_memory) {
+  for (const sg_dtype type : blas_types) {
+    context_ = context_of_elements(GetParam(), type, 2600);
+    for (int attempt = 0; attempt < 6; ++attempt) {
+      const std::int64_t rows = 52 + random_.below(29), cols = 52 + random_.below(29);
+      run_drawn(type, rows, cols);
+      if (HasFatalFailure()) return;
+    }
   }
 }
 

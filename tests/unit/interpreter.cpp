@@ -213,7 +213,14 @@ class interpreter {
   }
 
   value scalar(scalar_role role, value own) const {
-    return role == scalar_role::zero ? 0.0 : role == scalar_role::one ? 1.0 : own;
+    switch (role) {
+      case scalar_role::zero: return 0;
+      case scalar_role::one: return 1;
+      case scalar_role::minus_one: return -1;
+      case scalar_role::conjugate: return std::conj(own);
+      case scalar_role::job: break;
+    }
+    return own;
   }
 
   void require(bool condition, const char *what) const {

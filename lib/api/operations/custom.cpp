@@ -70,7 +70,7 @@ void add(operand_set &to, command_form &form, const sg_custom_operand &given, co
   operand stored;
   stored.rows = stored.ld = bytes, stored.cols = 1;
   stored.type = SG_DTYPE_I8, stored.space = space;
-  form.parameters[index] = {true, share::whole, stored};
+  form.parameters[index] = {true, share::some, stored};
 }
 
 }  // namespace

@@ -41,7 +41,7 @@ void submit(context &on, const sg_gather_desc &d, const char *name, checked_subm
   layer x(on);
   x.set_operation(what, "gather", 0, command_form::split::columns);
   x.allows_in_place = false;
-  add_matrix(x, table, ops::gather::table, share::whole);
+  add_matrix(x, table, ops::gather::table, share::some);
   add_indices(x, indices, ops::gather::indices);
   add_matrix(x, out, ops::gather::y);
   bind_layer(x, backend_command<sg_backend_gather>().header, "gather");

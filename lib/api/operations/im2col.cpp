@@ -45,7 +45,7 @@ void submit(context &on, const sg_im2col_desc &d, const char *name, checked_subm
   static_cast<ops::windows &>(what) = w.of;
   x.set_operation(what, "im2col", 0, between_rows(!w.of.positions_are_rows));
   x.allows_in_place = false;
-  add_operand(x, images, ops::im2col::image, share::whole);
+  add_operand(x, images, ops::im2col::image, share::some);
   if (d.x.data) x.operands[ops::im2col::image].set = image_bytes(d.x, stride, w, d.matrix.dtype);
   add_operand(x, matrix, ops::im2col::matrix);
   auto wanted = backend_command<sg_backend_im2col>();

@@ -187,8 +187,8 @@ void submit_rotary(context &on, const sg_rotary_desc &d, const Desc &given, cons
   x.set_operation(what, d.inverse ? "rotary inverse" : "rotary", 3, command_form::split::columns);
   add_matrix(x, in, ops::rotary::x);
   add_matrix(x, out, ops::rotary::y);
-  if (has_tables) add_matrix(x, cosines, ops::rotary::cos, share::whole);
-  if (has_tables) add_matrix(x, sines, ops::rotary::sin, share::whole);
+  if (has_tables) add_matrix(x, cosines, ops::rotary::cos, share::some);
+  if (has_tables) add_matrix(x, sines, ops::rotary::sin, share::some);
   auto wanted = backend_command<sg_backend_rotary>();
   wanted.type = d.y.dtype;
   wanted.table_type = has_tables ? d.cos.dtype : d.y.dtype;

@@ -68,6 +68,7 @@ void submit(context &on, const sg_symmetric_desc &d, const char *name, checked_s
     add_operand(x, a, ops::symmetric::a, share::whole);
     add_matrix(x, b, ops::symmetric::b);
   }
+  x.form.parameters[ops::symmetric::a].accessed = part_of(what.triangle);
   add_operand(x, c, ops::symmetric::c);
   submit_symmetric(on, x, what, SG_OPERATION_SYMMETRIC, d, name, order, out_job);
 }
@@ -113,16 +114,14 @@ void submit(context &on, const sg_rank_k_desc &d, const char *name, checked_subm
   const bool multiplies = !is_zero(scalars.alpha) && k > 0;
   if (!multiplies) what.alpha = scalar_role::zero;
   if (is_zero(scalars.beta)) what.beta = scalar_role::zero;
-  const bool splits = multiplies && !(is_hermitian && has_b);
   x.set_operation(what, "symmetric update", flops_per_mac(d.c.dtype) * double(k) * (has_b ? 1 : 0.5),
-                  splits ? command_form::split::triangle : command_form::split::none);
+                  multiplies ? command_form::split::triangle : command_form::split::none);
   if (multiplies) {
     add_operand(x, a, ops::symmetric::a, share::whole);
     if (has_b) add_operand(x, b, ops::symmetric::b, share::whole);
   }
   add_operand(x, c, ops::symmetric::c);
-  x.form.parameters[ops::symmetric::c].accessed =
-      what.triangle == SG_TRIANGLE_LOWER ? stored_part::lower : stored_part::upper;
+  x.form.parameters[ops::symmetric::c].accessed = part_of(what.triangle);
   submit_symmetric(on, x, what, SG_OPERATION_RANK_K, d, name, order, out_job);
 }
 

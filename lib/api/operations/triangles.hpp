@@ -43,6 +43,10 @@ inline sg_triangle triangle_as_stored(sg_triangle triangle, const sg_matrix &of)
   return triangle == SG_TRIANGLE_LOWER ? SG_TRIANGLE_UPPER : SG_TRIANGLE_LOWER;
 }
 
+inline stored_part part_of(sg_triangle as_stored) noexcept {
+  return as_stored == SG_TRIANGLE_LOWER ? stored_part::lower : stored_part::upper;
+}
+
 // The columns of a product are independent if the square factor is on the left, its rows otherwise.
 inline command_form::split split_of(sg_side as_stored) noexcept {
   return as_stored == SG_SIDE_LEFT ? command_form::split::columns : command_form::split::rows;

@@ -28,8 +28,9 @@ void submit(context &on, const sg_triangular_desc &d, const char *name, checked_
   x.set_operation(what, d.kind == SG_TRIANGULAR_SOLVE ? "triangular solve" : "triangular product",
                   flops_per_mac(d.b.dtype) / 2 * double(d.a.rows), split_of(what.side));
   if (!is_zero(alpha)) add_operand(x, a, ops::triangular::a, share::whole);
+  x.form.parameters[ops::triangular::a].accessed = part_of(what.triangle);
   add_operand(x, b, ops::triangular::b);
-  x.bound.where().first.scalars.alpha = alpha;
+  x.bound.where().first.scalars = {alpha, alpha};  // GEMMs of tiles scale B by alpha as their beta
   auto wanted = backend_command<sg_backend_triangular>();
   wanted.type = d.b.dtype;
   bind_layer(x, wanted.header, x.form.strategy);

@@ -8,6 +8,8 @@
 
 #include "base/error.hpp"
 #include "ops/operation.hpp"
+#include "plan/form/tiled_plan.hpp"
+#include "plan/form/tiled_steps.hpp"
 #include "plan/form/triangle_parts.hpp"
 #include "plan/schedule/schedule_builder.hpp"
 
@@ -17,30 +19,21 @@ namespace {
 
 // On cores, work on fewer bytes of an operand is not split: waking another worker costs about as much.
 constexpr std::int64_t least_bytes_of_share = 256 << 10;
+// Narrower GEMMs beside a triangle's blocks are slow.
+constexpr std::int64_t least_columns_of_triangle = 16;
 
 double elements_of(const operand &x) noexcept { return double(x.rows) * double(x.cols); }
 
-// The bytes that the command accesses. Of an operand that every part needs whole: at most an element for each element
-// of the result.
-double accessed_bytes(const command_form &f) {
-  // Others take a part of a whole operand, as a gather does of its table.
-  const bool takes_all =
-      std::holds_alternative<ops::triangular>(f.what) || std::holds_alternative<ops::symmetric>(f.what);
-  double bytes = 0;
-  for (const command_form::parameter &each : f.parameters) {
-    if (!each.given) continue;
-    const double elements = elements_of(each.stored);
-    bytes += (each.needed == share::whole && !takes_all ? std::min(elements, elements_of(f.result())) : elements) *
-             double(size_of(each.stored.type));
-  }
-  return bytes;
+bool is_split(const command_form &f, const command_form::parameter &x) noexcept {
+  if (f.splits == command_form::split::triangle) return true;  // with the rows and columns of the result
+  return x.needed == share::same || x.needed == share::transposed;
 }
 
 // The result, or an operand that is split with the result and larger.
 const operand &largest(const command_form &f, double (*size)(const operand &)) {
   const operand *found = &f.result();
   for (const command_form::parameter &each : f.parameters)
-    if (each.given && each.needed != share::whole && size(each.stored) > size(*found)) found = &each.stored;
+    if (each.given && is_split(f, each) && size(each.stored) > size(*found)) found = &each.stored;
   return *found;
 }
 
@@ -51,7 +44,7 @@ command part_of(const command &whole, const command_form &f, bool by_columns, st
   command part = whole;
   for (std::size_t i = 0; i < f.parameters.size(); ++i) {
     const command_form::parameter &each = f.parameters[i];
-    if (!each.given || each.needed == share::whole) continue;
+    if (!each.given || !is_split(f, each)) continue;
     accessed_view &v = part.views[i];
     const bool columns = by_columns != (each.needed == share::transposed);
     v.offset = first * (columns ? v.ld : 1) * size_of(each.stored.type);
@@ -71,7 +64,8 @@ std::int64_t parts_of(const command_form &f, const plan_terms &terms, bool &by_c
                                                        : f.splits != command_form::split::rows;
   if (!terms.model.lanes_are_cores || f.splits == command_form::split::none) return 1;
   const auto most = std::int64_t(bytes_of(largest(f, bytes_of)) / double(least_bytes_of_share));
-  return std::max<std::int64_t>(1, std::min({std::int64_t{terms.lanes}, by_columns ? c.cols : c.rows, most}));
+  const std::int64_t least = f.splits == command_form::split::triangle ? least_columns_of_triangle : 1;
+  return std::max<std::int64_t>(1, std::min({std::int64_t{terms.lanes}, (by_columns ? c.cols : c.rows) / least, most}));
 }
 
 // The command of a form whose buffers have these indices.
@@ -207,6 +201,21 @@ schedule plan_of(const command_form &f, const plan_terms &terms) {
   made.flops = double(f.result().rows) * double(f.result().cols) * f.flops_per_element;
   made.bound_seconds = accessed_bytes(f) / terms.model.memory_rate;
   return made;
+}
+
+schedule plan_in_parts(const command_form &f, const plan_terms &terms, const std::function<schedule()> &whole) {
+  return has_tiles(f) ? plan_in_tiles(f, terms, whole) : whole();
+}
+
+double accessed_bytes(const command_form &f) noexcept {
+  double bytes = 0;
+  for (const command_form::parameter &each : f.parameters) {
+    if (!each.given) continue;
+    const double elements = elements_of(each.stored) / (each.accessed == stored_part::all ? 1 : 2);
+    bytes += (each.needed == share::some ? std::min(elements, elements_of(f.result())) : elements) *
+             double(size_of(each.stored.type));
+  }
+  return bytes;
 }
 
 std::uint64_t hash_of(const command_form &f) noexcept {

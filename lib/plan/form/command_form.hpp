@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -15,8 +16,8 @@
 namespace sg {
 
 // Which part of an operand a part of the result's rows or columns, as stored, needs: the same, the columns for the
-// rows, or the whole operand.
-enum class share : std::uint8_t { same, transposed, whole };
+// rows, the whole operand, or what only the values of others tell, such as a gather's rows.
+enum class share : std::uint8_t { same, transposed, whole, some };
 
 struct command_form {
   struct parameter {
@@ -42,6 +43,12 @@ struct command_form {
 };
 schedule plan_of(const command_form &f, const plan_terms &terms);
 void visit_operands(command_form &f, const operand_visitor &visit);
+// The plan of a form with operands in any memory, which may take parts of them. `whole`: makes one that moves whole
+// operands.
+schedule plan_in_parts(const command_form &f, const plan_terms &terms, const std::function<schedule()> &whole);
+// The bytes that the command accesses. Of an operand of which it takes some: at most an element for each element of the
+// result.
+double accessed_bytes(const command_form &f) noexcept;
 std::uint64_t hash_of(const command_form &f) noexcept;
 std::string description_of(const command_form &f);
 

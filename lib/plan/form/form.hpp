@@ -85,9 +85,16 @@ class form_of final : public form {
       Value resident = value_;
       host_operands moved;
       visit_operands(resident, [&](const stored_array &x, memory_space &space) { moved.move(x, space); });
-      if (!moved.empty()) return moved.around(plan_of(resident, moved.beside(terms)), terms);
+      const auto whole = [&] {
+        return moved.empty() ? plan_of(value_, terms) : moved.around(plan_of(resident, moved.beside(terms)), terms);
+      };
+      if constexpr (requires { plan_in_parts(value_, terms, whole); })
+        return plan_in_parts(value_, terms, whole);
+      else
+        return whole();
+    } else {
+      return plan_of(value_, terms);
     }
-    return plan_of(value_, terms);
   }
   std::shared_ptr<const form> share() const override { return std::make_shared<const form_of>(value_); }
   std::vector<alternative> alternatives(const device_model &model, const plan_request &request) const override {

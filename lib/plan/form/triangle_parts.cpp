@@ -58,12 +58,12 @@ void add_triangle_part(const command &whole, sg_dtype type, std::int64_t index, 
   add(diagonal);
   if (!a.exists() || beside.first == beside.end) return;
   // op(X) * op(Y)', of the rows beside the block and its columns.
-  const auto add_product = [&](const view &x, const view &y, scalar_role beta) {
+  const auto add_product = [&](const view &x, const view &y, scalar_role alpha, scalar_role beta) {
     ops::gemm g;
     g.m = beside.end - beside.first, g.n = own.end - own.first, g.k = what.op == SG_OP_N ? a.cols : a.rows;
     g.op_a = what.op;
     g.op_b = what.op != SG_OP_N ? SG_OP_N : what.symmetry == SG_SYMMETRY_HERMITIAN ? SG_OP_C : SG_OP_T;
-    g.alpha = what.alpha, g.beta = beta;
+    g.alpha = alpha, g.beta = beta;
     command product;
     product.what = g;
     product.where = where;
@@ -74,8 +74,10 @@ void add_triangle_part(const command &whole, sg_dtype type, std::int64_t index, 
     set_access_modes(product);
     add(product);
   };
-  add_product(a, b.exists() ? b : a, what.beta);
-  if (b.exists()) add_product(b, a, scalar_role::one);
+  add_product(a, b.exists() ? b : a, what.alpha, what.beta);
+  if (!b.exists()) return;
+  const bool is_hermitian = what.symmetry == SG_SYMMETRY_HERMITIAN;
+  add_product(b, a, is_hermitian ? scalar_role::conjugate : what.alpha, scalar_role::one);
 }
 
 }  // namespace sg

@@ -10,8 +10,7 @@
 
 namespace sg {
 
-// Calls `add` with the commands of part `index` of `count`, in order, all on lane `index`. `whole`: the update. Of a
-// Hermitian one without B: no scalar is the conjugate of alpha.
+// Calls `add` with the commands of part `index` of `count`, in order, all on lane `index`. `whole`: the update.
 void add_triangle_part(const command &whole, sg_dtype type, std::int64_t index, std::int64_t count,
                        const std::function<void(const command &)> &add);
 

@@ -204,6 +204,7 @@ bool program::has_latency_parts() const noexcept {
 void program::prepare_call(std::uint32_t index, const binding &nowhere) {
   const command &gemm_command = schedule->commands[index];
   const ops::gemm &gemm = *gemm_command.as<ops::gemm>();
+  if (gemm.alpha == scalar_role::conjugate) return;
   call_template made{};
   const std::size_t views[] = {gemm.a, gemm.b, gemm.c, gemm.bias};
   for (std::size_t i = 0; i < std::size(views); ++i) {

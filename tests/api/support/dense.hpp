@@ -36,4 +36,15 @@ inline long double rounding_of(sg_dtype type) {
   return std::ldexp(1.0L, type == SG_DTYPE_F64 || type == SG_DTYPE_C128 ? -53 : -24);
 }
 
+// With a memory limit of so many elements.
+inline context context_of_elements(const char *device, sg_dtype type, std::int64_t elements) {
+  sg_context_options options = SG_CONTEXT_OPTIONS_INIT;
+  options.device = device;
+  options.flags = SG_CONTEXT_CHECK_HAZARDS;
+  options.memory_limit = std::uint64_t(elements) * sg_dtype_size(type);
+  context made;
+  EXPECT_OK(sg_context_create(&options, made.out()));
+  return made;
+}
+
 }  // namespace sg_test
