@@ -233,20 +233,23 @@ schedule plan_in_tiles(const command_form &f, const plan_terms &terms, const std
   } catch (const error &e) {
     if (e.status() != SG_STATUS_OUT_OF_MEMORY) throw;
   }
-  std::int64_t largest = 1, needed = 0;
+  std::int64_t edge = 1, needed = 0;
   for (const command_form::parameter &x : f.parameters)
-    if (x.given) largest = std::max({largest, x.stored.rows, x.stored.cols});
-  std::int64_t edge = largest;
+    if (x.given) edge = std::max({edge, x.stored.rows, x.stored.cols});
+  bool is_tiled = false, is_faster = true;
   do {
     edge = round_up(ceil_div(edge, 2), grain);
     if (steps_of(f, edge) > (best ? most_steps : double(most_commands))) break;
     const double slot = double(edge) * double(edge) * double(size_of(f.result().type));
     const std::int64_t group = group_within(f, edge, std::int64_t(double(terms.memory_limit) / slot));
+    is_faster = false;
     for (std::int64_t tried = group; tried > 0; tried = tried > 1 && tried > group / 4 ? tried / 2 : 0) {
       auto made = build_tiled(f, edge, tried, terms, &needed);
-      if (made && (!best || made->predicted_seconds < best->predicted_seconds)) best = std::move(made);
+      if (!made || (best && made->predicted_seconds >= best->predicted_seconds)) continue;
+      best = std::move(made);
+      is_tiled = is_faster = true;
     }
-  } while (edge > grain);
+  } while (edge > grain && (!is_tiled || is_faster));
   if (!best)
     throw error(SG_STATUS_OUT_OF_MEMORY, "a step of the %s needs %lld bytes of device memory; the limit is %lld",
                 f.strategy, static_cast<long long>(needed), static_cast<long long>(terms.memory_limit));
