@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "library.h"
+#include "operations.h"
 #include "residency.h"
 
 sg_blas_library_functions sg_blas_streamgemm;
@@ -124,62 +125,28 @@ bool sg_blas_open_device(const sg_blas_settings *settings) {
   return __atomic_load_n(&device_state, __ATOMIC_ACQUIRE) == DEVICE_OPEN;
 }
 
-static const sg_dtype types[256] = {
-    ['s'] = SG_DTYPE_F32, ['d'] = SG_DTYPE_F64, ['c'] = SG_DTYPE_C64, ['z'] = SG_DTYPE_C128};
-
-static sg_scalar scalar_of(const void *value, char type) {
-  sg_scalar scalar = {0, 0};
-  switch (type) {
-    case 's': scalar.re = *(const float *)value; break;
-    case 'd': scalar.re = *(const double *)value; break;
-    case 'c': scalar.re = ((const float *)value)[0], scalar.im = ((const float *)value)[1]; break;
-    case 'z': scalar.re = ((const double *)value)[0], scalar.im = ((const double *)value)[1]; break;
-  }
-  return scalar;
+bool sg_blas_reads_c(const sg_blas_call *call, const sg_blas_settings *settings) {
+  sg_blas_operation operation;
+  sg_blas_describe(call, settings, &operation);
+  return operation.reads_c;
 }
-
-bool sg_blas_reads_c(const sg_blas_call *call) {
-  const sg_scalar beta = scalar_of(call->beta, call->entry->type);
-  return beta.re != 0 || beta.im != 0;
-}
-
-static sg_op op_of(char letter) { return letter == 'N' ? SG_OP_N : letter == 'T' ? SG_OP_T : SG_OP_C; }
-
-static sg_gemm_desc describe(const sg_blas_call *call, const sg_blas_settings *settings) {
-  const char type = call->entry->type;
-  const sg_dtype dtype = types[(unsigned char)type];
-  const sg_layout layout = call->layout == SG_BLAS_ROW_MAJOR ? SG_LAYOUT_ROW_MAJOR : SG_LAYOUT_COLUMN_MAJOR;
-  const bool keeps_a = call->transa == 'N', keeps_b = call->transb == 'N';
-  sg_gemm_desc desc = SG_GEMM_DESC_INIT;
-  desc.a =
-      (sg_matrix){(void *)call->a, keeps_a ? call->m : call->k, keeps_a ? call->k : call->m, call->lda, dtype, layout};
-  desc.b =
-      (sg_matrix){(void *)call->b, keeps_b ? call->k : call->n, keeps_b ? call->n : call->k, call->ldb, dtype, layout};
-  desc.c = (sg_matrix){call->c, call->m, call->n, call->ldc, dtype, layout};
-  desc.op_a = op_of(call->transa);
-  desc.op_b = op_of(call->transb);
-  desc.compute = type == 's' ? (sg_compute)settings->compute : SG_COMPUTE_EXACT;
-  desc.alpha = scalar_of(call->alpha, type);
-  desc.beta = scalar_of(call->beta, type);
-  return desc;
-}
-
-static size_t size_of(sg_dtype type) { return type == SG_DTYPE_F32 ? 4 : type == SG_DTYPE_C128 ? 16 : 8; }
 
 /* The bytes of a matrix. */
 static sg_blas_lines lines_of(const sg_matrix *of) {
   const bool is_row_major = of->layout == SG_LAYOUT_ROW_MAJOR;
-  const size_t size = size_of(of->dtype);
+  const size_t size = sg_blas_size_of(of->dtype);
   return (sg_blas_lines){of->data, (size_t)(is_row_major ? of->cols : of->rows) * size,
                          (size_t)(is_row_major ? of->rows : of->cols), (size_t)of->ld * size};
 }
 
 double sg_blas_places_of(const sg_blas_call *call, const sg_blas_settings *settings, char places[4]) {
-  const sg_gemm_desc desc = describe(call, settings);
-  const sg_matrix *const matrices[3] = {&desc.a, &desc.b, &desc.c};
+  sg_blas_operation operation;
+  sg_blas_describe(call, settings, &operation);
+  const sg_matrix *const matrices[3] = {operation.a, operation.b, operation.c};
   double checking = 0;
   memset(places, 0, 4);
   for (int i = 0; i < 3 && !is_unified; ++i) {
+    if (matrices[i] == NULL) continue;
     const sg_blas_lines lines = lines_of(matrices[i]);
     sg_memory_kind kind = SG_MEMORY_AUTO;
     if (sg_blas_streamgemm.sg_context_memory_kind(context, lines.first, 1, &kind) == SG_STATUS_OK)
@@ -213,30 +180,32 @@ static bool is_pageable(const sg_blas_lines *lines) {
          (is_unified || kind == SG_MEMORY_PAGEABLE);
 }
 
-/* Has the GEMM read the device's copies of A and B, as far as there are some. */
-static void borrow(sg_gemm_desc *desc, sg_blas_loan loans[2]) {
-  sg_matrix *const matrices[2] = {&desc->a, &desc->b};
-  const sg_blas_lines c = lines_of(&desc->c), lines[2] = {lines_of(&desc->a), lines_of(&desc->b)};
-  for (int i = 0; i < 2; ++i) {
+/* Has the operation read the device's copies of A and B, as far as there are some. */
+static void borrow(sg_blas_operation *operation, sg_blas_loan loans[2]) {
+  sg_matrix *const matrices[2] = {operation->a, operation->b};
+  const sg_blas_lines c = lines_of(operation->c);
+  sg_blas_lines lines[2];
+  for (int i = 0; i < 2 && matrices[i] != NULL; ++i) {
+    lines[i] = lines_of(matrices[i]);
     const bool is_twice = i == 1 && are_same(&lines[0], &lines[1]);
     if (!is_twice && is_pageable(&lines[i]) && !sg_blas_lines_overlap(&lines[i], &c))
       sg_blas_borrow(&lines[i], &loans[i]);
     const sg_blas_loan *const loan = &loans[is_twice ? 0 : i];
     if (loan->data == NULL) continue;
     matrices[i]->data = loan->data;
-    matrices[i]->ld = (int64_t)(loan->pitch / size_of(desc->a.dtype));
+    matrices[i]->ld = (int64_t)(loan->pitch / sg_blas_size_of(matrices[i]->dtype));
   }
 }
 
-/* Submits a GEMM and waits for it. `is_untouched`: nothing has run. */
-static sg_status run(const sg_gemm_desc *desc, const char *label, bool wants_statistics, sg_blas_outcome *out,
+/* Submits an operation and waits for it. `is_untouched`: nothing has run. */
+static sg_status run(const sg_blas_operation *operation, const char *label, bool wants_statistics, sg_blas_outcome *out,
                      bool *is_untouched) {
   sg_submit submit = SG_SUBMIT_INIT;
   submit.flags = SG_SUBMIT_WILL_WAIT;
   submit.label = label;
   sg_job *job = NULL;
   *is_untouched = true;
-  sg_status status = sg_blas_streamgemm.sg_gemm_async(context, desc, &submit, &job);
+  sg_status status = sg_blas_submit(operation, context, &submit, &job);
   if (status != SG_STATUS_OK) return status;
   status = sg_blas_streamgemm.sg_job_wait(job, SG_FOREVER);
   if (status != SG_STATUS_OK || wants_statistics) {
@@ -250,18 +219,29 @@ static sg_status run(const sg_gemm_desc *desc, const char *label, bool wants_sta
   return status;
 }
 
-bool sg_blas_device_gemm(const sg_blas_call *call, const sg_blas_settings *settings, bool wants_statistics,
-                         sg_blas_outcome *out) {
+/* The name, the letters and the sizes of a call. */
+static void write_label(const sg_blas_call *call, char *text, size_t size) {
+  char letters[6], *end = letters;
+  for (const char *each = (const char[]){call->side, call->uplo, call->transa, call->transb, call->diag, 1}; *each != 1;
+       ++each)
+    if (*each != 0) *end++ = *each;
+  *end = 0;
+  snprintf(text, size, "%s %s %lldx%lldx%lld", call->entry->name, letters, (long long)call->m, (long long)call->n,
+           (long long)call->k);
+}
+
+bool sg_blas_device_compute(const sg_blas_call *call, const sg_blas_settings *settings, bool wants_statistics,
+                            sg_blas_outcome *out) {
   char label[SG_LABEL_SIZE], message[512];
-  snprintf(label, sizeof label, "%s %c%c %lldx%lldx%lld", call->entry->name, call->transa, call->transb,
-           (long long)call->m, (long long)call->n, (long long)call->k);
+  write_label(call, label, sizeof label);
+  sg_blas_operation operation;
   sg_status status;
   bool is_untouched, repeats = false;
   do {
-    sg_gemm_desc desc = describe(call, settings);
+    sg_blas_describe(call, settings, &operation);
     sg_blas_loan loans[2] = {{.of = NULL}, {.of = NULL}};
-    if (!repeats) borrow(&desc, loans);
-    status = run(&desc, label, wants_statistics, out, &is_untouched);
+    if (!repeats) borrow(&operation, loans);
+    status = run(&operation, label, wants_statistics, out, &is_untouched);
     if (status != SG_STATUS_OK) snprintf(message, sizeof message, "%s", sg_blas_streamgemm.sg_last_error_message());
     for (int i = 0; i < 2; ++i) {
       out->bytes_in += loans[i].upload_bytes;
@@ -270,7 +250,7 @@ bool sg_blas_device_gemm(const sg_blas_call *call, const sg_blas_settings *setti
     repeats = !repeats && status == SG_STATUS_OUT_OF_MEMORY && is_untouched && sg_blas_drop_residents(NULL, 0);
   } while (repeats);
   if (status == SG_STATUS_OK) return true;
-  if (sg_blas_reads_c(call) && !is_untouched) {
+  if (operation.reads_c && !is_untouched) {
     fprintf(stderr,
             "streamgemm-blas: %s on %s: %s; C, which the call also reads, may be partly written: the process ends\n",
             call->entry->name, device_name, message);
@@ -293,16 +273,17 @@ static double predict(const sg_gemm_desc *desc, const sg_plan_options *options) 
 }
 
 double sg_blas_predict(const sg_blas_call *call, const sg_blas_settings *settings, const char places[4]) {
-  const sg_gemm_desc desc = describe(call, settings);
+  sg_blas_operation operation;
+  sg_blas_describe(call, settings, &operation);
   sg_plan_options options = SG_PLAN_OPTIONS_INIT;
   options.place_a = (sg_memory_kind)places[0];
   options.place_b = (sg_memory_kind)places[1];
   options.place_c = (sg_memory_kind)places[2];
-  return predict(&desc, &options);
+  return predict(&operation.desc.gemm, &options);
 }
 
 double sg_blas_predict_square(char type, int n) {
-  const sg_matrix square = {NULL, n, n, n, types[(unsigned char)type], SG_LAYOUT_COLUMN_MAJOR};
+  const sg_matrix square = {NULL, n, n, n, sg_blas_type_of(type), SG_LAYOUT_COLUMN_MAJOR};
   sg_gemm_desc desc = SG_GEMM_DESC_INIT;
   desc.a = desc.b = desc.c = square;
   sg_plan_options options = SG_PLAN_OPTIONS_INIT;

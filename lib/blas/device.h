@@ -21,14 +21,15 @@ bool sg_blas_may_have_device(const sg_blas_settings *settings);
 bool sg_blas_open_device(const sg_blas_settings *settings);
 /* Whether the device or its library has been opened, or is being opened: a child made by fork must not touch it. */
 bool sg_blas_device_was_touched(void);
-/* Computes a GEMM with valid arguments; false: C is as before, and the CPU is to compute it. Ends the process, with a
-   message, if the device failed after it had written a part of a C that it also reads. */
-bool sg_blas_device_gemm(const sg_blas_call *call, const sg_blas_settings *settings, bool wants_statistics,
-                         sg_blas_outcome *out);
+/* Computes a call that is one operation (operations.h), with valid arguments; false: C is as before, and the CPU is to
+   compute it. Ends the process, with a message, if the device failed after it had written a part of a C that it also
+   reads. */
+bool sg_blas_device_compute(const sg_blas_call *call, const sg_blas_settings *settings, bool wants_statistics,
+                            sg_blas_outcome *out);
 /* Seconds that the device's model predicts for the GEMM with its operands at these places; 0: unknown. */
 double sg_blas_predict(const sg_blas_call *call, const sg_blas_settings *settings, const char places[4]);
 /* Whether the GEMM reads C: beta is not 0. */
-bool sg_blas_reads_c(const sg_blas_call *call);
+bool sg_blas_reads_c(const sg_blas_call *call, const sg_blas_settings *settings);
 /* The memory kinds (sg_memory_kind) of A, B and C; 0 where the device computes in host memory itself. Operands of which
    the device has a copy count as device memory; returns the seconds that it takes to check the copies. */
 double sg_blas_places_of(const sg_blas_call *call, const sg_blas_settings *settings, char places[4]);

@@ -14,6 +14,7 @@
 #include "dispatcher.h"
 #include "floating_point.h"
 #include "lapack.h"
+#include "operations.h"
 #include "parts.h"
 #include "predictions.h"
 #include "rates.h"
@@ -165,17 +166,17 @@ static sg_blas_reason choose_gemm(sg_blas_call *call) {
   return wins || is_in_device_memory(call) ? SG_BLAS_ON_DEVICE : SG_BLAS_CPU_FASTER;
 }
 
-/* Computes a GEMM where `reason` says, and by the CPU if the device could not. */
-static void compute_gemm(sg_blas_call *call, sg_blas_outcome *outcome) {
-  if (call->reason == SG_BLAS_ON_DEVICE && !sg_blas_device_gemm(call, &settings, settings.report != NULL, outcome)) {
+/* Computes an operation where `reason` says, and by the CPU if the device could not. */
+static void compute_operation(sg_blas_call *call, sg_blas_outcome *outcome) {
+  if (call->reason == SG_BLAS_ON_DEVICE && !sg_blas_device_compute(call, &settings, settings.report != NULL, outcome)) {
     call->reason = SG_BLAS_DEVICE_FAILED;
     set_gate();
   }
   if (call->reason != SG_BLAS_ON_DEVICE) call_cpu(call);
 }
 
-/* Computes any other routine, in column-major form: its parts, if the GEMMs among them go to the device, else by the
- * CPU. */
+/* Computes any other routine, in column-major form, by the CPU unless the GEMMs among its parts would go to the device:
+ * then the device computes all of it, or where no operation does these GEMMs. */
 static void compute_parts(sg_blas_call *call, sg_blas_outcome *outcome) {
   sg_blas_part parts[SG_BLAS_PARTS_AT_MOST];
   const int count = sg_blas_split(call, parts);
@@ -185,14 +186,14 @@ static void compute_parts(sg_blas_call *call, sg_blas_outcome *outcome) {
       parts[i].call.reason = call->reason = choose_gemm(&parts[i].call);
       call->device_seconds += parts[i].call.device_seconds;
     }
-  if (call->reason != SG_BLAS_ON_DEVICE) {
-    call_cpu(call);
+  if (call->reason != SG_BLAS_ON_DEVICE || sg_blas_is_operation(call, &settings)) {
+    compute_operation(call, outcome);
     return;
   }
   for (int i = 0; i < count; ++i) {
     sg_blas_call *const part = &parts[i].call;
     if (part->entry->number == SG_BLAS_GEMM)
-      compute_gemm(part, outcome);
+      compute_operation(part, outcome);
     else
       compute_parts(part, outcome);
     if (part->reason == SG_BLAS_DEVICE_FAILED) call->reason = SG_BLAS_DEVICE_FAILED;
@@ -238,7 +239,7 @@ bool sg_blas_compute(sg_blas_call *call) {
     call_cpu(call);
   } else if (call->entry->number == SG_BLAS_GEMM) {
     call->reason = choose_gemm(call);
-    compute_gemm(call, &outcome);
+    compute_operation(call, &outcome);
   } else {
     sg_blas_call columns = sg_blas_in_columns(call);
     compute_parts(&columns, &outcome);

@@ -35,7 +35,7 @@ double sg_blas_predicted(const sg_blas_call *call, const sg_blas_settings *setti
   of.m = call->m, of.n = call->n, of.k = call->k, of.lda = call->lda, of.ldb = call->ldb, of.ldc = call->ldc;
   of.layout = (int32_t)call->layout;
   of.type = call->entry->type, of.transa = call->transa, of.transb = call->transb;
-  of.reads_c = sg_blas_reads_c(call);
+  of.reads_c = sg_blas_reads_c(call, settings);
   const double checking = sg_blas_places_of(call, settings, of.places);
   const size_t place = place_of(&of);
   pthread_mutex_lock(&predictions_lock);

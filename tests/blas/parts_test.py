@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """All routines of level 3, with random letters, sizes, layouts, integers and leading dimensions, beside the CPU BLAS on the same operands: by
-the drop-in BLAS their squares are GEMMs on the device. What a routine does not refer to is NaN, and must stay as it is.
+the drop-in BLAS the device computes them, or the GEMMs among their parts. What a routine does not refer to is NaN, and must stay as it is.
 
 usage: parts_test.py FOLDER-OF-THE-LIBRARIES FAKE-GEMMT DEVICE
 """
@@ -159,10 +159,10 @@ class Parts(Dropin):
     def test_random_calls(self):
         count = (1000 if os.environ.get("SG_SOAK") == "1" else 30) // (1 if DEVICE == "cpu" else 3)
         seed = int(time.time()) % 1_000_000 * 10_000
-        # All squares on the device, or the larger ones.
-        for minimum in ("0", "24"):
+        # All calls on the device, or the larger ones; with a shorter type in GEMMs other routines of f32 are computed in parts.
+        for minimum, compute in (("0", "exact"), ("24", "3xtf32")):
             with self.subTest(seed=seed, minimum=minimum):
-                counts = self.numbers(seed, count, {"SG_DEVICE": DEVICE, "SG_BLAS_MIN": minimum, "SG_BLAS_RESIDENCY": "verify" if minimum == "0" else "auto"})
+                counts = self.numbers(seed, count, {"SG_DEVICE": DEVICE, "SG_BLAS_MIN": minimum, "SG_BLAS_COMPUTE": compute, "SG_BLAS_RESIDENCY": "verify" if minimum == "0" else "auto"})
                 self.assertEqual(len(counts), 31)
                 total = sum((collections.Counter(reasons) for reasons in counts.values()), collections.Counter())
                 self.assertEqual(set(total) - {"device", "below the floor", "nothing to do"}, set())

@@ -10,6 +10,7 @@ import os
 import re
 import signal
 import subprocess
+import textwrap
 
 from dropin import BUILT, PLAIN, PRELOAD, PRELUDE, PYTHON, Dropin, run
 
@@ -245,9 +246,27 @@ class Failures(Dropin):
         self.assertIn((-signal.SIGABRT, 1.0), outcomes)
         self.assertNotIn((-signal.SIGABRT, 0.0), outcomes)
 
-    def child_of_fault(self, device, beta):
+    def test_b_is_the_cpus_or_the_process_ends(self):
+        # A solve replaces B: it never ends with a part of one.
+        codes = set()
+        for step in (1, 3, 7):
+            said = self.child_of_fault(f"sim:h200?fail-copy={step}", 1.0, """
+                a, b = numpy.asfortranarray(numpy.tril(numpy.random.rand(300, 300)) + 300 * numpy.eye(300)), numpy.asfortranarray(numpy.random.rand(300, 200))
+                x, pointer = b.copy(order="F"), lambda of: ctypes.c_void_p(of.ctypes.data)
+                blas.cblas_dtrsm(102, 141, 122, 111, 131, 300, 200, ctypes.c_double(1), pointer(a), 300, pointer(x), 300)
+                print(numpy.allclose(a @ x, b))""")
+            codes.add(said.returncode)
+            if said.returncode == 0:
+                self.assertEqual(said.stdout, "True\n", step)
+            else:
+                self.assertEqual(said.returncode, -signal.SIGABRT, said.stderr)
+                self.assertIn("cblas_dtrsm on", said.stderr)
+        self.assertEqual(codes, {0, -signal.SIGABRT})
+
+    def child_of_fault(self, device, beta, code="print(multiplies('cblas_dgemm', n=700, beta={beta}))"):
         environment = PLAIN | {"SG_DEVICE": device, "SG_BLAS_MIN": "0", "LD_PRELOAD": str(PRELOAD)}
-        return subprocess.run([PYTHON, "-c", PRELUDE + f"print(multiplies('cblas_dgemm', n=700, beta={beta}))"], env=environment, text=True, capture_output=True, timeout=300)
+        code = PRELUDE + textwrap.dedent(code.replace("{beta}", str(beta)))
+        return subprocess.run([PYTHON, "-c", code], env=environment, text=True, capture_output=True, timeout=300)
 
     def test_too_little_memory(self):
         said = self.child("print([multiplies('cblas_dgemm', n=200, beta=1.0, seed=i) for i in range(5)], reasons())",
