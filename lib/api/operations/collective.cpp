@@ -18,14 +18,14 @@ namespace sg {
 namespace {
 
 void check_all_reduce(const context &on, const sg_all_reduce_desc &d, const std::string &name) {
-  require(d.operands, (name + "->operands").c_str());
-  require_range(d.operand_count, 1, SG_MAX_ALL_REDUCE_OPERANDS, (name + "->operand_count").c_str());
   require_range(d.elements, 0, INT64_MAX / 64, (name + "->elements").c_str());
   if (!is_dtype(d.dtype))
     throw error(SG_STATUS_INVALID_ARGUMENT, "@%s->dtype is %d, which is no type", name.c_str(), int{d.dtype});
   if (size_of(d.dtype) == 1)
     throw error(SG_STATUS_UNSUPPORTED, "@%s->dtype is %s; it must be f64, f32, f16, bf16, c64, c128 or i32",
                 name.c_str(), name_of(d.dtype));
+  require_range(d.operand_count, 1, SG_MAX_ALL_REDUCE_OPERANDS, (name + "->operand_count").c_str());
+  require(d.operands, (name + "->operands").c_str());
   auto wanted = backend_command<sg_backend_reduce>();
   wanted.part_type = d.dtype;
   wanted.out_type = accumulator_of(d.dtype);
