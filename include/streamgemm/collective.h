@@ -9,8 +9,10 @@
  * of a vector's for each of g devices.
  *
  * Each element is computed once, in the accumulator of gemm.h (f32 for f16 and bf16, modulo 2^32 for i32), rounded once, and copied, so
- * all vectors have the same bits. The order of the addends depends only on the number of vectors, not on where they are, so the result
- * is the same in each run. A device takes memory for two slices of every vector: of 8 MiB each, or a 64th of its part.
+ * all vectors have the same bits. The order of the addends depends on the number of vectors, not on where they are, so the result is
+ * the same in each run; only a GPU may add 16 or more in another order, by the size of the slices. A device takes memory for two slices
+ * of every vector, of 8 to 16 MiB each or a 64th of its part, and of f16 and bf16 for two of the sums; the cpu for one of 256 KiB or
+ * more for each core.
  */
 #ifndef STREAMGEMM_COLLECTIVE_H
 #define STREAMGEMM_COLLECTIVE_H

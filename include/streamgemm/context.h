@@ -135,10 +135,10 @@ SG_API sg_status sg_backend_count(int32_t *out_count);
 SG_API sg_status sg_backend_describe(int32_t index, sg_backend_info *out_info);
 
 /**
- * Loads a plugin, so that contexts created later can open its devices: for a program that brings its own, in place of the
- * library's plugin folder and of SG_PLUGIN_PATH. It stays loaded. A backend of the same name that cannot be used gives way
- * to it.
- * @param path Absolute path of the file. It belongs to root or to the process's user, and only they can write it.
+ * Loads a plugin, so that contexts created later can open its devices: for a program that brings its own, besides those of
+ * the library's plugin folder or of SG_PLUGIN_PATH, which are loaded first. It stays loaded. A backend of the same name that
+ * cannot be used gives way to it.
+ * @param path Absolute path of the file. It belongs to root or to the process's user, and not every user can write it.
  * @return SG_STATUS_OK, also if the file was loaded before; SG_STATUS_INVALID_ARGUMENT; SG_STATUS_NO_DEVICE: it cannot be
  *         used, for the reason that the message tells: it is no plugin for this library, a usable backend has its name, or
  *         its devices do not work here. Nothing is changed then.

@@ -15,9 +15,9 @@ struct plugin_files {
   std::string note;
 };
 
-// With SG_PLUGIN_PATH: that file, or the files of that folder; it must be absolute. Otherwise the folder "streamgemm"
-// beside this library and the folder configured at build time; files of the first take precedence. In a setuid program
-// only the latter. Never the current folder.
+// With SG_PLUGIN_PATH: that file, or the files of that folder; it must be absolute. Otherwise the folder
+// "streamgemm/backend-2" beside this library, 2 being the version of the plugins' interface; where that is unknown, and
+// in a setuid program, the folder configured at build time. Never the current folder.
 plugin_files find_plugins();
 
 // The "cuda" of ".../libstreamgemm-cuda.so"; the file name if it does not have that form.

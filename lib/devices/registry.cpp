@@ -5,8 +5,10 @@
 
 #include <algorithm>
 #include <atomic>
+#include <filesystem>
 #include <memory>
 #include <mutex>
+#include <system_error>
 
 #include "backends/cpu/cpu_backend.hpp"
 #include "backends/sim/sim_backend.hpp"
@@ -144,9 +146,13 @@ const backend_entry *find_backend(const std::string &name) { return the_registry
 
 void load_backend(const std::string &path) {
   while_loading here;
-  // The latest entry of the file.
+  // The latest entry of the file, whatever path it was found by.
   const auto entry_of = [&](const registry &in) -> const backend_entry * {
-    const auto is_it = [&](const backend_entry &entry) { return entry.origin == path; };
+    const auto is_it = [&](const backend_entry &entry) {
+      std::error_code absent;
+      return entry.origin == path ||
+             (entry.origin.starts_with('/') && std::filesystem::equivalent(entry.origin, path, absent));
+    };
     const auto found = std::find_if(in.entries().rbegin(), in.entries().rend(), is_it);
     return found == in.entries().rend() ? nullptr : &*found;
   };

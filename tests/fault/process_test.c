@@ -196,6 +196,32 @@ static void exit_beside_a_pipeline(void) {
   exit(0);
 }
 
+/* A completion, on the backend's thread, starts the context's first run over two devices, which makes streams. */
+static void exit_beside_the_first_run_over_devices(void) {
+  enum { BYTES = 20000 };
+  sg_context *const context = open_device(device);
+  sg_all_reduce_desc sum = SG_ALL_REDUCE_DESC_INIT;
+  sg_buffer *memory;
+  void *vectors[2], *pinned;
+  int i;
+  for (i = 0; i < 2; ++i) {
+    sg_buffer_options options = SG_BUFFER_OPTIONS_INIT;
+    options.bytes = BYTES;
+    options.device = i;
+    REQUIRE_OK(sg_buffer_create_with(context, &options, &memory));
+    REQUIRE_OK(sg_buffer_data(memory, &vectors[i]));
+  }
+  REQUIRE_OK(sg_host_alloc(context, BYTES, &pinned));
+  memset(pinned, 0, BYTES);
+  for (i = 0; i < 40; ++i) REQUIRE_OK(sg_copy_async(context, vectors[0], pinned, BYTES, NULL, NULL));
+  sum.operands = vectors;
+  sum.operand_count = 2;
+  sum.elements = BYTES / 4;
+  REQUIRE_OK(sg_all_reduce_async(context, &sum, NULL, NULL));
+  pause_us(test_seed * 7919 % 800);
+  exit(0);
+}
+
 static sg_context *kept = NULL;
 static void submit_while_exiting(void) {
   /* Runs after the library's own handler or before it: the status is then SHUTDOWN or OK, and nothing hangs. */
@@ -685,6 +711,7 @@ static const struct test_case cases[] = {
     CASE(exit_beside_a_large_gemm),
     CASE(exit_beside_many_small_ones),
     CASE(exit_beside_a_pipeline),
+    CASE(exit_beside_the_first_run_over_devices),
     CASE(fork_beside_a_pipeline),
     CASE(quick_exit_beside_work),
     CASE(return_without_releasing),

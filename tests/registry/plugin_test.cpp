@@ -114,6 +114,10 @@ TEST(Plugins, AProgramLoadsItsOwn) {
   expect_not_in(text, older + "|");
   expect_in(text, "device tiny:a100\n");
   expect_in(text, "backend cuda|missing||no such plugin in /");
+  // By another path.
+  const temporary_folder folder;
+  fs::create_symlink(good, folder / "link.so");
+  expect_in(report({plugin_path(good)}, {"--load", folder / "link.so"}), "loaded " + folder.path() + "/link.so\n");
 }
 
 TEST(Plugins, AnUnusableOneGivesWay) {

@@ -79,11 +79,14 @@ namespace StreamGemm {
         Completions.StopAtExit();
         throw error;
       }
-      RawPINVOKE.sg_job_retain(handle);
-      var made = new GemmJob(handle, this);
-      task_requested = false;
-      Keep(handle);
-      return made;
+      try {
+        RawPINVOKE.sg_job_retain(handle);
+        var made = new GemmJob(handle, this);
+        task_requested = false;
+        return made;
+      } finally {
+        Keep(handle);  // also if the thread is aborted: a failed job's completion waits for the handle
+      }
     }
 
     /// <summary>Undoes the preparation of a submission that is not made: throws usage errors; other errors complete the task.</summary>

@@ -5,6 +5,8 @@
 /* Elements of an array without gaps in row-major order; -1 and an exception: it has gaps or another order. */
 static int64_t elements_of(const view *v, const char *name) {
   int64_t count = 1;
+  for (int i = 0; i < v->ndim; ++i)
+    if (v->shape[i] == 0) return 0;
   for (int i = v->ndim - 1; i >= 0; --i) {
     if (v->shape[i] > 1 && v->strides[i] != count * sg_dtype_size(v->dtype)) {
       raise_argument("%s has gaps, or is not in row-major order", name);

@@ -86,7 +86,10 @@ class all_reduce_builder {
   // Slices as long as the device's memory allows, and the memory of its slots.
   void reserve(reducing_device &d) {
     if (d.part.size == 0) return;
-    std::int64_t count = std::clamp<std::int64_t>(d.part.size * size() / d.least_bytes, 1, most_slices);
+    // More slots, as of many cores, have smaller slices.
+    const std::int64_t most = std::clamp<std::int64_t>(most_slices * d.slots / slots_of_device, most_slices,
+                                                       most_commands / (2 * vectors_ + 2));
+    std::int64_t count = std::clamp<std::int64_t>(d.part.size * size() / d.least_bytes, 1, most);
     const auto slice_of = [&] { return round_up(ceil_div(d.part.size, count), aligned_elements); };
     const auto needed = [&] { return std::min<std::int64_t>(d.slots, count) * bytes_of_slot(slice_of()); };
     while (needed() > d.memory_limit && slice_of() > aligned_elements && count * (2 * vectors_ + 2) < most_commands)
@@ -260,8 +263,13 @@ std::uint64_t all_reduce_form::hash() const noexcept {
 }
 
 std::string all_reduce_form::describe(const plan_request &) const {
-  return "all-reduce of " + std::to_string(places_.size()) + " vectors of " + std::to_string(elements_) + ", " +
-         name_of(type_);
+  std::string text = "all-reduce of " + std::to_string(places_.size()) + " vectors of " + std::to_string(elements_) +
+                     ", " + name_of(type_);
+  const auto is_elsewhere = [](device_index place) { return place != first_device; };
+  if (std::ranges::none_of(places_, is_elsewhere)) return text;
+  text += ", on devices";
+  for (const device_index each : places_) text += " " + std::to_string(number_of(each));
+  return text;
 }
 
 bool all_reduce_form::equals(const form &other) const noexcept {

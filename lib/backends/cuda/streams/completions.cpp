@@ -178,6 +178,13 @@ void completions::finish() noexcept {
   notified_.wait(lock, [this] { return first_ == nullptr && !busy_ && !watching_; });
 }
 
+bool completions::is_at_rest() noexcept {
+  if (!started_) return true;
+  const std::lock_guard lock(lock_);
+  if (busy_) return pthread_equal(notifier_, pthread_self()) != 0;
+  return first_ == nullptr && !watching_;
+}
+
 void *completions::main(void *self) {
   auto *own = static_cast<completions *>(self);
   pthread_setname_np(pthread_self(), "streamgemm-cuda");

@@ -60,6 +60,7 @@ class completions {
   void put(completion *x) noexcept;  // its command is enqueued; if `marked`, its end event is recorded
   // Waits until all commands so far are notified; returns at once on the notifying thread.
   void finish() noexcept;
+  bool is_at_rest() noexcept;  // whether finish() would return at once
   // Notifies of completed commands, on the calling thread.
   void poll() noexcept;
 

@@ -3,6 +3,7 @@
 
 #include <new>
 #include <string>
+#include <thread>
 #include <utility>
 
 #include "backends/cuda/driver/current.hpp"
@@ -63,11 +64,17 @@ void device::remove(stream &x) noexcept {
     }
 }
 
-// The GPU's queue cannot be cancelled: it is completed, and later commands are refused.
+// The GPU's queue cannot be cancelled: it is completed, and later commands are refused. It waits without the lock: a
+// completion that it waits for may create and destroy streams.
 void device::drain() noexcept {
   refuse_commands();
-  const std::lock_guard lock(streams_lock_);
-  for (stream *x = streams_; x != nullptr; x = x->next_of_device) x->finish();
+  const auto are_at_rest = [this] {
+    const std::lock_guard lock(streams_lock_);
+    stream *x = streams_;
+    while (x != nullptr && x->is_at_rest()) x = x->next_of_device;
+    return x == nullptr;
+  };
+  while (!are_at_rest()) std::this_thread::sleep_for(std::chrono::microseconds(50));
 }
 
 // Returns at once if a thread polls, this one too: a completion may start work, for which it creates streams, and may

@@ -33,8 +33,9 @@ class stream {
   sg_status launch(cudaGraphExec_t graph, sg_backend_done done) noexcept;
   sg_status wait(cudaEvent_t event) noexcept;
   sg_status record(cudaEvent_t event) noexcept;
-  void finish() noexcept { completions_.finish(); }  // waits until all commands so far are notified
-  void poll() noexcept { completions_.poll(); }      // notifies of completed commands
+  // Whether all commands so far are notified, but for one that this thread notifies of.
+  bool is_at_rest() noexcept { return completions_.is_at_rest(); }
+  void poll() noexcept { completions_.poll(); }  // notifies of completed commands
 
   stream *next_of_device = nullptr;
 
