@@ -8,7 +8,8 @@
  *
  * Of A one triangle is used. The other one, and a diagonal of ones, may hold anything, NaN too: it has no effect on the result, but
  * all of A must be readable. For the order of jobs A counts as a whole. Operands in host memory may be larger than the device's
- * memory: they then cross the link in tiles, and so they do where this is faster.
+ * memory: they then cross the link in tiles, and so they do where this is faster. A solve needs room for one column of tiles
+ * of B, or one row from the right; what does not fit is SG_STATUS_OUT_OF_MEMORY, with the bytes that it needs.
  *
  * alpha == 0 makes B zero; neither A nor B is then read. alpha is rounded to the operands' type before this rule applies. Nothing is
  * checked for singularity: a zero on the diagonal of a solve gives infinities or NaN, as in BLAS. NaN and infinities of the

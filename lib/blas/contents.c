@@ -43,7 +43,7 @@ sg_blas_lines sg_blas_chunk(const sg_blas_lines *of, size_t index) {
   place_of(of, index, &line, &offset);
   const size_t width = parts_of_line(of) == 1 ? of->width : least(CHUNK_BYTES, of->width - offset);
   return (sg_blas_lines){of->first + line * of->pitch + offset, width, least(lines_of_chunk(of), of->height - line),
-                         of->pitch};
+                         of->pitch, 0};
 }
 
 char *sg_blas_chunk_in_copy(const sg_blas_lines *of, size_t index, char *first, size_t pitch) {
@@ -155,7 +155,7 @@ sg_blas_hash sg_blas_sample(const sg_blas_lines *of) {
   for (size_t i = 0; i < SAMPLES; ++i) {
     const size_t line = of->height * i / SAMPLES, offset = of->width / SAMPLES * i;
     const char *const first = of->first + line * of->pitch + offset;
-    const sg_blas_lines part = {first, least(SAMPLE_BYTES, of->width - offset), 1, of->pitch};
+    const sg_blas_lines part = {first, least(SAMPLE_BYTES, of->width - offset), 1, of->pitch, 0};
     const sg_blas_hash each = hash_of(&part);
     sum.low = sum.low * 3 + each.low;
     sum.high = sum.high * 3 + each.high;

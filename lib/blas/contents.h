@@ -9,6 +9,9 @@
 typedef struct sg_blas_lines {
   const char *first;
   size_t width, height, pitch; /* bytes of a line, lines, bytes from one line to the next */
+  /* 0: a call reads all of it. Else which part: the program may write the rest during the call, so that in a copy made
+     meanwhile the rest is anything. */
+  unsigned part;
 } sg_blas_lines;
 
 static inline size_t sg_blas_bytes_of(const sg_blas_lines *of) { return of->width * of->height; }

@@ -136,7 +136,7 @@ static sg_blas_lines lines_of(const sg_matrix *of) {
   const bool is_row_major = of->layout == SG_LAYOUT_ROW_MAJOR;
   const size_t size = sg_blas_size_of(of->dtype);
   return (sg_blas_lines){of->data, (size_t)(is_row_major ? of->cols : of->rows) * size,
-                         (size_t)(is_row_major ? of->rows : of->cols), (size_t)of->ld * size};
+                         (size_t)(is_row_major ? of->rows : of->cols), (size_t)of->ld * size, 0};
 }
 
 double sg_blas_places_of(const sg_blas_call *call, const sg_blas_settings *settings, char places[4]) {
@@ -170,7 +170,7 @@ void sg_blas_count_failure(const char *routine, const char *message) {
 
 static bool are_same(const sg_blas_lines *one, const sg_blas_lines *other) {
   return one->first == other->first && one->width == other->width && one->height == other->height &&
-         one->pitch == other->pitch;
+         one->pitch == other->pitch && one->part == other->part;
 }
 
 static bool is_pageable(const sg_blas_lines *lines) {
@@ -187,6 +187,7 @@ static void borrow(sg_blas_operation *operation, sg_blas_loan loans[2]) {
   sg_blas_lines lines[2];
   for (int i = 0; i < 2 && matrices[i] != NULL; ++i) {
     lines[i] = lines_of(matrices[i]);
+    if (i == 0) lines[i].part = operation->part_of_a;
     const bool is_twice = i == 1 && are_same(&lines[0], &lines[1]);
     if (!is_twice && is_pageable(&lines[i]) && !sg_blas_lines_overlap(&lines[i], &c))
       sg_blas_borrow(&lines[i], &loans[i]);

@@ -101,11 +101,13 @@ bool sg_blas_is_operation(const sg_blas_call *call, const sg_blas_settings *sett
 static bool is_not_zero(sg_scalar x) { return x.re != 0 || x.im != 0; }
 
 void sg_blas_describe(const sg_blas_call *call, const sg_blas_settings *settings, sg_blas_operation *out) {
+  out->part_of_a = 0;
   switch (call->entry->number) {
     case SG_BLAS_TRMM:
     case SG_BLAS_TRSM:
       out->which = SG_OPERATION_TRIANGULAR;
       describe_triangular(call, &out->desc.triangular);
+      out->part_of_a = (unsigned)call->uplo << 8 | (unsigned)call->diag;
       out->a = &out->desc.triangular.a, out->b = NULL, out->c = &out->desc.triangular.b;
       out->reads_c = is_not_zero(out->desc.triangular.alpha);
       return;
@@ -113,6 +115,7 @@ void sg_blas_describe(const sg_blas_call *call, const sg_blas_settings *settings
     case SG_BLAS_HEMM:
       out->which = SG_OPERATION_SYMMETRIC;
       describe_symmetric(call, &out->desc.symmetric);
+      out->part_of_a = (unsigned)call->uplo << 8 | (call->entry->number == SG_BLAS_HEMM ? 'H' : 'N');
       out->a = &out->desc.symmetric.a, out->b = &out->desc.symmetric.b, out->c = &out->desc.symmetric.c;
       out->reads_c = is_not_zero(out->desc.symmetric.beta);
       return;

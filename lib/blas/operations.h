@@ -19,6 +19,7 @@ typedef struct sg_blas_operation {
     sg_rank_k_desc rank_k;
   } desc;
   sg_matrix *a, *b, *c; /* C: the result; B: NULL, there is none beside it */
+  unsigned part_of_a;   /* as in sg_blas_lines */
   bool reads_c;
 } sg_blas_operation;
 

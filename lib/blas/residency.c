@@ -253,7 +253,7 @@ void sg_blas_borrow(const sg_blas_lines *operand, sg_blas_loan *loan) {
   if (of->is_unproven) { /* by another thread's call: this one reads host memory */
   } else if (of->buffer != NULL) {
     use_copy(of, loan);
-    if (mode == SG_BLAS_RESIDENCY_VERIFY && loan->data != NULL) verify(of);
+    if (mode == SG_BLAS_RESIDENCY_VERIFY && loan->data != NULL && operand->part == 0) verify(of);
   } else if (of->skip > 0) {
     --of->skip;
   } else {

@@ -52,7 +52,7 @@ void sg_blas_add_counts(const sg_blas_residency_statistics *more) {
 
 static bool has_key(const resident *of, const sg_blas_lines *key) {
   return of->key.first == key->first && of->key.width == key->width && of->key.height == key->height &&
-         of->key.pitch == key->pitch;
+         of->key.pitch == key->pitch && of->key.part == key->part;
 }
 
 /* Under table_lock, and the resident's lock if it has users; so for the next ones. */

@@ -106,8 +106,29 @@ TEST(tiled, a_limit_that_no_tile_fits) {
     FAIL();
   } catch (const error &e) {
     EXPECT_EQ(SG_STATUS_OUT_OF_MEMORY, e.status());
-    EXPECT_STREQ("a step of the triangular needs 6144 bytes of device memory; the limit is 1000", e.what());
+    EXPECT_STREQ("a step of the triangular needs 40960 bytes of device memory; the limit is 1000", e.what());
   }
+}
+
+// The bytes that a refusal names suffice, and fewer do not.
+TEST(tiled, names_the_memory_that_it_needs) {
+  for (const operation what : {operation::solve, operation::product, operation::symmetric_product, operation::update,
+                               operation::double_update})
+    for (const sg_memory_kind at_a : {SG_MEMORY_PINNED, SG_MEMORY_DEVICE})
+      for (const sg_memory_kind at_c : {SG_MEMORY_PINNED, SG_MEMORY_DEVICE}) {
+        tiled_case t;
+        t.what = what, t.at_a = at_a, t.at_c = at_c;
+        const command_form f = form_of_case(t);
+        const plan_request request;
+        plan_terms terms{h200(), request, 1, 1000};
+        std::int64_t needed = 0;
+        if (at_a == SG_MEMORY_DEVICE && at_c == SG_MEMORY_DEVICE) continue;
+        EXPECT_FALSE(build_tiled(f, 64, 1, terms, &needed));
+        terms.memory_limit = needed;
+        EXPECT_TRUE(build_tiled(f, 64, 1, terms)) << int(what) << int(at_a) << int(at_c);
+        terms.memory_limit = needed - 1;
+        EXPECT_FALSE(build_tiled(f, 64, 1, terms)) << int(what) << int(at_a) << int(at_c);
+      }
 }
 
 // Copies overlap with computing, from pinned memory and from pageable; with enough memory each byte crosses the link
@@ -124,6 +145,23 @@ TEST(tiled, large_operands_come_near_the_bound) {
         EXPECT_LE(s.predicted_seconds, (limit ? 2.7 : 2.2) * s.bound_seconds) << s.strategy << " " << int(what);
         const double crossing = limit ? HUGE_VAL : 1.05 * s.bound_seconds * h200().link_in;
         EXPECT_LE(s.bytes_in, crossing) << s.strategy << " " << int(what);
+      }
+}
+
+// Host workers cannot read or write the memory of another GPU.
+TEST(tiled, host_workers_do_not_touch_a_peers_memory) {
+  for (const operation what : {operation::solve, operation::product, operation::symmetric_product, operation::update})
+    for (const bool is_lower : {false, true})
+      for (const std::int64_t limit : {0, 500'000}) {
+        tiled_case t;
+        t.what = what, t.is_lower = is_lower, t.at_a = t.at_b = t.at_c = SG_MEMORY_PEER;
+        const schedule s = plan_within(form_of_case(t), limit);
+        EXPECT_TRUE(check_hazards(s).empty());
+        for (const command &c : s.commands)
+          for (const accessed_view &v : c.views) {
+            if (!v.exists() || (!c.is<ops::pack>() && !c.is<ops::unpack>())) continue;
+            ASSERT_NE(SG_MEMORY_PEER, buffer_of(s.buffers, v).space.kind()) << s.strategy << " " << int(what);
+          }
       }
 }
 

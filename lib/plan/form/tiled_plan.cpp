@@ -195,6 +195,18 @@ crossing_bytes bytes_crossing(const command_form &f) {
   return all;
 }
 
+// The slots of a step's tiles; a solve's later steps read all tiles of a panel of the result.
+std::int64_t least_slots(const tiling &t, const command_form &f, const parameter_flags &is_moved) {
+  std::int64_t most = 0;
+  for (const tiling::step &s : t.steps)
+    most = std::max<std::int64_t>(most, std::ranges::count_if(s.tiles, [&](const tile_index &each) {
+                                    return each.parameter >= 0 && is_moved[static_cast<std::size_t>(each.parameter)];
+                                  }));
+  const auto *what = std::get_if<ops::triangular>(&f.what);
+  if (!what || what->kind != SG_TRIANGULAR_SOLVE || !is_moved[ops::triangular::b]) return most;
+  return std::int64_t(t.grids[ops::triangular::a].rows.size()) + int{is_moved[ops::triangular::a]};
+}
+
 }  // namespace
 
 std::optional<schedule> build_tiled(const command_form &f, std::int64_t edge, std::int64_t group,
@@ -211,7 +223,7 @@ std::optional<schedule> build_tiled(const command_form &f, std::int64_t edge, st
   }
   const std::int64_t slot_bytes = round_up(checked_mul(most, size_of(f.result().type), a_tile), 256);
   const std::int64_t raw = needs_raw ? 2 : 0, slots = terms.memory_limit / slot_bytes - raw;
-  if (needed) *needed = (raw + std::int64_t(tiling::most_operands)) * slot_bytes;
+  if (needed) *needed = (raw + least_slots(t, f, is_moved)) * slot_bytes;
   const auto plan = assign_slots(t, is_moved, slots);
   if (!plan) return std::nullopt;
   const std::string name = std::string(f.strategy) + " in tiles of " + std::to_string(edge);

@@ -33,15 +33,19 @@ chunk_size chunk_shape(const view &rectangle, std::int64_t size, std::int64_t by
 // Columns of a triangle's block on the diagonal, which crosses the link whole.
 constexpr std::int64_t triangle_block = 256;
 
-// The parts of a panel: blocks on the diagonal, with their triangle, and rectangles.
+// The parts of a panel: blocks on the diagonal, with their triangle, and rectangles. Host workers have no access to a
+// peer's memory, of which each column is a copy of its own.
 template <class Each>
-void for_parts(const panel &what, Each &&each) {
+void for_parts(const operand &x, const panel &what, Each &&each) {
   if (what.accessed == stored_part::all) return each(what);
   const block &w = what.where;
   const auto add = [&](std::int64_t row, std::int64_t rows, std::int64_t col, std::int64_t cols, stored_part accessed) {
     if (rows > 0) each(panel{what.items, {w.row + row, w.col + col, rows, cols}, accessed});
   };
-  for (std::int64_t first = 0; first < w.cols; first += triangle_block) {
+  for (std::int64_t j = 0; x.space == SG_MEMORY_PEER && j < w.cols; ++j)
+    what.accessed == stored_part::lower ? add(j, w.rows - j, j, 1, stored_part::all)
+                                        : add(0, j + 1, j, 1, stored_part::all);
+  for (std::int64_t first = 0; x.space != SG_MEMORY_PEER && first < w.cols; first += triangle_block) {
     const std::int64_t cols = std::min(triangle_block, w.cols - first), end = first + cols;
     add(first, cols, first, cols, what.accessed);
     what.accessed == stored_part::lower ? add(end, w.rows - end, first, cols, stored_part::all)
@@ -165,7 +169,7 @@ transfers::transfers(schedule_builder &builder, const device_model &model, pagea
 
 double staged_bytes(const operand &x, const panel &what) {
   double elements = 0;
-  for_parts(what, [&](const panel &part) {
+  for_parts(x, what, [&](const panel &part) {
     if (is_staged(x, part.accessed))
       elements += double(part.items.size) * double(part.where.rows) * double(part.where.cols);
   });
@@ -175,8 +179,9 @@ double staged_bytes(const operand &x, const panel &what) {
 std::vector<transfers::rectangle> transfers::rectangles(std::int32_t parameter, const panel &what,
                                                         const device_location &location) const {
   std::vector<rectangle> all;
-  const std::int64_t size = size_of(builder_.operand_at(parameter).type);
-  for_parts(what, [&](const panel &part) {
+  const operand &x = builder_.operand_at(parameter);
+  const std::int64_t size = size_of(x.type);
+  for_parts(x, what, [&](const panel &part) {
     device_location to = location;
     to.offset += (part.where.row - what.where.row + (part.where.col - what.where.col) * location.ld) * size;
     add_rectangles(all, parameter, part, to);

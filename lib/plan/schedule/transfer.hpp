@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copies panels of host operands to device memory and back: full rectangles from pinned memory, and chunk by chunk
 // through pinned slots that host workers fill and empty for pageable memory. Triangles are divided between columns: the
-// rectangle beside each block on the diagonal is copied as any, and the block goes through slots from every memory,
-// since host workers alone copy a triangle of it. On the device the rest of the block holds anything.
+// rectangle beside each block on the diagonal is copied as any, and the block goes through slots from every host
+// memory, since host workers alone copy a triangle of it. On the device the rest of the block holds anything.
 #pragma once
 
 #include <map>
