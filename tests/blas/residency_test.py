@@ -499,6 +499,32 @@ print(json.dumps([right, reasons()]))
         self.assertEqual(found[1]["device"], 10)
         self.assertEqual(found[1]["device failed"], 9)
 
+    def test_a_copy_of_a_triangle_is_none_of_the_whole(self):
+        """While a routine reads a triangle the program may write the other one, which a copy made meanwhile holds by chance."""
+        found = self.found("""
+N, RIGHT = 600, 40
+a = numpy.frombuffer(mmap.mmap(-1, N * N * 8), dtype=float).reshape((N, N), order="F")
+a[...] = numpy.random.default_rng(3).standard_normal((N, N)) / N + 2 * numpy.eye(N)
+blas.cblas_dtrsm.argtypes = [ctypes.c_int] * 7 + [ctypes.c_double, ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p, ctypes.c_int]
+b = factor[:, :RIGHT]
+right, seen = [], []
+for use, triangle in enumerate([122, 122, 122, 122, 121, 121, 121, 121]):  # lower, upper
+    x = numpy.array(b, order="F")
+    blas.cblas_dtrsm(102, 141, triangle, 111, 131, N, RIGHT, 1, a.ctypes.data, N, x.ctypes.data, N)
+    used = numpy.tril(a) if triangle == 122 else numpy.triu(a)
+    right.append(bool(numpy.allclose(numpy.einsum("ij,jk->ik", used, x), b, rtol=1e-11, atol=1e-11)))
+    if use % 4 == 3:
+        seen.append(counts()["copies"])
+for _ in range(4):
+    c = numpy.full((N, RIGHT), numpy.nan, order="F")
+    gemm("cblas_dgemm", a, factor, c)
+    right.append(bool(numpy.allclose(c, numpy.einsum("ij,jk->ik", a, factor), rtol=1e-11, atol=1e-11)))
+print(json.dumps([all(right), seen, counts()["copies"], counts()["hits"]]))
+""", {"SG_BLAS_RESIDENCY": "hash"})
+        self.assertTrue(found[0])
+        self.assertEqual((found[1], found[2]), ([1, 2], 2 + 2))  # of each triangle, of the whole and of the factor
+        self.assertGreaterEqual(found[3], 6)
+
     def test_forgetting(self):
         found = self.found("""
 a, other = anonymous(), anonymous()
