@@ -85,7 +85,7 @@ def metrics_text():
 
 
 def load_backend(path):
-    """Loads the plugin (libstreamgemm-*.so) at `path`, whose devices can be opened then. It stays loaded. NoDevice says why it cannot be used."""
+    """Loads the plugin at `path`, whose devices can be opened then. It stays loaded. NoDevice says why it cannot be used."""
     _raw.sg_backend_load(os.path.abspath(os.fspath(path)))
 
 
