@@ -156,12 +156,15 @@ static void sizes_within_fields(void) {
   CHECK(strstr(sg_last_error_message(), "it must be a multiple of 8 from ") != NULL);
 }
 
+/* A newer program's descriptor. */
+typedef struct longer_desc {
+  sg_gemm_desc known;
+  char tail[64];
+} longer_desc;
+
 /* A newer program's structs are longer than this library's; fields left at zero request nothing. */
 static void newer_inputs(void) {
-  struct {
-    sg_gemm_desc known;
-    char tail[64];
-  } desc = {good(), {0}}, pair[2];
+  longer_desc desc = {good(), {0}}, pair[2];
   struct {
     sg_submit known;
     char tail[64];
@@ -184,10 +187,7 @@ static void newer_inputs(void) {
 
 /* A field that this library does not know is never ignored, wherever the struct is given. */
 static void unknown_inputs(void) {
-  struct {
-    sg_gemm_desc known;
-    char tail[64];
-  } desc = {good(), {0}}, pair[2];
+  longer_desc desc = {good(), {0}}, pair[2];
   struct {
     sg_submit known;
     char tail[8];

@@ -313,7 +313,7 @@ TEST(all_reduce_on_several, fails_with_what_it_reads_and_is_cancelled) {
   EXPECT_OK(sg_context_synchronize(machine));
 }
 
-// Lost at each of its commands: it fails or succeeds and ends, and what is left works.
+// The device is lost at each of the commands: the job completes or fails, and the other device computes on.
 TEST(all_reduce_on_several, fails_with_a_lost_device) {
   if (asked_devices()) GTEST_SKIP() << "no device to lose";
   int failed = 0;

@@ -201,7 +201,7 @@ class joiner {
     const auto number = static_cast<std::int64_t>(number_of(b.space.device()));
     if (b.kind == buffer_kind::device) b.offset += number * round_up(own.device_bytes, alignment);
     if (b.kind == buffer_kind::staging) b.offset += number * round_up(own.staging_bytes, alignment);
-    if (b.space == SG_MEMORY_DEVICE) b.space = SG_MEMORY_DEVICE;
+    if (b.space == SG_MEMORY_DEVICE) b.space = memory_space::of_device(first_device);  // it was any device's
     if (b.kind == buffer_kind::staging) b.space = memory_space::staging_of(first_device);
   }
   static void on_first_device(command &c) {
