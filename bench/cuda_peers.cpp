@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <map>
+#include <numeric>
 #include <string>
 #include <thread>
 #include <vector>
@@ -32,7 +34,7 @@ struct footprints {
 // The same leading dimensions on the device, so that each operand is one contiguous copy.
 double copy_multiply_copy(const gpu_gemm &p) {
   types t;
-  if (!types_of(p, t)) return -1;
+  if (p.devices > 1 || !types_of(p, t)) return -1;
   gpu &g = the_gpu();
   const footprints bytes(p, t.size);
   char *a = g.memory(bytes.all());
@@ -59,7 +61,7 @@ bool is_pinned(const void *memory) {
 double by_panels(const gpu_gemm &p) {
   constexpr int panels = 32;
   types t;
-  if (!types_of(p, t) || p.op_b != SG_OP_N || p.n % panels != 0 || !is_pinned(p.a)) return -1;
+  if (p.devices > 1 || !types_of(p, t) || p.op_b != SG_OP_N || p.n % panels != 0 || !is_pinned(p.a)) return -1;
   gpu &g = the_gpu();
   static const struct side_streams {
     cudaStream_t in, out;
@@ -100,15 +102,22 @@ double by_panels(const gpu_gemm &p) {
 // took it 15 ms: a copy of 40 MB meanwhile took 1.78 ms instead of 0.72 (from a trace, not recorded).
 constexpr std::chrono::milliseconds to_clear_memory{50};
 
+// On the first devices; a handle keeps those that it was given first.
+cublasXtHandle_t xt_of(std::int32_t devices) {
+  static std::map<std::int32_t, cublasXtHandle_t> handles;
+  const auto [found, is_new] = handles.try_emplace(devices);
+  if (is_new) {
+    std::vector<int> numbers(std::size_t(devices), 0);
+    std::iota(numbers.begin(), numbers.end(), 0);
+    CHECK(cublasXtCreate(&found->second));
+    CHECK(cublasXtDeviceSelect(found->second, devices, numbers.data()));
+  }
+  return found->second;
+}
+
 double by_xt(const gpu_gemm &p, int block, bool pin) {
   if (p.compute != SG_COMPUTE_EXACT || (p.dtype != SG_DTYPE_F32 && p.dtype != SG_DTYPE_F64)) return -1;
-  static cublasXtHandle_t xt = [] {
-    cublasXtHandle_t fresh;
-    int device = 0;
-    CHECK(cublasXtCreate(&fresh));
-    CHECK(cublasXtDeviceSelect(fresh, 1, &device));
-    return fresh;
-  }();
+  const cublasXtHandle_t xt = xt_of(p.devices);
   CHECK(cublasXtSetBlockDim(xt, block));
   CHECK(cublasXtSetPinningMemMode(xt, pin ? CUBLASXT_PINNING_ENABLED : CUBLASXT_PINNING_DISABLED));
   const auto size = [](std::int64_t x) { return std::size_t(x); };
@@ -289,6 +298,6 @@ constexpr gpu_peer_table table = {
 }  // namespace
 }  // namespace sg::cli
 
-extern "C" __attribute__((visibility("default"))) const sg::cli::gpu_peer_table *sg_bench_gpu_peers_4(void) {
+extern "C" __attribute__((visibility("default"))) const sg::cli::gpu_peer_table *sg_bench_gpu_peers_5(void) {
   return &sg::cli::table;
 }

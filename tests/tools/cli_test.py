@@ -679,6 +679,13 @@ class Bench(Program):
                 self.assertGreater(row["seconds"], row["bound_seconds"])
         self.assertIn("several", self.complaint("bench", "gpus", "--quick", "--device", "sim:h200"))
 
+    def test_gpus_of_drawn_cases(self):
+        record = self.json_of("bench", "gpus", "--quick", "--device", "sim:h200x2", "--draw", "4", "--seed", "5")
+        self.assertEqual({row["variant"] for row in record["rows"]}, {"streamgemm", "1 device"})
+        ratios = record["drawn"]["ratios"]
+        self.assertEqual(sum(of["over_peer"]["cases"] for of in ratios.values()), 4)
+        self.assertLessEqual(set(ratios), {"pinned", "pageable", "mixed"})
+
     def test_small(self):
         """Every variant's results are compared with a reference before it is measured."""
         ours = {"streamgemm", "streamgemm, one batch", "streamgemm, recorded graph", "streamgemm, no coalescing",

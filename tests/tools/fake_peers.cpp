@@ -68,6 +68,6 @@ constexpr gpu_peer_table table = {
 }  // namespace
 }  // namespace sg::cli
 
-extern "C" __attribute__((visibility("default"))) const sg::cli::gpu_peer_table *sg_bench_gpu_peers_4(void) {
+extern "C" __attribute__((visibility("default"))) const sg::cli::gpu_peer_table *sg_bench_gpu_peers_5(void) {
   return &sg::cli::table;
 }

@@ -122,7 +122,7 @@ class Suites(Program):
         self.assertEqual(resident["drawn"]["ratios"], {})  # there is no peer without a GPU
         few = self.json_of("bench", "host", "--quick", "--draw", 40, "--seed", 3, "--most-flops", 4e6, "--device", "cpu", "--limit", 1e-6)
         self.assertEqual(len({row["case"] for row in few["rows"]}), 1)  # the first case is always measured
-        self.assertIn("only the suites host and resident", self.complaint("bench", "cpu", "--draw", 2))
+        self.assertIn("only the suites gpus, host and resident", self.complaint("bench", "cpu", "--draw", 2))
         self.assertIn("requires --draw", self.complaint("bench", "host", "--seed", 2))
 
     def test_failures(self):

@@ -274,9 +274,9 @@ void add_bench(CLI::App &app, const std::string &command) {
       ->check(positive_number());
   verb->add_option("--limit", given->request.limit, "Seconds in all, after which no case begins (default: none)")
       ->check(positive_number());
-  CLI::Option *draw =
-      verb->add_option("--draw", given->request.draw, "Of the suites host and resident: so many drawn GEMMs instead")
-          ->check(whole_number(1));
+  CLI::Option *draw = verb->add_option("--draw", given->request.draw,
+                                       "Of the suites gpus, host and resident: so many drawn GEMMs instead")
+                          ->check(whole_number(1));
   CLI::Option *seed =
       verb->add_option("--seed", given->request.seed, "Of the drawn GEMMs (default: another each time)");
   CLI::Option *most =
@@ -290,8 +290,8 @@ void add_bench(CLI::App &app, const std::string &command) {
     if (!verb->get_subcommands().empty()) return;
     if (given->suite.empty()) throw CLI::RequiredError("SUITE (" + joined(names, ", ") + ")");
     suite_request &of = given->request;
-    if (of.draw > 0 && given->suite != "host" && given->suite != "resident")
-      throw CLI::ValidationError("--draw", "only the suites host and resident draw cases");
+    if (of.draw > 0 && given->suite != "gpus" && given->suite != "host" && given->suite != "resident")
+      throw CLI::ValidationError("--draw", "only the suites gpus, host and resident draw cases");
     if (seed->count() == 0) of.seed = std::random_device{}();
     if (of.most_flops == 0) of.most_flops = of.quick ? 2e7 : 2e12;
     run(*given, as_json->count() > 0);

@@ -149,7 +149,8 @@ nlohmann::ordered_json drawn_summary(const nlohmann::ordered_json &rows, bool vi
   std::map<std::string, std::map<std::string, ratios>> found;  // by memory, then by what the time is compared with
   for (const auto &row : rows) {
     if (row["variant"] != own_variant) continue;
-    const std::string name = row["case"], last = name.substr(name.rfind(' ') + 1);
+    const std::string name = row["case"], placed = name.substr(0, name.find(", ")),
+                      last = placed.substr(placed.rfind(' ') + 1);
     const std::string memory = resident ? "device" : last.find('/') == std::string::npos ? last : "mixed";
     const double seconds = row[virtual_time ? "device_seconds" : "seconds"];
     auto &of = found[memory];

@@ -25,6 +25,7 @@ struct gpu_gemm {
   double beta = 0;
   // For GEMMs in a row: the number of Cs that they write cyclically, and the bytes from one to the next.
   std::int64_t outputs = 1, output_step = 0;
+  std::int32_t devices = 1;  // the first ones; of host() alone
 };
 
 // The way in which many resident GEMMs are sent.
@@ -78,7 +79,7 @@ struct gpu_peer_table {
   std::int32_t (*trickle)(const gpu_trickle *how, double *latencies, std::int32_t capacity, std::int64_t *large_ended);
 };
 
-inline constexpr const char *gpu_peers_symbol = "sg_bench_gpu_peers_4";
+inline constexpr const char *gpu_peers_symbol = "sg_bench_gpu_peers_5";
 
 const gpu_peer_table *load_gpu_peers(const std::string &path);  // nullptr without a path. Throws failure.
 void note_gpu_facts(const gpu_peer_table &peers, suite_run &run);

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // The suite `gpus`: one GEMM from host memory to host memory on 1, 2, ... of a context's devices, over the bound of the
-// rates that the devices have together in this run.
+// rates that the devices have together in this run; or drawn GEMMs on all of them, beside one.
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
 #include <map>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "../library.hpp"
+#include "drawn_cases.hpp"
 #include "gpu_operands.hpp"
 #include "suite.hpp"
 
@@ -68,7 +70,9 @@ struct device_memory {
 class gpus_suite {
  public:
   gpus_suite(const suite_request &request, suite_run &out)
-      : out_(out),
+      : request_(request),
+        out_(out),
+        peers_(load_gpu_peers(request.peers)),
         name_(request.device.empty() ? "cuda:all" : request.device),
         context_(open_context({.device = name_})),
         copied_bytes_(request.quick ? std::uint64_t{1} << 20 : std::uint64_t{256} << 20) {
@@ -83,6 +87,7 @@ class gpus_suite {
     if (is_virtual_) out_.note("clock", "virtual");
     for (std::int32_t devices = 1; devices < count; devices *= 2) counts_.push_back(devices);
     counts_.push_back(count);
+    if (peers_) note_gpu_facts(*peers_, out_);
     for (const std::int32_t devices : counts_) {
       const link_sums &rates = rates_[devices] = measured(devices);
       const std::string of = std::to_string(devices) + "_devices_bytes_per_second";
@@ -92,26 +97,33 @@ class gpus_suite {
     }
   }
 
-  void run(const gpu_case &given) {
+  void from_each_memory(gpu_case x) {
     for (const bool pinned : {true, false}) {
-      gpu_case x = given;
-      x.pinned = {pinned, pinned, pinned};
-      bool is_wanted = false;
-      for (std::size_t i = 1; i < counts_.size(); ++i) is_wanted = out_.wants(name_of(x, counts_[i])) || is_wanted;
-      if (!is_wanted) continue;
-      const double alone = arithmetic(x);
-      const host_block memory(context_.get(), x.all_bytes(), pinned);
-      const operands at(x, memory.data());
-      if (computes_) {
-        fill(x, at.a, x.bytes_a(), 1);
-        fill(x, at.b, x.bytes_b(), 2);
-      }
-      for (std::size_t i = 1; i < counts_.size(); ++i)
-        if (out_.wants(name_of(x, counts_[i]))) run(x, at, counts_[i], alone);
+      x.pinned.fill(pinned);
+      run(x, std::span(counts_).subspan(1));
     }
   }
 
+  // On all devices.
+  void drawn(const gpu_case &x) { run(x, std::span(counts_).last(1)); }
+
  private:
+  void run(const gpu_case &x, std::span<const std::int32_t> counts) {
+    bool is_wanted = false;
+    for (const std::int32_t devices : counts) is_wanted = out_.wants(name_of(x, devices)) || is_wanted;
+    if (!is_wanted) return;
+    const double alone = arithmetic(x);
+    const auto in_use = [&](bool pinned) { return std::ranges::count(x.pinned, pinned) > 0 ? x.all_bytes() : 1; };
+    const host_block pinned(context_.get(), in_use(true), true), pageable(context_.get(), in_use(false), false);
+    const operands at(x, pinned.data(), pageable.data());
+    if (computes_) {
+      fill(x, at.a, x.bytes_a(), 1);
+      fill(x, at.b, x.bytes_b(), 2);
+    }
+    for (const std::int32_t devices : counts)
+      if (out_.wants(name_of(x, devices))) run(x, at, devices, alone);
+  }
+
   static std::string text_of(std::int32_t devices) {
     return std::to_string(devices) + (devices == 1 ? " device" : " devices");
   }
@@ -140,9 +152,37 @@ class gpus_suite {
     };
     const std::uint64_t among = (std::uint64_t{1} << devices) - 1;
     add(own_variant, 0, among, &latest);  // the planner's choice
-    add("streamgemm, " + text_of(devices), devices, among, nullptr);
+    if (request_.draw == 0) {
+      if (!request_.quick) what.variants.back().more = [=, this] { return of_warm_runs(at, among); };
+      add("streamgemm, " + text_of(devices), devices, among, nullptr);
+    }
     add(text_of(1), 1, 1, nullptr);
+    add_peers(what, at, devices, seen);
     out_.run(what);
+  }
+
+  void add_peers(bench_case &what, const operands &at, std::int32_t devices,
+                 const std::shared_ptr<seen_sample> &seen) const {
+    if (!peers_) return;
+    gpu_gemm gemm = at.gemm();
+    gemm.devices = devices;
+    for (std::int32_t peer = 0; peer < peers_->host_count(); ++peer) {
+      const std::string name = peers_->host_name(peer);
+      if (name.ends_with("pinning") && at.of.all_pinned()) continue;
+      if (peers_->host(peer, &gemm) < 0) continue;
+      what.variants.push_back({name, [=, this] {
+                                 seen->poison();
+                                 const double seconds = peers_->host(peer, &gemm);
+                                 seen->compare(name);
+                                 return seconds;
+                               }});
+    }
+  }
+
+  std::vector<std::pair<std::string, double>> of_warm_runs(const operands &at, std::uint64_t among) const {
+    std::vector<double> seconds;
+    for (int i = 0; i < 100; ++i) seconds.push_back(timed_run(at, 0, among, nullptr));
+    return {{"median_of_100_seconds", median(seconds)}, {"p99_of_100_seconds", percentile(seconds, 0.99)}};
   }
 
   double timed_run(const operands &at, std::int32_t count, std::uint64_t among, prediction *told) const {
@@ -220,7 +260,9 @@ class gpus_suite {
     return {rate(true, false), rate(false, true), rate(true, true)};
   }
 
+  const suite_request &request_;
   suite_run &out_;
+  const gpu_peer_table *const peers_;
   const std::string name_;
   context_handle context_;
   const std::uint64_t copied_bytes_;
@@ -242,7 +284,10 @@ void run_gpus_suite(const suite_request &request, suite_run &run) {
              {"f64 30000x30000x3000", 30000, 30000, 3000, SG_DTYPE_F64}};
   }
   gpus_suite suite(request, run);
-  for (const gpu_case &each : cases) suite.run(each);
+  if (request.draw > 0)
+    for (const gpu_case &each : drawn_cases(request)) suite.drawn(each);
+  else
+    for (const gpu_case &each : cases) suite.from_each_memory(each);
 }
 
 }  // namespace sg::cli

@@ -17,7 +17,7 @@ struct suite_request {
   std::string peers;    // path of the module with the GPU's peers; "" for none
   double seconds = 20;  // of a case, roughly
   double limit = 0;     // seconds after which no case begins; 0: none
-  // Drawn cases instead of the suite's own, of the suites host and resident.
+  // Drawn cases instead of the suite's own, of the suites gpus, host and resident.
   int draw = 0;
   std::uint64_t seed = 0;
   double most_flops = 0;  // of a drawn case
