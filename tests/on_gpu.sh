@@ -41,7 +41,7 @@ report() { # what the failed ones printed; what had not ended, failed
     case $name in
       random_*) cat "$log" ;; # the seed and a program
       process_test*) tail -n 20 "$log" ;;
-      *) grep -E '^\[  FAILED|Failure|=========|^\[ RUN' "$log" | tail -20 ;;
+      *) grep -E -A 5 'Failure|=========' "$log" | head -60 && grep '^\[  FAILED' "$log" ;;
     esac
   done
 }

@@ -45,9 +45,8 @@ cublasStatus_t run(cublasHandle_t handle, const sg_backend_triangular &x) {
   return emulated::enqueue(handle, [x] { sg::sim::run_triangular(x, bytes_at(x.a), bytes_at(x.b)); });
 }
 
-cublasStatus_t run(cublasHandle_t handle, const sg_backend_symmetric &given) {
+cublasStatus_t run(cublasHandle_t handle, const sg_backend_symmetric &x) {
   if (const cublasStatus_t status = emulated::entered(emulated::call::command)) return status;
-  sg_backend_symmetric x = given;
   const bool is_product = x.kind == SG_BACKEND_SYMMETRIC_MULTIPLY;
   const std::int64_t rows = is_product ? (x.side == SG_SIDE_LEFT ? x.m : x.n) : x.op == SG_OP_N ? x.n : x.k;
   if (x.m < 0 || x.n < 0 || x.k < 0 || !emulated::has_rows(x.lda, rows) || !emulated::has_rows(x.ldc, x.m) ||
@@ -56,7 +55,6 @@ cublasStatus_t run(cublasHandle_t handle, const sg_backend_symmetric &given) {
   if (!is_aligned(x.type, x.a) || !is_aligned(x.type, x.b) || !is_aligned(x.type, x.c))
     return CUBLAS_STATUS_NOT_SUPPORTED;
   if (const cublasStatus_t status = emulated::reached(handle->stream, {x.a, x.b, x.c})) return status;
-  if (sg::is_zero(x.alpha)) x.a = x.b = nullptr;
   return emulated::enqueue(handle, [x] { sg::sim::run_symmetric(x, bytes_at(x.a), bytes_at(x.b), bytes_at(x.c)); });
 }
 

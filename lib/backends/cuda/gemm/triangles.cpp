@@ -110,16 +110,29 @@ cublasStatus_t call_symmetric(cublasHandle_t handle, const sg_backend_symmetric 
   return CUBLAS_STATUS_NOT_SUPPORTED;
 }
 
-// C of an update without a product is scaled as by one of depth 1 with a factor of 0: cuBLAS reads no A then.
-sg_backend_symmetric as_called(const sg_backend_symmetric &what) noexcept {
-  sg_backend_symmetric x = what;
-  if (x.a != nullptr) return x;
-  x.kind = SG_BACKEND_SYMMETRIC_RANK_K;
-  x.op = SG_OP_N;
-  x.alpha = {0, 0};
-  x.a = x.c, x.lda = x.ldc, x.k = 1;
-  return x;
-}
+// C of an update without a product is scaled as by one with a column of zeros: with a factor of 0 cuBLAS reads A all
+// the same.
+class column_of_zeros {
+ public:
+  explicit column_of_zeros(gemm_resources &in) noexcept : in_(in) {}
+  ~column_of_zeros() { in_.release(memory_); }
+  column_of_zeros(const column_of_zeros &) = delete;
+  column_of_zeros &operator=(const column_of_zeros &) = delete;
+
+  sg_status become_the_product_of(sg_backend_symmetric &x) noexcept {
+    const auto bytes = static_cast<std::uint64_t>(x.n * element_size(x.type));
+    if (const sg_status status = in_.acquire(bytes, &memory_)) return status;
+    x.kind = SG_BACKEND_SYMMETRIC_RANK_K;
+    x.op = SG_OP_N;
+    x.alpha = {1, 0};
+    x.a = memory_, x.lda = x.n, x.k = 1;
+    return in_.owner().check(cudaMemsetAsync(memory_, 0, bytes, in_.native()), "zeros of a symmetric update");
+  }
+
+ private:
+  gemm_resources &in_;
+  void *memory_ = nullptr;
+};
 
 }  // namespace
 
@@ -157,7 +170,9 @@ sg_status run_symmetric(gemm_resources &in, const sg_backend_symmetric &what) no
   if (what.a != nullptr) there.a = a.data(), there.lda = a.ld();
   if (what.b != nullptr) there.b = b.data(), there.ldb = b.ld();
   there.c = c.data(), there.ldc = c.ld();
-  there = as_called(there);
+  column_of_zeros zeros(in);
+  if (there.a == nullptr) status = zeros.become_the_product_of(there);
+  if (status != SG_STATUS_OK) return status;
   const blas_scalar alpha(there.alpha, there.type), beta(there.beta, there.type);
   status = call_exact(in, is_product ? "symmetric product" : "symmetric update", [&](cublasHandle_t handle) {
     return with_blas_number(there.type, [&]<class T>() { return call_symmetric<T>(handle, there, &alpha, &beta); });
