@@ -155,12 +155,12 @@ TEST(rates, unequal_devices_fill_the_rest_of_a_limit) {
   EXPECT_NEAR(1 / 50.0, t.commands[0].end, 1e-4) << "75 GB/s less 25";
 }
 
-TEST(rates, each_device_issues_its_commands_and_is_busy_by_itself) {
+TEST(rates, one_thread_issues_and_each_device_is_busy_by_itself) {
   machine_model machine = shipped_machine("h200x2");
   for (device_model &each : machine.devices) each.launch_gap = 1;
   const timeline t = simulate(copies({{in, 0}, {in, 1}, {in, 1}}), machine);
-  EXPECT_LT(t.commands[1].start, 1e-3) << "issued by the thread of the second device";
-  EXPECT_GE(t.commands[2].start, 1);
+  EXPECT_GE(t.commands[1].start, 1);
+  EXPECT_GE(t.commands[2].start, 2);
   ASSERT_EQ(2u, t.busy.size());
   EXPECT_NEAR(1 / 55.0, t.busy[0][std::size_t(in)], 1e-4);
   EXPECT_NEAR(2 / 55.0, t.busy[1][std::size_t(in)], 1e-4);

@@ -13,10 +13,7 @@ namespace sg {
 
 namespace {
 
-// One thread issues the commands of all devices, each in some microseconds: for fewer bytes another device costs more
-// than it saves. A slice is not worth more commands if it has fewer: over a link of 400 GB/s 8 MiB take 20 us.
-constexpr std::int64_t least_bytes_to_reduce = 1 << 20, least_bytes_of_slice = 8 << 20;
-constexpr std::int64_t least_bytes_of_slice_on_core = 256 << 10;
+constexpr std::int64_t least_bytes_of_slice = 8 << 20, least_bytes_of_slice_on_core = 256 << 10;
 constexpr std::int64_t most_slices = 64;
 // A multiple of these elements is aligned for every kernel.
 constexpr std::int64_t aligned_elements = 64;
@@ -27,11 +24,12 @@ constexpr int slots_of_device = 2;
 struct reducing_device {
   device_index device{};
   int slots = 1;  // each with its compute lane
-  std::int64_t least_bytes = least_bytes_of_slice, memory_limit = 0;
+  std::int64_t wanted_slices = 1, memory_limit = 0;
   std::vector<std::size_t> own;  // its vectors
   range part;
   std::int64_t slice = 0;  // elements
   std::vector<std::int32_t> gathered, sums;
+  std::vector<std::uint32_t> latest_gathered;  // the copies of the latest slice into its slot
   std::vector<std::uint32_t> ready;  // the command behind which each slice's result is in the first own vector
 
   std::int64_t slices() const noexcept { return slice > 0 ? ceil_div(part.size, slice) : 0; }
@@ -39,6 +37,7 @@ struct reducing_device {
     const std::int64_t first = part.first + index * slice;
     return {first, std::min(slice, part.end() - first)};
   }
+  std::size_t slot(std::int64_t index) const noexcept { return static_cast<std::size_t>(index % slots); }
   lane compute(std::int64_t index) const noexcept {
     return lane(lane_kind::compute, static_cast<std::uint16_t>(index % slots), device);
   }
@@ -46,7 +45,9 @@ struct reducing_device {
 
 class all_reduce_builder {
  public:
-  all_reduce_builder(sg_dtype type, std::int64_t elements, std::size_t vectors, std::vector<reducing_device> devices)
+  // `parts`: the number of devices that sum; the others pull the results.
+  all_reduce_builder(sg_dtype type, std::int64_t elements, std::size_t vectors, std::int64_t parts,
+                     std::vector<reducing_device> devices)
       : type_(type), elements_(elements), vectors_(std::int64_t(vectors)), devices_(std::move(devices)) {
     std::vector<device_index> place(vectors);
     for (const reducing_device &each : devices_)
@@ -54,8 +55,6 @@ class all_reduce_builder {
     for (std::size_t v = 0; v < vectors; ++v)
       builder_.add_placed_buffer({buffer_kind::parameter, type_, false, memory_space::of_device(place[v]), 0, 0,
                                   elements_ * size(), static_cast<std::int32_t>(v), "a vector"});
-    const auto parts = std::min<std::int64_t>(std::int64_t(devices_.size()),
-                                              std::max<std::int64_t>(1, elements_ * size() / least_bytes_to_reduce));
     const std::vector<range> ranges = cut(elements_, parts, aligned_elements);
     for (std::size_t i = 0; i < ranges.size(); ++i) devices_[i].part = ranges[i];
     for (reducing_device &each : devices_) reserve(each);
@@ -66,6 +65,7 @@ class all_reduce_builder {
     for (const reducing_device &each : devices_) steps = std::max(steps, each.slices());
     // A device's next slice is gathered before the latest results are pulled.
     for (std::int64_t step = 0; step <= steps; ++step) {
+      gather_slices(step);
       for (reducing_device &each : devices_)
         if (step < each.slices()) sum_slice(each, step);
       if (step > 0) spread_slices(step - 1);
@@ -89,7 +89,7 @@ class all_reduce_builder {
     // More slots, as of many cores, have smaller slices.
     const std::int64_t most = std::clamp<std::int64_t>(most_slices * d.slots / slots_of_device, most_slices,
                                                        most_commands / (2 * vectors_ + 2));
-    std::int64_t count = std::clamp<std::int64_t>(d.part.size * size() / d.least_bytes, 1, most);
+    std::int64_t count = std::clamp<std::int64_t>(d.wanted_slices, 1, most);
     const auto slice_of = [&] { return round_up(ceil_div(d.part.size, count), aligned_elements); };
     const auto needed = [&] { return std::min<std::int64_t>(d.slots, count) * bytes_of_slot(slice_of()); };
     while (needed() > d.memory_limit && slice_of() > aligned_elements && count * (2 * vectors_ + 2) < most_commands)
@@ -143,19 +143,27 @@ class all_reduce_builder {
       copy<ops::copy>(where, of_vector(d.own[i], r), of_vector(d.own[0], r), {after});
   }
 
-  // Each device begins with the vector behind its own, so that not all pull from one device at once.
+  // Each device begins with the vector behind its own, so that not all pull from one device at once. A copy of each
+  // device in turn, since one thread issues them all.
+  void gather_slices(std::int64_t index) {
+    for (std::size_t i = 1; i <= static_cast<std::size_t>(vectors_); ++i)
+      for (reducing_device &d : devices_) {
+        if (index >= d.slices()) continue;
+        if (i == 1) d.latest_gathered.clear();
+        const range r = d.at(index);
+        std::vector<std::uint32_t> is_free;
+        if (index >= d.slots) is_free.push_back(d.ready[static_cast<std::size_t>(index - d.slots)]);
+        const std::size_t v = (d.own[0] + i) % static_cast<std::size_t>(vectors_);
+        const view to = run_of(d.gathered[d.slot(index)], std::int64_t(v), 1, 0, r.size), from = of_vector(v, r);
+        const bool is_own = std::ranges::find(d.own, v) != d.own.end();
+        d.latest_gathered.push_back(is_own ? copy<ops::copy>(d.compute(index), to, from, is_free)
+                                           : pull(d.device, to, from, is_free));
+      }
+  }
+
   void sum_slice(reducing_device &d, std::int64_t index) {
     const range r = d.at(index);
-    const auto slot = static_cast<std::size_t>(index % d.slots);
-    std::vector<std::uint32_t> is_free, gathered;
-    if (index >= d.slots) is_free.push_back(d.ready[static_cast<std::size_t>(index - d.slots)]);
-    for (std::size_t i = 0; i < static_cast<std::size_t>(vectors_); ++i) {
-      const std::size_t v = (d.own[0] + i) % static_cast<std::size_t>(vectors_);
-      const view to = run_of(d.gathered[slot], std::int64_t(v), 1, 0, r.size), from = of_vector(v, r);
-      const bool is_own = std::ranges::find(d.own, v) != d.own.end();
-      gathered.push_back(is_own ? copy<ops::copy>(d.compute(index), to, from, is_free)
-                                : pull(d.device, to, from, is_free));
-    }
+    const std::size_t slot = d.slot(index);
     command sum;
     sum.what = ops::reduce();
     sum.where = d.compute(index);
@@ -163,7 +171,7 @@ class all_reduce_builder {
     const view result = of_vector(d.own[0], r);
     const view wide = converts() ? run_of(d.sums[slot], 0, 1, 0, r.size) : result;
     sum.views[ops::reduce::c] = wide;
-    std::uint32_t last = builder_.add(sum, gathered);
+    std::uint32_t last = builder_.add(sum, d.latest_gathered);
     if (converts()) {
       command convert;
       convert.what = ops::convert();
@@ -218,15 +226,35 @@ double bound_of_links(const schedule &s, const machine_model &machine) {
   return seconds;
 }
 
+// Parts and slices overlap, but each of them costs commands, of all of which one thread issues each in some
+// microseconds: as many as are predicted to be fastest.
+schedule fastest(sg_dtype type, std::int64_t elements, std::size_t vectors, std::vector<reducing_device> devices,
+                 const machine_model &machine) {
+  std::optional<schedule> best;
+  const auto attempt = [&](std::int64_t parts, std::int64_t slices) {
+    for (reducing_device &each : devices) each.wanted_slices = slices;
+    schedule made = all_reduce_builder(type, elements, vectors, parts, devices).run();
+    made.predicted_seconds = simulate(made, machine).seconds;
+    if (!best || made.predicted_seconds < best->predicted_seconds) best = std::move(made);
+  };
+  const auto all = std::int64_t(devices.size());
+  attempt(all, 1);
+  attempt(1, 1);
+  for (std::int64_t slices = 2; slices <= most_slices; slices *= 2)
+    if (elements * size_of(type) / (all * slices) >= least_bytes_of_slice) attempt(all, slices);
+  return std::move(*best);
+}
+
 }  // namespace
 
 schedule all_reduce_form::plan(const plan_terms &terms) const {
   reducing_device only;
   only.memory_limit = terms.memory_limit;
   only.slots = terms.model.lanes_are_cores ? terms.lanes : slots_of_device;
-  if (terms.model.lanes_are_cores) only.least_bytes = least_bytes_of_slice_on_core;
+  const std::int64_t least_bytes = terms.model.lanes_are_cores ? least_bytes_of_slice_on_core : least_bytes_of_slice;
+  only.wanted_slices = elements_ * size_of(type_) / least_bytes;
   for (std::size_t v = 0; v < places_.size(); ++v) only.own.push_back(v);
-  schedule made = all_reduce_builder(type_, elements_, places_.size(), {only}).run();
+  schedule made = all_reduce_builder(type_, elements_, places_.size(), 1, {only}).run();
   made.bound_seconds =
       bound_of_memory(double(elements_) * double(size_of(type_)), places_.size(), terms.model.memory_rate);
   return made;
@@ -246,12 +274,11 @@ std::optional<schedule> all_reduce_form::spread(const machine_model &machine, st
     memory_rate += machine.device(each).memory_rate;
     all.push_back(std::move(made));
   }
-  schedule made = all_reduce_builder(type_, elements_, places_.size(), std::move(all)).run();
+  schedule made = fastest(type_, elements_, places_.size(), std::move(all), machine);
   const double memory = bound_of_memory(double(elements_) * double(size_of(type_)), places_.size(), memory_rate),
                links = bound_of_links(made, machine);
   made.bound_seconds = std::max(memory, links);
   made.bound_limit = links > memory ? "links between devices" : "device memory";
-  made.predicted_seconds = simulate(made, machine).seconds;
   return made;
 }
 

@@ -54,9 +54,9 @@ class simulation {
     queues_.resize(numbers_.count());
     out_.commands.resize(count);
     out_.busy.resize(devices_.size());
+    double earliest_issue = 0;  // one thread issues the commands of all devices
     for (std::uint32_t i = 0; i < count; ++i) {
       const device_model &model = model_of(s.commands[i].where);
-      double &earliest_issue = devices_[number_of(s.commands[i].where.device)].earliest_issue;
       work_[i] = {operation_of(s.commands[i]).cost(model, s.buffers, s.commands[i]), earliest_issue, {}};
       if (is_staging(i)) work_[i].earliest_issue = 0;  // the workers have all of a job's commands from its begin
       if (!is_staging(i)) earliest_issue += model.launch_gap;
@@ -95,7 +95,6 @@ class simulation {
   struct device_state {
     command_queue stageable;  // by any free worker
     std::vector<bool> busy_workers;
-    double earliest_issue = 0;  // of its next command: each device has a thread that issues its commands
     int in = 0, out = 0, workers = 0;
     bool receives = false, sends = false;  // over the link to the host
     double chip = 0, memory = 0, kernel_speed = 1, staging_speed = 0;

@@ -188,6 +188,8 @@ void engine::wait_for_other_lanes(job &running, std::uint32_t index, const lane_
   for (std::uint32_t w = 0; w < c.waits; ++w) {
     const std::uint32_t before = s.waits[c.first_wait + w];
     if (run.slots[before] == &slot || !run.events[before]) continue;
+    // In virtual time the wait says when the command begins.
+    if (run.states[before] == program_run::command_state::completed && !ops_.stream_begin_at) continue;
     device_of(running, c).on().check(ops_.stream_wait(slot.stream, run.events[before]), "waiting for an event");
   }
 }
