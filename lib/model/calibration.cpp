@@ -73,6 +73,39 @@ void take_gemm_rates(device_model &m, const device_model &measured) {
   }
 }
 
+// A rate that the machine's own model does not tell, beside that of the first device's link.
+void take_new_rate(const machine_model &m, double &own, double measured, const char *what) {
+  own = m.devices.front().link_in;
+  take_rate(own, measured, what);
+}
+
+// A link of a class that the driver does not name was measured in other circumstances. One through the host's memory
+// needs no name.
+void take_link(machine_model &m, const device_link &measured) {
+  if (measured.bytes_per_second == 0) return;
+  const auto known = std::find_if(m.links.begin(), m.links.end(), [&](const device_link &x) {
+    return x.first == measured.first && x.second == measured.second;
+  });
+  if (known == m.links.end() && measured.link_class == SG_LINK_HOST) {
+    m.links.push_back(measured);
+    take_new_rate(m, m.links.back().bytes_per_second, measured.bytes_per_second, "rate between devices");
+  } else if (known != m.links.end() && known->link_class == measured.link_class) {
+    take_new_rate(m, known->bytes_per_second, measured.bytes_per_second, "rate between devices");
+  }
+}
+
+void take_shared(machine_model &m, const shared_limit &measured) {
+  shared_limit limit = measured;
+  for (double *const rate : {&limit.in, &limit.out, &limit.sum})
+    if (*rate > 0) take_new_rate(m, *rate, *rate, "rate of links together");
+  m.shared.push_back(std::move(limit));
+}
+
+void take_workers(machine_model &m, const staging_rate &measured) {
+  m.staging.push_back(measured);
+  take_new_rate(m, m.staging.back().bytes_per_second, measured.bytes_per_second, "staging rate");
+}
+
 }  // namespace
 
 std::string calibrated_name(const std::string &device) { return device.substr(0, device.find('?')); }
@@ -98,6 +131,25 @@ device_model with_measured(const device_model &own, const device_model &measured
   take_gemm_rates(m, measured);
   m.calibrated_device = measured.calibrated_device;
   m.calibrated_date = measured.calibrated_date;
+  return m;
+}
+
+machine_model with_measured(const machine_model &own, const machine_model &measured,
+                            std::span<const std::string> devices) {
+  if (measured.devices.size() != devices.size())
+    throw error(SG_STATUS_INVALID_ARGUMENT, "it was measured on %zu devices, not on these %zu", measured.devices.size(),
+                devices.size());
+  machine_model m = own;
+  for (std::size_t i = 0; i < devices.size(); ++i) try {
+      m.devices[i] = with_measured(own.devices[i], measured.devices[i], devices[i]);
+    } catch (const error &e) {
+      throw error(SG_STATUS_INVALID_ARGUMENT, "%.100s: %s", devices[i].c_str(), e.what());
+    }
+  for (const device_link &link : measured.links) take_link(m, link);
+  m.shared.clear();
+  for (const shared_limit &limit : measured.shared) take_shared(m, limit);
+  if (!measured.staging.empty()) m.staging.clear();
+  for (const staging_rate &row : measured.staging) take_workers(m, row);
   return m;
 }
 

@@ -66,7 +66,7 @@ class machine_reader {
   void read_peer(object_reader &row) {
     const std::vector<device_index> between = devices_of(row, "between", 2);
     device_link link;
-    link.link_class = sg_link_class(row.enumerator("class", SG_LINK_HOST, SG_LINK_NVLINK, name_of_class));
+    link.link_class = sg_link_class(row.enumerator("class", SG_LINK_UNKNOWN, SG_LINK_NVLINK, name_of_class));
     link.links = std::int32_t(row.integer_or("links", 0, 1024, 0));
     link.bytes_per_second = row.number("bytes_per_second", 0, object_reader::most_rate);
     for (std::size_t i = 0; i < between.size(); ++i)

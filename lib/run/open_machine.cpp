@@ -23,10 +23,10 @@ device_model settled(device_model model, const machine_settings &settings) {
 }
 
 // Links are queried only for several devices: a driver is slow to answer.
-machine_model found_machine(std::span<const std::shared_ptr<device>> all, const machine_settings &settings) {
+machine_model found_machine(std::span<const std::shared_ptr<device>> all) {
   std::vector<found_device> found;
   for (const auto &on : all) {
-    found.push_back({on->name(), settled(calibrated_model(*on), settings), {}});
+    found.push_back({on->name(), on->model(), {}});
     if (all.size() == 1) continue;
     const sg_backend_facts facts = on->facts();
     for (const sg_backend_peer &each : std::span(facts.peers, static_cast<std::size_t>(facts.peer_count)))
@@ -37,9 +37,11 @@ machine_model found_machine(std::span<const std::shared_ptr<device>> all, const 
 
 machine_model model_of(std::span<const std::shared_ptr<device>> all, const machine_settings &settings) {
   const machine_model *const described = all.front()->machine();
-  if (!described || described->devices.size() != all.size()) return found_machine(all, settings);
-  machine_model machine = *described;
-  for (std::size_t i = 0; i < all.size(); ++i) machine.devices[i] = settled(calibrated_model(*all[i]), settings);
+  const bool is_whole = described && described->devices.size() == all.size();
+  machine_model machine = is_whole ? *described : found_machine(all);
+  for (std::size_t i = 0; i < all.size(); ++i) machine.devices[i] = all[i]->model();
+  machine = calibrated(std::move(machine), all);
+  for (device_model &each : machine.devices) each = settled(std::move(each), settings);
   return machine;
 }
 

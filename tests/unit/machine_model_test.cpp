@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.hpp"
+#include "model/calibration.hpp"
 #include "problems.hpp"
 
 namespace sg::test::of_machines {
@@ -130,6 +131,92 @@ TEST(machine_model, each_defect_is_refused_by_its_key) {
   EXPECT_THROW(parse_machine_model(crossed.dump()), error) << "sets are nested or disjoint";
   crossed["shared"][1]["devices"] = {0, 1, 2};
   EXPECT_EQ(2u, parse_machine_model(crossed.dump()).shared.size());
+}
+
+TEST(machine_model, links_of_each_class_are_read_and_written) {
+  for (const sg_link_class each : {SG_LINK_UNKNOWN, SG_LINK_HOST, SG_LINK_PCIE, SG_LINK_NVLINK}) {
+    machine_model machine = shipped_machine("h200x2");
+    machine.links[0].link_class = each;
+    EXPECT_EQ(machine, parse_machine_model(machine_text(machine)));
+  }
+}
+
+class measured_machines : public ::testing::Test {
+ protected:
+  measured_machines() {
+    for (std::size_t i = 0; i < own_.devices.size(); ++i) {
+      names_.push_back("sim:h200x2/" + std::to_string(i));
+      measured_.devices[i].calibrated_device = names_.back();
+    }
+    names_[1] += "?timing-only";
+    measured_.links[0].bytes_per_second = 3e11;
+    measured_.shared = {{"host", {device_index{0}, device_index{1}}, 9e10, 0, 12e10}};
+    measured_.staging = {{4, 3e10}, {16, 6e10}};
+  }
+
+  machine_model taken() const { return with_measured(own_, measured_, names_); }
+  void is_refused(const char *why) const {
+    try {
+      taken();
+      ADD_FAILURE() << "accepted; expected: " << why;
+    } catch (const error &e) {
+      EXPECT_NE(std::string::npos, std::string(e.what()).find(why)) << e.what();
+    }
+  }
+
+  machine_model own_ = shipped_machine("h200x2"), measured_ = own_;
+  std::vector<std::string> names_;
+};
+
+TEST_F(measured_machines, replace_what_devices_share) {
+  measured_.devices[1].link_in = 4e10;
+  measured_.links[0].links = 7;
+  measured_.nodes.clear();
+  const machine_model m = taken();
+  EXPECT_EQ(own_.devices[0].link_in, m.devices[0].link_in);
+  EXPECT_EQ(4e10, m.devices[1].link_in);
+  EXPECT_EQ(3e11, m.links.at(0).bytes_per_second);
+  EXPECT_EQ(own_.links[0].links, m.links[0].links);
+  EXPECT_EQ(measured_.shared, m.shared);
+  EXPECT_EQ(measured_.staging, m.staging);
+  EXPECT_EQ(own_.nodes, m.nodes);
+  measured_.shared.clear();
+  measured_.staging.clear();
+  EXPECT_TRUE(taken().shared.empty()) << "none was found";
+  EXPECT_EQ(own_.staging, taken().staging) << "none was measured";
+}
+
+TEST_F(measured_machines, have_links_of_the_drivers_classes) {
+  measured_.links[0].link_class = SG_LINK_PCIE;
+  EXPECT_EQ(own_.links, taken().links);
+  own_.links.clear();
+  EXPECT_TRUE(taken().links.empty());
+  measured_.links[0].link_class = SG_LINK_HOST;
+  EXPECT_EQ(measured_.links, taken().links) << "one over the host needs no driver";
+  measured_.links[0].bytes_per_second = 0;
+  EXPECT_TRUE(taken().links.empty());
+}
+
+TEST_F(measured_machines, are_refused_for_other_devices) {
+  std::swap(names_[0], names_[1]);
+  is_refused("sim:h200x2/1?timing-only: it was measured on another device");
+  names_.resize(1);
+  own_.devices.resize(1);
+  is_refused("it was measured on 2 devices, not on these 1");
+}
+
+TEST_F(measured_machines, are_refused_with_rates_beyond_belief) {
+  const machine_model good = measured_;
+  const auto with = [&](auto change, const char *why) {
+    measured_ = good;
+    change(measured_);
+    is_refused(why);
+  };
+  with([](machine_model &m) { m.links[0].bytes_per_second = 1; }, "rate between devices of 1 is beyond belief");
+  with([](machine_model &m) { m.shared[0].sum = 1e16; }, "rate of links together of 1e+16 is beyond belief");
+  with([](machine_model &m) { m.shared[0].in = 1e3; }, "rate of links together of 1000 is beyond belief");
+  with([](machine_model &m) { m.staging[1].bytes_per_second = 1e3; }, "staging rate of 1000 is beyond belief");
+  with([](machine_model &m) { m.devices[1].link_out = 1; }, "link rate of 1 is beyond belief");
 }
 
 }  // namespace

@@ -1,20 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// Device models measured by `streamgemm calibrate`, loaded if SG_CALIBRATION requests them.
+// Models measured by `streamgemm calibrate`, loaded if SG_CALIBRATION requests them.
 #pragma once
 
+#include <memory>
+#include <span>
 #include <string>
 
 #include "devices/device.hpp"
-#include "model/device_model.hpp"
+#include "model/machine_model.hpp"
 
 namespace sg {
 
-// The default file of a device's measured model: under $XDG_CACHE_HOME, or ~/.cache. Throws
-// sg::error(SG_STATUS_INVALID_ARGUMENT) if neither is set.
-std::string calibration_file(const std::string &device);
+// The default file of the measured model of a device, or of a machine of several: under $XDG_CACHE_HOME, or ~/.cache.
+// Throws sg::error(SG_STATUS_INVALID_ARGUMENT) if neither is set.
+std::string calibration_file(std::span<const std::string> devices);
 
-// The device's own model, with measured figures if SG_CALIBRATION requests them. An unusable file is ignored; the
-// model's source "calibration" names the file and the reason.
-device_model calibrated_model(const device &on);
+// `own`, the machine of these devices, with measured figures if SG_CALIBRATION requests them: those of a file of all
+// devices, or else of each. An unusable file is ignored; the source "calibration" of the devices' models names the file
+// and the reason.
+machine_model calibrated(machine_model own, std::span<const std::shared_ptr<device>> devices);
 
 }  // namespace sg

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "machine_probe.hpp"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cmath>
+#include <cstring>
+#include <exception>
+#include <mutex>
+#include <string_view>
+#include <thread>
+
+#include "bench/measure.hpp"
+
+namespace sg::cli {
+
+namespace {
+
+constexpr std::uint64_t flow_block = 32 << 20;
+constexpr double flow_seconds = 0.03;  // of the slowest flow
+constexpr int passes = 4;
+
+char *data_of(const buffer_handle &buffer) {
+  void *data = nullptr;
+  check(sg_buffer_data(buffer.get(), &data), "device memory");
+  return static_cast<char *>(data);
+}
+
+job_handle copy(sg_context *context, char *to, const char *from, std::uint64_t bytes, sg_stream *stream) {
+  sg_submit submit = SG_SUBMIT_INIT;
+  submit.stream = stream;
+  submit.flags = SG_SUBMIT_UNTRACKED;
+  sg_job *made = nullptr;
+  check(sg_copy_async(context, to, from, bytes, &submit, &made), "copy");
+  return job_handle(made);
+}
+
+}  // namespace
+
+machine_probe::machine_probe(sg_context *context)
+    : context_(context), is_virtual_(std::string_view(device_of(context).name).starts_with("sim:")) {
+  std::int32_t count = 0;
+  check(sg_context_device_count(context, &count), "the number of devices");
+  device_.resize(std::size_t(count));
+  for (std::int32_t i = 0; i < count; ++i) {
+    memory_of_device &of = device_[std::size_t(i)];
+    of.in = allocate(i), of.out = allocate(i);
+    allocate_host(of.host_in), allocate_host(of.host_out);
+  }
+}
+
+machine_probe::~machine_probe() {
+  sg_context_synchronize(context_);
+  for (const memory_of_device &of : device_) sg_host_free(context_, of.host_in), sg_host_free(context_, of.host_out);
+}
+
+void machine_probe::allocate_host(void *&memory) {
+  check(sg_host_alloc(context_, flow_block, &memory), "pinned memory");
+  std::memset(memory, 1, flow_block);
+}
+
+buffer_handle machine_probe::allocate(std::int32_t device) {
+  sg_buffer_options options = SG_BUFFER_OPTIONS_INIT;
+  options.bytes = flow_block;
+  options.device = device;
+  sg_buffer *made = nullptr;
+  check(sg_buffer_create_with(context_, &options, &made), "device memory");
+  return buffer_handle(made);
+}
+
+machine_probe::flow machine_probe::flow_of(std::int32_t device, char *to, const char *from) {
+  sg_stream_options options = SG_STREAM_OPTIONS_INIT;
+  options.device = device;
+  sg_stream *made = nullptr;
+  check(sg_stream_create_with(context_, &options, &made), "stream");
+  return {to, from, stream_handle(made)};
+}
+
+double machine_probe::run(std::vector<flow> &flows) const {
+  struct span {
+    std::int64_t start, end;
+  };
+  std::vector<std::vector<job_handle>> jobs(flows.size());
+  std::vector<span> spans;
+  const double seconds = timed([&] {
+    int most = 0;
+    for (const flow &each : flows) most = std::max(most, each.count);
+    for (int round = 0; round < most; ++round)
+      for (std::size_t i = 0; i < flows.size(); ++i)
+        if (round < flows[i].count)
+          jobs[i].push_back(copy(context_, flows[i].to, flows[i].from, flow_block, flows[i].stream.get()));
+    for (const auto &of_flow : jobs)
+      for (const job_handle &each : of_flow) check(sg_job_wait(each.get(), SG_FOREVER), "a copy");
+  });
+  for (std::size_t i = 0; i < flows.size(); ++i) {
+    spans.push_back({statistics_of(jobs[i].front().get()).start_ns, statistics_of(jobs[i].back().get()).end_ns});
+    if (spans.back().end <= spans.back().start)
+      throw failure(exit_code::failed,
+                    "the devices do not time their commands (SG_CUDA_TIMING=0?), so nothing can be measured");
+    flows[i].bytes_per_second =
+        double(flow_block) * flows[i].count / (double(spans.back().end - spans.back().start) * 1e-9);
+  }
+  if (!is_virtual_) return seconds;
+  const auto first = std::min_element(spans.begin(), spans.end(), [](span x, span y) { return x.start < y.start; });
+  const auto last = std::max_element(spans.begin(), spans.end(), [](span x, span y) { return x.end < y.end; });
+  return double(last->end - first->start) * 1e-9;
+}
+
+// Each pass gives every flow as many copies as it made in the same time in the pass before, so that all of them end
+// together, and all bytes over all the time are what they reach beside each other.
+double machine_probe::best_of(std::vector<flow> flows) const {
+  for (flow &each : flows) each.count = 4;
+  run(flows);
+  double best = 0;
+  for (int pass = 0; pass < passes; ++pass) {
+    int all = 0;
+    for (flow &each : flows) {
+      const double wanted = each.bytes_per_second * flow_seconds / double(flow_block);
+      each.count = std::clamp(int(std::lround(wanted)), 4, 4096);
+      all += each.count;
+    }
+    best = std::max(best, double(flow_block) * all / run(flows));
+  }
+  return best;
+}
+
+double machine_probe::links(const std::vector<std::int32_t> &devices, bool in, bool out) {
+  std::vector<flow> flows;
+  for (const std::int32_t each : devices) {
+    const memory_of_device &of = device_[std::size_t(each)];
+    if (in) flows.push_back(flow_of(each, data_of(of.in), static_cast<char *>(of.host_in)));
+    if (out) flows.push_back(flow_of(each, static_cast<char *>(of.host_out), data_of(of.out)));
+  }
+  return best_of(std::move(flows));
+}
+
+double machine_probe::peer(std::int32_t from, std::int32_t to) {
+  std::vector<flow> one;
+  one.push_back(flow_of(to, data_of(device_[std::size_t(to)].in), data_of(device_[std::size_t(from)].out)));
+  return best_of(std::move(one));
+}
+
+double machine_probe::staging(int workers) {
+  constexpr std::uint64_t slot = 4 << 20, source = 32 << 20;
+  constexpr std::chrono::milliseconds warming_up(40), measured(160);
+  using clock = std::chrono::steady_clock;
+  std::atomic<std::uint64_t> bytes{0};
+  std::atomic<int> working{0};
+  std::exception_ptr fault;
+  std::mutex mutex;
+  const auto work = [&](int number) {
+    const auto device = std::size_t(number) % device_.size();
+    const std::vector<char> memory(source, 1);
+    void *pinned = nullptr;
+    check(sg_host_alloc(context_, 2 * slot, &pinned), "pinned memory");
+    std::array<job_handle, 2> in_flight;  // of each slot
+    ++working;
+    while (working < workers) std::this_thread::yield();
+    const auto start = clock::now();
+    for (std::uint64_t at = 0;; at += slot) {
+      const auto now = clock::now() - start;
+      if (now > warming_up + measured) break;
+      job_handle &last = in_flight[at / slot % 2];
+      if (last) check(sg_job_wait(last.get(), SG_FOREVER), "a copy");
+      char *const to = static_cast<char *>(pinned) + at % (2 * slot);
+      std::memcpy(to, memory.data() + at % source, slot);
+      last = copy(context_, data_of(device_[device].in) + at % (2 * slot), to, slot, nullptr);
+      if (now > warming_up) bytes += slot;
+    }
+    for (const job_handle &each : in_flight)
+      if (each) check(sg_job_wait(each.get(), SG_FOREVER), "a copy");
+    sg_host_free(context_, pinned);
+  };
+  std::vector<std::thread> threads;
+  for (int i = 0; i < workers; ++i)
+    threads.emplace_back([&, i] {
+      try {
+        work(i);
+      } catch (...) {
+        const std::lock_guard lock(mutex);
+        fault = std::current_exception();
+        working = workers;
+      }
+    });
+  for (std::thread &each : threads) each.join();
+  if (fault) std::rethrow_exception(fault);
+  return double(bytes) / std::chrono::duration<double>(measured).count();
+}
+
+}  // namespace sg::cli
