@@ -19,4 +19,8 @@ enum class arrival {
 // device that stores no data passes.
 arrival check_copies(const device &from, const device &to, std::string &reason) noexcept;
 
+// Bytes per second of copies from one device's memory to another's, timed for less than a millisecond over a fast link;
+// 0: a copy failed, or there is no memory for it. Blocks.
+double rate_of_copies(const device &from, const device &to) noexcept;
+
 }  // namespace sg

@@ -25,9 +25,11 @@ const device_link *machine_model::link_between(device_index one, device_index ot
   return nullptr;
 }
 
-// Where the driver does not say: one direction of one NVLink of generation 2 to 4 (NVIDIA's data sheets: 12 of an A100
-// carry 300 GB/s, 18 of an H100 450).
+// One direction of one NVLink of generation 2 to 4 (NVIDIA's data sheets: 12 of an A100 carry 300 GB/s, 18 of an H100
+// 450).
 constexpr double assumed_nvlink_rate = 25e9;
+// Both ways of all links of a host. Two and four H200 reached 148 to 172, two H100 of another host 140.
+constexpr double assumed_host_sum = 150e9;
 
 machine_model machine_of(std::vector<found_device> devices) {
   if (devices.empty() || devices.size() > most_devices)
@@ -44,13 +46,23 @@ machine_model machine_of(std::vector<found_device> devices) {
       if (!known) continue;
       device_link link{device_index(i), device_index(j), known->link_class, known->links, known->bytes_per_second};
       if (link.bytes_per_second == 0 && back) link.bytes_per_second = back->bytes_per_second;
-      if (link.bytes_per_second == 0 && link.link_class == SG_LINK_NVLINK)
-        link.bytes_per_second = assumed_nvlink_rate * std::max(1, link.links);
       machine.links.push_back(link);
     }
   }
   for (found_device &each : devices) machine.devices.push_back(std::move(each.model));
+  if (machine.devices.size() > 1) {
+    shared_limit &host = machine.shared.emplace_back();
+    host.name = "host";
+    host.sum = assumed_host_sum;
+    for (std::size_t i = 0; i < machine.devices.size(); ++i) host.devices.push_back(device_index(i));
+  }
   return machine;
+}
+
+void assume_rates(std::span<device_link> links) noexcept {
+  for (device_link &link : links)
+    if (link.bytes_per_second == 0 && link.link_class == SG_LINK_NVLINK)
+      link.bytes_per_second = assumed_nvlink_rate * std::max(1, link.links);
 }
 
 }  // namespace sg

@@ -6,6 +6,7 @@
 #include <streamgemm/types.h>
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -76,8 +77,12 @@ struct found_device {
 };
 
 // The machine of these devices, in their order. Links to other devices are ignored; if the two ends of a link differ,
-// the end with the lower index counts, except for a bandwidth that only the other one knows. Throws
+// the end with the lower index counts, except for a bandwidth that only the other one knows. What the links of several
+// devices to the host share is an assumption (docs/device-model.md). Throws
 // sg::error(SG_STATUS_INVALID_ARGUMENT) if there is no device, more than most_devices, or two of one name.
 machine_model machine_of(std::vector<found_device> devices);
+
+// Gives NVLinks of an unknown rate the least that they have: a link of rate 0 is never used.
+void assume_rates(std::span<device_link> links) noexcept;
 
 }  // namespace sg

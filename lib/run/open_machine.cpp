@@ -66,6 +66,13 @@ bool connect(const device &one, const device &other, double bytes_per_second, st
   return false;
 }
 
+// A rate that the driver does not tell, as in virtual machines: that of the slower direction.
+void measure(device_link &link, const device &one, const device &other) {
+  const bool has_ports = link.link_class == SG_LINK_NVLINK || link.link_class == SG_LINK_UNKNOWN;
+  if (has_ports && link.bytes_per_second == 0)
+    link.bytes_per_second = std::min(rate_of_copies(one, other), rate_of_copies(other, one));
+}
+
 // Without a working link of their own, devices reach each other through the host's memory.
 void connect_all(std::span<const std::shared_ptr<device>> all, machine_model &machine) {
   for (std::size_t i = 0; i < all.size(); ++i)
@@ -75,7 +82,12 @@ void connect_all(std::span<const std::shared_ptr<device>> all, machine_model &ma
       });
       const bool has_link = known != machine.links.end() && known->link_class != SG_LINK_HOST;
       std::string reason;
-      if (connect(*all[i], *all[j], has_link ? known->bytes_per_second : 0, reason) || !has_link) continue;
+      const bool is_connected = connect(*all[i], *all[j], has_link ? known->bytes_per_second : 0, reason);
+      if (!has_link) continue;
+      if (is_connected) {
+        measure(*known, *all[i], *all[j]);
+        continue;
+      }
       known->link_class = SG_LINK_HOST;
       known->links = 0;
       known->bytes_per_second = 0;
@@ -113,6 +125,7 @@ opened_machine open_machine(const machine_settings &settings) {
   }
   made.model = model_of(made.devices, settings);
   connect_all(made.devices, made.model);
+  assume_rates(made.model.links);
   made.staging_workers = settings.staging_threads > 0 ? settings.staging_threads : staging_workers_of(made.model);
   return made;
 }

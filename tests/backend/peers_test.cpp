@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Two devices of one machine: copies from each other's memory, events of each other, memory that one of them pinned.
 // SG_TEST_SEVERAL names others than the simulated ones.
+#include <cmath>
 #include <cstdlib>
 #include <numeric>
 
@@ -119,6 +120,15 @@ TEST_F(peers, pass_the_check_of_their_links) {
     if (!linked_[from]) continue;
     std::string reason;
     EXPECT_EQ(arrival::right, check_copies(*at(from), *at(1 - from), reason)) << reason;
+  }
+}
+
+TEST_F(peers, have_a_rate) {
+  const bool is_simulated = at(0)->name().starts_with("sim:");
+  for (const int from : {0, 1}) {
+    const double rate = rate_of_copies(*at(from), *at(1 - from));
+    EXPECT_TRUE(rate > 0 && std::isfinite(rate)) << rate;
+    if (is_simulated) EXPECT_NEAR(392e9, rate, 1e9);
   }
 }
 

@@ -54,13 +54,22 @@ TEST(machine_model, either_end_may_know_a_link) {
 
 // A driver in a virtual machine may not say it; a link of rate 0 would never be used.
 TEST(machine_model, nvlinks_of_an_unknown_rate_have_that_of_the_slowest_generation) {
-  const machine_model machine = machine_of({
+  machine_model machine = machine_of({
       device_named("a", {{"b", SG_LINK_NVLINK, 18, 0}, {"c", SG_LINK_PCIE, 1, 0}}),
       device_named("b", {{"a", SG_LINK_NVLINK, 18, 0}}),
       device_named("c"),
   });
+  EXPECT_EQ(0, machine.link_between(device_index{0}, device_index{1})->bytes_per_second) << "it can be measured";
+  assume_rates(machine.links);
   EXPECT_EQ(450e9, machine.link_between(device_index{0}, device_index{1})->bytes_per_second);
   EXPECT_EQ(0, machine.link_between(device_index{0}, device_index{2})->bytes_per_second);
+}
+
+TEST(machine_model, several_devices_share_an_assumed_sum) {
+  const machine_model two = machine_of({device_named("a"), device_named("b")});
+  ASSERT_EQ(1u, two.shared.size());
+  EXPECT_EQ((shared_limit{"host", {device_index{0}, device_index{1}}, 0, 0, 150e9}), two.shared[0]);
+  EXPECT_TRUE(machine_of({device_named("a")}).shared.empty());
 }
 
 TEST(machine_model, refuses_what_is_no_machine) {

@@ -125,6 +125,12 @@ TEST(emulated_peers, contexts_of_several_reach_each_other_s_pools) {
   if (!nvml_is_absent()) {
     EXPECT_NE(nullptr, std::strstr(text, "nvlink")) << text;
   }
+  // Known from the driver, or measured.
+  constexpr const char *key = "\"bytes_per_second\":";
+  const char *const peers = std::strstr(text, "\"peers\":");
+  const char *const rate = peers ? std::strstr(peers, key) : nullptr;
+  ASSERT_NE(nullptr, rate) << text;
+  EXPECT_GT(std::strtod(rate + std::strlen(key), nullptr), 0) << peers;
 }
 
 TEST(emulated_peers, copies_that_write_nothing_are_noticed) {
