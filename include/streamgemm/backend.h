@@ -829,6 +829,8 @@ typedef struct sg_backend_node {
 
 /** A device model that the core has parsed; the core's own type. */
 typedef struct sg_backend_model sg_backend_model;
+/** A parsed machine model; the core's own type. Since 0.2. */
+typedef struct sg_backend_machine sg_backend_machine;
 
 /** Levels of log messages, as in the variable SG_LOG; docs/logging.md. */
 typedef enum sg_backend_log_level {
@@ -868,6 +870,18 @@ typedef struct sg_backend_host {
   /** Writes one message to the log if such messages are enabled: about 1000 bytes of it, control characters escaped. Any
    *  thread; blocks as standard error does. */
   void (*log)(sg_backend_log_level level, sg_backend_log_area area, const char *text);
+  /** Parses a machine model (docs/device-model.md, "Machines"). On failure a reason is written to `message`. Since 0.2. */
+  sg_status (*machine_parse)(const char *json, sg_backend_machine **out, char *message);
+  /** Frees a parsed machine; NULL is a no-op. Since 0.2. */
+  void (*machine_free)(sg_backend_machine *machine);
+  /** Number of limits that the machine's copies share. Since 0.2. */
+  int32_t (*limit_count)(const sg_backend_machine *machine);
+  /** Bytes per second of a limit. Since 0.2. */
+  double (*limit_rate)(const sg_backend_machine *machine, int32_t limit);
+  /** How often the bytes of a copy from one device to another cross a limit; -1: the host. Since 0.2. */
+  int32_t (*limit_crossings)(const sg_backend_machine *machine, int32_t limit, int32_t from, int32_t to);
+  /** Bytes per second of a copy from one device's memory to another's, alone. Since 0.2. */
+  double (*peer_rate)(const sg_backend_machine *machine, int32_t from, int32_t to);
 } sg_backend_host;
 
 /** Another device of the backend, and the connection to it; as in sg_device_peer. */

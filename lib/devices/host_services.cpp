@@ -8,10 +8,16 @@
 #include "base/log.hpp"
 #include "devices/device.hpp"
 #include "model/device_model.hpp"
+#include "model/rates.hpp"
 #include "ops/operation.hpp"
 
 struct sg_backend_model {
   sg::device_model parsed;
+};
+
+struct sg_backend_machine {
+  explicit sg_backend_machine(const sg::machine_model &of) : limits(of) {}
+  sg::machine_limits limits;
 };
 
 namespace sg {
@@ -62,6 +68,34 @@ uint64_t memory_bytes(const sg_backend_model *model) { return static_cast<uint64
 
 int32_t compute_units(const sg_backend_model *model) { return model->parsed.units; }
 
+sg_status machine_parse(const char *json, sg_backend_machine **out, char *message) {
+  *out = nullptr;
+  const sg_status status = guarded([&] { *out = new sg_backend_machine(parse_machine_model(json)); });
+  if (status != SG_STATUS_OK) copy_text(message, SG_BACKEND_MESSAGE_SIZE, last_error());
+  return status;
+}
+
+void machine_free(sg_backend_machine *machine) { delete machine; }
+
+int32_t limit_count(const sg_backend_machine *machine) { return int32_t(machine->limits.all().size()); }
+
+double limit_rate(const sg_backend_machine *machine, int32_t limit) {
+  return machine->limits.all()[std::size_t(limit)].bytes_per_second;
+}
+
+int32_t limit_crossings(const sg_backend_machine *machine, int32_t limit, int32_t from, int32_t to) {
+  const machine_limits &limits = machine->limits;
+  if (from < 0 && to < 0) return 0;
+  const machine_limits::path path = from < 0 ? limits.in(device_index(to))
+                                    : to < 0 ? limits.out(device_index(from))
+                                             : limits.peer(device_index(from), device_index(to));
+  return int32_t(std::count(path.begin(), path.end(), limit));
+}
+
+double peer_rate(const sg_backend_machine *machine, int32_t from, int32_t to) {
+  return machine->limits.peer_rate(device_index(from), device_index(to));
+}
+
 log_level level_of(sg_backend_log_level level) noexcept {
   switch (level) {
     case SG_BACKEND_LOG_ERROR: return log_level::error;
@@ -98,6 +132,12 @@ constexpr sg_backend_host table = {
     .batch_seconds = batch_seconds,
     .log_enabled = log_enabled,
     .log = log,
+    .machine_parse = machine_parse,
+    .machine_free = machine_free,
+    .limit_count = limit_count,
+    .limit_rate = limit_rate,
+    .limit_crossings = limit_crossings,
+    .peer_rate = peer_rate,
 };
 
 }  // namespace

@@ -449,6 +449,79 @@ class Calibrate(Program):
         os.environ["SG_CALIBRATION"] = "0"
         self.assertEqual(info(), own)
 
+    def machine_of(self, *options):
+        """The machine's keys but its devices, and the file that it is in."""
+        out = self.folder / "machine.json"
+        self.json_of("calibrate", "--quick", "-o", out, *options)
+        return {key: value for key, value in json.loads(out.read_text()).items() if key != "devices"}, out
+
+    def test_reproduces_simulated_machines(self):
+        for name, limits, edge in (("h200x2", (110e9, 110e9, 153e9), ("nvlink", 392e9)), ("pcie4x2", (48e9, 48e9, 70e9), ("host", 25e9)),
+                                   ("unequal2", (75e9, 75e9, 120e9), ("pcie", 22e9))):
+            with self.subTest(name):
+                os.environ.pop("SG_CALIBRATION", None)
+                device = f"sim:{name}"
+                first, out = self.machine_of("--device", device)
+                wrong = json.loads(out.read_text())
+                wrong["peers"][0]["bytes_per_second"] /= 10
+                wrong["shared"] = [{"name": "x", "devices": [0, 1], "sum": 2e10}]
+                os.environ["SG_CALIBRATION"] = str(self.write(wrong))
+                plan = ("plan", "8192x8192x8192", "--dtype", "bf16", "--from", "pinned", "--devices", 2, "--device", device)
+                slow = self.json_of(*plan)["predicted_seconds"]
+                for machine in (first, self.machine_of("--device", device)[0]):  # plans with wrong figures do not change it
+                    (host,), (link,) = machine["shared"], machine["peers"]
+                    self.assertEqual(host["devices"], [0, 1])
+                    self.assertEqual(link["class"], edge[0])
+                    # The order of calls decides which copies of several devices wait.
+                    for rate, truth in zip((host["in"], host["out"], host["sum"], link["bytes_per_second"]), (*limits, edge[1])):
+                        self.assertAlmostEqual(rate / truth, 1, delta=0.06)
+                os.environ["SG_CALIBRATION"] = str(out)
+                self.assertIn(str(out), self.json_of("info", "--device", device)["devices"][0]["calibration"])
+                fast = self.json_of(*plan)["predicted_seconds"]
+                self.assertLess(fast, 0.8 * slow)
+                del os.environ["SG_CALIBRATION"]
+                self.assertAlmostEqual(fast / self.json_of(*plan)["predicted_seconds"], 1, delta=0.05)
+
+    def test_keeps_a_machine_and_its_devices_in_the_cache(self):
+        text = self.run_program("calibrate", "--quick", "--device", "sim:h200x2").stdout
+        for part in ("links      of sim:h200x2/0, sim:h200x2/1: in 110 GB/s", "peers      from sim:h200x2/1 to sim:h200x2/0: 392 GB/s",
+                     "shared     host: in 110 GB/s"):
+            self.assertIn(part, text)
+        folder = self.folder / "cache" / "streamgemm"
+        self.assertEqual(sorted((path.name, path.stat().st_mode & 0o777) for path in folder.iterdir()),
+                         [(f"sim-h200x2-{which}.json", 0o600) for which in ("0-sim-h200x2-1", "0", "1")])
+        os.environ["SG_CALIBRATION"] = "1"
+        used = lambda device: self.json_of("info", "--device", device)["devices"][0]["calibration"]
+        self.assertIn("sim-h200x2-0-sim-h200x2-1.json of", used("sim:h200x2"))
+        self.assertIn("sim-h200x2-1.json of", used("sim:h200x2/1"))
+        (folder / "sim-h200x2-0-sim-h200x2-1.json").unlink()
+        self.assertIn("sim-h200x2-0.json of", used("sim:h200x2"))
+
+    def test_machines_that_are_passed_over(self):
+        good = json.loads(self.machine_of("--device", "sim:h200x2")[1].read_text())
+        first, second = (row["model"] for row in good["devices"])
+        cases = (
+            ({**good, "peers": [{**good["peers"][0], "bytes_per_second": 1e17}]}, "beyond belief"),
+            ({**good, "peers": [{**good["peers"][0], "class": "wire"}]}, "wire"),
+            ({**good, "shared": [{"name": "x", "devices": [0, 2], "in": 1e11}]}, "shared[0].devices"),
+            ({**good, "host": {**good["host"], "staging": [{"workers": 4, "bytes_per_second": 1}]}}, "beyond belief"),
+            ({**good, "devices": [{"model": second}, {"model": first}]}, "another device, 'sim:h200x2/1'"),
+            ({**good, "devices": [{"model": first, "count": 2}]}, "another device, 'sim:h200x2/0'"),
+            ({**good, "devices": [{"model": first}], "peers": [], "shared": [], "host": {"nodes": []}}, "measured on 1 devices"),
+            ({**good, "wheels": 4}, "wheels"), (first, "devices"), (json.dumps(good)[:-1], ""),
+            (json.dumps(good) + " " * (128 << 10), "larger than 128 KiB"),
+        )
+        for i, (machine, reason) in enumerate(cases):
+            with self.subTest(i=i, reason=reason):
+                os.environ["SG_CALIBRATION"] = str(self.write(machine))
+                said = self.json_of("info", "--device", "sim:h200x2")["devices"][0]["calibration"]
+                self.assertIn("passed over", said)
+                self.assertIn(reason, said)
+        os.environ["SG_CALIBRATION"] = str(self.write(good))
+        self.assertNotIn("passed over", self.json_of("info", "--device", "sim:h200x2")["devices"][0]["calibration"])
+        for device in ("sim:pcie4x2", "sim:h200x2/1", "sim:h200x4"):
+            self.assertIn("passed over", self.json_of("info", "--device", device)["devices"][0]["calibration"])
+
     def test_cpu(self):
         out = self.folder / "cpu.json"
         said = self.json_of("calibrate", "--device", "cpu", "-o", out)

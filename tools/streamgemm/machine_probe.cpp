@@ -9,7 +9,6 @@
 #include <cstring>
 #include <exception>
 #include <mutex>
-#include <string_view>
 #include <thread>
 
 #include "bench/measure.hpp"
@@ -19,8 +18,8 @@ namespace sg::cli {
 namespace {
 
 constexpr std::uint64_t flow_block = 32 << 20;
-constexpr double flow_seconds = 0.03;  // of the slowest flow
-constexpr int passes = 4;
+constexpr double flow_nanoseconds = 30e6;  // of each flow
+constexpr int repeated_runs = 3;
 
 char *data_of(const buffer_handle &buffer) {
   void *data = nullptr;
@@ -39,8 +38,7 @@ job_handle copy(sg_context *context, char *to, const char *from, std::uint64_t b
 
 }  // namespace
 
-machine_probe::machine_probe(sg_context *context)
-    : context_(context), is_virtual_(std::string_view(device_of(context).name).starts_with("sim:")) {
+machine_probe::machine_probe(sg_context *context) : context_(context) {
   std::int32_t count = 0;
   check(sg_context_device_count(context, &count), "the number of devices");
   device_.resize(std::size_t(count));
@@ -78,52 +76,51 @@ machine_probe::flow machine_probe::flow_of(std::int32_t device, char *to, const 
   return {to, from, stream_handle(made)};
 }
 
-double machine_probe::run(std::vector<flow> &flows) const {
-  struct span {
-    std::int64_t start, end;
-  };
-  std::vector<std::vector<job_handle>> jobs(flows.size());
-  std::vector<span> spans;
-  const double seconds = timed([&] {
-    int most = 0;
-    for (const flow &each : flows) most = std::max(most, each.count);
-    for (int round = 0; round < most; ++round)
-      for (std::size_t i = 0; i < flows.size(); ++i)
-        if (round < flows[i].count)
-          jobs[i].push_back(copy(context_, flows[i].to, flows[i].from, flow_block, flows[i].stream.get()));
-    for (const auto &of_flow : jobs)
-      for (const job_handle &each : of_flow) check(sg_job_wait(each.get(), SG_FOREVER), "a copy");
-  });
-  for (std::size_t i = 0; i < flows.size(); ++i) {
-    spans.push_back({statistics_of(jobs[i].front().get()).start_ns, statistics_of(jobs[i].back().get()).end_ns});
-    if (spans.back().end <= spans.back().start)
+machine_probe::timed_flow machine_probe::run_of(const std::vector<job_handle> &jobs) {
+  timed_flow copies;
+  for (const job_handle &each : jobs) {
+    check(sg_job_wait(each.get(), SG_FOREVER), "a copy");
+    const sg_job_statistics did = statistics_of(each.get());
+    if (did.end_ns <= did.start_ns)
       throw failure(exit_code::failed,
                     "the devices do not time their commands (SG_CUDA_TIMING=0?), so nothing can be measured");
-    flows[i].bytes_per_second =
-        double(flow_block) * flows[i].count / (double(spans.back().end - spans.back().start) * 1e-9);
+    copies.push_back({double(did.start_ns), double(did.end_ns)});
   }
-  if (!is_virtual_) return seconds;
-  const auto first = std::min_element(spans.begin(), spans.end(), [](span x, span y) { return x.start < y.start; });
-  const auto last = std::max_element(spans.begin(), spans.end(), [](span x, span y) { return x.end < y.end; });
-  return double(last->end - first->start) * 1e-9;
+  return copies;
 }
 
-// Each pass gives every flow as many copies as it made in the same time in the pass before, so that all of them end
-// together, and all bytes over all the time are what they reach beside each other.
-double machine_probe::best_of(std::vector<flow> flows) const {
-  for (flow &each : flows) each.count = 4;
-  run(flows);
-  double best = 0;
-  for (int pass = 0; pass < passes; ++pass) {
-    int all = 0;
-    for (flow &each : flows) {
-      const double wanted = each.bytes_per_second * flow_seconds / double(flow_block);
-      each.count = std::clamp(int(std::lround(wanted)), 4, 4096);
-      all += each.count;
-    }
-    best = std::max(best, double(flow_block) * all / run(flows));
+// Bytes per second of all flows, while all of them run. Each flow gets as many copies as it makes in that time, for the
+// next run.
+double machine_probe::run(std::vector<flow> &flows) const {
+  std::vector<std::vector<job_handle>> jobs(flows.size());
+  int most = 0;
+  for (const flow &each : flows) most = std::max(most, each.count);
+  for (int round = 0; round < most; ++round)
+    for (std::size_t i = 0; i < flows.size(); ++i)
+      if (round < flows[i].count)
+        jobs[i].push_back(copy(context_, flows[i].to, flows[i].from, flow_block, flows[i].stream.get()));
+  std::vector<timed_flow> all;
+  double first = 0, last = HUGE_VAL;
+  for (std::size_t i = 0; i < flows.size(); ++i) {
+    const timed_flow &copies = all.emplace_back(run_of(jobs[i]));
+    const double begin = copies.front().start, end = copies.back().end;
+    first = std::max(first, begin), last = std::min(last, end);
+    const double wanted = double(flows[i].count) * flow_nanoseconds / (end - begin);
+    flows[i].count = std::clamp(int(std::lround(wanted)), 4, 4096);
   }
-  return best;
+  double copied = 0;  // of copies, those that begin before or end later in part
+  for (const timed_flow &each : all)
+    for (const timed_copy &x : each)
+      copied += std::max(0.0, std::min(x.end, last) - std::max(x.start, first)) / (x.end - x.start);
+  return copied * double(flow_block) / (std::max(1.0, last - first) * 1e-9);
+}
+
+double machine_probe::rate_of(std::vector<flow> flows) const {
+  for (flow &each : flows) each.count = 4;
+  for (int i = 0; i < 2; ++i) run(flows);
+  std::vector<double> rates;
+  for (int i = 0; i < repeated_runs; ++i) rates.push_back(run(flows));
+  return median(rates);
 }
 
 double machine_probe::links(const std::vector<std::int32_t> &devices, bool in, bool out) {
@@ -133,13 +130,13 @@ double machine_probe::links(const std::vector<std::int32_t> &devices, bool in, b
     if (in) flows.push_back(flow_of(each, data_of(of.in), static_cast<char *>(of.host_in)));
     if (out) flows.push_back(flow_of(each, static_cast<char *>(of.host_out), data_of(of.out)));
   }
-  return best_of(std::move(flows));
+  return rate_of(std::move(flows));
 }
 
 double machine_probe::peer(std::int32_t from, std::int32_t to) {
   std::vector<flow> one;
   one.push_back(flow_of(to, data_of(device_[std::size_t(to)].in), data_of(device_[std::size_t(from)].out)));
-  return best_of(std::move(one));
+  return rate_of(std::move(one));
 }
 
 double machine_probe::staging(int workers) {

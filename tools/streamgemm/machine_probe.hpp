@@ -36,18 +36,20 @@ class machine_probe {
     const char *from;
     stream_handle stream;
     int count = 0;
-    double bytes_per_second = 0;
   };
+  struct timed_copy {
+    double start, end;  // in nanoseconds
+  };
+  using timed_flow = std::vector<timed_copy>;
 
   void allocate_host(void *&memory);
   buffer_handle allocate(std::int32_t device);
   flow flow_of(std::int32_t device, char *to, const char *from);
-  // Seconds of all flows beside each other.
+  static timed_flow run_of(const std::vector<job_handle> &jobs);
   double run(std::vector<flow> &flows) const;
-  double best_of(std::vector<flow> flows) const;
+  double rate_of(std::vector<flow> flows) const;
 
   sg_context *const context_;
-  bool is_virtual_ = false;
   std::vector<memory_of_device> device_;
 };
 

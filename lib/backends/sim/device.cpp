@@ -60,7 +60,12 @@ bool sg_backend_device::supports(const sg_backend_command &command) const {
 }
 
 void sg_backend_device::connect(sg_backend_device &other, double bytes_per_second) {
-  const double rate = std::max(0.0, bytes_per_second);
+  double rate = std::max(0.0, bytes_per_second);
+  if (machine_json()) {
+    if (!links_) links_ = other.links_ ? other.links_ : std::make_shared<shared_links>(host_, models_.machine);
+    if (!other.links_) other.links_ = links_;
+    if (rate > 0) rate = links_->peer_rate(other.index_, index_);  // a context may plan with another one
+  }
   for (peer &known : peers_)
     if (known.device == &other) {
       known.bytes_per_second = rate;

@@ -14,6 +14,7 @@
 #include "address_space.hpp"
 #include "device_name.hpp"
 #include "models.hpp"
+#include "shared_links.hpp"
 #include "timeline.hpp"
 #include "work_queue.hpp"
 
@@ -67,6 +68,7 @@ struct sg_backend_device {
   std::unique_ptr<sg::sim::address_space> memory_;
   const std::int32_t index_;
   std::vector<sg::sim::peer> peers_;
+  std::shared_ptr<sg::sim::shared_links> links_;  // of the machine's devices that are connected; nullptr: none
   std::atomic<bool> lost_{false};
   const pid_t process_;
 

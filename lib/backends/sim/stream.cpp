@@ -151,10 +151,21 @@ void sg_backend_stream::copy(const sg_backend_copy &copy, sg_backend_done done) 
   const peer *const other = from_peer ? from_peer : to_peer;
   const bool over_peer_link = other && other->bytes_per_second > 0;
   const bool drops = over_peer_link && from_peer && from_peer->device->index_ == device_.name_.drops_from;
-  const std::int64_t alone =
-      nanoseconds(over_peer_link ? double(copy.width) * double(copy.height) / other->bytes_per_second
-                                 : device_.seconds_of(copy.header));
-  const std::int64_t both_ways = nanoseconds(device_.seconds_of(copy.header, true));
+  shared_links *const links = device_.links_.get();
+  const shared_links::transfer ends{from_peer     ? from_peer->device->index_
+                                    : from_device ? device_.index_
+                                                  : -1,
+                                    to_peer     ? to_peer->device->index_
+                                    : to_device ? device_.index_
+                                                : -1,
+                                    double(copy.width) * double(copy.height)};
+  const double over_links = over_peer_link   ? ends.bytes / other->bytes_per_second
+                            : other && links ? ends.bytes / links->peer_rate(ends.from, ends.to)
+                                             : 0;
+  const auto seconds = [&](bool both_ways) {
+    return over_peer_link ? over_links : std::max(over_links, device_.seconds_of(copy.header, both_ways));
+  };
+  const std::int64_t alone = nanoseconds(seconds(false)), both_ways = nanoseconds(seconds(true));
 
   std::list<task> one(1);
   task &todo = one.front();
@@ -174,12 +185,21 @@ void sg_backend_stream::copy(const sg_backend_copy &copy, sg_backend_done done) 
       if (stores) move_bytes(copy, from, to);
     };
     const std::int64_t extra = late * 1000;
-    todo.time =
-        over_peer_link ? device_.timeline_->schedule_peer_copy(ready_, alone + extra)
-        : to_device && from_device
-            ? device_.timeline_->schedule_compute(ready_, alone + extra)  // the chip copies within its own memory
-            : device_.timeline_->schedule_copy(from_device ? timeline::direction::out : timeline::direction::in, ready_,
-                                               alone + extra, both_ways + extra);
+    if (to_device && from_device) {  // the chip copies within its own memory
+      todo.time = device_.timeline_->schedule_compute(ready_, alone + extra);
+    } else {
+      std::unique_lock<std::mutex> sharing;
+      timeline::sharing shared;
+      if (links) {
+        sharing = std::unique_lock(links->mutex());
+        shared = [&](std::int64_t start, std::int64_t duration) { return links->duration(ends, start, duration); };
+      }
+      todo.time = over_peer_link ? device_.timeline_->schedule_peer_copy(ready_, alone + extra, shared)
+                                 : device_.timeline_->schedule_copy(
+                                       from_device ? timeline::direction::out : timeline::direction::in, ready_,
+                                       alone + extra, both_ways + extra, shared);
+      if (links) links->take();
+    }
   }
   const std::int64_t end = todo.time.end;
   queue_->push(one);

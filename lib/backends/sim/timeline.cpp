@@ -52,25 +52,25 @@ bool engine::busy_at(std::int64_t time) const noexcept {
   return next != busy_.end() && next->start <= time;
 }
 
-span timeline::schedule_copy(direction way, std::int64_t ready, std::int64_t alone_ns, std::int64_t both_ways_ns) {
-  engine &own = way == direction::in || shared_ ? in_ : out_;
-  const engine &opposite = way == direction::in ? out_ : in_;
-  std::int64_t duration = alone_ns;
-  std::int64_t start = own.first_gap(ready, duration);
-  if (!shared_ && opposite.busy_at(start)) {
-    duration = both_ways_ns;
-    start = own.first_gap(ready, duration);
+span timeline::occupy(engine &of, std::int64_t ready, std::int64_t duration_ns, const sharing &shared) {
+  std::int64_t start = of.first_gap(ready, duration_ns), duration = duration_ns;
+  while (shared) {
+    duration = shared(start, duration_ns);
+    const std::int64_t later = of.first_gap(start, duration);
+    if (later == start) break;
+    start = later;
   }
   const span scheduled{start, start + duration};
-  own.occupy(scheduled);
+  of.occupy(scheduled);
   return scheduled;
 }
 
-span timeline::schedule_peer_copy(std::int64_t ready, std::int64_t duration_ns) {
-  const std::int64_t start = peers_.first_gap(ready, duration_ns);
-  const span scheduled{start, start + duration_ns};
-  peers_.occupy(scheduled);
-  return scheduled;
+span timeline::schedule_copy(direction way, std::int64_t ready, std::int64_t alone_ns, std::int64_t both_ways_ns,
+                             const sharing &shared) {
+  engine &own = way == direction::in || shared_ ? in_ : out_;
+  const engine &opposite = way == direction::in ? out_ : in_;
+  const bool is_beside = !shared_ && opposite.busy_at(own.first_gap(ready, alone_ns));
+  return occupy(own, ready, is_beside ? both_ways_ns : alone_ns, shared);
 }
 
 span divided_engine::occupy(std::int64_t ready, std::int64_t duration, std::int32_t units) {

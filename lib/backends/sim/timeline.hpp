@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 namespace sg::sim {
@@ -51,11 +52,17 @@ class timeline {
 
   enum class direction { in, out };
 
+  // The duration of a copy that starts then, from that without what devices share.
+  using sharing = std::function<std::int64_t(std::int64_t start_ns, std::int64_t duration_ns)>;
+
   // Schedules a copy: it takes `alone_ns` if its direction has the link to itself at its start, else `both_ways_ns`.
-  span schedule_copy(direction way, std::int64_t ready, std::int64_t alone_ns, std::int64_t both_ways_ns);
+  span schedule_copy(direction way, std::int64_t ready, std::int64_t alone_ns, std::int64_t both_ways_ns,
+                     const sharing &shared = {});
 
   // Schedules a copy over the device's links to other devices.
-  span schedule_peer_copy(std::int64_t ready, std::int64_t duration_ns);
+  span schedule_peer_copy(std::int64_t ready, std::int64_t duration_ns, const sharing &shared = {}) {
+    return occupy(peers_, ready, duration_ns, shared);
+  }
 
   // Schedules work on some of the chip's units; 0: on all; negative: on none.
   span schedule_compute(std::int64_t ready, std::int64_t duration_ns, std::int32_t units = 0) {
@@ -63,6 +70,8 @@ class timeline {
   }
 
  private:
+  static span occupy(engine &of, std::int64_t ready, std::int64_t duration_ns, const sharing &shared);
+
   const bool shared_;  // one engine for both directions
   engine in_, out_, peers_;
   divided_engine chip_;
