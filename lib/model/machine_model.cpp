@@ -59,6 +59,13 @@ machine_model machine_of(std::vector<found_device> devices) {
   return machine;
 }
 
+std::int32_t workers_of(const machine_model &machine) noexcept {
+  if (machine.staging_workers > 0) return machine.staging_workers;
+  std::int32_t cores = 0;
+  for (const host_node &each : machine.nodes) cores += each.cores;
+  return std::min(most_workers_of_device * std::int32_t(machine.devices.size()), cores * 3 / 4);
+}
+
 void assume_rates(std::span<device_link> links) noexcept {
   for (device_link &link : links)
     if (link.bytes_per_second == 0 && link.link_class == SG_LINK_NVLINK)

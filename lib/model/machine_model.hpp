@@ -48,6 +48,7 @@ struct machine_model {
   std::vector<shared_limit> shared;
   std::vector<host_node> nodes;
   std::vector<staging_rate> staging;  // of the workers of all devices; empty: each device has its own rates
+  std::int32_t staging_workers = 0;   // of all devices, of a context; 0: a part of the nodes' cores
   std::string name;
 
   const device_model &device(device_index which) const noexcept { return devices[number_of(which)]; }
@@ -81,6 +82,11 @@ struct found_device {
 // devices to the host share is an assumption (docs/device-model.md). Throws
 // sg::error(SG_STATUS_INVALID_ARGUMENT) if there is no device, more than most_devices, or two of one name.
 machine_model machine_of(std::vector<found_device> devices);
+
+// The staging workers of all devices: at most most_workers_of_device for each, and a quarter of the cores stays the
+// application's. 0: unknown.
+std::int32_t workers_of(const machine_model &machine) noexcept;
+inline constexpr std::int32_t most_workers_of_device = 8;
 
 // Gives NVLinks of an unknown rate the least that they have: a link of rate 0 is never used.
 void assume_rates(std::span<device_link> links) noexcept;

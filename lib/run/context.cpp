@@ -46,7 +46,7 @@ context::context(opened_machine &&opened, const context_settings &settings)
       has_job_limit_(settings.job_limit > 0),
       memory_(devices()),
       pinned_(on(), memory_.known()),
-      stager_(opened.staging_workers, polling_workers(), stage),
+      stager_(opened.model.staging_workers, polling_workers(), stage),
       rooms_(machine_.devices.size(),
              [&](device_index index) {
                return device_room(on(index), index, model(index), settings.dispatch, stager_, *this);

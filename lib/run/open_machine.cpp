@@ -22,6 +22,13 @@ device_model settled(device_model model, const machine_settings &settings) {
   return model;
 }
 
+// Whose cores are closest to which devices is not known.
+host_node host_of(std::size_t devices) {
+  host_node node{static_cast<std::int32_t>(std::max(1u, std::thread::hardware_concurrency())), {}};
+  for (std::size_t i = 0; i < devices; ++i) node.devices.push_back(device_index(i));
+  return node;
+}
+
 // Links are queried only for several devices: a driver is slow to answer.
 machine_model found_machine(std::span<const std::shared_ptr<device>> all) {
   std::vector<found_device> found;
@@ -32,7 +39,9 @@ machine_model found_machine(std::span<const std::shared_ptr<device>> all) {
     for (const sg_backend_peer &each : std::span(facts.peers, static_cast<std::size_t>(facts.peer_count)))
       found.back().peers.push_back({on->name_of(each.device), each.link_class, each.links, each.bytes_per_second});
   }
-  return machine_of(std::move(found));
+  machine_model machine = machine_of(std::move(found));
+  machine.nodes.push_back(host_of(all.size()));
+  return machine;
 }
 
 machine_model model_of(std::span<const std::shared_ptr<device>> all, const machine_settings &settings) {
@@ -97,19 +106,11 @@ void connect_all(std::span<const std::shared_ptr<device>> all, machine_model &ma
     }
 }
 
-// Of the host's cores; the others stay the application's.
-constexpr double most_of_cores = 0.75;
-
+// Of one device as its model says; of several, at least as many.
 std::int32_t staging_workers_of(const machine_model &machine) noexcept {
-  std::int32_t most = 1, sum = 0;
-  std::int64_t cores = std::thread::hardware_concurrency();
-  if (!machine.nodes.empty()) cores = 0;
-  for (const host_node &each : machine.nodes) cores += each.cores;
-  for (const device_model &each : machine.devices) {
-    most = std::max(most, each.staging_workers);
-    sum += each.staging_workers;
-  }
-  return std::max(most, std::min(sum, static_cast<std::int32_t>(most_of_cores * double(cores))));
+  std::int32_t most = 1;
+  for (const device_model &each : machine.devices) most = std::max(most, each.staging_workers);
+  return machine.devices.size() == 1 ? most : std::max(most, workers_of(machine));
 }
 
 }  // namespace
@@ -126,7 +127,7 @@ opened_machine open_machine(const machine_settings &settings) {
   made.model = model_of(made.devices, settings);
   connect_all(made.devices, made.model);
   assume_rates(made.model.links);
-  made.staging_workers = settings.staging_threads > 0 ? settings.staging_threads : staging_workers_of(made.model);
+  made.model.staging_workers = settings.staging_threads > 0 ? settings.staging_threads : staging_workers_of(made.model);
   return made;
 }
 

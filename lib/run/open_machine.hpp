@@ -22,8 +22,7 @@ struct machine_settings {
 
 struct opened_machine {
   std::vector<std::shared_ptr<device>> devices;  // of one backend
-  machine_model model;                           // with the settings applied
-  std::int32_t staging_workers = 1;              // of all devices
+  machine_model model;                           // with the settings applied, and a number of staging workers
 };
 
 // Copies between devices are prepared, and links whose data arrives wrong are left out. Throws sg::error.

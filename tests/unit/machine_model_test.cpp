@@ -72,6 +72,21 @@ TEST(machine_model, several_devices_share_an_assumed_sum) {
   EXPECT_TRUE(machine_of({device_named("a")}).shared.empty());
 }
 
+TEST(machine_model, staging_workers_leave_cores_to_the_application) {
+  machine_model machine = shipped_machine("h200x2");
+  const auto with_cores = [&](std::int32_t cores) {
+    machine.nodes[0].cores = cores;
+    return workers_of(machine);
+  };
+  EXPECT_EQ(16, with_cores(32)) << "8 for each device";
+  EXPECT_EQ(12, with_cores(16)) << "of three quarters of the cores";
+  machine.staging_workers = 5;
+  EXPECT_EQ(5, workers_of(machine)) << "the context's";
+  machine.staging_workers = 0;
+  machine.nodes.clear();
+  EXPECT_EQ(0, workers_of(machine)) << "unknown";
+}
+
 TEST(machine_model, refuses_what_is_no_machine) {
   EXPECT_THROW(machine_of({}), error);
   EXPECT_THROW(machine_of({device_named("a"), device_named("a")}), error);

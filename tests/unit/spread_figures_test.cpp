@@ -112,6 +112,26 @@ TEST(spread_choice, slow_peers_are_not_used) {
   }
 }
 
+TEST(spread_choice, staging_by_the_workers_of_all_decides_for_pageable_memory) {
+  machine_model machine = shipped_machine("h200x2");
+  for (device_model &each : machine.devices) each.staging = {{8, 67e9}}, each.staging_workers = 8;
+  const problem p = pinned_problem(16384, 16384, 16384, SG_DTYPE_BF16, SG_MEMORY_PAGEABLE);
+  const auto devices = [&] {
+    return lane_numbers(*make_gemm_plan({p}, machine, plan_request{.devices = 3})).devices();
+  };
+  const auto predicted = [&] {
+    return make_gemm_plan({p}, machine, plan_request{.device_count = 2})->predicted_seconds;
+  };
+  const double bytes = 3 * 2.0 * 16384 * 16384;
+  EXPECT_GT(predicted(), bytes / 85e9) << "no faster than the workers";
+  EXPECT_EQ(1u, devices()) << "two gain too little";
+  machine.staging.back().bytes_per_second = 150e9;
+  EXPECT_EQ(2u, devices());
+  machine.staging_workers = 8;  // 51 GB/s
+  EXPECT_GT(predicted(), bytes / 51e9);
+  EXPECT_EQ(1u, devices());
+}
+
 TEST(spread_choice, sets_are_peers_with_the_fastest_links) {
   const machine_model eight = shipped_machine("h200x8");
   const auto all = first_devices(8);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "model/device_model.hpp"
 #include "plan/schedule/schedule.hpp"
 
 namespace sg {
@@ -50,6 +51,12 @@ inline std::vector<device_index> devices_of(const schedule &s) {
   for (std::size_t i = 0; i < used.size(); ++i)
     if (used[i]) all.push_back(device_index(i));
   return all;
+}
+
+// Staging workers of each of the schedule's devices: several share those that it was planned with.
+inline std::size_t workers_of(const schedule &s, std::size_t devices, const device_model &model) {
+  const std::int32_t planned = s.lanes[int(lane_kind::staging)], own = model.staging_workers;
+  return std::size_t(devices > 1 && planned > 0 ? std::min(planned, own) : own);
 }
 
 // Bytes of the device arena, or of the staging arena, of one of them.

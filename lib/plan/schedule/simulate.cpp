@@ -47,7 +47,8 @@ class simulation {
     if (machine && (machine->devices.size() > 1 || !machine->shared.empty()))
       machine_ = machine, limits_.emplace(*machine);
     for (std::size_t d = 0; d < devices_.size(); ++d)
-      devices_[d].busy_workers.resize(std::size_t(model_of({lane_kind::staging, 0, device_index(d)}).staging_workers));
+      devices_[d].busy_workers.resize(
+          workers_of(s, devices_.size(), model_of({lane_kind::staging, 0, device_index(d)})));
     const std::size_t count = s.commands.size();
     work_.resize(count);
     blockers_.resize(count);

@@ -20,19 +20,17 @@ namespace {
 
 constexpr int most_simulations = 60;
 constexpr double most_commands_of_device = 20'000;
-constexpr std::int32_t most_workers_of_device = 8;
 
 bool is_on_host(const problem &p) {
   return on_host(p.c) && (!p.has_bias() || on_host(p.bias)) && (p.no_multiply || (on_host(p.a) && on_host(p.b)));
 }
 
-// The workers of all devices leave a quarter of the host's cores to the application.
+// Several devices share the workers.
 device_model with_fair_workers(const machine_model &machine, device_index device, std::size_t devices) {
   device_model model = machine.device(device);
-  std::int64_t cores = 0;
-  for (const host_node &each : machine.nodes) cores += each.cores;
-  if (devices == 1 || cores == 0) return model;
-  const auto fair = std::int32_t(std::max<std::int64_t>(1, cores * 3 / 4 / std::int64_t(devices)));
+  const std::int32_t all = workers_of(machine);
+  if (devices == 1 || all == 0) return model;
+  const std::int32_t fair = std::max(1, all / std::int32_t(devices));
   model.staging_workers = std::min({model.staging_workers, most_workers_of_device, fair});
   return model;
 }
