@@ -112,7 +112,6 @@ class gpus_suite {
     bool is_wanted = false;
     for (const std::int32_t devices : counts) is_wanted = out_.wants(name_of(x, devices)) || is_wanted;
     if (!is_wanted) return;
-    const double alone = arithmetic(x);
     const auto in_use = [&](bool pinned) { return std::ranges::count(x.pinned, pinned) > 0 ? x.all_bytes() : 1; };
     const host_block pinned(context_.get(), in_use(true), true), pageable(context_.get(), in_use(false), false);
     const operands at(x, pinned.data(), pageable.data());
@@ -121,7 +120,7 @@ class gpus_suite {
       fill(x, at.b, x.bytes_b(), 2);
     }
     for (const std::int32_t devices : counts)
-      if (out_.wants(name_of(x, devices))) run(x, at, devices, alone);
+      if (out_.wants(name_of(x, devices))) run(x, at, devices);
   }
 
   static std::string text_of(std::int32_t devices) {
@@ -131,13 +130,13 @@ class gpus_suite {
     return x.host_name() + ", " + text_of(devices);
   }
 
-  void run(const gpu_case &x, const operands &at, std::int32_t devices, double alone) {
+  void run(const gpu_case &x, const operands &at, std::int32_t devices) {
     const link_sums &rates = rates_[devices];
     bench_case what{name_of(x, devices), x.flops(), {}};
     what.bytes_in = double(x.bytes_a() + x.bytes_b());
     what.bytes_out = double(x.m * x.n * x.size());
     what.bound_seconds = std::max({what.bytes_in / rates.in, what.bytes_out / rates.out,
-                                   (what.bytes_in + what.bytes_out) / rates.both, alone / devices});
+                                   (what.bytes_in + what.bytes_out) / rates.both, arithmetic(x, devices)});
     what.baseline = text_of(1);
     prediction latest;
     what.own = &latest;
@@ -205,8 +204,15 @@ class gpus_suite {
     return is_virtual_ ? on_device : seconds;
   }
 
-  // Of a resident GEMM of the case on one device: the best of some.
-  double arithmetic(const gpu_case &x) const {
+  // Of the case on so many devices: the whole on one, or one's share, whichever is faster for its size.
+  double arithmetic(const gpu_case &x, std::int32_t devices) const {
+    gpu_case share = x;
+    share.n = (x.n + devices - 1) / devices;
+    return std::min(resident(x) / devices, resident(share));
+  }
+
+  // Of a resident GEMM on one device: the best of some.
+  double resident(const gpu_case &x) const {
     const device_memory memory(context_.get(), 0, std::uint64_t(x.all_bytes()));
     const operands at(x, memory.data);
     const sg_gemm_desc desc = at.desc();
