@@ -45,7 +45,7 @@ context::context(opened_machine &&opened, const context_settings &settings)
       check_hazards_(settings.check_hazards),
       has_job_limit_(settings.job_limit > 0),
       memory_(devices()),
-      pinned_(on(), memory_.known()),
+      pinned_(devices(), memory_.known()),
       stager_(opened.model.staging_workers, polling_workers(), stage),
       rooms_(machine_.devices.size(),
              [&](device_index index) {

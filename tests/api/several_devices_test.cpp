@@ -657,6 +657,33 @@ TEST(lost_devices, are_survived_at_every_command) {
   EXPECT_GE(failed, 3);
 }
 
+// Pinned memory comes from a device that works, and what the lost one pinned stays valid.
+TEST(lost_devices, leave_pinned_memory_to_the_others) {
+  const context machine = open_context("sim:h200x2?d0.lost-at=3");
+  const matrix a = numbers(1), b = numbers(2), expected = product(a, b);
+  void *before = nullptr, *after = nullptr;
+  EXPECT_OK(sg_host_alloc(machine, bytes, &before));
+  std::memcpy(before, a.data(), bytes);
+  matrix c(side * side);
+  for (int i = 0; i < 60 && sg_context_device_status(machine, 0) == SG_STATUS_OK; ++i) run_on(machine, 1, a, b, c);
+  EXPECT_STATUS(SG_STATUS_BACKEND_FAILURE, sg_context_device_status(machine, 0));
+  ASSERT_OK(sg_host_alloc(machine, bytes, &after));
+  std::memcpy(after, b.data(), bytes);
+  EXPECT_OK(sg_host_register(machine, c.data(), bytes));
+  for (void *each : {before, after, static_cast<void *>(c.data())}) {
+    sg_memory_kind kind = SG_MEMORY_PAGEABLE;
+    EXPECT_OK(sg_context_memory_kind(machine, each, bytes, &kind));
+    EXPECT_EQ(SG_MEMORY_PINNED, kind);
+  }
+  const sg_gemm_desc desc =
+      make_gemm(static_cast<double *>(before), static_cast<double *>(after), c.data(), side, side, side);
+  EXPECT_OK(sg_gemm(machine, &desc, nullptr));
+  EXPECT_EQ(expected, c);
+  EXPECT_OK(sg_host_unregister(machine, c.data()));
+  EXPECT_OK(sg_host_free(machine, before));
+  EXPECT_OK(sg_host_free(machine, after));
+}
+
 TEST(lost_devices, leave_nothing_when_all_are_lost) {
   const context machine = open_context("sim:h200x2?lost-at=12");
   const matrix a = numbers(1), b = numbers(2);

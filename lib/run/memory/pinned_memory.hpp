@@ -4,17 +4,20 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <mutex>
+#include <span>
 
 #include "devices/device.hpp"
 #include "run/memory/memory_map.hpp"
 
 namespace sg {
 
-// Any thread.
+// Any thread. Pinned by the first device that is not lost, for all devices of the context.
 class pinned_memory {
  public:
-  pinned_memory(const device &on, memory_map &known) noexcept : device_(on), known_(known) {}
+  pinned_memory(std::span<const std::shared_ptr<device>> devices, memory_map &known) noexcept
+      : devices_(devices), known_(known) {}
   ~pinned_memory();  // frees and unpins the rest
   pinned_memory(const pinned_memory &) = delete;
   pinned_memory &operator=(const pinned_memory &) = delete;
@@ -27,10 +30,16 @@ class pinned_memory {
   void unpin(void *memory);
 
  private:
-  const device &device_;
+  struct range {
+    std::uint64_t bytes;
+    const device *by;
+  };
+  const device &working() const noexcept;  // the first one if all are lost, whose calls say so
+
+  const std::span<const std::shared_ptr<device>> devices_;
   memory_map &known_;
   mutable std::mutex lock_;
-  std::map<std::uintptr_t, std::uint64_t> allocated_, registered_;  // start, bytes
+  std::map<std::uintptr_t, range> allocated_, registered_;  // by start
   std::uint64_t allocated_bytes_ = 0;
 };
 
