@@ -14,6 +14,7 @@ import public_api
 FIRST = "STREAMGEMM_0"
 SONAME = "libstreamgemm.so.0"
 GPU = re.compile(r"cuda|cublas|cudnn|nvrtc|nvidia|nvml|hip|rocm|rocblas|opencl|level.?zero|sycl", re.I)
+LOADED_LATER = re.compile(r"dnnl|blas|gomp|OpenCL")
 
 
 def output(*command):
@@ -50,6 +51,8 @@ def dynamic_problems(readelf_output, relocations=""):
     for needed in re.findall(r"NEEDED.*\[(.*)\]", readelf_output):
         if GPU.search(needed):
             yield f"needs a GPU's library: {needed}"
+        if LOADED_LATER.search(needed):
+            yield f"needs a library that the first cpu device loads: {needed}"
 
 
 def main():

@@ -73,6 +73,8 @@ static int refuse(long *count, long chosen, int and_later) {
   int depth, i, let_through = 0;
   if (!chosen || (number != chosen && !(and_later && number > chosen))) return 0;
   looks_up = 1;
+  spared_count = 0; /* oneDNN may have been loaded meanwhile */
+  dl_iterate_phdr(spare, NULL);
   depth = backtrace(frames, 40);
   for (i = 0; i < depth; ++i) let_through |= is_spared(frames[i]);
   if (getenv("SHIM_TRACE") && !let_through) backtrace_symbols_fd(frames, depth, STDERR_FILENO);
@@ -95,8 +97,6 @@ static void *counted(void *memory) {
 }
 
 EXPORT void shim_open(struct shim_plan wanted) {
-  spared_count = 0;
-  dl_iterate_phdr(spare, NULL);
   plan = wanted;
   allocations = threads = refused = 0;
   __atomic_store_n(&window_is_open, 1, __ATOMIC_RELEASE);

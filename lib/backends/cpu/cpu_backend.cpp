@@ -52,6 +52,9 @@ sg_status device_open(const sg_backend_host *host, const char *name, sg_backend_
     host->log(
         SG_BACKEND_LOG_WARN, SG_BACKEND_LOG_FALLBACK,
         "cpu: no library with CBLAS was found: f64 and complex GEMMs run in a plain loop, and f32 without oneDNN too");
+  if (host != nullptr && misses_onednn())
+    host->log(SG_BACKEND_LOG_WARN, SG_BACKEND_LOG_FALLBACK,
+              "cpu: oneDNN was not found: convolutions and GEMMs of bf16 and i8 are slower without it");
   const std::lock_guard lock(fork_lock());  // the first device chooses the kernels of all devices
   auto *fresh = new (std::nothrow) device;
   if (fresh == nullptr) {

@@ -152,6 +152,7 @@ sg_status run_matmul(const gemm_args &p, workspace &space) noexcept {
 
 kernel onednn_kernel(sg_dtype in, sg_dtype out) noexcept {
   const scalars takes = scalars::one_and_zero_or_one;
+  if (!has_onednn()) return {};
   if (in == SG_DTYPE_F32 && out == in) return {.in = in, .out = out, .run = run_onednn_f32};
   if (in == SG_DTYPE_BF16 && has_isa(dnnl_cpu_isa_avx512_core_bf16)) {
     if (out == in) return {.in = in, .out = out, .takes = takes, .run = run_matmul<SG_DTYPE_BF16>};
@@ -164,6 +165,8 @@ kernel onednn_kernel(sg_dtype in, sg_dtype out) noexcept {
 }
 
 sg_status onednn_warm_up() noexcept {
+  load_onednn();
+  if (!has_onednn()) return SG_STATUS_OK;
   constexpr std::int64_t n = 8;
   const float zeros[n * n] = {};
   float results[n * n] = {};

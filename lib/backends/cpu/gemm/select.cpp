@@ -176,6 +176,8 @@ double rate_of(sg_dtype in) noexcept {
 
 bool has_cblas() noexcept { return bool(of_cblas(SG_DTYPE_F64, SG_DTYPE_F64)); }
 
+bool misses_onednn() noexcept { return have_onednn && !of_onednn(SG_DTYPE_F32, SG_DTYPE_F32); }
+
 sg_status warm_up() noexcept {
   sg_status result = SG_STATUS_OK;
   pthread_t thread;

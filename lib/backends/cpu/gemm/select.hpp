@@ -29,6 +29,8 @@ double rate_of(sg_dtype in) noexcept;
 
 // After warm_up(): whether a library with CBLAS was found.
 bool has_cblas() noexcept;
+// Likewise of oneDNN, and of one that this library was built for.
+bool misses_onednn() noexcept;
 
 // Initializes the libraries on a temporary thread. OUT_OF_MEMORY, or their failure.
 sg_status warm_up() noexcept;

@@ -252,7 +252,7 @@ void activate(const sg_backend_conv &what) noexcept {
 bool has_conv(const sg_backend_conv &what) noexcept {
   const sg_backend_windows &w = what.of;
   const bool is_bf16 = what.type == SG_DTYPE_BF16 && what.activation != SG_ACTIVATION_GELU;
-  return what.gradient == SG_BACKEND_CONV_OF_Y &&
+  return has_onednn() && what.gradient == SG_BACKEND_CONV_OF_Y &&
          (what.type == SG_DTYPE_F32 || (is_bf16 && has_isa(dnnl_cpu_isa_avx512_core_bf16))) && w.dilation_h == 1 &&
          w.dilation_w == 1 && w.pad_top < w.kernel_h && w.pad_left < w.kernel_w &&
          std::int64_t{w.out_h - 1} * w.stride_h - w.pad_top < w.height &&

@@ -5,14 +5,12 @@
 #include <cstdlib>
 #include <mutex>
 #include <new>
-#include <oneapi/dnnl/dnnl.hpp>
 
+#include "backends/cpu/libraries/onednn_library.hpp"
 #include "backends/cpu/threads/fork_lock.hpp"
 #include "backends/cpu/worker/workspace.hpp"
-
-// From oneDNN's OpenMP runtime; absent if it was built without.
-extern "C" void omp_set_num_threads(int) __attribute__((weak));
-extern "C" int omp_get_max_threads() __attribute__((weak));
+// Behind the names of the loaded library.
+#include <oneapi/dnnl/dnnl.hpp>
 
 namespace sg::cpu {
 
@@ -35,9 +33,9 @@ inline bool memory_left(std::size_t bytes) noexcept {
 // oneDNN asks OpenMP for the thread limit of the calling thread: one, because the cores belong to the streams. libgomp
 // allocates that setting and aborts the process if it cannot.
 inline bool limit_openmp(workspace &space) noexcept {
-  if (space.openmp_limited || omp_set_num_threads == nullptr) return true;
+  if (space.openmp_limited || onednn_functions.set_num_threads == nullptr) return true;
   if (!memory_left(4096)) return false;
-  omp_set_num_threads(1);
+  onednn_functions.set_num_threads(1);
   space.openmp_limited = true;
   return true;
 }
@@ -46,18 +44,19 @@ inline bool limit_openmp(workspace &space) noexcept {
 class openmp_limit {
  public:
   explicit openmp_limit(workspace &space) noexcept
-      : of_caller_(space.of_caller && omp_set_num_threads != nullptr && omp_get_max_threads != nullptr) {
+      : of_caller_(space.of_caller && onednn_functions.set_num_threads != nullptr &&
+                   onednn_functions.get_max_threads != nullptr) {
     if (!of_caller_) {
       limited_ = limit_openmp(space);
       return;
     }
-    before_ = omp_get_max_threads();
+    before_ = onednn_functions.get_max_threads();
     if (before_ == 1) return;
     limited_ = memory_left(4096);
-    if (limited_) omp_set_num_threads(1);
+    if (limited_) onednn_functions.set_num_threads(1);
   }
   ~openmp_limit() {
-    if (of_caller_ && limited_ && before_ != 1) omp_set_num_threads(before_);
+    if (of_caller_ && limited_ && before_ != 1) onednn_functions.set_num_threads(before_);
   }
   openmp_limit(const openmp_limit &) = delete;
   openmp_limit &operator=(const openmp_limit &) = delete;
