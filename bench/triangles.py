@@ -17,7 +17,7 @@ import record as common
 import streamgemm as sg
 import torch
 
-KINDS = ("solve", "product", "symmetric", "rank k", "rank 2k")
+KINDS = ("solve", "multiply", "symmetric", "rank k", "rank 2k")
 MEMORIES = ("device", "pinned", "pageable")
 TYPES = {"f64": (torch.float64, "D", ctypes.c_double), "f32": (torch.float32, "S", ctypes.c_float)}
 LEFT, RIGHT, LOWER, UPPER, NO, TRANSPOSED, NON_UNIT = 0, 1, 0, 1, 0, 1, 0  # cublas_api.h
@@ -43,7 +43,7 @@ class Cublas:
         of = [(ctypes.c_void_p(x.data_ptr()), x.shape[1]) if x is not None else () for x in (a, b, c)]
         name, given = {
             "solve": lambda: ("trsm", (side, triangle, NO, NON_UNIT, b.shape[1], b.shape[0], one, *of[0], *of[1])),
-            "product": lambda: ("trmm", (side, triangle, NO, NON_UNIT, b.shape[1], b.shape[0], one, *of[0], *of[1], *of[1])),
+            "multiply": lambda: ("trmm", (side, triangle, NO, NON_UNIT, b.shape[1], b.shape[0], one, *of[0], *of[1], *of[1])),
             "symmetric": lambda: ("symm", (side, triangle, c.shape[1], c.shape[0], one, *of[0], *of[1], zero, *of[2])),
             "rank k": lambda: ("syrk", (triangle, TRANSPOSED, c.shape[0], a.shape[1], one, *of[0], zero, *of[2])),
             "rank 2k": lambda: ("syr2k", (triangle, TRANSPOSED, c.shape[0], a.shape[1], one, *of[0], *of[1], zero, *of[2])),
@@ -57,26 +57,26 @@ class Case:
         self.name = f"{kind} {dtype} {m}x{n}" + ("" if kind.startswith("rank") else " left" if left else " right") + f" {memory}"
         order = m if left else n
         scale = 1e-3 / order
-        if kind in ("solve", "product"):  # near the identity, so that many runs change B little
+        if kind in ("solve", "multiply"):  # near the identity, so that many runs change B little
             shapes = {"a": (order, order), "b": (m, n)}
         elif kind == "symmetric":
             shapes = {"a": (order, order), "b": (m, n), "c": (m, n)}
         else:
             shapes = {"a": (m, n), "c": (m, m)} | ({"b": (m, n)} if kind == "rank 2k" else {})
-        self.flops = {"solve": m * n * order, "product": m * n * order, "symmetric": 2 * m * n * order, "rank k": m * m * n,
+        self.flops = {"solve": m * n * order, "multiply": m * n * order, "symmetric": 2 * m * n * order, "rank k": m * m * n,
                       "rank 2k": 2 * m * m * n}[kind]
         self.host = {name: torch.rand(shape, dtype=TYPES[dtype][0], device="cuda").cpu() for name, shape in shapes.items()}
-        if kind in ("solve", "product"):
+        if kind in ("solve", "multiply"):
             self.host["a"] = self.host["a"] * scale + torch.eye(order, dtype=TYPES[dtype][0])
         if memory == "pinned":
             self.host = {name: x.pin_memory() for name, x in self.host.items()}
         self.device = {name: x.cuda() for name, x in self.host.items()}
-        self.result = "b" if kind in ("solve", "product") else "c"
+        self.result = "b" if kind in ("solve", "multiply") else "c"
 
     def ours(self, context, at):
         a, b, c = (sg.Matrix(at[name]) if name in at else None for name in "abc")
         triangle = "lower" if self.lower else "upper"
-        if self.kind in ("solve", "product"):
+        if self.kind in ("solve", "multiply"):
             return lambda: context.triangular_async(a, b, kind=self.kind, side="left" if self.left else "right", triangle=triangle)
         if self.kind == "symmetric":
             return lambda: context.symmetric_async(a, b, c, side="left" if self.left else "right", triangle=triangle)
