@@ -100,6 +100,7 @@ class Case:
         """One run of each of the same operands."""
         before = {name: x.clone() for name, x in self.device.items()}
         at = before if self.memory == "device" else {name: x.cpu() for name, x in before.items()}
+        torch.cuda.synchronize()
         self.ours(context, at)().result()
         library.run(self.kind, self.dtype, self.left, self.lower, *(self.device.get(name) for name in "abc"))
         torch.cuda.synchronize()
