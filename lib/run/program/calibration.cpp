@@ -100,7 +100,7 @@ void take_calibration(machine_model &own, std::span<const std::string> names) {
     if (setting.empty() || setting == "0") return;
     if (setting != "1" && setting[0] != '/') refuse("SG_CALIBRATION is neither 0 nor 1 nor an absolute path");
     path = setting == "1" ? calibration_file(names) : setting;
-    if (setting == "1" && names.size() > 1 && access(path.c_str(), F_OK) != 0) {
+    if (setting == "1" && names.size() > 1 && ::access(path.c_str(), F_OK) != 0) {
       for (std::size_t i = 0; i < names.size(); ++i) {
         machine_model alone;
         alone.devices.push_back(std::move(own.devices[i]));
