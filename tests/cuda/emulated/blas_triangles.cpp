@@ -45,6 +45,15 @@ cublasStatus_t run(cublasHandle_t handle, const sg_backend_triangular &x) {
   return emulated::enqueue(handle, [x] { sg::sim::run_triangular(x, bytes_at(x.a), bytes_at(x.b)); });
 }
 
+// her2k multiplies the imaginary parts of the diagonal, of which only NaN and infinities make a difference.
+template <class Real>
+void spoil_diagonal(const sg_backend_symmetric &x) noexcept {
+  for (std::int64_t i = 0; i < x.n; ++i) {
+    Real *const element = static_cast<Real *>(x.c) + 2 * (i + i * x.ldc);
+    element[0] += 0 * element[1];
+  }
+}
+
 cublasStatus_t run(cublasHandle_t handle, const sg_backend_symmetric &x) {
   if (const cublasStatus_t status = emulated::entered(emulated::call::command)) return status;
   const bool is_product = x.kind == SG_BACKEND_SYMMETRIC_MULTIPLY;
@@ -55,7 +64,11 @@ cublasStatus_t run(cublasHandle_t handle, const sg_backend_symmetric &x) {
   if (!is_aligned(x.type, x.a) || !is_aligned(x.type, x.b) || !is_aligned(x.type, x.c))
     return CUBLAS_STATUS_NOT_SUPPORTED;
   if (const cublasStatus_t status = emulated::reached(handle->stream, {x.a, x.b, x.c})) return status;
-  return emulated::enqueue(handle, [x] { sg::sim::run_symmetric(x, bytes_at(x.a), bytes_at(x.b), bytes_at(x.c)); });
+  return emulated::enqueue(handle, [x] {
+    if (x.kind == SG_BACKEND_SYMMETRIC_RANK_2K && x.symmetry == SG_SYMMETRY_HERMITIAN && !sg::is_zero(x.beta))
+      x.type == SG_DTYPE_C64 ? spoil_diagonal<float>(x) : spoil_diagonal<double>(x);
+    sg::sim::run_symmetric(x, bytes_at(x.a), bytes_at(x.b), bytes_at(x.c));
+  });
 }
 
 template <class T>

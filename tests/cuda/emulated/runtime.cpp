@@ -475,6 +475,15 @@ API cudaError_t cudaMemsetAsync(void *dst, int value, std::size_t bytes, cudaStr
   if (const cudaError_t error = reach(in, {dst})) return error;
   return enqueue(in, [=] { std::memset(dst, value, bytes); });
 }
+API cudaError_t cudaMemset2DAsync(void *dst, std::size_t pitch, int value, std::size_t width, std::size_t height,
+                                  cudaStream_t in) {
+  if (const cudaError_t error = enter(call::command)) return error;
+  if (pitch < width) return refuse(cudaErrorInvalidValue);
+  if (const cudaError_t error = reach(in, {dst})) return error;
+  return enqueue(in, [=] {
+    for (std::size_t row = 0; row < height; ++row) std::memset(static_cast<char *>(dst) + row * pitch, value, width);
+  });
+}
 
 // --- graphs ---
 

@@ -110,6 +110,20 @@ cublasStatus_t call_symmetric(cublasHandle_t handle, const sg_backend_symmetric 
   return CUBLAS_STATUS_NOT_SUPPORTED;
 }
 
+// The imaginary parts of a Hermitian C's diagonal count as 0, whatever they hold; cuBLAS's her2k multiplies them.
+sg_status clear_imaginary_diagonal(gemm_resources &in, const sg_backend_symmetric &x) noexcept {
+  const auto size = static_cast<std::size_t>(element_size(x.type)), part = size / 2;
+  const std::size_t pitch = (static_cast<std::size_t>(x.ldc) + 1) * size;
+  const bool at_once = pitch <= in.owner().facts().memPitch;
+  const auto rows = static_cast<std::size_t>(x.n), step = at_once ? rows : std::size_t{1};
+  for (std::size_t i = 0; i < rows; i += step)
+    if (const sg_status status = in.owner().check(cudaMemset2DAsync(static_cast<char *>(x.c) + part + i * pitch,
+                                                                    at_once ? pitch : size, 0, part, step, in.native()),
+                                                  "clearing imaginary parts of a symmetric update"))
+      return status;
+  return SG_STATUS_OK;
+}
+
 // C of an update without a product is scaled as by one with a column of zeros: with a factor of 0 cuBLAS reads A all
 // the same.
 class column_of_zeros {
@@ -170,6 +184,10 @@ sg_status run_symmetric(gemm_resources &in, const sg_backend_symmetric &what) no
   if (what.a != nullptr) there.a = a.data(), there.lda = a.ld();
   if (what.b != nullptr) there.b = b.data(), there.ldb = b.ld();
   there.c = c.data(), there.ldc = c.ld();
+  const bool reads_c = there.beta.re != 0 || there.beta.im != 0;
+  if (there.kind == SG_BACKEND_SYMMETRIC_RANK_2K && there.symmetry == SG_SYMMETRY_HERMITIAN && reads_c)
+    status = clear_imaginary_diagonal(in, there);
+  if (status != SG_STATUS_OK) return status;
   column_of_zeros zeros(in);
   if (there.a == nullptr) status = zeros.become_the_product_of(there);
   if (status != SG_STATUS_OK) return status;
