@@ -39,7 +39,8 @@ static inline sg_status sg_call_copy(void *on, const void *desc, const sg_submit
 }
 
 static inline sg_status sg_call_plan_run(void *on, const void *desc, const sg_submit *submit, sg_job **out_job) {
-  return sg_plan_run_async((sg_plan *)on, (const sg_gemm_desc *)desc, submit, out_job);
+  const sg_operation_desc gemm = {sizeof gemm, SG_OPERATION_GEMM, 1, desc};
+  return sg_plan_run_async((sg_plan *)on, &gemm, submit, out_job);
 }
 
 static inline sg_status sg_call_graph_run(void *on, const void *desc, const sg_submit *submit, sg_job **out_job) {
@@ -77,7 +78,8 @@ static inline sg_status sg_call(int32_t call, int64_t on, int64_t desc, int64_t 
 /* sg_plan_create. */
 static inline sg_status sg_call_plan_create(sg_context *context, int64_t desc, const sg_plan_options *options,
                                             sg_plan **out_plan) {
-  return sg_plan_create(context, (const sg_gemm_desc *)sg_at(desc), options, out_plan);
+  const sg_operation_desc gemm = {sizeof gemm, SG_OPERATION_GEMM, 1, sg_at(desc)};
+  return sg_plan_create(context, &gemm, options, out_plan);
 }
 
 /* sg_graph_set_gemm. */

@@ -7,6 +7,7 @@ int main(void) {
   sg_context_options where = SG_CONTEXT_OPTIONS_INIT;
   sg_context *context;
   sg_gemm_desc desc = SG_GEMM_DESC_INIT;
+  const sg_operation_desc gemm = {sizeof gemm, SG_OPERATION_GEMM, 1, &desc};
   sg_plan_options options = SG_PLAN_OPTIONS_INIT;
   sg_plan_prediction says = SG_PLAN_PREDICTION_INIT;
   sg_plan *plan;
@@ -17,7 +18,7 @@ int main(void) {
   desc.a.rows = desc.a.cols = desc.b.rows = desc.b.cols = desc.c.rows = desc.c.cols = 8192; /* no data: shapes only */
   desc.compute = SG_COMPUTE_TF32;
   options.place_a = options.place_b = options.place_c = SG_MEMORY_PINNED;
-  check(sg_plan_create(context, &desc, &options, &plan), "sg_plan_create");
+  check(sg_plan_create(context, &gemm, &options, &plan), "sg_plan_create");
   check(sg_plan_predict(plan, &says), "sg_plan_predict");
   check(sg_plan_describe(plan, SG_PLAN_TEXT, text, sizeof text, NULL), "sg_plan_describe");
   printf("%s\n", text);

@@ -187,7 +187,7 @@ class PlanOptions:
     def __init__(
         self, *, split: Split | str = ..., parts: int = ..., streams: int = ..., memory_limit: int = ...,
         tile_m: int = ..., tile_n: int = ..., tile_k: int = ..., place_a: _Place = ..., place_b: _Place = ...,
-        place_c: _Place = ..., devices: int = ..., device_count: int = ...,
+        place_c: _Place = ..., devices: int = ..., device_count: int = ..., place: _Place = ...,
     ) -> None: ...
 
 class Plan(_Handle):

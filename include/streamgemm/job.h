@@ -67,11 +67,13 @@ typedef struct sg_plan_options {
   uint64_t devices;      /**< The context's devices that may compute the GEMM, bit i for device i; several compute one with
                               operands in host memory together. 0: all. Since 0.2. */
   int32_t device_count;  /**< Exactly so many of them; 0: as many as are fastest. Since 0.2. */
+  sg_memory_kind place;  /**< Memory kind of each operand of sg_plan_create that has no address (A, B and C of a GEMM: unless their own
+                              field says it). SG_MEMORY_AUTO: device memory. Since 0.2. */
 } sg_plan_options;
 
 /** Initial value of an sg_plan_options. */
 #define SG_PLAN_OPTIONS_INIT                                                                                      \
-  {sizeof(sg_plan_options), SG_SPLIT_AUTO, 0, 0, 0, 0, 0, 0, SG_MEMORY_AUTO, SG_MEMORY_AUTO, SG_MEMORY_AUTO, 0, 0}
+  {sizeof(sg_plan_options), SG_SPLIT_AUTO, 0, 0, 0, 0, 0, 0, SG_MEMORY_AUTO, SG_MEMORY_AUTO, SG_MEMORY_AUTO, 0, 0, SG_MEMORY_AUTO}
 
 /** Flags of a submission. */
 typedef enum sg_submit_flags {

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file plan.h
- * @brief Plans: the schedule of a GEMM, created without running it: to inspect, to predict, to run many times.
+ * @brief Plans: the schedule of an operation, created without running it: to inspect, to predict, to run many times.
  *
  * A plan is computed from a device model, so a context on "sim:h200" predicts an H200 on any machine.
  */
 #ifndef STREAMGEMM_PLAN_H
 #define STREAMGEMM_PLAN_H
 
-#include <streamgemm/gemm.h>
 #include <streamgemm/job.h>
+#include <streamgemm/operation.h>
 #include <streamgemm/types.h>
 
 SG_BEGIN_DECLS
@@ -21,7 +21,7 @@ typedef struct sg_plan_prediction {
   double predicted_seconds; /**< Length of the simulated timeline. */
   double bound_seconds;     /**< The bound. */
   double serial_seconds;    /**< Sum of the commands' times, as if nothing overlapped. */
-  double flops;             /**< Operations of the GEMM. */
+  double flops;             /**< Floating-point operations. */
   uint64_t bytes_in;        /**< Bytes copied to the device. */
   uint64_t bytes_out;       /**< Bytes copied from the device. */
   uint64_t device_bytes;    /**< Device memory that a run uses; of several devices, on the one that uses most. */
@@ -45,19 +45,22 @@ typedef enum sg_plan_format {
   SG_PLAN_SVG = 4      /**< The same as a picture. Since 0.2. */
 } sg_plan_format;
 
+/** The address of an operand of sg_plan_create that has none, but is there: for operands that NULL leaves out, such as a bias. Since 0.2. */
+#define SG_PLAN_ADDRESS ((void *)(intptr_t)-4096)
+
 /**
- * Creates a plan for a GEMM on the context's devices.
- * @param desc The GEMM. Data pointers may be NULL; then `options` gives the memory kind of the operands (default: device
- * memory), of device 0 where the context has several. A bias needs its address: it says that there is a bias, and its
- * memory kind. Read during the call only.
+ * Creates a plan for an operation on the context's devices.
+ * @param operation The operation. Operands may have no address: NULL, or SG_PLAN_ADDRESS where NULL leaves the operand out; then
+ * `options` gives their memory kind (default: device memory), of device 0 where the context has several. Of a GEMM, A, B
+ * and C have addresses all or none; those of a custom operation are required. Read during the call only.
  * @param options Restricts the planner's choice; NULL leaves it free. Its `devices` and `device_count` choose among the
- * context's devices, for operands in host memory.
+ * context's devices, for GEMMs with operands in host memory. Of all other operations only streams, memory_limit and place apply.
  * @param[out] out_plan One reference, to be released by sg_plan_release; NULL on failure.
- * @return SG_STATUS_OK, SG_STATUS_INVALID_HANDLE, SG_STATUS_INVALID_ARGUMENT, SG_STATUS_UNSUPPORTED,
- * SG_STATUS_OUT_OF_MEMORY (also if no tile fits the memory limit).
+ * @return As the operation's own function, whose errors name the descriptor operation->desc; SG_STATUS_INVALID_ARGUMENT
+ * also for an operation that leaves nothing to do, such as a marker; SG_STATUS_OUT_OF_MEMORY also if no tile and no workspace fits the memory limit.
  * Never blocks; takes microseconds to some ten milliseconds. Any thread. Since 0.1.
  */
-SG_API sg_status sg_plan_create(sg_context *context, const sg_gemm_desc *desc, const sg_plan_options *options,
+SG_API sg_status sg_plan_create(sg_context *context, const sg_operation_desc *operation, const sg_plan_options *options,
                                 sg_plan **out_plan);
 
 /**
@@ -97,14 +100,16 @@ SG_API sg_status sg_plan_device_size(sg_plan *plan, int32_t device, uint64_t *ou
 SG_API sg_status sg_plan_describe(sg_plan *plan, sg_plan_format format, char *text, uint64_t size, uint64_t *out_size);
 
 /**
- * Runs the plan on matrices of its shapes.
- * @param desc As given to sg_plan_create, with the data pointers (or pointer arrays) and scalars of this run. Zero or
- * non-zero beta, zero or non-zero alpha and the memory kinds must be as planned (SG_STATUS_INVALID_ARGUMENT). With alpha
- * 0, beta 1, no bias and no activation the run does nothing.
+ * Runs the plan on operands of its shapes.
+ * @param operation As given to sg_plan_create, with the addresses and scalars of this run. All that the plan depends on
+ * must be as planned (SG_STATUS_INVALID_ARGUMENT): sizes, types, strides, memory kinds (of one GEMM host memory may be pinned or
+ * pageable), which operands are there; of a GEMM zero or non-zero alpha and beta. One GEMM with
+ * alpha 0, beta 1, no bias and no activation does nothing.
  * @param submit,out_job As in sg_gemm_async; submit->plan is not used.
  * @return As sg_gemm_async. Never blocks on work in flight, unless the context has a job limit. Any thread. Since 0.1.
  */
-SG_API sg_status sg_plan_run_async(sg_plan *plan, const sg_gemm_desc *desc, const sg_submit *submit, sg_job **out_job);
+SG_API sg_status sg_plan_run_async(sg_plan *plan, const sg_operation_desc *operation, const sg_submit *submit,
+                                   sg_job **out_job);
 
 SG_END_DECLS
 

@@ -31,6 +31,7 @@ plan_request check_plan_options(const sg_plan_options *given, const char *name, 
   require_range(o.place_a, SG_MEMORY_AUTO, SG_MEMORY_PEER, in("place_a"));
   require_range(o.place_b, SG_MEMORY_AUTO, SG_MEMORY_PEER, in("place_b"));
   require_range(o.place_c, SG_MEMORY_AUTO, SG_MEMORY_PEER, in("place_c"));
+  require_range(o.place, SG_MEMORY_AUTO, SG_MEMORY_PEER, in("place"));
   require_range(o.device_count, 0, INT32_MAX, in("device_count"));
   r.devices = o.devices;
   r.device_count = o.device_count;
@@ -41,7 +42,7 @@ plan_request check_plan_options(const sg_plan_options *given, const char *name, 
   r.tile_m = o.tile_m;
   r.tile_n = o.tile_n;
   r.tile_k = o.tile_k;
-  out_spaces = {o.place_a, o.place_b, o.place_c, SG_MEMORY_AUTO};
+  out_spaces = {o.place_a, o.place_b, o.place_c, SG_MEMORY_AUTO, o.place};
   return r;
 }
 

@@ -11,6 +11,7 @@ namespace sg {
 // Memory spaces of the operands that the caller specified.
 struct operand_spaces {
   sg_memory_kind a = SG_MEMORY_AUTO, b = SG_MEMORY_AUTO, c = SG_MEMORY_AUTO, bias = SG_MEMORY_AUTO;
+  sg_memory_kind absent = SG_MEMORY_AUTO;  // of operands without an address whose own is SG_MEMORY_AUTO
 };
 
 // The planner's request, and the memory spaces, from the caller's options. NULL: defaults. Throws sg::error; `name` is

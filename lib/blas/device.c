@@ -267,7 +267,8 @@ bool sg_blas_device_compute(const sg_blas_call *call, const sg_blas_settings *se
 static double predict(const sg_gemm_desc *desc, const sg_plan_options *options) {
   sg_plan *plan = NULL;
   sg_plan_prediction prediction = SG_PLAN_PREDICTION_INIT;
-  if (sg_blas_streamgemm.sg_plan_create(context, desc, options, &plan) != SG_STATUS_OK) return 0;
+  const sg_operation_desc operation = {sizeof operation, SG_OPERATION_GEMM, 1, desc};
+  if (sg_blas_streamgemm.sg_plan_create(context, &operation, options, &plan) != SG_STATUS_OK) return 0;
   const bool is_known = sg_blas_streamgemm.sg_plan_predict(plan, &prediction) == SG_STATUS_OK;
   sg_blas_streamgemm.sg_plan_release(plan);
   return is_known ? prediction.predicted_seconds : 0;

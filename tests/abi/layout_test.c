@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "support/check.h"
+#include "support/gemm_plan.h"
 
 /* The first `end` bytes are the struct of an older release; the bytes behind them are not ours. */
 #define FIRST_FIELD_IS_SIZE(type) \
@@ -253,7 +254,7 @@ int main(void) {
   REQUIRE_OK(sg_gemm_async(context, &desc, NULL, &job));
   REQUIRE_OK(sg_job_wait(job, SG_FOREVER));
   check_gemm();
-  REQUIRE_OK(sg_plan_create(context, &desc, NULL, &plan));
+  REQUIRE_OK(create_gemm_plan(context, &desc, NULL, &plan));
   check_result_struct("sg_device_info", sizeof(sg_device_info), UP_TO(sg_device_info, nvlink_bytes_per_second),
                       fill_device);
   check_result_struct("sg_device_info", sizeof(sg_device_info), UP_TO(sg_device_info, nvlink_bytes_per_second),

@@ -2,6 +2,7 @@
 // Each wrong field of a GEMM descriptor, of submission options, and of plan options.
 #include <limits>
 
+#include "support/gemm_plan.h"
 #include "support/wrong_calls.hpp"
 
 namespace sg_test {
@@ -49,7 +50,7 @@ class bad_gemm : public bad_input {
     check({{what, expected, words,
             nulls<sg_job>([&](sg_job **out) { return sg_gemm_async(context_, &desc, &submit, out); })},
            {what, expected, words,
-            nulls<sg_plan>([&](sg_plan **out) { return sg_plan_create(context_, &desc, &options, out); })}});
+            nulls<sg_plan>([&](sg_plan **out) { return create_gemm_plan(context_, &desc, &options, out); })}});
   }
 };
 
@@ -62,10 +63,10 @@ TEST_P(bad_gemm, descriptors) {
             return sg_gemm_grouped_async(context_, nullptr, 1, nullptr, o);
           })},
          {"no desc", argument, {"desc"}, nulls<sg_plan>([&](sg_plan **out) {
-            return sg_plan_create(context_, nullptr, nullptr, out);
+            return create_gemm_plan(context_, nullptr, nullptr, out);
           })},
          {"no desc", argument, {"desc"}, nulls<sg_job>([&](sg_job **out) {
-            return sg_plan_run_async(plan_, nullptr, nullptr, out);
+            return run_gemm_plan(plan_, nullptr, nullptr, out);
           })}});
   const sg_gemm_desc desc = good();
   for (const std::int32_t count : {0, -4})

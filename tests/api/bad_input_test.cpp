@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Each wrong argument of each public function, except GEMM descriptors: bad_gemm_test.cpp.
+#include "support/gemm_plan.h"
 #include "support/wrong_calls.hpp"
 
 namespace sg_test {
@@ -37,7 +38,7 @@ TEST_P(bad_input, outputs_that_are_null) {
       {"queue next", argument, {"out_completions"}, [&] { return sg_queue_next_batch(queue_, nullptr, 1, 0, &count); }},
       {"queue count", argument, {"out_count"}, [&] { return sg_queue_next_batch(queue_, &completion, 1, 0, nullptr); }},
       {"queue fd", argument, {"out_fd"}, [&] { return sg_queue_fd(queue_, nullptr); }},
-      {"plan create", argument, {"out_plan"}, [&] { return sg_plan_create(context_, &desc, nullptr, nullptr); }},
+      {"plan create", argument, {"out_plan"}, [&] { return create_gemm_plan(context_, &desc, nullptr, nullptr); }},
       {"plan predict", argument, {"out_prediction"}, [&] { return sg_plan_predict(plan_, nullptr); }},
       {"plan describe",
        argument,
@@ -182,13 +183,11 @@ TEST_P(bad_input, handles_that_are_null) {
          return status;
        }},
       {"", handle, {"context"}, nulls<sg_plan>([&](sg_plan **out) {
-         return sg_plan_create(nullptr, &desc, nullptr, out);
+         return create_gemm_plan(nullptr, &desc, nullptr, out);
        })},
       {"", handle, {"plan"}, [&] { return sg_plan_predict(nullptr, &prediction); }},
       {"", handle, {"plan"}, [] { return sg_plan_describe(nullptr, SG_PLAN_TEXT, nullptr, 0, nullptr); }},
-      {"", handle, {"plan"}, nulls<sg_job>([&](sg_job **out) {
-         return sg_plan_run_async(nullptr, &desc, nullptr, out);
-       })},
+      {"", handle, {"plan"}, nulls<sg_job>([&](sg_job **out) { return run_gemm_plan(nullptr, &desc, nullptr, out); })},
   });
 }
 

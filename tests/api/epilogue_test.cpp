@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "support/gemm_case.hpp"
+#include "support/gemm_plan.h"
 #include "support/harness.hpp"
 
 namespace sg_test {
@@ -224,18 +225,18 @@ TEST_P(epilogues, plans) {
   other.b = {-3, 4};
   sg_gemm_desc desc = l.desc(SG_ACTIVATION_RELU);
   plan made;
-  ASSERT_OK(sg_plan_create(context_, &desc, nullptr, made.out()));
+  ASSERT_OK(create_gemm_plan(context_, &desc, nullptr, made.out()));
   desc = other.desc(SG_ACTIVATION_RELU);
   job done;
-  ASSERT_OK(sg_plan_run_async(made, &desc, nullptr, done.out()));
+  ASSERT_OK(run_gemm_plan(made, &desc, nullptr, done.out()));
   ASSERT_OK(sg_job_wait(done, SG_FOREVER));
   EXPECT_EQ(other.expected(true), other.y);
   desc.activation = SG_ACTIVATION_GELU;
-  EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_plan_run_async(made, &desc, nullptr, nullptr));
+  EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, run_gemm_plan(made, &desc, nullptr, nullptr));
   EXPECT_NE(nullptr, std::strstr(sg_last_error_message(), "bias or activation")) << sg_last_error_message();
   desc = other.desc(SG_ACTIVATION_RELU);
   desc.bias = nullptr;
-  EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_plan_run_async(made, &desc, nullptr, nullptr));
+  EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, run_gemm_plan(made, &desc, nullptr, nullptr));
 }
 
 // A plan made before there are matrices learns from the bias address whether there is a bias, and in which memory
@@ -247,10 +248,10 @@ TEST_P(epilogues, a_plan_without_matrices) {
   sg_plan_options options = SG_PLAN_OPTIONS_INIT;
   options.place_a = options.place_b = options.place_c = SG_MEMORY_PAGEABLE;
   plan made;
-  ASSERT_OK(sg_plan_create(context_, &desc, &options, made.out()));
+  ASSERT_OK(create_gemm_plan(context_, &desc, &options, made.out()));
   desc = l.desc(SG_ACTIVATION_NONE);
   job done;
-  ASSERT_OK(sg_plan_run_async(made, &desc, nullptr, done.out()));
+  ASSERT_OK(run_gemm_plan(made, &desc, nullptr, done.out()));
   ASSERT_OK(sg_job_wait(done, SG_FOREVER));
   EXPECT_EQ(l.expected(false), l.y);
 }

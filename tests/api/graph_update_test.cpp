@@ -8,6 +8,7 @@
 #include <thread>
 #include <vector>
 
+#include "support/gemm_plan.h"
 #include "support/harness.hpp"
 #include "support/numbers.hpp"
 
@@ -284,8 +285,8 @@ TEST_P(graph_updates, gradients_of_no_rows) {
 TEST_P(graph_updates, a_run_of_a_plan) {
   const sg_gemm_desc first = gemm(0, 1, 2), second = gemm(3, 4, 5);
   sg_plan *plan = nullptr;
-  ASSERT_OK(sg_plan_create(context_, &first, nullptr, &plan));
-  ASSERT_OK(sg_plan_run_async(plan, &first, &record_, nullptr));
+  ASSERT_OK(create_gemm_plan(context_, &first, nullptr, &plan));
+  ASSERT_OK(run_gemm_plan(plan, &first, &record_, nullptr));
   ASSERT_OK(sg_plan_release(plan));
   const sg_operation_desc desc = of(&second);
   ASSERT_OK(sg_graph_update(graph_, 0, &desc));
@@ -407,9 +408,9 @@ TEST_P(graph_updates, releasing_all_handles_frees_the_context) {
     record.stream = in;
     sg_gemm_desc desc = make_gemm(a.data(), b.data(), c.data(), n, n, n);
     plan made;
-    ASSERT_OK(sg_plan_create(own, &desc, nullptr, made.out()));
+    ASSERT_OK(create_gemm_plan(own, &desc, nullptr, made.out()));
     ASSERT_OK(sg_gemm_async(own, &desc, &record, nullptr));
-    ASSERT_OK(sg_plan_run_async(made, &desc, &record, nullptr));
+    ASSERT_OK(run_gemm_plan(made, &desc, &record, nullptr));
     const sg_gemm_desc group[] = {make_gemm(c.data(), b.data(), d.data(), n, n, n)};
     ASSERT_OK(sg_gemm_grouped_async(own, group, 1, &record, nullptr));
     sg_submit options = SG_SUBMIT_INIT;

@@ -6,6 +6,7 @@
 
 #include "support/check.h"
 #include "support/gate.h"
+#include "support/gemm_plan.h"
 
 typedef sg_status (*verb)(void *handle);
 
@@ -64,7 +65,7 @@ static sg_status create_job(sg_context *context, void **out) {
 }
 static sg_status create_plan(sg_context *context, void **out) {
   const sg_gemm_desc desc = small_gemm(NULL, NULL, NULL);
-  return sg_plan_create(context, &desc, NULL, (sg_plan **)out);
+  return create_gemm_plan(context, &desc, NULL, (sg_plan **)out);
 }
 
 static sg_status use_context(void *h) {
@@ -274,13 +275,13 @@ static void released_with_work_in_flight(void) {
   second = small_gemm(c, b, d);
   third = small_gemm(d, b, e);
   where.place_a = where.place_b = where.place_c = SG_MEMORY_PAGEABLE;
-  REQUIRE_OK(sg_plan_create(context, &third, &where, &plan));
+  REQUIRE_OK(create_gemm_plan(context, &third, &where, &plan));
   submit.stream = stream;
   submit.queue = queue;
   REQUIRE_OK(sg_gemm_async(context, &first, &submit, &jobs[0]));
   REQUIRE_OK(sg_event_record(event, stream));
   REQUIRE_OK(sg_gemm_async(context, &second, NULL, &jobs[1]));
-  REQUIRE_OK(sg_plan_run_async(plan, &third, &submit, &jobs[2]));
+  REQUIRE_OK(run_gemm_plan(plan, &third, &submit, &jobs[2]));
   for (i = 0; i < 3; ++i) CHECK_STATUS(SG_STATUS_OK, sg_job_release(jobs[i]));
   CHECK_STATUS(SG_STATUS_OK, sg_plan_release(plan));
   CHECK_STATUS(SG_STATUS_OK, sg_queue_release(queue));

@@ -10,6 +10,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "support/gemm_plan.h"
+
 #define N 192
 
 static double a[N * N], b[N * N], c[N * N];
@@ -133,7 +135,7 @@ static void batched(void) {
   results = device_memory(context, a, sizeof a, &buffers[4]);
   small.c.data = results;
   /* The shape is planned beforehand, so that all of them are queued before the large GEMM completes. */
-  OK(sg_plan_create(context, &small, NULL, &plan));
+  OK(create_gemm_plan(context, &small, NULL, &plan));
   OK(sg_gemm_async(context, &first, NULL, NULL));
   for (i = 0; i < COUNT; ++i) {
     small.c.data = results + i * SMALL * SMALL;
@@ -153,7 +155,7 @@ static void *plan_shapes(void *first) {
   for (n = *(int *)first; n < 100; n += 4) {
     const sg_gemm_desc desc = make_gemm(NULL, n);
     sg_plan *plan = NULL;
-    OK(sg_plan_create(context, &desc, NULL, &plan));
+    OK(create_gemm_plan(context, &desc, NULL, &plan));
     OK(sg_plan_release(plan));
   }
   OK(sg_context_release(context));

@@ -3,6 +3,7 @@
 #include <cstring>
 #include <thread>
 
+#include "support/gemm_plan.h"
 #include "support/harness.hpp"
 
 namespace sg_test {
@@ -15,7 +16,7 @@ class plans : public on_each_device {
     sg_gemm_desc desc = make_gemm(nullptr, nullptr, nullptr, n, n, n);
     desc.beta.re = beta;
     plan result;
-    EXPECT_OK(sg_plan_create(context_, &desc, options, result.out()));
+    EXPECT_OK(create_gemm_plan(context_, &desc, options, result.out()));
     return result;
   }
   static sg_plan_options on_the_host() {
@@ -73,7 +74,7 @@ TEST_P(plans, run_many_times) {
     desc.alpha.re = i + 1;
     desc.beta.re = 0.5;
     expected = (i + 1) * 6.0 * n + 0.5 * expected;
-    ASSERT_OK(sg_plan_run_async(p, &desc, nullptr, nullptr));
+    ASSERT_OK(run_gemm_plan(p, &desc, nullptr, nullptr));
   }
   ASSERT_OK(sg_context_synchronize(context_));
   EXPECT_EQ(std::vector<double>(n * n, expected), c_);
@@ -87,9 +88,9 @@ TEST_P(plans, of_a_gemm_that_reads_neither_a_nor_b) {
     desc.alpha.re = without_depth ? 1 : 0;
     desc.beta.re = 2;
     plan p;
-    ASSERT_OK(sg_plan_create(context_, &desc, nullptr, p.out()));
+    ASSERT_OK(create_gemm_plan(context_, &desc, nullptr, p.out()));
     job handle;
-    ASSERT_OK(sg_plan_run_async(p, &desc, nullptr, handle.out()));
+    ASSERT_OK(run_gemm_plan(p, &desc, nullptr, handle.out()));
     EXPECT_OK(sg_job_wait(handle, SG_FOREVER));
     EXPECT_EQ(8, c[3]) << without_depth;
   }
@@ -104,7 +105,7 @@ TEST_P(plans, run_at_the_same_time_on_several_matrices) {
     threads.emplace_back([&] {
       const sg_gemm_desc desc = make_gemm(a_.data(), b_.data(), result.data(), n, n, n);
       job handle;
-      ASSERT_OK(sg_plan_run_async(p, &desc, nullptr, handle.out()));
+      ASSERT_OK(run_gemm_plan(p, &desc, nullptr, handle.out()));
       EXPECT_OK(sg_job_wait(handle, SG_FOREVER));
     });
   for (std::thread &t : threads) t.join();
@@ -124,7 +125,7 @@ TEST_P(plans, run_on_device_memory) {
   ASSERT_OK(sg_copy(context_, data[1], b_.data(), bytes, nullptr));
   const sg_gemm_desc desc = make_gemm(static_cast<double *>(data[0]), static_cast<double *>(data[1]),
                                       static_cast<double *>(data[2]), n, n, n);
-  ASSERT_OK(sg_plan_run_async(p, &desc, nullptr, nullptr));
+  ASSERT_OK(run_gemm_plan(p, &desc, nullptr, nullptr));
   ASSERT_OK(sg_copy(context_, c_.data(), data[2], bytes, nullptr));
   EXPECT_EQ(std::vector<double>(n * n, 6.0 * n), c_);
 }
@@ -144,11 +145,11 @@ TEST_P(plans, a_run_that_differs_from_its_plan_is_refused) {
   wrong[7].b.layout = SG_LAYOUT_COLUMN_MAJOR;
   for (std::size_t i = 0; i < wrong.size(); ++i) {
     sg_job *out = reinterpret_cast<sg_job *>(1);
-    EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_plan_run_async(p, &wrong[i], nullptr, &out)) << i;
+    EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, run_gemm_plan(p, &wrong[i], nullptr, &out)) << i;
     EXPECT_EQ(nullptr, out);
   }
   EXPECT_EQ(std::vector<double>(n * n, 1.0), c_);
-  ASSERT_OK(sg_plan_run_async(p, &good, nullptr, nullptr));
+  ASSERT_OK(run_gemm_plan(p, &good, nullptr, nullptr));
   ASSERT_OK(sg_context_synchronize(context_));
 }
 
@@ -162,19 +163,19 @@ TEST_P(plans, a_run_that_leaves_c_alone) {
     desc.beta.re = 0.5;
     if (by_pointers) desc.a_array = a, desc.b_array = b, desc.c_array = c;
     plan p;
-    ASSERT_OK(sg_plan_create(context_, &desc, &options, p.out()));
+    ASSERT_OK(create_gemm_plan(context_, &desc, &options, p.out()));
     const std::vector<double> before = c_;
     desc.beta.re = 1;
     job idle;
-    ASSERT_OK(sg_plan_run_async(p, &desc, nullptr, idle.out()));
+    ASSERT_OK(run_gemm_plan(p, &desc, nullptr, idle.out()));
     ASSERT_OK(sg_job_wait(idle, SG_FOREVER));
     EXPECT_EQ(before, c_);
     sg_gemm_desc wrong = desc;
     wrong.c.rows = wrong.a.rows = n - 1;
-    EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_plan_run_async(p, &wrong, nullptr, nullptr));
+    EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, run_gemm_plan(p, &wrong, nullptr, nullptr));
     desc.beta.re = 2;
     job scaled;
-    ASSERT_OK(sg_plan_run_async(p, &desc, nullptr, scaled.out()));
+    ASSERT_OK(run_gemm_plan(p, &desc, nullptr, scaled.out()));
     ASSERT_OK(sg_job_wait(scaled, SG_FOREVER));
     for (std::size_t i = 0; i < c_.size(); ++i) EXPECT_EQ(2 * before[i], c_[i]);
   }
@@ -193,10 +194,10 @@ TEST(plans_on_a_model, matrices_must_lie_where_the_plan_has_them) {
   const context context = open_context("sim:h200");
   const sg_gemm_desc shape = make_gemm(nullptr, nullptr, nullptr, 2, 2, 2);
   plan p;
-  ASSERT_OK(sg_plan_create(context, &shape, nullptr, p.out()));
+  ASSERT_OK(create_gemm_plan(context, &shape, nullptr, p.out()));
   double a[4] = {}, b[4] = {}, c[4] = {};
   const sg_gemm_desc on_host = make_gemm(a, b, c, 2, 2, 2);
-  EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_plan_run_async(p, &on_host, nullptr, nullptr));
+  EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, run_gemm_plan(p, &on_host, nullptr, nullptr));
 }
 
 // Of several devices of the context's machine.
@@ -209,7 +210,7 @@ TEST(plans_on_a_machine, of_two_devices) {
   options.place_a = options.place_b = options.place_c = SG_MEMORY_PINNED;
   const auto predict = [&](plan &made) {
     sg_plan_prediction p = SG_PLAN_PREDICTION_INIT;
-    EXPECT_OK(sg_plan_create(machine, &desc, &options, made.out()));
+    EXPECT_OK(create_gemm_plan(machine, &desc, &options, made.out()));
     EXPECT_OK(sg_plan_predict(made, &p));
     return p;
   };
@@ -249,7 +250,7 @@ TEST(plans_on_a_machine, wrong_devices_are_refused_by_name) {
     options.devices = devices;
     options.device_count = count;
     plan made;
-    EXPECT_NE(SG_STATUS_OK, sg_plan_create(machine, &desc, &options, made.out()));
+    EXPECT_NE(SG_STATUS_OK, create_gemm_plan(machine, &desc, &options, made.out()));
     return std::string(sg_last_error_message());
   };
   EXPECT_NE(std::string::npos, refusal(0, 3).find("device_count is 3; it must be from 0 to 2")) << refusal(0, 3);
@@ -267,7 +268,7 @@ TEST(plans_on_a_machine, older_options_leave_the_devices_free) {
   options.place_a = options.place_b = options.place_c = SG_MEMORY_PINNED;
   options.device_count = 1;  // beyond the size
   plan made;
-  EXPECT_OK(sg_plan_create(machine, &desc, &options, made.out()));
+  EXPECT_OK(create_gemm_plan(machine, &desc, &options, made.out()));
   sg_plan_prediction p = SG_PLAN_PREDICTION_INIT;
   EXPECT_OK(sg_plan_predict(made, &p));
   EXPECT_EQ(2, p.devices);
@@ -281,7 +282,7 @@ TEST(plans_on_a_model, eight_thousand_cubed_from_pinned_memory) {
   sg_plan_options options = SG_PLAN_OPTIONS_INIT;
   options.place_a = options.place_b = options.place_c = SG_MEMORY_PINNED;
   plan p;
-  ASSERT_OK(sg_plan_create(context, &desc, &options, p.out()));
+  ASSERT_OK(create_gemm_plan(context, &desc, &options, p.out()));
   sg_plan_prediction prediction = SG_PLAN_PREDICTION_INIT;
   ASSERT_OK(sg_plan_predict(p, &prediction));
   EXPECT_EQ(2u * 4 * 8192 * 8192, prediction.bytes_in);
@@ -303,7 +304,7 @@ TEST(plans_on_a_model, the_automatic_choice_is_the_fastest) {
         options.split = split;
         options.place_a = options.place_b = options.place_c = place;
         plan p;
-        ASSERT_OK(sg_plan_create(context, &desc, &options, p.out()));
+        ASSERT_OK(create_gemm_plan(context, &desc, &options, p.out()));
         sg_plan_prediction prediction = SG_PLAN_PREDICTION_INIT;
         ASSERT_OK(sg_plan_predict(p, &prediction));
         if (split == SG_SPLIT_AUTO) automatic = prediction.predicted_seconds;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "support/gemm_case.hpp"
+#include "support/gemm_plan.h"
 #include "support/harness.hpp"
 
 namespace sg_test {
@@ -477,7 +478,7 @@ TEST(gemms_on_several_devices, run_by_a_plan_made_ahead) {
   sg_plan_options options = SG_PLAN_OPTIONS_INIT;
   options.device_count = 2;
   plan made;
-  ASSERT_OK(sg_plan_create(machine, &desc, &options, made.out()));
+  ASSERT_OK(create_gemm_plan(machine, &desc, &options, made.out()));
   sg_plan_prediction says = SG_PLAN_PREDICTION_INIT;
   EXPECT_OK(sg_plan_predict(made, &says));
   const auto bytes_on = [&](std::int32_t device) {
@@ -492,7 +493,7 @@ TEST(gemms_on_several_devices, run_by_a_plan_made_ahead) {
   EXPECT_EQ(0u, none);
   for (int i = 0; i < 2; ++i) {
     job done;
-    ASSERT_OK(sg_plan_run_async(made, &desc, nullptr, done.out()));
+    ASSERT_OK(run_gemm_plan(made, &desc, nullptr, done.out()));
     EXPECT_OK(sg_job_wait(done, SG_FOREVER));
     EXPECT_EQ(3u, statistics_of(done).devices);
     EXPECT_EQ(std::vector<double>(n * n, 2.0 * n), c);
@@ -501,14 +502,53 @@ TEST(gemms_on_several_devices, run_by_a_plan_made_ahead) {
   // Of one of them.
   options.device_count = 0;
   options.devices = 2;
-  ASSERT_OK(sg_plan_create(machine, &desc, &options, made.out()));
+  ASSERT_OK(create_gemm_plan(machine, &desc, &options, made.out()));
   EXPECT_EQ(0u, bytes_on(0));
   EXPECT_GT(bytes_on(1), 0u);
   job done;
-  ASSERT_OK(sg_plan_run_async(made, &desc, nullptr, done.out()));
+  ASSERT_OK(run_gemm_plan(made, &desc, nullptr, done.out()));
   EXPECT_OK(sg_job_wait(done, SG_FOREVER));
   EXPECT_EQ(2u, statistics_of(done).devices);
   EXPECT_EQ(std::vector<double>(n * n, 2.0 * n), c);
+  // In a stream of that device only.
+  for (const std::int32_t device : {0, 1}) {
+    sg_stream_options where = SG_STREAM_OPTIONS_INIT;
+    where.device = device;
+    stream in;
+    ASSERT_OK(sg_stream_create_with(machine, &where, in.out()));
+    sg_submit submit = SG_SUBMIT_INIT;
+    submit.stream = in;
+    EXPECT_STATUS(device == 1 ? SG_STATUS_OK : SG_STATUS_INVALID_ARGUMENT,
+                  run_gemm_plan(made, &desc, &submit, nullptr));
+    if (device == 0) {
+      EXPECT_NE(nullptr, std::strstr(sg_last_error_message(), "submit->stream is of device 0"));
+    }
+  }
+  EXPECT_OK(sg_context_synchronize(machine));
+}
+
+TEST(operations_on_several_devices, run_by_a_plan_made_ahead) {
+  const context machine = open_context(two());
+  const matrix a = numbers(4), b = numbers(5);
+  const device_matrix x(machine, 0), y(machine, 1);
+  EXPECT_OK(sg_copy(machine, x.data, a.data(), bytes, nullptr));
+  EXPECT_OK(sg_copy(machine, y.data, b.data(), bytes, nullptr));
+  void *vectors[] = {x.data, y.data};
+  sg_all_reduce_desc desc = SG_ALL_REDUCE_DESC_INIT;
+  desc.operands = vectors, desc.operand_count = 2, desc.elements = side * side, desc.dtype = SG_DTYPE_F64;
+  const sg_operation_desc sum = {sizeof sum, SG_OPERATION_ALL_REDUCE, 1, &desc};
+  plan made;
+  sg_plan_prediction says = SG_PLAN_PREDICTION_INIT;
+  ASSERT_OK(sg_plan_create(machine, &sum, nullptr, made.out()));
+  EXPECT_OK(sg_plan_predict(made, &says));
+  EXPECT_EQ(2, says.devices);
+  EXPECT_GT(says.bytes_peer, 0u);
+  job done;
+  ASSERT_OK(sg_plan_run_async(made, &sum, nullptr, done.out()));
+  EXPECT_OK(sg_job_wait(done, SG_FOREVER));
+  matrix result(a.size());
+  EXPECT_OK(sg_copy(machine, result.data(), y.data, bytes, nullptr));
+  for (std::size_t i = 0; i < a.size(); ++i) EXPECT_EQ(a[i] + b[i], result[i]);
 }
 
 TEST(gemms_on_several_devices, run_by_a_plan_of_memory_of_both) {
@@ -518,9 +558,9 @@ TEST(gemms_on_several_devices, run_by_a_plan_of_memory_of_both) {
   EXPECT_OK(sg_copy(machine, x.data, a.data(), bytes, nullptr));
   sg_gemm_desc desc = make_gemm(x.data, b.data(), z.data, side, side, side);
   plan made;
-  ASSERT_OK(sg_plan_create(machine, &desc, nullptr, made.out()));
+  ASSERT_OK(create_gemm_plan(machine, &desc, nullptr, made.out()));
   job done;
-  ASSERT_OK(sg_plan_run_async(made, &desc, nullptr, done.out()));
+  ASSERT_OK(run_gemm_plan(made, &desc, nullptr, done.out()));
   EXPECT_OK(sg_job_wait(done, SG_FOREVER));
   EXPECT_EQ(2u, statistics_of(done).devices);
   matrix c(side * side);
@@ -528,7 +568,7 @@ TEST(gemms_on_several_devices, run_by_a_plan_of_memory_of_both) {
   EXPECT_EQ(product(a, b), c);
   for (const auto &[read, written] : {std::pair{y.data, z.data}, std::pair{x.data, other.data}}) {
     desc.a.data = read, desc.c.data = written;
-    EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_plan_run_async(made, &desc, nullptr, nullptr));
+    EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, run_gemm_plan(made, &desc, nullptr, nullptr));
     EXPECT_NE(nullptr, std::strstr(sg_last_error_message(), "differs from the plan in its memory of the operands"))
         << sg_last_error_message();
   }

@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "support/counter.hpp"
+#include "support/gemm_plan.h"
 #include "support/harness.hpp"
 
 namespace sg_test {
@@ -129,11 +130,11 @@ TEST(stream_limits, on_the_cpu_a_gemm_is_split_for_the_limit) {
   options.parts = 2;
   plan cut;
   stream in;
-  ASSERT_OK(sg_plan_create(context, &desc, &options, cut.out()));
+  ASSERT_OK(create_gemm_plan(context, &desc, &options, cut.out()));
   ASSERT_OK(sg_stream_create_limited(context, 0, 1, in.out()));
   sg_submit submit = SG_SUBMIT_INIT;
   submit.stream = in;
-  EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_plan_run_async(cut, &desc, &submit, nullptr));
+  EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, run_gemm_plan(cut, &desc, &submit, nullptr));
   EXPECT_NE(nullptr, std::strstr(sg_last_error_message(), "cut for 2 workers")) << sg_last_error_message();
 }
 

@@ -15,6 +15,7 @@
 #include <thread>
 #include <vector>
 
+#include "support/gemm_plan.h"
 #include "support/numbers.hpp"
 
 namespace {
@@ -96,7 +97,7 @@ struct shared {
     sg_plan_options options = SG_PLAN_OPTIONS_INIT;
     options.place_a = options.place_b = options.place_c =
         std::strcmp(g_device, "ordered") == 0 ? SG_MEMORY_DEVICE : SG_MEMORY_PAGEABLE;
-    OK(sg_plan_create(context, &desc, &options, &plan));
+    OK(create_gemm_plan(context, &desc, &options, &plan));
     OK(sg_graph_create(context, &graph));
     sg_submit record = SG_SUBMIT_INIT;
     record.graph = graph;
@@ -225,7 +226,7 @@ void run_the_plan(shared &s, sg_test::random_source &) {
   const sg_gemm_desc desc = make_gemm(a, b, c);
   sg_job *job = nullptr;
   OK(sg_plan_retain(s.plan));
-  if (OK(sg_plan_run_async(s.plan, &desc, nullptr, &job))) {
+  if (OK(run_gemm_plan(s.plan, &desc, nullptr, &job))) {
     OK(sg_job_wait(job, SG_FOREVER));
     if (c != matrix(n * n, 3.0 * n)) fail("a wrong result of the plan", SG_STATUS_OK);
     OK(sg_job_release(job));
@@ -242,7 +243,7 @@ void make_a_plan(shared &s, sg_test::random_source &random) {
   desc.c = {nullptr, m, m, 0, SG_DTYPE_F32, SG_LAYOUT_ROW_MAJOR};
   sg_plan *plan = nullptr;
   sg_plan_prediction prediction = SG_PLAN_PREDICTION_INIT;
-  if (!OK(sg_plan_create(s.context, &desc, nullptr, &plan))) return;
+  if (!OK(create_gemm_plan(s.context, &desc, nullptr, &plan))) return;
   OK(sg_plan_predict(plan, &prediction));
   OK(sg_plan_release(plan));
 }

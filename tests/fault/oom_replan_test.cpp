@@ -2,6 +2,7 @@
 // A device with less free memory than its model says, because others hold some or because it is fragmented: GEMMs run
 // with smaller tiles, exactly, until nothing fits; then the message names the wanted and the free memory.
 #include "support/gemm_case.hpp"
+#include "support/gemm_plan.h"
 #include "support/harness.hpp"
 
 namespace sg_test {
@@ -23,7 +24,7 @@ sg_plan_prediction plan_of(sg_context *context, const gemm_case &g) {
   sg_plan_options where = SG_PLAN_OPTIONS_INIT;
   where.place_a = where.place_b = where.place_c = SG_MEMORY_PAGEABLE;
   plan made;
-  EXPECT_OK(sg_plan_create(context, &desc, &where, made.out()));
+  EXPECT_OK(create_gemm_plan(context, &desc, &where, made.out()));
   sg_plan_prediction says = SG_PLAN_PREDICTION_INIT;
   EXPECT_OK(sg_plan_predict(made, &says));
   return says;
@@ -142,10 +143,10 @@ TEST(oom_replan, in_a_graph_and_by_a_plan) {
     EXPECT_EQ(std::vector<double>(n * n, 18.0 * n * n), d);
   }
   plan made;
-  ASSERT_OK(sg_plan_create(context, &ab, nullptr, made.out()));
+  ASSERT_OK(create_gemm_plan(context, &ab, nullptr, made.out()));
   std::fill(c.begin(), c.end(), -1.0);
   job run;
-  ASSERT_OK(sg_plan_run_async(made, &ab, nullptr, run.out()));
+  ASSERT_OK(run_gemm_plan(made, &ab, nullptr, run.out()));
   ASSERT_OK(sg_job_wait(run, SG_FOREVER));
   EXPECT_EQ(std::vector<double>(n * n, 6.0 * n), c);
 }
@@ -185,7 +186,7 @@ TEST(oom_replan, a_split_k_sum_falls_back_to_one_command) {
   while (sg_buffer_create(context, bytes, others.out()) != SG_STATUS_OK) bytes -= 256;
   sg_plan_prediction planned = SG_PLAN_PREDICTION_INIT;
   plan made;
-  ASSERT_OK(sg_plan_create(context, &desc, nullptr, made.out()));
+  ASSERT_OK(create_gemm_plan(context, &desc, nullptr, made.out()));
   ASSERT_OK(sg_plan_predict(made, &planned));
   ASSERT_GT(planned.commands, 1) << "it should be summed in parts";
   EXPECT_EQ(1, commands_of_run());

@@ -126,14 +126,15 @@ static void copies(sg_context *context) {
 
 static void plans(sg_context *context) {
   const sg_gemm_desc desc = make_gemm(a, b, c);
+  const sg_operation_desc gemm = {sizeof gemm, SG_OPERATION_GEMM, 1, &desc};
   sg_plan *plan = NULL;
   sg_job *job = NULL;
   char text[500];
-  if (!DO(sg_plan_create(context, &desc, NULL, &plan))) return;
+  if (!DO(sg_plan_create(context, &gemm, NULL, &plan))) return;
   DO(sg_plan_describe(plan, SG_PLAN_TEXT, text, sizeof text, NULL));
   DO(sg_plan_describe(plan, SG_PLAN_JSON, text, sizeof text, NULL));
   DO(sg_plan_describe(plan, SG_PLAN_TIMELINE, text, sizeof text, NULL));
-  if (DO(sg_plan_run_async(plan, &desc, NULL, &job)) && end_of(job, "a plan's run")) expect(c, 6 * N, "a plan's run");
+  if (DO(sg_plan_run_async(plan, &gemm, NULL, &job)) && end_of(job, "a plan's run")) expect(c, 6 * N, "a plan's run");
   DO(sg_plan_release(plan));
 }
 

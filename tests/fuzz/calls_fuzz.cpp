@@ -280,7 +280,8 @@ struct caller {
         sg_gemm_desc desc = make_gemm();
         const sg_plan_options options = planning();
         if (in.below(2)) desc.a.data = desc.b.data = desc.c.data = nullptr;
-        const sg_status status = sg_plan_create(c, &desc, &options, &out);
+        const sg_operation_desc gemm = {sizeof gemm, SG_OPERATION_GEMM, 1, &desc};
+        const sg_status status = sg_plan_create(c, &gemm, &options, &out);
         return keep(slot(plan), status, out, "sg_plan_create");
       }
     }
@@ -311,7 +312,8 @@ struct caller {
       }
       case 3: {
         const sg_gemm_desc desc = make_gemm();
-        status = sg_plan_run_async(handle<sg_plan>(plan), &desc, &s.options, &out);
+        const sg_operation_desc gemm = {sizeof gemm, SG_OPERATION_GEMM, 1, &desc};
+        status = sg_plan_run_async(handle<sg_plan>(plan), &gemm, &s.options, &out);
         break;
       }
       case 4:

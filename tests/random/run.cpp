@@ -9,6 +9,7 @@
 
 #include "data.hpp"
 #include "placed.hpp"
+#include "support/gemm_plan.h"
 #include "support/owned.hpp"
 
 namespace sg_test::random_tests {
@@ -210,7 +211,7 @@ class running {
       options.place_b = kind(s.gemm.b.where);
       options.place_c = kind(s.gemm.c.where);
     }
-    if (auto wrong = accept(step, "sg_plan_create", sg_plan_create(on_.context, &shape, &options, made.out())))
+    if (auto wrong = accept(step, "sg_plan_create", create_gemm_plan(on_.context, &shape, &options, made.out())))
       return wrong;
     sg_plan_prediction said = SG_PLAN_PREDICTION_INIT;
     if (auto wrong = accept(step, "sg_plan_predict", sg_plan_predict(made, &said))) return wrong;
@@ -220,7 +221,7 @@ class running {
       f.what = "the plan takes " + std::to_string(said.device_bytes) + " bytes of device memory";
       return f;
     }
-    return accept(step, "sg_plan_run_async", sg_plan_run_async(made, &desc, &submit, out));
+    return accept(step, "sg_plan_run_async", run_gemm_plan(made, &desc, &submit, out));
   }
 
   std::optional<fault> submit_all(int round) {

@@ -76,7 +76,8 @@ sg_gemm_desc describe_gemm(const plan_arguments &given) {
 plan_handle make_plan(sg_context *context, const plan_arguments &given) {
   const sg_gemm_desc desc = describe_gemm(given);
   sg_plan *plan = nullptr;
-  check(sg_plan_create(context, &desc, &given.options, &plan), "plan");
+  const sg_operation_desc gemm{sizeof gemm, SG_OPERATION_GEMM, 1, &desc};
+  check(sg_plan_create(context, &gemm, &given.options, &plan), "plan");
   return plan_handle(plan);
 }
 
@@ -105,13 +106,14 @@ run_times run_plan(sg_context *context, sg_plan *plan, const plan_arguments &giv
   desc.a.data = a.data();
   desc.b.data = b.data();
   desc.c.data = c.data();
+  const sg_operation_desc gemm{sizeof gemm, SG_OPERATION_GEMM, 1, &desc};
   std::vector<double> device_seconds, seconds;
   progress line("running");
   for (int i = 0; i <= runs; ++i) {
     sg_job_statistics did;
     const double took = timed([&] {
       sg_job *made = nullptr;
-      check(sg_plan_run_async(plan, &desc, nullptr, &made), "run");
+      check(sg_plan_run_async(plan, &gemm, nullptr, &made), "run");
       const job_handle job(made);
       check(sg_job_wait(made, SG_FOREVER), "run");
       did = statistics_of(made);

@@ -294,7 +294,8 @@ std::optional<double> probe::predicted(sg_dtype dtype, sg_compute compute, std::
   const sg_gemm_desc shape = cube(dtype, compute, size, size, nullptr, nullptr, nullptr);
   const sg_plan_options options = in_one_piece();
   sg_plan *made = nullptr;
-  const sg_status known = sg_plan_create(context_, &shape, &options, &made);
+  const sg_operation_desc gemm{sizeof gemm, SG_OPERATION_GEMM, 1, &shape};
+  const sg_status known = sg_plan_create(context_, &gemm, &options, &made);
   if (known == SG_STATUS_UNSUPPORTED) return std::nullopt;
   check(known, "plan");
   const plan_handle plan(made);

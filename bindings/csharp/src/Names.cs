@@ -7,8 +7,9 @@ namespace StreamGemm {
   /// <summary>Translates the names of arguments, which the library marks in its messages, from C to C#.</summary>
   internal static partial class Names {
     // A marked name: a parameter, or a struct, perhaps one of an array, and the path to a field: descs[2]->b.rows.
+    // The descriptor of a plan's operation is the call's.
     static readonly Regex marked =
-      new Regex("\u0001(\\w+)(?:\\[(\\d+)\\])?((?:->\\w+(?:\\[\\d+\\])?)*)((?:\\.[a-z_]\\w*)?)", RegexOptions.CultureInvariant);
+      new Regex("\u0001(?:operation->(?=desc))?(\\w+)(?:\\[(\\d+)\\])?((?:->\\w+(?:\\[\\d+\\])?)*)((?:\\.[a-z_]\\w*)?)", RegexOptions.CultureInvariant);
     static readonly Regex operand = new Regex(@"^[abc]$|^operands$", RegexOptions.CultureInvariant);
     static readonly Table parameters = new Table {
       { "NULL", "null" }, { "desc", "the GEMM" }, { "descs", "items" }, { "dst", "destination" }, { "src", "source" },
@@ -35,7 +36,7 @@ namespace StreamGemm {
     }
 
     // Fields of an sg_plan_options, which is SubmitOptions.Plan wherever a call takes one.
-    static readonly Regex plan = new Regex("^(split|parts|streams|tile_[mnk]|place_[abc])$", RegexOptions.CultureInvariant);
+    static readonly Regex plan = new Regex("^(split|parts|streams|tile_[mnk]|place|place_[abc])$", RegexOptions.CultureInvariant);
 
     // A field of a descriptor, perhaps an entry of it; those of a GEMM are operands and options.
     static string Field(string path, int call, bool grouped) {

@@ -247,10 +247,11 @@ PyObject *make_plan(PyObject *self, PyObject *args) {
     if (chosen.place_a == SG_MEMORY_AUTO) chosen.place_a = p.a.seen.memory;
     if (chosen.place_b == SG_MEMORY_AUTO) chosen.place_b = p.b.seen.memory;
     if (chosen.place_c == SG_MEMORY_AUTO) chosen.place_c = p.c.seen.memory;
+    const sg_operation_desc gemm = {sizeof gemm, SG_OPERATION_GEMM, 1, &p.desc};
     sg_plan *plan = NULL;
     sg_status status;
     Py_BEGIN_ALLOW_THREADS
-    status = sg_plan_create((sg_context *)(uintptr_t)in.to.handle, &p.desc, &chosen, &plan);
+    status = sg_plan_create((sg_context *)(uintptr_t)in.to.handle, &gemm, &chosen, &plan);
     Py_END_ALLOW_THREADS
     made = status == SG_STATUS_OK ? PyLong_FromUnsignedLongLong((uintptr_t)plan) : raise_call(status, "gemm");
   }

@@ -10,7 +10,7 @@ from ._handles import Handle
 from ._operations import PlanMethods
 from ._records import Prediction, fields_of
 
-_KIND_OF_FIELD = {"split": Split, "place_a": MemoryKind, "place_b": MemoryKind, "place_c": MemoryKind}
+_KIND_OF_FIELD = {"split": Split, "place_a": MemoryKind, "place_b": MemoryKind, "place_c": MemoryKind, "place": MemoryKind}
 
 
 class PlanOptions:
@@ -18,7 +18,7 @@ class PlanOptions:
 
     def __init__(self, **fields):
         """fields: split, parts, streams, memory_limit, tile_m, tile_n, tile_k, place_a, place_b, place_c,
-        devices, device_count."""
+        devices, device_count, place."""
         self._struct = _raw.sg_plan_options()
         set_fields(self._struct, fields, fields_of(_raw.sg_plan_options), _KIND_OF_FIELD)
 

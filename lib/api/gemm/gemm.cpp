@@ -132,12 +132,12 @@ void submit_group(context &on, const sg_gemm_desc *descs, std::int32_t count, co
       throw error(SG_STATUS_INVALID_ARGUMENT, "@%s.struct_size is %zu and @%s[0].struct_size is %zu", name,
                   given->struct_size, descs_name, stride);
     const sg_gemm_desc d = options_of(given, SG_GEMM_DESC_INIT, name);
-    checked_gemm gemm = check_gemm(on.memory(), d, known, true, name);
+    checked_gemm gemm = check_gemm(on.memory(), d, known, !order.makes_plan(), name);
     if (i == 0) request = request_for(d, gemm.shape, wanted);
     if (order.records()) fixed.push_back(fixed_in_updates(gemm.shape));
     if (worth_remembering) made.add(on, d, gemm);
     if (gemm.nothing_to_do) continue;
-    accesses.add(gemm, static_cast<std::size_t>(i));
+    if (!order.makes_plan()) accesses.add(gemm, static_cast<std::size_t>(i));
     if (shapes.empty())
       where.first = gemm.where;
     else

@@ -72,6 +72,13 @@ placed_gemm placed(context &on, std::span<const problem> shapes, plan_request re
 
 placed_gemm place_gemm(context &on, std::span<const problem> shapes, plan_request request,
                        const checked_submit &order) {
+  if (const auto *const known = order.plan_to_run()) {
+    const program &plan = **known;
+    std::vector<problem> seen;
+    for (const problem &each : shapes) seen.push_back(plan.is_spread() ? each : seen_by(on, plan, each));
+    order.require_as_planned(gemm_form(std::span<const problem>(seen)), "operation->desc");
+    return {*known, false};
+  }
   return placed(on, shapes, request, order.device());
 }
 

@@ -51,7 +51,7 @@ sg_matrix view_of_bias(const sg_gemm_desc &d) {
 
 // Whether every operand that a run reads or writes has an address.
 bool gives_all_pointers(const sg_gemm_desc &d, bool reads_a_and_b) {
-  const auto given = [](const sg_matrix &x, void *const *array) { return x.data || array; };
+  const auto given = [](const sg_matrix &x, void *const *array) { return has_address(x.data) || array; };
   return given(d.c, d.c_array) && (!reads_a_and_b || (given(d.a, d.a_array) && given(d.b, d.b_array)));
 }
 
@@ -144,8 +144,9 @@ checked_gemm check_gemm(const memory_kinds &kinds, const sg_gemm_desc &d, const 
   const given_operand &first = by_rows ? b : a, &second = by_rows ? a : b;
   if (pointers_given && (d.a_array || d.b_array || d.c_array)) g.pointers.reserve(3);
   if (!g.nothing_to_do) {
-    // A bias is recognised by its address, which is therefore always given.
-    if (d.bias) bind_operand(bias, p.bias, p.batch, true, g.where.parameters[3], g.pointers);
+    // A bias is recognised by its address, which in a plan made ahead may be SG_PLAN_ADDRESS.
+    const bool bias_given = pointers_required || has_address(d.bias);
+    if (d.bias && bias_given) bind_operand(bias, p.bias, p.batch, true, g.where.parameters[3], g.pointers);
     if (pointers_given) {
       bind_operand(first, p.a, p.batch, !p.no_multiply, g.where.parameters[0], g.pointers);
       bind_operand(second, p.b, p.batch, !p.no_multiply, g.where.parameters[1], g.pointers);
@@ -155,12 +156,15 @@ checked_gemm check_gemm(const memory_kinds &kinds, const sg_gemm_desc &d, const 
     const auto resolved_space = [&](const given_operand &x, const operand &o, const parameter_address &where,
                                     sg_memory_kind said) {
       const bool unread = &x != &c && p.no_multiply;
-      return unread ? memory_space() : space_of(kinds, x, o, p.batch, where, said, pointers_given);
+      const sg_memory_kind wanted = !pointers_given && said == SG_MEMORY_AUTO ? known.absent : said;
+      return unread ? memory_space() : space_of(kinds, x, o, p.batch, where, wanted, pointers_given);
     };
     p.a.space = resolved_space(first, p.a, g.where.parameters[0], by_rows ? known.b : known.a);
     p.b.space = resolved_space(second, p.b, g.where.parameters[1], by_rows ? known.a : known.b);
     p.c.space = resolved_space(c, p.c, g.where.parameters[2], known.c);
-    if (d.bias) p.bias.space = space_of(kinds, bias, p.bias, p.batch, g.where.parameters[3], known.bias, true);
+    if (d.bias)
+      p.bias.space = space_of(kinds, bias, p.bias, p.batch, g.where.parameters[3],
+                              bias_given ? known.bias : known.absent, bias_given);
   }
   return g;
 }

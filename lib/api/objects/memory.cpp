@@ -3,6 +3,7 @@
 
 #include "api/context_of.hpp"
 #include "api/entry.hpp"
+#include "api/operands/operand_bytes.hpp"
 #include "api/submission/placement.hpp"
 #include "api/submission/submission.hpp"
 #include "api/wait.hpp"
@@ -34,8 +35,8 @@ void submit_copy(context &on, void *dst, std::uint64_t dst_pitch, const void *sr
   ref<job> work = on.new_job();
   if (order.records()) order.note_operation(SG_OPERATION_COPY);
   if (width == 0 || height == 0) return order.go(work, nullptr, 0, out_job);
-  require(dst, "dst");
-  require(src, "src");
+  const std::optional<sg_memory_kind> absent = order.place_of_absent();
+  if (!absent) require(dst, "dst"), require(src, "src");
   const auto require_signed = [](std::uint64_t value, const char *name) {
     if (value > INT64_MAX)
       throw error(SG_STATUS_INVALID_ARGUMENT, "@%s is %llu, above 2^63 - 1", name,
@@ -62,12 +63,15 @@ void submit_copy(context &on, void *dst, std::uint64_t dst_pitch, const void *sr
       {footprint::rectangle(dst, copy.width, copy.height, copy.to_pitch), true, false},
       {footprint::rectangle(src, copy.width, copy.height, copy.from_pitch), false, true},
   };
-  if (overlap(accesses[0].bytes, accesses[1].bytes))
+  const bool is_absent[] = {absent && !has_address(dst), absent && !has_address(src)};
+  if (!is_absent[0] && !is_absent[1] && overlap(accesses[0].bytes, accesses[1].bytes))
     throw error(SG_STATUS_INVALID_ARGUMENT, "@dst (%p) and @src (%p) overlap", dst, src);
-  const auto space_of = [&](const footprint &f, const char *name) {
+  const auto space_of = [&](int which, const char *name) {
+    if (is_absent[which]) return space_without_address(on.memory(), *absent);
+    const footprint &f = accesses[which].bytes;
     return on.memory().usable(reinterpret_cast<void *>(f.lo), f.hi - f.lo, name);
   };
-  const memory_space spaces[] = {space_of(accesses[0].bytes, "dst"), space_of(accesses[1].bytes, "src")};
+  const memory_space spaces[] = {space_of(0, "dst"), space_of(1, "src")};
   // Where memory of a device is, one that has it copies.
   const bool on_host = spaces[0] != SG_MEMORY_DEVICE && spaces[1] != SG_MEMORY_DEVICE;
   const auto device = spaces[0] == SG_MEMORY_DEVICE   ? std::optional(spaces[0].device())
@@ -80,7 +84,11 @@ void submit_copy(context &on, void *dst, std::uint64_t dst_pitch, const void *sr
   const bool crosses_link = (copy.to_space == SG_MEMORY_DEVICE && copy.from_space == SG_MEMORY_PAGEABLE) ||
                             (copy.to_space == SG_MEMORY_PAGEABLE && copy.from_space == SG_MEMORY_DEVICE);
   copy.staged = crosses_link && copy.width >= least_staged / copy.height;
-  work->give_work(on.plan_for(form_of(copy), request));
+  const form_of what(copy);
+  if (const auto *const known = order.plan_to_run())
+    order.require_as_planned(what, "operation->desc"), work->give_work(*known);
+  else
+    work->give_work(on.plan_for(what, request));
   work->operands.first.parameters[copy_form::to].base = static_cast<char *>(dst);
   work->operands.first.parameters[copy_form::from].base = static_cast<char *>(const_cast<void *>(src));
   order.go(work, accesses, 2, out_job);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/operands/operand_bytes.hpp"
 
+#include <streamgemm/plan.h>
+
 #include "base/checked.hpp"
 #include "base/dtype.hpp"
 #include "base/error.hpp"
@@ -35,10 +37,16 @@ footprint footprint_of(const operand &o, const parameter_address &where) {
                               step_bytes(o.ld, element, width));
 }
 
+bool has_address(const void *data) noexcept { return data && data != SG_PLAN_ADDRESS; }
+
+memory_space space_without_address(const memory_kinds &kinds, sg_memory_kind kind) noexcept {
+  if (kinds.on().unified()) return {};
+  return kind == SG_MEMORY_AUTO ? SG_MEMORY_DEVICE : kind;
+}
+
 memory_space space_of(const memory_kinds &kinds, const given_operand &x, const operand &o, std::int64_t batch,
                       const parameter_address &where, sg_memory_kind known, bool pointers_given) {
-  if (!pointers_given)
-    return kinds.on().unified() ? memory_space() : known == SG_MEMORY_AUTO ? SG_MEMORY_DEVICE : known;
+  if (!pointers_given) return space_without_address(kinds, known);
   memory_space seen;
   const std::int64_t bytes = o.pointer_array ? span_bytes(o, x.name) : total_bytes(o, batch, x.name);
   for (std::int64_t i = 0; i < addresses_of(o, batch); ++i) {

@@ -43,6 +43,11 @@ void each_item(const operand &o, std::int64_t batch, const parameter_address &wh
   }
 }
 
+// Whether it is an address of memory; in a plan made ahead an operand may have none.
+bool has_address(const void *data) noexcept;
+// The memory space of an operand without an address; SG_MEMORY_AUTO: device memory.
+memory_space space_without_address(const memory_kinds &kinds, sg_memory_kind kind) noexcept;
+
 // The operand's memory space: by its pointers, unless the caller specifies it. Throws if both disagree.
 memory_space space_of(const memory_kinds &kinds, const given_operand &x, const operand &o, std::int64_t batch,
                       const parameter_address &where, sg_memory_kind known, bool pointers_given);

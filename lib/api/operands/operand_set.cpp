@@ -10,9 +10,14 @@ namespace sg {
 
 void operand_set::add(std::size_t parameter, const given_operand &x, operand &stored, const rules &how) {
   parameter_address &at = where_.set_parameter(parameter);
-  std::vector<std::vector<char *>> no_arrays;
-  bind_operand(x, stored, 1, true, at, no_arrays);
-  stored.space = space_of(on_.memory(), x, stored, 1, at, SG_MEMORY_AUTO, true);
+  const bool is_absent = absent_ && !has_address(x.view.data);
+  if (is_absent) {
+    stored.space = space_without_address(on_.memory(), *absent_);
+  } else {
+    std::vector<std::vector<char *>> no_arrays;
+    bind_operand(x, stored, 1, true, at, no_arrays);
+    stored.space = space_of(on_.memory(), x, stored, 1, at, SG_MEMORY_AUTO, true);
+  }
   bound one;
   one.desc = x.desc, one.name = x.name;
   one.parameter = parameter;
@@ -21,6 +26,10 @@ void operand_set::add(std::size_t parameter, const given_operand &x, operand &st
   one.alignment = std::max(how.alignment, is_complex(stored.type) ? size_of(stored.type) / 2 : size_of(stored.type));
   one.space = stored.space;
   one.may_become = how.may_become;
+  if (is_absent) {
+    writes_ |= sg::writes(how.mode);
+    return operands_.push_back(one);
+  }
   add_bytes(one, how.set.run > 0 ? how.set : bytes_of(stored, 1, at.base), how.mode, how.exact);
 }
 
@@ -34,6 +43,7 @@ bool operand_set::is_same(const bound &one, const bound &other) const noexcept {
 void operand_set::add_bytes(const bound &given, const strided_bytes &set, access_mode mode, bool all) {
   if (operands_.empty()) operands_.reserve(8), accesses_.reserve(8);
   bound one = given;
+  writes_ |= sg::writes(mode);
   one.first = static_cast<std::uint32_t>(accesses_.size());
   each_footprint(set, [&](const footprint &bytes, bool without_gaps) {
     const bool exact = all && without_gaps;
@@ -74,10 +84,6 @@ void operand_set::add_again(const bound &known, std::size_t parameter) {
   const parameter_address same = where_.parameter(known.parameter);  // which making room may move
   where_.set_parameter(parameter) = same;
   operands_.push_back(one);
-}
-
-bool operand_set::writes() const noexcept {
-  return std::ranges::any_of(accesses_, [](const access &each) { return each.writes; });
 }
 
 }  // namespace sg

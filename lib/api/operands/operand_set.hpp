@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -44,7 +45,8 @@ class operand_set {
     std::int64_t alignment = 0;     // of the address, if it is more than that of a component
     bool exact = true;              // otherwise some of the bytes may be untouched
   };
-  explicit operand_set(const context &on) noexcept : on_(on) {}
+  // `absent`: the memory of operands without an address, of a plan made ahead; empty: each has one.
+  operand_set(const context &on, std::optional<sg_memory_kind> absent) noexcept : on_(on), absent_(absent) {}
 
   // Binds an operand as stored, with elements, and sets its memory space. Throws sg::error naming it. The names must
   // outlive the set.
@@ -60,7 +62,7 @@ class operand_set {
     where_.first.scalars.alpha = {alpha, 0};
     where_.first.scalars.beta = {beta, 0};
   }
-  bool writes() const noexcept;
+  bool writes() const noexcept { return writes_; }
   const context &on() const noexcept { return on_; }
   binding &where() noexcept { return where_; }
   const binding &where() const noexcept { return where_; }
@@ -71,6 +73,8 @@ class operand_set {
   bool is_same(const bound &one, const bound &other) const noexcept;
 
   const context &on_;
+  const std::optional<sg_memory_kind> absent_;
+  bool writes_ = false;
   binding where_;
   std::vector<bound> operands_;
   std::vector<access> accesses_;

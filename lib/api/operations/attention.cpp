@@ -269,7 +269,7 @@ void submit(context &on, const sg_attention_desc &d, const char *name, checked_s
   require_separate_tokens(o, d.batch, name);
   require_supported(on, form, false, name);
   const bool is_empty = d.batch == 0 || d.heads == 0 || d.queries == 0 || d.value_width == 0;
-  operand_set operands(on);
+  operand_set operands(on, order.place_of_absent());
   operands.set_scalars(scale_of(d), 0);
   if (!is_empty) {
     for (const given_heads &each : all)
@@ -309,7 +309,7 @@ void submit(context &on, const sg_attention_backward_desc &d, const char *name, 
     require_separate_tokens(results[i], d.batch, name);
     has_results |= *computes[i] = elements_of(results[i]) > 0;
   }
-  operand_set operands(on);
+  operand_set operands(on, order.place_of_absent());
   operands.set_scalars(scale_of(d), 0);
   check_masks(d, name);
   if (has_results) {

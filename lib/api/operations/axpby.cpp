@@ -58,7 +58,7 @@ command_form command_form_of(const operand &a, const operand &c, sg_activation a
 void submit(context &on, const sg_axpby_desc &d, const char *name, checked_submit &order, sg_job **out_job) {
   const given_operand a = given_by_rows(name, "a", d.a), c = given_by_rows(name, "c", d.c);
   check_axpby(a, c, d, name);
-  operand_set operands(on);
+  operand_set operands(on, order.place_of_absent());
   scalar_pair &scalars = operands.where().first.scalars;
   scalars.alpha = checked_scalar(name, "alpha", d.alpha, d.c.dtype);
   scalars.beta = checked_scalar(name, "beta", d.beta, d.c.dtype);

@@ -27,7 +27,7 @@ void submit_clamp(context &on, const Desc &d, const given_operand &x, const give
   require_layer_type(result);
   require_same_form(x, result);
   if (dy) require_same_form(*dy, result);
-  layer made(on);
+  layer made(on, order);
   made.by_rows = result.view.layout == SG_LAYOUT_ROW_MAJOR;
   made.set_operation(ops::clamp{d.low, d.high}, dy ? "clamp gradient" : "clamp", 1, command_form::split::either);
   add_matrix(made, x, ops::clamp::x);

@@ -64,7 +64,7 @@ std::uint64_t several_devices(const std::vector<device_index> &places) {
 
 void submit(context &on, const sg_all_reduce_desc &d, const char *name, checked_submit &order, sg_job **out_job) {
   check_all_reduce(on, d, name);
-  operand_set operands(on);
+  operand_set operands(on, order.place_of_absent());
   std::vector<std::string> fields(static_cast<std::size_t>(d.operand_count));
   const bool does_nothing = d.operand_count == 1 || d.elements == 0;
   for (std::size_t i = 0; i < fields.size() && d.elements > 0; ++i) {

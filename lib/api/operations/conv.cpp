@@ -50,8 +50,8 @@ checked_windows check_conv(const Desc &d, const char *desc) {
 class conv_operands {
  public:
   template <class Desc>
-  conv_operands(const context &on, const Desc &d, const char *desc)
-      : desc_(desc), windows_(check_conv(d, desc)), operands_(on) {
+  conv_operands(const context &on, const checked_submit &order, const Desc &d, const char *desc)
+      : desc_(desc), windows_(check_conv(d, desc)), operands_(on, order.place_of_absent()) {
     form_.of = windows_.of;
     form_.out_channels = d.out_channels;
     form_.workspace = static_cast<std::int64_t>(d.workspace);
@@ -162,7 +162,7 @@ class conv_operands {
 
 void submit(context &on, const sg_conv2d_desc &d, const char *name, checked_submit &order, sg_job **out_job) {
   using enum conv_parameter;
-  conv_operands all(on, d, name);
+  conv_operands all(on, order, d, name);
   conv_form &f = all.form();
   if (d.activation < SG_ACTIVATION_NONE || d.activation > SG_ACTIVATION_GELU)
     throw error(SG_STATUS_INVALID_ARGUMENT, "@%s->activation is %d, which is no activation", name, int{d.activation});
@@ -181,7 +181,7 @@ void submit(context &on, const sg_conv2d_desc &d, const char *name, checked_subm
 
 void submit(context &on, const sg_conv2d_backward_desc &d, const char *name, checked_submit &order, sg_job **out_job) {
   using which = conv_parameter;
-  conv_operands all(on, d, name);
+  conv_operands all(on, order, d, name);
   conv_form &f = all.form();
   f.is_backward = true;
   const sg_dtype type = d.gradient_dtype != 0 ? d.gradient_dtype : d.dtype;

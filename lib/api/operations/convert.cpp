@@ -58,7 +58,7 @@ void submit(context &on, const sg_dequantize_desc &d, const char *name, checked_
   require_extent(in, d.y.rows, d.y.cols / what.values_in_byte(), out);
   require_extent(scales, d.y.rows, d.y.cols / d.block_size, out);
   if (has_zero_points) require_extent(zero_points, d.y.rows, d.y.cols / d.block_size, out);
-  layer x(on);
+  layer x(on, order);
   x.set_operation(what, d.quantization == SG_QUANTIZATION_I4 ? "dequantize i4" : "dequantize i8", 2,
                   command_form::split::columns);
   x.allows_in_place = false;
@@ -88,7 +88,7 @@ void submit(context &on, const sg_convert_desc &d, const char *name, checked_sub
   in.view = by_rows_if_both(transposes ? transpose_of(d.a) : d.a);
   ops::convert what;
   what.op = op_on_stored(in, SG_OP_N, out.view.layout);
-  layer x(on);
+  layer x(on, order);
   x.set_operation(what, what.op == SG_OP_T ? "transpose" : "convert", 0, command_form::split::either);
   x.allows_in_place = what.op == SG_OP_N;
   add_operand(x, in, ops::convert::a, what.op == SG_OP_T ? share::transposed : share::same);

@@ -17,7 +17,7 @@ void submit(context &on, const sg_cross_entropy_desc &d, const char *name, check
   require_layer_type(scores);
   require_some_columns(scores);
   require_column(out, scores);
-  layer x(on);
+  layer x(on, order);
   x.allows_in_place = false;
   x.set_operation(ops::cross_entropy{}, "cross entropy", 5 * double(d.x.cols), command_form::split::columns);
   add_matrix(x, scores, ops::cross_entropy::x);
@@ -47,7 +47,7 @@ void submit(context &on, const sg_cross_entropy_backward_desc &d, const char *na
     check_view(gradient);
     require_column(gradient, scores);
   }
-  layer x(on);
+  layer x(on, order);
   x.set_operation(ops::cross_entropy{true, d.scale}, "cross entropy gradient", 6, command_form::split::columns);
   add_matrix(x, scores, ops::cross_entropy::x);
   add_indices(x, indices, ops::cross_entropy::indices);

@@ -87,7 +87,7 @@ void submit(context &on, const sg_custom_desc &d, const char *name, checked_subm
     what.modes[static_cast<std::size_t>(i)] = mode_of(d.operands[i].access);
   command_form form;
   form.what = what, form.strategy = "custom", form.splits = command_form::split::none;
-  operand_set operands(on);
+  operand_set operands(on, order.place_of_absent());
   std::vector<std::string> fields;
   fields.reserve(static_cast<std::size_t>(d.operand_count));
   for (std::int32_t i = 0; i < d.operand_count; ++i) {

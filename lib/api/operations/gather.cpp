@@ -38,7 +38,7 @@ void submit(context &on, const sg_gather_desc &d, const char *name, checked_subm
   what.from_end = (d.flags & SG_GATHER_FROM_END) != 0;
   if ((d.flags & SG_GATHER_NAN) != 0 && (what.fill = nan_of(d.y.dtype)) == 0)
     throw error(SG_STATUS_UNSUPPORTED, "@%s->flags is %u, but %s has no NaN here", name, d.flags, name_of(d.y.dtype));
-  layer x(on);
+  layer x(on, order);
   x.set_operation(what, "gather", 0, command_form::split::columns);
   x.allows_in_place = false;
   add_matrix(x, table, ops::gather::table, share::some);
@@ -61,7 +61,7 @@ void submit(context &on, const sg_scatter_add_desc &d, const char *name, checked
   if (d.table.dtype != d.x.dtype)
     throw error(SG_STATUS_INVALID_ARGUMENT, "@%s->table.dtype is %s and @%s->x.dtype is %s; they must be equal", name,
                 name_of(d.table.dtype), name, name_of(d.x.dtype));
-  layer x(on);
+  layer x(on, order);
   x.set_operation(ops::scatter_add{(d.flags & SG_GATHER_FROM_END) != 0}, "scatter add", 0, command_form::split::rows);
   x.allows_in_place = false;
   add_matrix(x, in, ops::scatter_add::x);

@@ -19,7 +19,7 @@ void submit(context &on, const sg_softmax_backward_desc &d, const char *name, ch
   require_layer_type(dx);
   require_same_form(y, dx);
   require_same_form(dy, dx);
-  layer x(on);
+  layer x(on, order);
   x.set_operation(ops::softmax_backward{}, "softmax gradient", 4, command_form::split::columns);
   add_matrix(x, y, ops::softmax_backward::y);
   add_matrix(x, dy, ops::softmax_backward::dy);
@@ -51,7 +51,7 @@ void submit(context &on, const sg_norm_backward_desc &d, const char *name, check
   form.kind = d.kind, form.epsilon = d.epsilon;
   form.rows = d.dx.rows, form.columns = d.dx.cols;
   form.operands[which::dx].type = d.dx.dtype;
-  operand_set operands(on);
+  operand_set operands(on, order.place_of_absent());
   const bool is_empty = d.dx.cols == 0, has_rows = !is_empty && d.dx.rows > 0;
   const auto add = [&](std::size_t index, const given_operand &given, access_mode mode, bool may_become = false) {
     operand made = stored(given, 1);

@@ -40,7 +40,7 @@ void submit(context &on, const sg_im2col_desc &d, const char *name, checked_subm
   const std::int64_t stride = checked_stride(name, "x", d.x, w.images, w.elements_of_image());
   const sg_matrix view = image_view(d.x, stride, w, d.matrix.dtype);
   const given_operand images{name, "x", view, nullptr, 0, ".data", &d.x.data};
-  layer x(on);
+  layer x(on, order);
   ops::im2col what;
   static_cast<ops::windows &>(what) = w.of;
   x.set_operation(what, "im2col", 0, between_rows(!w.of.positions_are_rows));
@@ -65,7 +65,7 @@ void submit(context &on, const sg_col2im_desc &d, const char *name, checked_subm
   const sg_matrix view = image_view(d.x, stride, w, d.matrix.dtype);
   const given_operand images{name, "x", view, nullptr, 0, ".data", &d.x.data};
   const bool has_windows = w.positions() > 0;
-  layer x(on);
+  layer x(on, order);
   ops::col2im what;
   static_cast<ops::windows &>(what) = w.of;
   what.accumulates = d.accumulate != 0;

@@ -31,7 +31,7 @@ void submit(context &on, const sg_elementwise_desc &d, const char *name, checked
   require_layer_type(c);
   require_same_form(a, c);
   if (two) require_same_form(b, c);
-  layer x(on);
+  layer x(on, order);
   x.by_rows = is_row_major(c.view);
   x.set_operation(ops::elementwise{d.function}, ops::name_of(d.function), 1, command_form::split::either);
   add_matrix(x, a, ops::elementwise::a);
@@ -64,7 +64,7 @@ void submit(context &on, const sg_softmax_desc &d, const char *name, checked_sub
   if (d.mask_rows > 0 && d.x.rows % d.mask_rows != 0)
     throw error(SG_STATUS_INVALID_ARGUMENT, "@%s is %lld, which does not divide @%s->x.rows, %lld", mask_rows.c_str(),
                 static_cast<long long>(d.mask_rows), name, static_cast<long long>(d.x.rows));
-  layer x(on);
+  layer x(on, order);
   ops::softmax what;
   what.by_rows = x.by_rows = is_row_major(out.view);
   what.mask = d.mask;
@@ -92,7 +92,7 @@ void submit(context &on, const sg_norm_desc &d, const char *name, checked_submit
   check_view(in);
   require_layer_type(out);
   require_same_form(in, out);
-  layer x(on);
+  layer x(on, order);
   ops::norm what;
   what.by_rows = x.by_rows = is_row_major(out.view);
   what.kind = d.kind;
@@ -183,7 +183,7 @@ void submit_rotary(context &on, const sg_rotary_desc &d, const Desc &given, cons
   if (has_tables && d.cos.dtype != d.sin.dtype)
     throw error(SG_STATUS_INVALID_ARGUMENT, "@%s->cos.dtype is %s and @%s->sin.dtype is %s; they must be equal", name,
                 name_of(d.cos.dtype), name, name_of(d.sin.dtype));
-  layer x(on);
+  layer x(on, order);
   x.set_operation(what, d.inverse ? "rotary inverse" : "rotary", 3, command_form::split::columns);
   add_matrix(x, in, ops::rotary::x);
   add_matrix(x, out, ops::rotary::y);

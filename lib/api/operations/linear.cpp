@@ -68,7 +68,7 @@ void submit_linear(sg_context *handle, const sg_linear_desc *desc, const sg_subm
 // The gradients that a descriptor asks for.
 class checked_backward {
  public:
-  checked_backward(const context &on, const sg_linear_backward_desc &d, const char *desc)
+  checked_backward(const context &on, const checked_submit &order, const sg_linear_backward_desc &d, const char *desc)
       : on_(on),
         d_(d),
         desc_(desc),
@@ -79,7 +79,7 @@ class checked_backward {
         dw_(given_matrix(desc, "dw", d.dw)),
         dbias_(given_values(desc, "dbias", d.dbias, d.dy.cols, 1, d.dbias_dtype)),
         forms_(linear_parts),
-        operands_(on) {
+        operands_(on, order.place_of_absent()) {
     check();
     add_dx();
     add_dw();
@@ -245,7 +245,7 @@ class checked_backward {
 }  // namespace
 
 void submit(context &on, const sg_linear_backward_desc &d, const char *name, checked_submit &order, sg_job **out_job) {
-  checked_backward gradients(on, d, name);
+  checked_backward gradients(on, order, d, name);
   operand_spaces unused;
   const plan_request request = gradients.request(order.wanted(unused));
   const gemm_form fixed(std::span<const problem>(gradients.forms()));

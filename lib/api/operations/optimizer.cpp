@@ -25,7 +25,8 @@ void require_finite(double value, double least, const char *desc, const char *fi
 template <class Desc>
 class checked_step {
  public:
-  checked_step(context &on, const Desc &d, const char *name) : d_(d), name_(name), x_(on) {
+  checked_step(context &on, const checked_submit &order, const Desc &d, const char *name)
+      : d_(d), name_(name), x_(on, order) {
     require_layer_type(d.dtype, name);
     require_range(d.elements, 0, INT64_MAX / 64, (std::string(name) + "->elements").c_str());
     x_.allows_in_place = false;
@@ -68,7 +69,7 @@ void submit(context &on, const sg_sgd_desc &d, const char *name, checked_submit 
   require_finite(d.weight_decay, 0, name, "weight_decay");
   require_range(d.nesterov, 0, 1, (std::string(name) + "->nesterov").c_str());
   if (d.momentum != 0) require(d.momentum_buffer, (std::string(name) + "->momentum_buffer").c_str());
-  checked_step step(on, d, name);
+  checked_step step(on, order, d, name);
   require_in_arithmetic(d.rate, d.dtype, name, "rate");
   require_in_arithmetic(d.weight_decay, d.dtype, name, "weight_decay");
   if (d.momentum_buffer) step.add_state(ops::optimizer::first, "momentum_buffer", d.momentum_buffer);
@@ -87,7 +88,7 @@ void submit(context &on, const sg_adam_desc &d, const char *name, checked_submit
   require_finite(d.epsilon, 0, name, "epsilon");
   require_finite(d.weight_decay, 0, name, "weight_decay");
   require_range(d.decoupled, 0, 1, (std::string(name) + "->decoupled").c_str());
-  checked_step step(on, d, name);
+  checked_step step(on, order, d, name);
   require_in_arithmetic(d.rate, d.dtype, name, "rate");
   require_in_arithmetic(d.epsilon, d.dtype, name, "epsilon");
   require_in_arithmetic(d.weight_decay, d.dtype, name, "weight_decay");

@@ -16,12 +16,12 @@ namespace {
 template <class Desc>
 class checked_pool {
  public:
-  checked_pool(const context &on, const Desc &d, const char *name)
+  checked_pool(const context &on, const checked_submit &order, const Desc &d, const char *name)
       : d_(d),
         name_(name),
         windows_(check_windows(
             {name, d.images, d.channels, d.height, d.width, 0, 0, d.windows, d.image_layout, SG_FILTER_OIHW})),
-        x_(on) {
+        x_(on, order) {
     if (d.pooling < SG_POOLING_MAX || d.pooling > SG_POOLING_AVERAGE_INSIDE)
       throw error(SG_STATUS_INVALID_ARGUMENT, "@%s->pooling is %d, which is no pooling", name, int{d.pooling});
     require_layer_type(d.dtype, name);
@@ -62,7 +62,7 @@ class checked_pool {
 }  // namespace
 
 void submit(context &on, const sg_pool2d_desc &d, const char *name, checked_submit &order, sg_job **out_job) {
-  checked_pool all(on, d, name);
+  checked_pool all(on, order, d, name);
   const given_operand x = all.images("x", d.x, all.unpooled()), y = all.images("y", d.y, all.pooled());
   all.add(x, ops::pool::x);
   all.add(y, ops::pool::result);
@@ -70,7 +70,7 @@ void submit(context &on, const sg_pool2d_desc &d, const char *name, checked_subm
 }
 
 void submit(context &on, const sg_pool2d_backward_desc &d, const char *name, checked_submit &order, sg_job **out_job) {
-  checked_pool all(on, d, name);
+  checked_pool all(on, order, d, name);
   const given_operand dy = all.images("dy", d.dy, all.pooled()), dx = all.images("dx", d.dx, all.unpooled());
   const given_operand x = all.images("x", d.x, all.unpooled());
   all.add(dy, ops::pool::dy);

@@ -20,7 +20,8 @@ class recurrent_operand_list {
  public:
   using which = recurrent_operand;
 
-  recurrent_operand_list(const context &on, const char *desc) : desc_(desc), operands_(on) {}
+  recurrent_operand_list(const context &on, const checked_submit &order, const char *desc)
+      : desc_(desc), operands_(on, order.place_of_absent()) {}
 
   recurrent_form form;
 
@@ -141,7 +142,7 @@ void require_cell(const context &on, const recurrent_form &form, const char *des
 }  // namespace
 
 void submit(context &on, const sg_recurrent_desc &d, const char *name, checked_submit &order, sg_job **out_job) {
-  recurrent_operand_list all(on, name);
+  recurrent_operand_list all(on, order, name);
   recurrent_form &f = all.form;
   f.steps = d.steps, f.batch = d.batch, f.in = d.in, f.hidden = d.hidden;
   f.state_stride = d.state_stride, f.type = f.gradient_type = d.dtype, f.compute = d.compute;
@@ -171,7 +172,7 @@ void submit(context &on, const sg_recurrent_desc &d, const char *name, checked_s
 
 void submit(context &on, const sg_recurrent_backward_desc &d, const char *name, checked_submit &order,
             sg_job **out_job) {
-  recurrent_operand_list all(on, name);
+  recurrent_operand_list all(on, order, name);
   recurrent_form &f = all.form;
   f.steps = d.steps, f.batch = d.batch, f.in = d.in, f.hidden = d.hidden;
   f.state_stride = d.state_stride, f.type = d.dtype, f.gradient_type = d.gradient_dtype, f.compute = d.compute;

@@ -15,7 +15,7 @@ void submit(context &on, const sg_row_dot_desc &d, const char *name, checked_sub
   require_layer_type(a);
   require_same_form(b, a);
   require_column(y, a);
-  layer x(on);
+  layer x(on, order);
   x.allows_in_place = false;
   const bool by_rows = x.by_rows = a.view.layout == SG_LAYOUT_ROW_MAJOR;
   x.set_operation(ops::row_dot{by_rows}, "row dot", 2 * double(a.view.cols), command_form::split::columns);

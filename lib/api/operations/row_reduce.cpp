@@ -30,7 +30,7 @@ void submit(context &on, const sg_row_reduce_desc &d, const char *name, checked_
   check_view(out);
   require_layer_type(in);
   require_column(out, in);
-  layer x(on);
+  layer x(on, order);
   x.allows_in_place = false;
   const bool by_rows = x.by_rows = in.view.layout == SG_LAYOUT_ROW_MAJOR;
   x.set_operation(ops::row_reduce{by_rows, d.reduction}, strategy, double(in.view.cols), command_form::split::columns);

@@ -55,7 +55,7 @@ void submit(context &on, const sg_symmetric_desc &d, const char *name, checked_s
   require_same_form(b, c);
   if (what.symmetry == SG_SYMMETRY_HERMITIAN) require_layout_of(c, a);
   what.side = side_as_stored(d.side, d.c), what.triangle = triangle_as_stored(d.triangle, d.a);
-  layer x(on);
+  layer x(on, order);
   x.allows_in_place = false;
   x.by_rows = d.c.layout == SG_LAYOUT_ROW_MAJOR;
   scalar_pair &scalars = x.bound.where().first.scalars;
@@ -102,7 +102,7 @@ void submit(context &on, const sg_rank_k_desc &d, const char *name, checked_subm
   const bool by_rows = d.a.layout == SG_LAYOUT_ROW_MAJOR;
   what.triangle = triangle_as_stored(d.triangle, d.c);
   what.op = transposes == by_rows ? SG_OP_N : is_hermitian ? SG_OP_C : SG_OP_T;
-  layer x(on);
+  layer x(on, order);
   x.allows_in_place = false;
   scalar_pair &scalars = x.bound.where().first.scalars;
   scalars.alpha = checked_scalar(name, "alpha", d.alpha, d.c.dtype);

@@ -23,7 +23,7 @@ void submit(context &on, const sg_triangular_desc &d, const char *name, checked_
   what.side = side_as_stored(d.side, d.b), what.triangle = triangle_as_stored(d.triangle, d.a);
   what.op = op_on_stored(a, d.op_a, d.b.layout);
   if (is_zero(alpha)) what.alpha = scalar_role::zero;
-  layer x(on);
+  layer x(on, order);
   x.allows_in_place = false;
   x.set_operation(what, d.kind == SG_TRIANGULAR_SOLVE ? "triangular solve" : "triangular product",
                   flops_per_mac(d.b.dtype) / 2 * double(d.a.rows), split_of(what.side));

@@ -19,7 +19,7 @@
 namespace sg {
 
 struct layer {
-  explicit layer(const context &on) noexcept : bound(on) {}
+  layer(const context &on, const checked_submit &order) noexcept : bound(on, order.place_of_absent()) {}
 
   command_form form;
   bool allows_in_place = true;  // the result may be a matrix that is read

@@ -50,8 +50,41 @@ checked_submit::checked_submit(context &to, ref<graph> changed, std::int32_t ind
   here.units = was.units;
 }
 
+checked_submit::checked_submit(context &to, const sg_plan_options *options, std::shared_ptr<const program> &made)
+    : to_(to), plan_(options) {
+  operand_spaces known;
+  check_plan_options(options, "options", known);
+  named_in_submit &here = named_.emplace();
+  here.makes = &made;
+  here.absent = known.absent;
+}
+
+void checked_submit::run(const std::shared_ptr<const program> &plan) {
+  const std::int32_t units = most_lanes();
+  const int lanes = plan->schedule->lanes[static_cast<int>(lane_kind::compute)];
+  if (units > 0 && lanes > units)
+    throw error(SG_STATUS_INVALID_ARGUMENT,
+                "@submit->stream may use %d compute units, and the plan is cut for %d workers", units, lanes);
+  if (const auto wanted = device(); wanted && !plan->is_spread() && *wanted != plan->device())
+    throw error(SG_STATUS_INVALID_ARGUMENT,
+                "@submit->stream is of device %zu of the context, and the plan of device %zu", number_of(*wanted),
+                number_of(plan->device()));
+  if (!named_) named_.emplace();
+  named_->runs = plan;
+}
+
+void checked_submit::require_as_planned(const form &given, const char *name) const {
+  const program &plan = *named_->runs;
+  if (*plan.what == given) return;
+  throw error(
+      SG_STATUS_INVALID_ARGUMENT,
+      "@%s differs from the plan in its sizes, types, strides, memory or options: it is %s, and the plan is of %s",
+      name, given.describe(plan.request).c_str(), plan.what->describe(plan.request).c_str());
+}
+
 plan_request checked_submit::wanted(operand_spaces &known) const {
-  return updates() ? named_->request : limited(check_plan_options(plan_, "submit->plan", known));
+  return updates() ? named_->request
+                   : limited(check_plan_options(plan_, makes_plan() ? "options" : "submit->plan", known));
 }
 
 void checked_submit::note(sg_operation operation, const form &fixed, const char *name) {
@@ -98,14 +131,6 @@ void checked_submit::look_up(const sg_submit &s) {
     std::snprintf(name, sizeof name, "submit->after[%d]", i);
     here.after.push_back(object_of<job>(s.after[i], object_type::job, name));
   }
-}
-
-void checked_submit::require_within_limit(const program &plan) const {
-  const std::int32_t units = most_lanes();
-  const int lanes = plan.schedule->lanes[static_cast<int>(lane_kind::compute)];
-  if (units > 0 && lanes > units)
-    throw error(SG_STATUS_INVALID_ARGUMENT,
-                "@submit->stream may use %d compute units, and the plan is cut for %d workers", units, lanes);
 }
 
 void checked_submit::record(const ref<job> &work, const access *accesses, std::size_t access_count) {
@@ -170,6 +195,10 @@ void checked_submit::require_memory(const access *accesses, std::size_t access_c
 }
 
 void checked_submit::go(ref<job> work, const access *accesses, std::size_t access_count, sg_job **out_job) {
+  if (makes_plan()) {
+    *named_->makes = work->shared_program();
+    return;
+  }
   require_memory(accesses, access_count);
   if (untracked_ && !records()) access_count = 0;
   if (work->program) work->follows_on_device = work->program->may_follow && to_.on().orders_commands();

@@ -32,6 +32,11 @@ struct named_in_submit {
   plan_request request;
   std::int32_t index = -1;          // in the graph; -1: at its end
   std::shared_ptr<const form> was;  // of an update: what it must keep
+  // Of sg_plan_create: receives the program, unless there is nothing to do.
+  std::shared_ptr<const program> *makes = nullptr;
+  std::optional<sg_memory_kind> absent;  // the memory of operands without an address
+  // Of sg_plan_run_async: the plan's program.
+  std::shared_ptr<const program> runs;
 };
 
 class checked_submit {
@@ -39,6 +44,8 @@ class checked_submit {
   checked_submit(context &to, const sg_submit *given);
   // For the update of a graph's submission that was recorded as `was`.
   checked_submit(context &to, ref<graph> changed, std::int32_t index, const submission &was);
+  // For a plan made ahead: checks and plans, and submits nothing.
+  checked_submit(context &to, const sg_plan_options *options, std::shared_ptr<const program> &made);
 
   const sg_plan_options *plan() const noexcept { return plan_; }
   // The device of its stream; empty: none is named.
@@ -52,8 +59,17 @@ class checked_submit {
     if (most > 0) request.streams = request.streams > 0 ? std::min(request.streams, most) : most;
     return request;
   }
-  // Throws if a plan made ahead uses more workers than the stream allows.
-  void require_within_limit(const program &plan) const;
+  bool makes_plan() const noexcept { return named_ && named_->makes; }
+  // The memory of operands without an address, of a plan made ahead; empty: each must have one.
+  std::optional<sg_memory_kind> place_of_absent() const noexcept { return named_ ? named_->absent : std::nullopt; }
+  // Runs a plan made ahead instead of planning. Throws if it uses more workers than the stream allows, or another
+  // device.
+  void run(const std::shared_ptr<const program> &plan);
+  const std::shared_ptr<const program> *plan_to_run() const noexcept {
+    return named_ && named_->runs ? &named_->runs : nullptr;
+  }
+  // Throws unless the plan to run is one of that form. `name`: the descriptor's name in messages.
+  void require_as_planned(const form &given, const char *name) const;
   // The caller waits for the job next. `pending`, if given, receives it unless it completes successfully before go()
   // returns, for a caller without a handle.
   void will_wait(ref<job> *pending) noexcept {
@@ -63,7 +79,9 @@ class checked_submit {
   bool will_wait() const noexcept { return will_wait_; }
   bool records() const noexcept { return named_ && named_->records; }
   // Whether the planner has a free choice: no options, no limit or device of the stream; and the job runs now.
-  bool is_planners_choice() const noexcept { return !plan_ && !records() && most_lanes() == 0 && !device(); }
+  bool is_planners_choice() const noexcept {
+    return !plan_ && !records() && !makes_plan() && !plan_to_run() && most_lanes() == 0 && !device();
+  }
 
   bool updates() const noexcept { return records() && named_->index >= 0; }
   // The plan request: from the options, within the stream's limit; in an update as recorded. `known`: see

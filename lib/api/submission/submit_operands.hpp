@@ -18,10 +18,15 @@ struct planned_operation {
   const form *fixed = nullptr;  // what updates of a recorded one keep; nullptr: `what`
 };
 
-// The request of an operation that has no plan options of its own.
+// The request of an operation that has no plan options of its own; a plan made ahead has two of them.
 inline plan_request usual_request(const checked_submit &order) noexcept {
   plan_request request;
   request.streams = order.most_lanes();
+  if (!order.makes_plan()) return request;
+  operand_spaces unused;
+  const plan_request wanted = order.wanted(unused);
+  request.streams = wanted.streams;
+  request.memory_limit = wanted.memory_limit;
   return request;
 }
 
@@ -37,8 +42,12 @@ void submit_operands(context &on, operand_set &operands, const Desc &desc, const
   std::shared_ptr<const program> plan;
   const bool on_several = request.names_devices();
   const std::optional<device_index> device = on_several ? std::nullopt : device_of_operands(operands, order);
-  if (!planned.does_nothing)
+  if (const auto *const known = order.plan_to_run(); known && !planned.does_nothing) {
+    order.require_as_planned(planned.what, name);
+    plan = *known;
+  } else if (!planned.does_nothing) {
     plan = on_several ? on.plan_for(planned.what, request) : plan_on(on, planned.what, request, device);
+  }
   ref<job> work = on.new_job();
   if (!plan || plan->schedule->commands.empty()) return order.go(std::move(work), nullptr, 0, out_job);
   if (stays_on_device(on, device, *plan))

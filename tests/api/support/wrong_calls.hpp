@@ -5,6 +5,7 @@
 #include <cstring>
 #include <functional>
 
+#include "support/gemm_plan.h"
 #include "support/harness.hpp"
 
 namespace sg_test {
@@ -51,7 +52,7 @@ class bad_input : public on_each_device {
     ASSERT_OK(sg_job_wait(job_, SG_FOREVER));
     sg_gemm_desc shape = good();
     shape.a.data = shape.b.data = shape.c.data = nullptr;
-    ASSERT_OK(sg_plan_create(context_, &shape, nullptr, plan_.out()));
+    ASSERT_OK(create_gemm_plan(context_, &shape, nullptr, plan_.out()));
   }
   sg_gemm_desc good() { return make_gemm(a_, b_, c_, 2, 3, 4); }
 

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "faults.h"
+#include "support/gemm_plan.h"
 #include "support/harness.hpp"
 
 namespace sg_test {
@@ -109,7 +110,7 @@ TEST(emulated_peers, a_plan_says_what_it_copies_from_a_peer) {
   sg_gemm_desc desc = SG_GEMM_DESC_INIT;
   desc.a = desc.b = desc.c = {nullptr, 512, 512, 512, SG_DTYPE_F64, SG_LAYOUT_COLUMN_MAJOR};
   sg_plan *plan = nullptr;
-  ASSERT_OK(sg_plan_create(opened, &desc, &options, &plan));
+  ASSERT_OK(create_gemm_plan(opened, &desc, &options, &plan));
   std::string text(std::size_t{1} << 20, '\0');
   EXPECT_OK(sg_plan_describe(plan, SG_PLAN_JSON, text.data(), text.size(), nullptr));
   EXPECT_NE(std::string::npos, text.find("A of a peer")) << text.c_str();

@@ -163,7 +163,8 @@ class gpu_suite {
   double planned_bound(const operands &at) const {
     const sg_gemm_desc desc = at.desc();
     sg_plan *made = nullptr;
-    check(sg_plan_create(context_.get(), &desc, nullptr, &made), "plan");
+    const sg_operation_desc gemm{sizeof gemm, SG_OPERATION_GEMM, 1, &desc};
+    check(sg_plan_create(context_.get(), &gemm, nullptr, &made), "plan");
     const plan_handle plan(made);
     sg_plan_prediction says = SG_PLAN_PREDICTION_INIT;
     check(sg_plan_predict(made, &says), "prediction");

@@ -129,7 +129,8 @@ double round_device::arithmetic(const sg_gemm_desc &desc, int count) const {
   sg_gemm_desc anywhere = desc;
   anywhere.a.data = anywhere.b.data = anywhere.c.data = nullptr;
   sg_plan *made = nullptr;
-  check(sg_plan_create(context(), &anywhere, &options, &made), "sg_plan_create");
+  const sg_operation_desc gemm{sizeof gemm, SG_OPERATION_GEMM, 1, &anywhere};
+  check(sg_plan_create(context(), &gemm, &options, &made), "sg_plan_create");
   const plan_handle plan(made);
   sg_plan_prediction prediction = SG_PLAN_PREDICTION_INIT;
   check(sg_plan_predict(plan.get(), &prediction), "sg_plan_predict");

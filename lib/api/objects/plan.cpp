@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <streamgemm/plan.h>
 
-#include <algorithm>
+#include <optional>
 #include <string>
 
 #include "api/context_of.hpp"
 #include "api/entry.hpp"
-#include "api/gemm/place_gemm.hpp"
-#include "api/gemm/problem_of.hpp"
-#include "api/gemm/submit_gemm.hpp"
-#include "plan/gemm/gemm_form.hpp"
+#include "api/gemm/planned_gemm.hpp"
+#include "api/operations/operations.hpp"
+#include "api/submission/submission.hpp"
 #include "plan/schedule/describe.hpp"
 #include "plan/schedule/lanes.hpp"
 #include "plan/schedule/simulate.hpp"
@@ -22,61 +21,31 @@ namespace {
 // A plan that a caller holds.
 class prepared_plan final : public object {
  public:
-  // `shape`: with the memory spaces of the context.
-  prepared_plan(ref<job_sink> owner, const problem &shape, std::shared_ptr<const program> compiled)
-      : object(object_type::plan), owner_(std::move(owner)), shape_(shape), program_(std::move(compiled)) {}
+  // `gemm`: that of a plan of one GEMM, with the memory spaces of the context.
+  prepared_plan(ref<job_sink> owner, sg_operation operation, std::shared_ptr<const program> compiled,
+                const std::optional<problem> &gemm)
+      : object(object_type::plan),
+        owner_(std::move(owner)),
+        operation_(operation),
+        program_(std::move(compiled)),
+        gemm_(gemm) {}
 
   const ref<job_sink> &owner() const noexcept { return owner_; }
-  const problem &shape() const noexcept { return shape_; }
+  sg_operation operation() const noexcept { return operation_; }
+  const std::optional<problem> &gemm() const noexcept { return gemm_; }
   const schedule &commands() const noexcept { return *program_->schedule; }
   const machine_model &machine() const noexcept { return context_of(*owner_).machine(); }
   const std::shared_ptr<const program> &compiled() const noexcept { return program_; }
 
  private:
   const ref<job_sink> owner_;
-  const problem shape_;
+  const sg_operation operation_;
   const std::shared_ptr<const program> program_;
+  const std::optional<problem> gemm_;
 };
 
 ref<prepared_plan> prepared_plan_of(const sg_plan *handle) {
   return object_of<prepared_plan>(handle, object_type::plan, "plan");
-}
-
-operand_spaces spaces_of(const problem &p, bool by_rows) {
-  return by_rows ? operand_spaces{p.b.space.kind(), p.a.space.kind(), p.c.space.kind(), p.bias.space.kind()}
-                 : operand_spaces{p.a.space.kind(), p.b.space.kind(), p.c.space.kind(), p.bias.space.kind()};
-}
-
-void copy_spaces(const problem &from, problem &to) {
-  to.a.space = from.a.space;
-  to.b.space = from.b.space;
-  to.c.space = from.c.space;
-  to.bias.space = from.bias.space;
-}
-
-// Names the first difference between a plan's problem and the submitted one.
-void require_as_planned(const problem &planned, const problem &given) {
-  if (planned == given) return;
-  const char *what = "batch, compute or pointer arrays";
-  if (planned.m != given.m || planned.n != given.n || planned.k != given.k)
-    what = "sizes";
-  else if (planned.op_a != given.op_a || planned.op_b != given.op_b)
-    what = "ops or layouts";
-  else if (planned.no_multiply != given.no_multiply)
-    what = "alpha (0 or not)";
-  else if (planned.beta_zero != given.beta_zero)
-    what = "beta (0 or not)";
-  else if (planned.a.type != given.a.type || planned.c.type != given.c.type)
-    what = "types";
-  else if (planned.a.ld != given.a.ld || planned.b.ld != given.b.ld || planned.c.ld != given.c.ld)
-    what = "leading dimensions";
-  else if (planned.bias.rows != given.bias.rows || planned.bias.cols != given.bias.cols ||
-           planned.activation != given.activation)
-    what = "bias or activation";
-  else if (planned.a.space != given.a.space || planned.b.space != given.b.space || planned.c.space != given.c.space ||
-           planned.bias.space != given.bias.space)
-    what = "memory of the operands";
-  throw error(SG_STATUS_INVALID_ARGUMENT, "@desc differs from the plan in its %s", what);
 }
 
 std::string text_of(const prepared_plan &plan, sg_plan_format format) {
@@ -107,24 +76,28 @@ using sg::object_type;
 using sg::prepared_plan_of;
 using sg::ref;
 
-sg_status sg_plan_create(sg_context *context, const sg_gemm_desc *desc, const sg_plan_options *options,
+sg_status sg_plan_create(sg_context *context, const sg_operation_desc *operation, const sg_plan_options *options,
                          sg_plan **out_plan) {
   if (out_plan) *out_plan = nullptr;
   return guarded([&] {
     auto on = sg::context_of(context);
-    sg::require(desc, "desc");
+    sg::require(operation, "operation");
     sg::require(out_plan, "out_plan");
-    const sg_gemm_desc d = sg::options_of(desc, SG_GEMM_DESC_INIT, "desc");
-    sg::operand_spaces known;
-    const auto wanted = sg::check_plan_options(options, "options", known);
-    const sg::checked_gemm gemm = sg::check_gemm(on->memory(), d, known, false, "desc");
-    if (gemm.nothing_to_do)
-      throw sg::error(SG_STATUS_INVALID_ARGUMENT, "@desc leaves nothing to do (%lld x %lld x %lld), so it has no plan",
-                      static_cast<long long>(d.c.rows), static_cast<long long>(d.c.cols),
-                      static_cast<long long>(gemm.shape.k));
-    auto plan = sg::plan_gemm(*on, gemm.shape, sg::request_for(d, gemm.shape, wanted));
-    auto made = ref<sg::object>::adopt(new sg::prepared_plan(on, gemm.shape, std::move(plan)));
-    *out_plan = sg::handle_of<sg_plan>(sg::make_handle(std::move(made)));
+    const sg_operation_desc given = sg::options_of(operation, SG_OPERATION_DESC_INIT, "operation");
+    if (given.operation == SG_OPERATION_MARKER)
+      throw sg::error(SG_STATUS_INVALID_ARGUMENT, "@operation->operation is %d, a marker, which has no plan",
+                      int{given.operation});
+    std::shared_ptr<const sg::program> made;
+    std::optional<sg::problem> gemm;
+    if (sg::is_one_gemm(given)) {
+      made = sg::plan_one_gemm(*on, given, options, gemm);
+    } else {
+      sg::checked_submit order(*on, options, made);
+      sg::entry_of(given.operation).submit(*on, given, "operation->desc", order, nullptr);
+    }
+    if (!made) throw sg::error(SG_STATUS_INVALID_ARGUMENT, "@operation->desc leaves nothing to do, so it has no plan");
+    auto plan = ref<sg::object>::adopt(new sg::prepared_plan(on, given.operation, std::move(made), gemm));
+    *out_plan = sg::handle_of<sg_plan>(sg::make_handle(std::move(plan)));
   });
 }
 
@@ -178,27 +151,21 @@ sg_status sg_plan_describe(sg_plan *handle, sg_plan_format format, char *text, u
   });
 }
 
-sg_status sg_plan_run_async(sg_plan *handle, const sg_gemm_desc *desc, const sg_submit *submit, sg_job **out_job) {
+sg_status sg_plan_run_async(sg_plan *handle, const sg_operation_desc *operation, const sg_submit *submit,
+                            sg_job **out_job) {
   if (out_job) *out_job = nullptr;
   return guarded([&] {
     const auto plan = prepared_plan_of(handle);
-    const auto &compiled = plan->compiled();
-    sg::require(desc, "desc");
-    const sg_gemm_desc d = sg::options_of(desc, SG_GEMM_DESC_INIT, "desc");
+    sg::require(operation, "operation");
+    const sg_operation_desc given = sg::options_of(operation, SG_OPERATION_DESC_INIT, "operation");
+    const sg::operation_entry &entry = sg::entry_of(given.operation);
+    if (given.operation != plan->operation())
+      throw sg::error(SG_STATUS_INVALID_ARGUMENT, "@operation->operation is %d, %s; the plan is of %s",
+                      int{given.operation}, entry.name, sg::entry_of(plan->operation()).name);
     sg::context &on = sg::context_of(*plan->owner());
     sg::checked_submit order(on, submit);
-    order.require_within_limit(*compiled);
-    const auto known = sg::spaces_of(plan->shape(), d.c.layout == SG_LAYOUT_ROW_MAJOR);
-    sg::checked_gemm gemm = sg::check_gemm(on.memory(), d, known, true, "desc");
-    // Untouched operands have no memory space.
-    if (gemm.nothing_to_do) sg::copy_spaces(plan->shape(), gemm.shape);
-    sg::require_as_planned(plan->shape(), gemm.shape);
-    gemm.shape = sg::seen_by(on, *compiled, gemm.shape);
-    if (order.records()) {
-      order.note_request(sg::request_for(d, gemm.shape, compiled->request));  // in terms of the caller's C
-      order.note(SG_OPERATION_GEMM, sg::gemm_form(sg::fixed_in_updates(gemm.shape)), "desc");
-    }
-    if (gemm.nothing_to_do) return order.go(on.new_job(), nullptr, 0, out_job);
-    sg::submit_gemm(on, std::move(gemm), compiled, order, out_job);
+    order.run(plan->compiled());
+    if (plan->gemm()) return sg::run_planned_gemm(on, given, *plan->gemm(), plan->compiled(), order, out_job);
+    entry.submit(on, given, "operation->desc", order, out_job);
   });
 }
