@@ -459,6 +459,7 @@ class Context(NativeObject):
     bind(sg_context_device)
     bind(sg_context_device_count)
     bind(sg_context_describe_device)
+    bind(sg_context_available_memory)
     bind(sg_context_get_metrics, "metrics", "Metrics")
     bind(sg_context_synchronize)
     bind(sg_stream_create_limited, "stream", "CreateStream", priority=0, compute_units=0)

@@ -119,6 +119,15 @@ typedef struct sg_operation_desc {
 SG_API sg_status sg_operation_async(sg_context *context, const sg_operation_desc *operation, const sg_submit *submit,
                                     sg_job **out_job);
 
+/**
+ * Tests whether the context's devices compute an operation, without submitting it: its descriptor is checked and planned.
+ * @param operation The operation. Its operands may have no address, as in sg_plan_create; they then are in device memory. Read during
+ * the call only.
+ * @return SG_STATUS_OK; SG_STATUS_UNSUPPORTED, and the message says what the device does not have; any other failure of the operation's own function
+ * that needs no address, such as SG_STATUS_INVALID_ARGUMENT. Never blocks; takes as long as sg_plan_create. Any thread. Since 0.2.
+ */
+SG_API sg_status sg_context_supports(sg_context *context, const sg_operation_desc *operation);
+
 SG_END_DECLS
 
 #endif /* STREAMGEMM_OPERATION_H */

@@ -113,6 +113,27 @@ TEST_P(context_counters, count_copies_and_memory) {
   EXPECT_EQ(0u, metrics_of(context_).pinned_bytes);
 }
 
+TEST_P(context_counters, tell_the_available_memory) {
+  sg_device_info device = SG_DEVICE_INFO_INIT;
+  ASSERT_OK(sg_context_device(context_, &device));
+  std::uint64_t before = 0, after = 0, none = 1;
+  ASSERT_OK(sg_context_available_memory(context_, 0, &before));
+  EXPECT_GT(before, 0u);
+  EXPECT_LE(before, device.memory_bytes);
+  buffer held;
+  const std::uint64_t bytes = 1 << 26;
+  ASSERT_OK(sg_buffer_create(context_, bytes, held.out()));
+  ASSERT_OK(sg_context_available_memory(context_, 0, &after));
+  if (std::strncmp(GetParam(), "sim", 3) == 0) {
+    EXPECT_EQ(before - bytes, after) << "no other process has a simulated device's memory";
+  }
+  EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_context_available_memory(context_, 1, &none));
+  EXPECT_EQ(0u, none);
+  EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_context_available_memory(context_, -1, &none));
+  EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_context_available_memory(context_, 0, nullptr));
+  EXPECT_STATUS(SG_STATUS_INVALID_HANDLE, sg_context_available_memory(nullptr, 0, &none));
+}
+
 TEST_P(context_counters, tell_failed_from_cancelled) {
   double a = 1, c = 0;
   const sg_gemm_desc desc = make_gemm(&a, &a, &c, 1, 1, 1);

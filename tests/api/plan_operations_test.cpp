@@ -346,6 +346,32 @@ TEST_P(operation_plans, what_is_refused) {
   EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_plan_run_async(made, nullptr, nullptr, nullptr));
 }
 
+// What is supported is what can be planned, also where there is nothing to do.
+TEST_P(operation_plans, support_is_told_without_addresses) {
+  for (const auto &[name, with] : each_operation) {
+    const described shapes = with([](int) { return SG_PLAN_ADDRESS; });
+    EXPECT_OK(sg_context_supports(context_, &shapes.operation)) << name;
+  }
+  sg_operation_desc marker = SG_OPERATION_DESC_INIT;
+  EXPECT_OK(sg_context_supports(context_, &marker));
+  sg_softmax_desc softmax = SG_SOFTMAX_DESC_INIT;
+  softmax.x = softmax.y = planned_matrix(nullptr);
+  const sg_operation_desc operation{sizeof operation, SG_OPERATION_SOFTMAX, 1, &softmax};
+  const auto supports = [&] { return sg_context_supports(context_, &operation); };
+  EXPECT_OK(supports());
+  softmax.x.dtype = softmax.y.dtype = SG_DTYPE_I32;
+  EXPECT_STATUS(SG_STATUS_UNSUPPORTED, supports());
+  EXPECT_NE(nullptr, std::strstr(sg_last_error_message(), "operation->desc->y.dtype is i32"))
+      << sg_last_error_message();
+  softmax.x.rows = 3;
+  EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, (softmax.x.dtype = softmax.y.dtype = SG_DTYPE_F32, supports()));
+  EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_context_supports(context_, nullptr));
+  EXPECT_STATUS(SG_STATUS_INVALID_HANDLE, sg_context_supports(nullptr, &marker));
+  sg_context_metrics counted = SG_CONTEXT_METRICS_INIT;
+  EXPECT_OK(sg_context_get_metrics(context_, &counted));
+  EXPECT_EQ(0U, counted.jobs_submitted) << "nothing was submitted";
+}
+
 // A memory limit applies to workspaces, as in a submission of the same limit.
 TEST_P(operation_plans, keep_a_memory_limit) {
   if (std::strcmp(GetParam(), "sim:h200") != 0) GTEST_SKIP() << "operands lie in the device's memory there";

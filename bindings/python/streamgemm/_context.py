@@ -76,6 +76,10 @@ class Context(Handle, ContextMethods):
         count = _raw.sg_context_device_count(handle)
         return [DeviceInfo._read(_raw.sg_context_describe_device, handle, index) for index in range(count)]
 
+    def available_memory(self, device=0):
+        """Memory in bytes that can be allocated now, about; on the cpu the host's. device: the number of the context's device."""
+        return _raw.sg_context_available_memory(self._open(), integer(device, "device"))
+
     @property
     def metrics(self):
         """Its counters now: ContextMetrics."""

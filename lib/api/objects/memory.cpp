@@ -114,6 +114,19 @@ sg_status sg_context_memory_kind(sg_context *handle, const void *memory, uint64_
   });
 }
 
+sg_status sg_context_available_memory(sg_context *handle, int32_t device, uint64_t *out_bytes) {
+  if (out_bytes) *out_bytes = 0;
+  return guarded([&] {
+    const auto context = sg::context_of(handle);
+    sg::require_device(*context, device, 0, "device");
+    sg::require(out_bytes, "out_bytes");
+    const sg::device &on = context->on(sg::device_index(device));
+    const auto free = on.free_memory();
+    if (!free) throw sg::error(SG_STATUS_UNSUPPORTED, "device %.64s does not tell its free memory", on.name().c_str());
+    *out_bytes = *free;
+  });
+}
+
 sg_status sg_host_alloc(sg_context *context, uint64_t bytes, void **out_memory) {
   if (out_memory) *out_memory = nullptr;
   return guarded([&] {

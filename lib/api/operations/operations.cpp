@@ -92,6 +92,17 @@ sg_status sg_operation_async(sg_context *context, const sg_operation_desc *opera
   });
 }
 
+sg_status sg_context_supports(sg_context *context, const sg_operation_desc *operation) {
+  return sg::guarded([&] {
+    const auto on = sg::context_of(context);
+    sg::require(operation, "operation");
+    const sg_operation_desc given = sg::options_of(operation, SG_OPERATION_DESC_INIT, "operation");
+    std::shared_ptr<const sg::program> unused;
+    sg::checked_submit order(*on, nullptr, unused);
+    sg::entry_of(given.operation).submit(*on, given, "operation->desc", order, nullptr);
+  });
+}
+
 // The functions by name.
 #define SG_DEFINE_FUNCTIONS(operation, OPERATION, article)                                                          \
   sg_status sg_##operation##_async(sg_context *context, const sg_##operation##_desc *desc, const sg_submit *submit, \

@@ -37,10 +37,10 @@ std::optional<device_index> device_of_operands(const operand_set &operands, cons
 }
 
 std::shared_ptr<const program> plan_on(context &on, const form &what, plan_request request,
-                                       std::optional<device_index> device) {
+                                       std::optional<device_index> device, const checked_submit &order) {
   request.device = device ? *device : on.least_busy();
   auto plan = on.plan_for(what, request);
-  if (!device) on.promise(request.device, plan->predicted_ns());
+  if (!device && !order.makes_plan()) on.promise(request.device, plan->predicted_ns());
   return plan;
 }
 

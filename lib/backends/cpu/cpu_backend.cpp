@@ -78,6 +78,12 @@ sg_status allocate(std::uint64_t bytes, std::uint64_t alignment, void **out) noe
 }
 
 sg_status mem_alloc(sg_backend_device *, std::uint64_t bytes, void **out) noexcept { return allocate(bytes, 256, out); }
+sg_status mem_free_bytes(sg_backend_device *, std::uint64_t *out) noexcept {
+  const std::int64_t bytes = free_memory();
+  if (bytes < 0) return fail(SG_STATUS_UNSUPPORTED, "the system does not tell its free memory");
+  *out = static_cast<std::uint64_t>(bytes);
+  return SG_STATUS_OK;
+}
 sg_status host_alloc(sg_backend_device *, std::uint64_t bytes, void **out) noexcept {
   return allocate(bytes, 4096, out);
 }
@@ -159,6 +165,7 @@ constexpr sg_backend_ops table = {
     .graph_create = nullptr,
     .graph_destroy = nullptr,
     .graph_launch = nullptr,
+    .mem_free_bytes = mem_free_bytes,
     .run_here = run_here,
     .run_waiting = run_waiting,
     .stop_when = stop_when,

@@ -94,4 +94,13 @@ std::int64_t usable_memory() noexcept {
   return bytes;
 }
 
+std::int64_t free_memory() noexcept {
+  char text[512];
+  read_text("/proc/meminfo", text, sizeof text);
+  const char *const line = std::strstr(text, "\nMemAvailable:");
+  long long kibibytes = 0;
+  if (line == nullptr || std::sscanf(line, "\nMemAvailable: %lld", &kibibytes) != 1) return -1;
+  return std::min<std::int64_t>(usable_memory(), kibibytes * 1024);
+}
+
 }  // namespace sg::cpu
