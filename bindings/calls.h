@@ -82,6 +82,9 @@ static inline sg_status sg_call_plan_create(sg_context *context, int64_t desc, c
   return sg_plan_create(context, &gemm, options, out_plan);
 }
 
+/* sg_log_set to standard error: a callback would run on threads, and under locks, of the library. */
+static inline sg_status sg_call_log_set(sg_log_level level) { return sg_log_set(level, NULL, NULL); }
+
 /* sg_graph_set_gemm. */
 static inline sg_status sg_call_graph_set_gemm(sg_graph *graph, int32_t index, int64_t desc) {
   return sg_graph_set_gemm(graph, index, (const sg_gemm_desc *)sg_at(desc));

@@ -81,7 +81,11 @@ static PyObject *job_label(sg_job *job) {
   if (status != SG_STATUS_OK) return raise_call(status, NULL);
   return PyUnicode_DecodeUTF8(text, (Py_ssize_t)strlen(text), "replace");
 }
+
+/* A callback would run under locks of the library, and wait for the GIL there. */
+static sg_status log_set(sg_log_level level) { return sg_log_set(level, NULL, NULL); }
 %}
+sg_status log_set(sg_log_level level);
 PyObject *metrics_text(void);
 PyObject *job_label(sg_job *job);
 PyObject *plan_text(sg_plan *plan, sg_plan_format format);

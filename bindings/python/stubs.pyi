@@ -51,7 +51,7 @@ class Error(Exception):
 
 # errors
 
-# enums: Status Op Compute Activation Function Reduction Pooling Side Triangle Diagonal TriangularKind Symmetry Mask Quantization IndexType GateOrder ImageLayout FilterLayout RotaryPairs Split MemoryKind LinkClass WhenFull WeightsPlace PlanFormat TraceFormat
+# enums: Status Op Compute Activation Function Reduction Pooling Side Triangle Diagonal TriangularKind Symmetry Mask Quantization IndexType GateOrder ImageLayout FilterLayout RotaryPairs Split MemoryKind LinkClass LogLevel WhenFull WeightsPlace PlanFormat TraceFormat
 
 class _Record:
     def __getattr__(self, name: str) -> Any: ...  # additions of later library versions
@@ -68,6 +68,7 @@ class _Record:
 
 def devices() -> list[DeviceInfo]: ...
 def backends() -> list[BackendInfo]: ...
+def set_log(level: LogLevel | str) -> None: ...
 def load_backend(path: str | os.PathLike[str]) -> None: ...
 def metrics_text() -> str: ...
 

@@ -10,6 +10,7 @@
 #include <streamgemm/event.h>
 #include <streamgemm/graph.h>
 #include <streamgemm/job.h>
+#include <streamgemm/log.h>
 #include <streamgemm/memory.h>
 #include <streamgemm/metrics.h>
 #include <streamgemm/operation.h>

@@ -13,7 +13,9 @@
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
+#include <mutex>
 #include <string_view>
+#include <thread>
 
 namespace sg {
 
@@ -24,6 +26,42 @@ namespace {
 constexpr std::array<std::string_view, 4> levels{"error", "warn", "info", "debug"};
 constexpr std::array<std::string_view, 5> areas{"plan", "plugin", "memory", "fallback", "job"};
 constexpr std::size_t longest_value = 200;
+constexpr std::size_t longest_text = 1600;
+
+// Where messages go. Of two receivers one is current; the other one is set when no thread is in it.
+struct receiver {
+  log_receiver to;
+  std::atomic<int> threads{0};  // that are in it
+};
+constinit receiver g_receivers[2];
+constinit std::atomic<unsigned> g_current{0};
+constinit std::mutex g_setting;
+thread_local receiver *t_within = nullptr;  // whose callback this thread runs
+
+// Threads of the parent do not return in its child.
+void after_fork() noexcept {
+  for (receiver &each : g_receivers) each.threads.store(&each == t_within ? 1 : 0);
+}
+
+class receiving {
+ public:
+  receiving() noexcept {
+    for (;;) {
+      const unsigned current = g_current.load();
+      to_ = &g_receivers[current];
+      to_->threads.fetch_add(1);
+      if (g_current.load() == current) return;
+      to_->threads.fetch_sub(1);
+    }
+  }
+  ~receiving() { to_->threads.fetch_sub(1); }
+  receiving(const receiving &) = delete;
+  receiving &operator=(const receiving &) = delete;
+  receiver &to() const noexcept { return *to_; }
+
+ private:
+  receiver *to_;
+};
 
 // The bytes of the printable UTF-8 character at `text`; 0: none.
 std::size_t printable_character(const unsigned char *text) noexcept {
@@ -68,7 +106,7 @@ class without_sigpipe {
 };
 
 void write_line(std::string_view level, std::string_view area, const char *text) noexcept {
-  char line[1600];
+  char line[longest_text];
   const int start = std::snprintf(line, sizeof line, "streamgemm: %.*s: %.*s: ", static_cast<int>(level.size()),
                                   level.data(), static_cast<int>(area.size()), area.data());
   std::size_t length = static_cast<std::size_t>(start);
@@ -90,7 +128,41 @@ void write_line(std::string_view level, std::string_view area, const char *text)
   errno = saved;
 }
 
+void call_back(receiver &to, log_level level, log_area area, const char *text) noexcept {
+  char line[longest_text];
+  escape_for_log(line, sizeof line, text);
+  const int saved = errno;
+  t_within = &to;
+  to.to.relay(to.to, level, areas[static_cast<std::size_t>(area)].data(), line);
+  t_within = nullptr;
+  errno = saved;
+}
+
 }  // namespace
+
+bool set_log(int levels_enabled, const log_receiver &to) noexcept {
+  if (t_within) return false;
+  std::uint32_t enabled = 0;
+  for (int l = 0; l < levels_enabled; ++l)
+    for (std::size_t a = 0; a < areas.size(); ++a)
+      enabled |= log_bit(static_cast<log_level>(l), static_cast<log_area>(a));
+  // If standard error is closed, the application may reuse its number for another file.
+  if (!to.relay && fcntl(STDERR_FILENO, F_GETFD) < 0) enabled = 0;
+  static const int fork_handler = pthread_atfork([] { g_setting.lock(); }, [] { g_setting.unlock(); },
+                                                 [] {
+                                                   after_fork();
+                                                   g_setting.unlock();
+                                                 });
+  static_cast<void>(fork_handler);
+  const std::lock_guard held(g_setting);
+  const unsigned before = g_current.load();
+  receiver &next = g_receivers[1 - before];
+  next.to = to;
+  g_current.store(1 - before);
+  g_log_enabled.store(enabled, std::memory_order_relaxed);
+  while (g_receivers[before].threads.load() > 0) std::this_thread::yield();
+  return true;
+}
 
 std::size_t escape_for_log(char *out, std::size_t size, const char *text) noexcept {
   constexpr char digits[] = "0123456789abcdef";
@@ -176,7 +248,10 @@ void log_message(log_level level, log_area area, const char *format, ...) noexce
   const int length = std::vsnprintf(text, sizeof text, format, arguments);
   va_end(arguments);
   if (length >= static_cast<int>(sizeof text)) std::memcpy(text + sizeof text - 4, "...", 4);
-  if (length >= 0) write_line(levels[static_cast<std::size_t>(level)], areas[static_cast<std::size_t>(area)], text);
+  if (length < 0 || t_within) return;
+  const receiving here;
+  if (here.to().to.relay) return call_back(here.to(), level, area, text);
+  write_line(levels[static_cast<std::size_t>(level)], areas[static_cast<std::size_t>(area)], text);
 }
 
 }  // namespace sg

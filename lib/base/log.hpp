@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The log requested by SG_LOG (docs/logging.md): one line for each message, on standard error. It neither locks nor
-// allocates, so it works on any thread, during a fork, and while the process exits.
+// The log requested by SG_LOG or sg_log_set (docs/logging.md): one line for each message, on standard error or to a
+// callback. It neither locks nor allocates, so it works on any thread, during a fork, and while the process exits.
 #pragma once
 
 #include <atomic>
@@ -29,6 +29,17 @@ inline bool logs(log_level level, log_area area) noexcept {
     return false;
   return enabled != log_unread || log_reads_variable(level, area);
 }
+
+// A function of the application that receives messages.
+struct log_receiver {
+  void (*relay)(const log_receiver &to, log_level level, const char *area, const char *text) = nullptr;  // calls it
+  void (*callback)() = nullptr;  // as the relay knows it
+  void *user = nullptr;
+};
+
+// Enables the most important `levels` of all areas, and sends messages to the receiver; without a relay to standard
+// error. Returns when no thread is in the former one; false: this thread is.
+bool set_log(int levels, const log_receiver &to) noexcept;
 
 // Writes a message, enabled or not. Longer ones are cut and end in "...".
 void log_message(log_level level, log_area area, const char *format, ...) noexcept

@@ -27,6 +27,10 @@ namespace StreamGemm {
     /// <exception cref="NoDeviceException">It cannot be used; the message says why.</exception>
     public static void LoadBackend(string path) => Raw.sg_backend_load(System.IO.Path.GetFullPath(path));
 
+    /// <summary>Logs messages of a level and above, of all areas, to standard error; the variable SG_LOG has no effect then.</summary>
+    /// <param name="level">The least important level; Off: none.</param>
+    public static void SetLog(LogLevel level) => Raw.sg_call_log_set((int)level);
+
     /// <summary>The counters of all contexts of the process as OpenMetrics text: what an HTTP server answers a scraper with.</summary>
     public static string MetricsText() => Text.Of(NativeObject.Content(Raw.sg_metrics_text));
 

@@ -20,6 +20,10 @@ static class DevicesTest {
     Expect.Equal(Harness.Device, device.Name, "name");
     Expect.True(device.MemoryBytes > 1 << 20 && device.ComputeUnits > 0 && device.Description.Length > 0, "properties");
     Expect.Equal(Harness.Device == "cpu", device.UnifiedMemory, "unified memory");
+    long available = context.AvailableMemory(0);
+    Expect.True(available > 0 && available <= device.MemoryBytes, "available memory");
+    Library.SetLog(LogLevel.Warn);
+    Library.SetLog(LogLevel.Off);
   }
 
   public static void OptionsOfAContext() {

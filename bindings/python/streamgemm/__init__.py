@@ -31,7 +31,7 @@ from ._optimizers import SGD, Adam  # noqa: E402
 from ._pipeline import Pipeline, Stage  # noqa: E402
 from ._plan import Plan, PlanOptions  # noqa: E402
 from ._streams import Event, Stream  # noqa: E402
-from ._records import backends, devices, load_backend, metrics_text  # noqa: E402
+from ._records import backends, devices, load_backend, metrics_text, set_log  # noqa: E402
 from ._tables import ENUMS, ERRORS, RECORDS  # noqa: E402
 from ._trace import Trace  # noqa: E402
 

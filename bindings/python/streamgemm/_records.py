@@ -4,7 +4,7 @@
 import os
 
 from . import _raw
-from ._enums import LinkClass
+from ._enums import LinkClass, LogLevel, value_of
 from ._tables import RECORDS
 
 
@@ -87,6 +87,12 @@ def metrics_text():
 def load_backend(path):
     """Loads the plugin at `path`, whose devices can be opened then. It stays loaded. NoDevice says why it cannot be used."""
     _raw.sg_backend_load(os.path.abspath(os.fspath(path)))
+
+
+def set_log(level):
+    """Logs messages of that level and above, of all areas, to standard error: "off", "error", "warn", "info", "debug" or a LogLevel.
+    SG_LOG has no effect then."""
+    _raw.log_set(value_of(LogLevel, level, "level"))
 
 
 def backends():

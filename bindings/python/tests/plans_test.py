@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Plans, options, events, streams, properties of devices and statistics of jobs."""
 
+import os
 import pathlib
+import subprocess
+import sys
 import unittest
 
 import numpy as np
@@ -73,6 +76,18 @@ class Facts(DeviceTest):
         self.assertIn("name=", repr(device))
         with self.assertRaisesRegex(AttributeError, "it has"):
             device.nonsense
+        self.assertIn(self.context.available_memory(), range(1, device.memory_bytes + 1))
+        with self.assertRaisesRegex(sg.InvalidArgument, "device is 1"):
+            self.context.available_memory(1)
+
+    def test_log(self):
+        program = "import sys, numpy, streamgemm as sg; sg.set_log(sys.argv[1]); context = sg.Context('sim:h200'); context.gemm(numpy.ones((1, 1)), numpy.ones((1, 1)))"
+        for level, words in (("info", "streamgemm: info: plan: 1 x 1 x 1 f64 on "), ("error", "")):
+            logged = subprocess.run([sys.executable, "-c", program, level], env=dict(os.environ, SG_LOG="debug"), capture_output=True, text=True, check=True).stderr
+            self.assertIn(words, logged)
+            self.assertEqual(bool(words), bool(logged), logged)
+        with self.assertRaisesRegex(sg.InvalidArgument, "level is 'loud', which is none of"):
+            sg.set_log("loud")
 
     def test_statistics(self):
         job = self.context.gemm_async(np.ones((100, 100)), np.ones((100, 100)))

@@ -51,6 +51,15 @@ public final class StreamGemm {
   }
 
   /**
+   * Logs messages of a level and above, of all areas, to standard error; the variable SG_LOG has no effect then.
+   *
+   * @param level the least important level; OFF: none
+   */
+  public static void setLog(LogLevel level) {
+    Native.sg_call_log_set(level.value);
+  }
+
+  /**
    * The counters of all contexts of the process as OpenMetrics text: what an HTTP server answers a scraper with.
    *
    * @return the text

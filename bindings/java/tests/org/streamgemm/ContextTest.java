@@ -28,6 +28,11 @@ public class ContextTest {
       assertEquals("sim:h200", context.device().name());
       assertTrue(context.device().linkInBytesPerSecond() > 1e9);
       assertEquals(2, context.device().copyEngines());
+      long available = context.availableMemory(0);
+      assertTrue("available memory is " + available, available > 0 && available <= context.device().memoryBytes());
+      assertThrows(StreamGemmException.InvalidArgument.class, () -> context.availableMemory(1));
+      StreamGemm.setLog(LogLevel.WARN);
+      StreamGemm.setLog(LogLevel.OFF);
     }
     try (Context context =
              Context.open(new ContextOptions().device("sim:h200").computeLanes(2).flags(ContextFlag.CHECK_HAZARDS))) {
