@@ -154,12 +154,15 @@ def field_of(name, doc, text):
     return found
 
 
+WIDTH_OF_ENUMS = ("SG_ENUM_INT", "SG_ENUM_CHECK")  # words for compilers
+
+
 class Parser:
     """The declarations of one header, in order."""
 
     def __init__(self, text):
         self.text = text
-        self.tokens = [(m.lastgroup, m.group(), m.start(), m.end()) for m in TOKEN.finditer(text) if m.lastgroup != "comment"]
+        self.tokens = [(m.lastgroup, m.group(), m.start(), m.end()) for m in TOKEN.finditer(text) if m.lastgroup != "comment" and m.group() not in WIDTH_OF_ENUMS]
         self.at = 0
 
     def until(self, separator, closing=None):

@@ -61,7 +61,7 @@ typedef struct sg_backend_done {
 } sg_backend_done;
 
 /** The kinds of commands. */
-typedef enum sg_backend_command_kind {
+typedef enum sg_backend_command_kind SG_ENUM_INT {
   SG_BACKEND_MARKER = 1, /**< sg_backend_command itself: does nothing; completes when everything before it has. */
   SG_BACKEND_COPY = 2,   /**< sg_backend_copy. */
   SG_BACKEND_GEMM = 3,   /**< sg_backend_gemm. */
@@ -406,7 +406,7 @@ typedef struct sg_backend_col2im {
 } sg_backend_col2im;
 
 /** Which operand of a convolution is computed from the other two. */
-typedef enum sg_backend_conv_gradient {
+typedef enum sg_backend_conv_gradient SG_ENUM_INT {
   SG_BACKEND_CONV_OF_Y = 0, /**< Y = activation(conv(X, W) + bias). */
   SG_BACKEND_CONV_OF_X = 1, /**< The gradient of X, in x, from that of Y, in y, and W. */
   SG_BACKEND_CONV_OF_W = 2  /**< The gradient of W, in w, from that of Y, in y, and X. */
@@ -522,7 +522,7 @@ typedef struct sg_backend_attention_backward {
 } sg_backend_attention_backward;
 
 /** What sg_backend_cell computes. */
-typedef enum sg_backend_cell_step {
+typedef enum sg_backend_cell_step SG_ENUM_INT {
   SG_BACKEND_CELL_WHOLE = 0, /**< The cell. */
   SG_BACKEND_CELL_RESET = 1  /**< Of a GRU only sigmoid(r) * h, into Y; the row is not written, and there is no next state. */
 } sg_backend_cell_step;
@@ -769,7 +769,7 @@ typedef struct sg_backend_triangular {
 } sg_backend_triangular;
 
 /** What an sg_backend_symmetric computes. */
-typedef enum sg_backend_symmetric_kind {
+typedef enum sg_backend_symmetric_kind SG_ENUM_INT {
   SG_BACKEND_SYMMETRIC_MULTIPLY = 0, /**< C = alpha * A * B + beta * C, or alpha * B * A + beta * C; of A one triangle is read. */
   SG_BACKEND_SYMMETRIC_RANK_K = 1,   /**< C = alpha * op(A) * op(A)' + beta * C in one triangle of C; the other is neither read nor
                                           written. */
@@ -833,7 +833,7 @@ typedef struct sg_backend_model sg_backend_model;
 typedef struct sg_backend_machine sg_backend_machine;
 
 /** Levels of log messages, as in the variable SG_LOG; docs/logging.md. */
-typedef enum sg_backend_log_level {
+typedef enum sg_backend_log_level SG_ENUM_INT {
   SG_BACKEND_LOG_ERROR = 1, /**< Work failed. */
   SG_BACKEND_LOG_WARN = 2,  /**< Work continues, but not as the application may expect. */
   SG_BACKEND_LOG_INFO = 3,  /**< A choice, once for each subject. */
@@ -841,7 +841,7 @@ typedef enum sg_backend_log_level {
 } sg_backend_log_level;
 
 /** Areas of log messages. */
-typedef enum sg_backend_log_area {
+typedef enum sg_backend_log_area SG_ENUM_INT {
   SG_BACKEND_LOG_PLUGIN = 1,  /**< Loading of plugins, and discovered devices. */
   SG_BACKEND_LOG_MEMORY = 2,  /**< Memory of the device, pinned memory. */
   SG_BACKEND_LOG_FALLBACK = 3 /**< A slower method instead of a refused or missing one. */

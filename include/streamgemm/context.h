@@ -77,7 +77,7 @@ typedef struct sg_backend_info {
 #define SG_BACKEND_INFO_INIT {sizeof(sg_backend_info), "", 0, "", ""}
 
 /** Flags of a context. */
-typedef enum sg_context_flags {
+typedef enum sg_context_flags SG_ENUM_INT {
   SG_CONTEXT_DEFAULT = 0,       /**< None. */
   SG_CONTEXT_CHECK_HAZARDS = 1, /**< Prove each schedule free of races before it runs (debugging; costs time). */
   SG_CONTEXT_NO_COALESCING = 2, /**< Never batch small GEMMs that wait at the same time. Since 0.2. */
@@ -90,7 +90,7 @@ typedef enum sg_context_flags {
 } sg_context_flags;
 
 /** Behaviour of a submission when sg_context_options.job_limit jobs are in flight. */
-typedef enum sg_when_full {
+typedef enum sg_when_full SG_ENUM_INT {
   SG_WHEN_FULL_BLOCK = 0, /**< Waits until a job has completed. */
   SG_WHEN_FULL_REFUSE = 1 /**< Returns SG_STATUS_BUSY. */
 } sg_when_full;

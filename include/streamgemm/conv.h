@@ -39,13 +39,13 @@
 SG_BEGIN_DECLS
 
 /** The order of the elements of an image. Since 0.2. */
-typedef enum sg_image_layout {
+typedef enum sg_image_layout SG_ENUM_INT {
   SG_IMAGE_NCHW = 0, /**< Channel by channel; within each, rows of pixels. */
   SG_IMAGE_NHWC = 1  /**< Rows of pixels, each of `channels` consecutive elements. */
 } sg_image_layout;
 
 /** The order of the elements of a filter. Since 0.2. */
-typedef enum sg_filter_layout {
+typedef enum sg_filter_layout SG_ENUM_INT {
   SG_FILTER_OIHW = 0, /**< Channel by channel; within each, kernel_h rows of kernel_w. As PyTorch and ONNX store filters. */
   SG_FILTER_OHWI = 1  /**< kernel_h rows of kernel_w, each of as many consecutive elements as there are channels. */
 } sg_filter_layout;

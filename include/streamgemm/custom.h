@@ -23,7 +23,7 @@ SG_BEGIN_DECLS
 #define SG_MAX_CUSTOM_OPERANDS 4
 
 /** How an operation accesses memory. Since 0.2. */
-typedef enum sg_access {
+typedef enum sg_access SG_ENUM_INT {
   SG_ACCESS_READ = 1,      /**< Reads it. */
   SG_ACCESS_WRITE = 2,     /**< Writes all of it, whatever it contains. */
   SG_ACCESS_READ_WRITE = 3 /**< Reads it, or writes only parts of it. */

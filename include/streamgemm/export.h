@@ -13,6 +13,19 @@
 #define SG_API
 #endif
 
+#if defined(__cplusplus) || (defined(__STDC_VERSION__) && __STDC_VERSION__ >= 202311L)
+/** Stands behind the name of each enum: its type is int, so that every value of 32 bits may be given. */
+#define SG_ENUM_INT : int
+#else
+/** Stands behind the name of each enum, whose type the compiler chooses. */
+#define SG_ENUM_INT
+/** Does not compile if that is not 32 bits wide, as with -fshort-enums: the library's enums are. */
+#define SG_ENUM_CHECK typedef char sg_enums_have_32_bits[sizeof(enum { SG_ENUM_OF_32_BITS }) == 4 ? 1 : -1];
+#ifndef SWIG /* whose parser does not know an enum there */
+SG_ENUM_CHECK
+#endif
+#endif
+
 #ifdef __cplusplus
 /** Opens the C linkage block of a public header. */
 #define SG_BEGIN_DECLS extern "C" {

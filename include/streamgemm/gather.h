@@ -16,7 +16,7 @@
 SG_BEGIN_DECLS
 
 /** Bits of sg_gather_desc.flags. Since 0.2. */
-typedef enum sg_gather_flags {
+typedef enum sg_gather_flags SG_ENUM_INT {
   SG_GATHER_FROM_END = 1, /**< An index from -rows to -1 counts from the end of the table: -1 is its last row, as in ONNX and NumPy. */
   SG_GATHER_NAN = 2       /**< A row whose index is out of range becomes NaN, in f64, f32, f16 and bf16, not 0. */
 } sg_gather_flags;

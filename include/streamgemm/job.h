@@ -42,7 +42,7 @@ SG_BEGIN_DECLS
 #define SG_FOREVER INT64_C(-1)
 
 /** How a GEMM is split. */
-typedef enum sg_split {
+typedef enum sg_split SG_ENUM_INT {
   SG_SPLIT_AUTO = 0,  /**< The planner's choice: the fastest one by the device model. */
   SG_SPLIT_NONE = 1,  /**< One command (one tile after another for host-resident operands). */
   SG_SPLIT_M = 2,     /**< Rows of C. */
@@ -76,7 +76,7 @@ typedef struct sg_plan_options {
   {sizeof(sg_plan_options), SG_SPLIT_AUTO, 0, 0, 0, 0, 0, 0, SG_MEMORY_AUTO, SG_MEMORY_AUTO, SG_MEMORY_AUTO, 0, 0, SG_MEMORY_AUTO}
 
 /** Flags of a submission. */
-typedef enum sg_submit_flags {
+typedef enum sg_submit_flags SG_ENUM_INT {
   SG_SUBMIT_DEFAULT = 0,  /**< None. */
   SG_SUBMIT_UNTRACKED = 1,/**< The caller guarantees that the job conflicts with no job in flight, except by stream and
                                `after`. */

@@ -11,7 +11,7 @@
 SG_BEGIN_DECLS
 
 /** Level of a message, and the least important one that is logged. Since 0.2. */
-typedef enum sg_log_level {
+typedef enum sg_log_level SG_ENUM_INT {
   SG_LOG_OFF = 0,   /**< No message. */
   SG_LOG_ERROR = 1, /**< Jobs that fail. */
   SG_LOG_WARN = 2,  /**< Work that goes on otherwise than planned. */

@@ -35,7 +35,7 @@
 SG_BEGIN_DECLS
 
 /** An operation. More may follow. Since 0.2. */
-typedef enum sg_operation {
+typedef enum sg_operation SG_ENUM_INT {
   SG_OPERATION_MARKER = 0,           /**< None: a job without work; sg_graph_update refuses it. */
   SG_OPERATION_GEMM = 1,             /**< sg_gemm_async and its shorthands, sg_plan_run_async, sg_gemm_grouped_async. */
   SG_OPERATION_COPY = 2,             /**< sg_copy_async, sg_copy_2d_async. */

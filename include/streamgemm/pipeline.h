@@ -52,7 +52,7 @@ typedef struct sg_pipeline_options {
   { sizeof(sg_pipeline_options), 0, 0, 0, 0, 0, SG_WHEN_FULL_BLOCK }
 
 /** Where the weights of a stage are while batches run. Since 0.2. */
-typedef enum sg_weights_place {
+typedef enum sg_weights_place SG_ENUM_INT {
   SG_WEIGHTS_AUTO = 0, /**< Resident as far as the memory limit allows, spread over the stages; streamed otherwise. */
   SG_WEIGHTS_RESIDENT = 1, /**< Copied to the device when the pipeline is prepared. */
   SG_WEIGHTS_STREAMED = 2  /**< Copied for every batch. */

@@ -37,7 +37,7 @@ typedef struct sg_plan_prediction {
 #define SG_PLAN_PREDICTION_INIT {sizeof(sg_plan_prediction), 0.0, 0.0, 0.0, 0.0, 0, 0, 0, 0, 0, 0, "", 0, 0}
 
 /** Format of a plan's description. */
-typedef enum sg_plan_format {
+typedef enum sg_plan_format SG_ENUM_INT {
   SG_PLAN_TEXT = 0,    /**< A few lines: strategy, tiles, lanes, prediction, bound, ratio. */
   SG_PLAN_JSON = 1,    /**< One JSON object with the same, and with every command, its start and its end. */
   SG_PLAN_TIMELINE = 2,/**< A row for each lane and host worker, a column for each time slot. */

@@ -16,7 +16,7 @@
 SG_BEGIN_DECLS
 
 /** Result of a call or of a job. Negative values are failures; the two positive ones are answers, not failures. */
-typedef enum sg_status {
+typedef enum sg_status SG_ENUM_INT {
   SG_STATUS_OK = 0,                 /**< Success. */
   SG_STATUS_NOT_READY = 1,          /**< Result of a query: the work has not completed yet. */
   SG_STATUS_TIMEOUT = 2,            /**< The timeout of a wait passed; the work goes on. */

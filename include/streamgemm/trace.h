@@ -32,7 +32,7 @@
 SG_BEGIN_DECLS
 
 /** Format of a written trace. */
-typedef enum sg_trace_format {
+typedef enum sg_trace_format SG_ENUM_INT {
   SG_TRACE_AUTO = 0,     /**< By the file's name: .json, .pftrace or .perfetto-trace, .html, .svg, .txt. */
   SG_TRACE_JSON = 1,     /**< Trace Event Format, for chrome://tracing and ui.perfetto.dev. Times in us. In otherData: the figures of
                               each context, and the advice. */
@@ -44,7 +44,7 @@ typedef enum sg_trace_format {
 } sg_trace_format;
 
 /** What to record. */
-typedef enum sg_trace_flags {
+typedef enum sg_trace_flags SG_ENUM_INT {
   SG_TRACE_DEFAULT = 0,     /**< None. */
   SG_TRACE_DEVICE_TIMES = 1 /**< A GPU times the start and the end of each command itself. Each then takes some us longer, and copies
                                  some percent. */

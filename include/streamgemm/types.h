@@ -57,7 +57,7 @@ typedef struct sg_pipeline sg_pipeline;
 typedef struct sg_trace sg_trace;
 
 /** Element type of a matrix. 0 is not a type. */
-typedef enum sg_dtype {
+typedef enum sg_dtype SG_ENUM_INT {
   SG_DTYPE_F64 = 1,  /**< IEEE binary64, 8 bytes. */
   SG_DTYPE_F32 = 2,  /**< IEEE binary32, 4 bytes. */
   SG_DTYPE_C64 = 3,  /**< Complex: two binary32, real part first, 8 bytes. */
@@ -75,13 +75,13 @@ typedef enum sg_dtype {
 } sg_dtype;
 
 /** Storage order of a matrix. */
-typedef enum sg_layout {
+typedef enum sg_layout SG_ENUM_INT {
   SG_LAYOUT_ROW_MAJOR = 0,   /**< Element (i, j) at i * ld + j; ld >= cols. C and NumPy's default. */
   SG_LAYOUT_COLUMN_MAJOR = 1 /**< Element (i, j) at i + j * ld; ld >= rows. BLAS and Fortran's own. */
 } sg_layout;
 
 /** Operation on an operand before the multiplication. */
-typedef enum sg_op {
+typedef enum sg_op SG_ENUM_INT {
   SG_OP_N = 0, /**< The matrix itself. */
   SG_OP_T = 1, /**< Its transpose. */
   SG_OP_C = 2  /**< Its conjugate transpose; the transpose for real types. */
@@ -91,7 +91,7 @@ typedef enum sg_op {
  * The least accurate arithmetic that the caller allows. A device may compute more accurately, never less: the cpu device
  * computes every f32 GEMM in f32.
  */
-typedef enum sg_compute {
+typedef enum sg_compute SG_ENUM_INT {
   SG_COMPUTE_EXACT = 0,  /**< Products exact in the operand's format or wider, sums at least in f32 (i32 for i8). */
   SG_COMPUTE_TF32 = 1,   /**< f32 operands may be rounded to 11 significant bits before they are multiplied; in all but exact, to 0 below the normal range. */
   SG_COMPUTE_3XTF32 = 2, /**< f32 operands may be split into a part of 11 significant bits and a rest of 8, and the product
@@ -111,7 +111,7 @@ typedef enum sg_compute {
 } sg_compute;
 
 /** Kind of memory, for a context's device. */
-typedef enum sg_memory_kind {
+typedef enum sg_memory_kind SG_ENUM_INT {
   SG_MEMORY_AUTO = 0,     /**< Determined from the pointer; the default. */
   SG_MEMORY_PAGEABLE = 1, /**< Ordinary host memory. */
   SG_MEMORY_PINNED = 2,   /**< Page-locked host memory: sg_host_alloc, sg_host_register. */
@@ -120,7 +120,7 @@ typedef enum sg_memory_kind {
 } sg_memory_kind;
 
 /** Class of the connection between two devices. Since 0.2. */
-typedef enum sg_link_class {
+typedef enum sg_link_class SG_ENUM_INT {
   SG_LINK_UNKNOWN = 0, /**< Direct, of an unknown class: each device can access the other's memory. */
   SG_LINK_HOST = 1,    /**< Through the host: neither can access the other's memory, so data passes through host memory. */
   SG_LINK_PCIE = 2,    /**< Direct, over PCIe. */
@@ -137,7 +137,7 @@ typedef enum sg_link_class {
  * Function that is applied to each element of a result after the whole sum. Its values are those of the sg_function of the
  * same name.
  */
-typedef enum sg_activation {
+typedef enum sg_activation SG_ENUM_INT {
   SG_ACTIVATION_NONE = 0, /**< Nothing. */
   SG_ACTIVATION_RELU = 1, /**< max(x, 0). Real and integer results. */
   SG_ACTIVATION_GELU = 2  /**< x/2 * (1 + tanh(sqrt(2/pi) * (x + 0.044715 x^3))), as cuBLASLt's. Real results. */
@@ -156,7 +156,7 @@ typedef enum sg_activation {
  * f and f' of a NaN are NaN. Sums and products, those of gradients too, are IEEE 754's: NaN with a NaN, and infinity times 0
  * is NaN. A zero may have either sign. Since 0.2.
  */
-typedef enum sg_function {
+typedef enum sg_function SG_ENUM_INT {
   SG_FUNCTION_RELU = 1,     /**< max(a, 0). */
   SG_FUNCTION_GELU = 2,     /**< a/2 * (1 + tanh(sqrt(2/pi) * (a + 0.044715 a^3))), as SG_ACTIVATION_GELU. */
   SG_FUNCTION_GELU_ERF = 3, /**< a/2 * (1 + erf(a / sqrt(2))). */
@@ -175,7 +175,7 @@ typedef enum sg_function {
 } sg_function;
 
 /** Which elements a softmax leaves out, or which keys an attention. Since 0.2. */
-typedef enum sg_mask {
+typedef enum sg_mask SG_ENUM_INT {
   SG_MASK_NONE = 0,           /**< None. */
   SG_MASK_CAUSAL = 1,         /**< In row i those behind column i + mask_offset. */
   SG_MASK_CAUSAL_FROM_END = 2 /**< Of an attention only: for query i the keys behind i + key_length - query_length + mask_offset, where the
@@ -183,38 +183,38 @@ typedef enum sg_mask {
 } sg_mask;
 
 /** Which elements of a head a rotary embedding rotates together; d is the number of rotated elements. Since 0.2. */
-typedef enum sg_rotary_pairs {
+typedef enum sg_rotary_pairs SG_ENUM_INT {
   SG_ROTARY_HALVES = 0,     /**< j and j + d/2, for j < d/2: as in GPT-NeoX and Llama. */
   SG_ROTARY_INTERLEAVED = 1 /**< 2j and 2j + 1: as in GPT-J. */
 } sg_rotary_pairs;
 
 /** The cell of a recurrent layer (recurrent.h). Since 0.2. */
-typedef enum sg_cell {
+typedef enum sg_cell SG_ENUM_INT {
   SG_CELL_LSTM = 0,            /**< Long short-term memory, without peepholes. */
   SG_CELL_GRU = 1,             /**< Gated recurrent unit; the reset gate is applied to the product with the weights. */
   SG_CELL_GRU_RESET_BEFORE = 2 /**< The reset gate is applied to the state before that product: the ONNX default. */
 } sg_cell;
 
 /** The order of the gates in the weights and biases of a recurrent layer. Since 0.2. */
-typedef enum sg_gate_order {
+typedef enum sg_gate_order SG_ENUM_INT {
   SG_GATE_ORDER_DEFAULT = 0, /**< LSTM: i, f, g, o; GRU: r, z, n: as in PyTorch and cuDNN. */
   SG_GATE_ORDER_ONNX = 1     /**< LSTM: i, o, f, g; GRU: z, r, n. */
 } sg_gate_order;
 
 /** Type of the indices of sg_gather_desc. Since 0.2. */
-typedef enum sg_index_type {
+typedef enum sg_index_type SG_ENUM_INT {
   SG_INDEX_I32 = 0, /**< Signed integers of 32 bits. */
   SG_INDEX_I64 = 1  /**< Signed integers of 64 bits. */
 } sg_index_type;
 
 /** Kind of a normalization. Since 0.2. */
-typedef enum sg_norm_kind {
+typedef enum sg_norm_kind SG_ENUM_INT {
   SG_NORM_LAYER = 0, /**< By mean and variance. */
   SG_NORM_RMS = 1    /**< By the root of the mean square. */
 } sg_norm_kind;
 
 /** What sg_row_reduce_desc reduces a row to. Since 0.2. */
-typedef enum sg_reduction {
+typedef enum sg_reduction SG_ENUM_INT {
   SG_REDUCTION_SUM = 0,  /**< The sum; 0 without columns. */
   SG_REDUCTION_MEAN = 1, /**< The sum divided by the number of columns; NaN without columns. */
   SG_REDUCTION_MAX = 2,  /**< The greatest element; NaN if one is NaN, minus infinity without columns. */
@@ -222,52 +222,52 @@ typedef enum sg_reduction {
 } sg_reduction;
 
 /** What sg_pool2d_desc reduces a window to. Since 0.2. */
-typedef enum sg_pooling {
+typedef enum sg_pooling SG_ENUM_INT {
   SG_POOLING_MAX = 0,           /**< The greatest pixel; NaN if one is NaN, minus infinity if all are outside the image. */
   SG_POOLING_AVERAGE = 1,       /**< The sum divided by the number of pixels of a window; those outside the image are zeros. */
   SG_POOLING_AVERAGE_INSIDE = 2 /**< The sum divided by the number of pixels inside the image; 0 if there is none. */
 } sg_pooling;
 
 /** How a value of a matrix of sg_dequantize_desc is stored: two's complement. Since 0.2. */
-typedef enum sg_quantization {
+typedef enum sg_quantization SG_ENUM_INT {
   SG_QUANTIZATION_I8 = 1, /**< -128 to 127, one in a byte. */
   SG_QUANTIZATION_I4 = 2  /**< -8 to 7, two in a byte, the first in the low four bits. */
 } sg_quantization;
 
 /** The side on which a triangular or a symmetric matrix A stands (triangular.h, symmetric.h). Since 0.2. */
-typedef enum sg_side {
+typedef enum sg_side SG_ENUM_INT {
   SG_SIDE_LEFT = 0, /**< A is the left factor: A * B. */
   SG_SIDE_RIGHT = 1 /**< A is the right factor: B * A. */
 } sg_side;
 
 /** The triangle of a square matrix that is read or written, the diagonal included; rows and columns are those of the view,
  * whatever its layout. Since 0.2. */
-typedef enum sg_triangle {
+typedef enum sg_triangle SG_ENUM_INT {
   SG_TRIANGLE_LOWER = 0, /**< The elements (i, j) with i >= j. */
   SG_TRIANGLE_UPPER = 1  /**< The elements (i, j) with i <= j. */
 } sg_triangle;
 
 /** The diagonal of a triangular matrix. Since 0.2. */
-typedef enum sg_diagonal {
+typedef enum sg_diagonal SG_ENUM_INT {
   SG_DIAGONAL_STORED = 0, /**< As stored. */
   SG_DIAGONAL_UNIT = 1    /**< Ones; what is stored has no effect. */
 } sg_diagonal;
 
 /** What sg_triangular_desc computes. Since 0.2. */
-typedef enum sg_triangular_kind {
+typedef enum sg_triangular_kind SG_ENUM_INT {
   SG_TRIANGULAR_SOLVE = 0,   /**< The X of op(A) * X = alpha * B, or of X * op(A) = alpha * B: BLAS's trsm. */
   SG_TRIANGULAR_MULTIPLY = 1 /**< alpha * op(A) * B, or alpha * B * op(A): BLAS's trmm. */
 } sg_triangular_kind;
 
 /** How the triangle that is not stored follows from the one that is. Since 0.2. */
-typedef enum sg_symmetry {
+typedef enum sg_symmetry SG_ENUM_INT {
   SG_SYMMETRY_SYMMETRIC = 0, /**< It is the transpose. */
   SG_SYMMETRY_HERMITIAN = 1  /**< It is the conjugate transpose, and the diagonal is real: its imaginary parts are read as 0 and
                                   written as 0. The same as symmetric for real types. */
 } sg_symmetry;
 
 /** Which elements of a result share a value of its bias. */
-typedef enum sg_bias {
+typedef enum sg_bias SG_ENUM_INT {
   SG_BIAS_PER_COLUMN = 0, /**< One value for each column of C, n in total: the bias of a layer x * W + b. */
   SG_BIAS_PER_ROW = 1     /**< One value for each row of C, m in total. */
 } sg_bias;

@@ -13,7 +13,7 @@ import tempfile
 import public_api
 
 # Macros for versions and linkage, and macros that only sources use.
-NO_CONSTANT = re.compile(r"SG_(\w*VERSION\w*|API|BEGIN_DECLS|END_DECLS|\w+_INIT)$")
+NO_CONSTANT = re.compile(r"SG_(\w*VERSION\w*|API|ENUM_INT|ENUM_CHECK|BEGIN_DECLS|END_DECLS|\w+_INIT)$")
 ABI_VERSION = "SG_BACKEND_ABI_VERSION"  # also a constant: plugins are built with it
 SINCE = re.compile(r"\bSince (\d+\.\d+)\.")
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Each public header compiles alone, without a warning, as C99 and as C++17; so does each INIT macro in it. Targets of 32 bits and
-big-endian ones are refused.
+"""Each public header compiles alone, without a warning, as C99 and as C++17; so does each INIT macro in it. Targets of 32 bits,
+big-endian ones and enums of another width are refused.
 check_headers.py INCLUDE C-COMPILER... -- C++-COMPILER..."""
 import platform
 import subprocess
@@ -40,13 +40,17 @@ def compile_alone(compiler, language, include, text):
 
 def refusals(compiler, include):
     """Problems of how other targets are refused."""
-    targets = {"a big-endian target": ["-U__BYTE_ORDER__", "-D__BYTE_ORDER__=__ORDER_BIG_ENDIAN__"]}
+    target, enums = "StreamGEMM needs a 64-bit little-endian target", "sg_enums_have_32_bits"
+    targets = {
+        "a big-endian target": (["-U__BYTE_ORDER__", "-D__BYTE_ORDER__=__ORDER_BIG_ENDIAN__"], target),
+        "an enum of 8 bits": (["-fshort-enums"], enums),
+    }
     if platform.machine() == "x86_64":
-        targets["a 32-bit target"] = ["-m32", "-ffreestanding"]  # without the C library's headers for it
-    for name, arguments in targets.items():
+        targets["a 32-bit target"] = (["-m32", "-ffreestanding"], target)  # without the C library's headers for it
+    for name, (arguments, message) in targets.items():
         command = [*compiler, "-x", "c", "-fsyntax-only", "-I", include, *arguments, "-"]
         done = subprocess.run(command, input="#include <streamgemm/streamgemm.h>\n", capture_output=True, text=True, check=False)
-        if done.returncode == 0 or "StreamGEMM needs a 64-bit little-endian target" not in done.stderr:
+        if done.returncode == 0 or message not in done.stderr:
             yield f"{name} is not refused: {done.stderr}"
 
 

@@ -16,6 +16,11 @@
 
 static sg_context *context;
 
+static void enums_are_32_bits_wide(void) {
+  CHECK(sizeof(sg_status) == 4 && sizeof(sg_dtype) == 4 && sizeof(sg_op) == 4 && sizeof(sg_operation) == 4);
+  CHECK(sizeof(sg_memory_kind) == 4 && sizeof(sg_plan_format) == 4 && sizeof(sg_log_level) == 4);
+}
+
 static void the_first_field_is_the_size(void) {
   FIRST_FIELD_IS_SIZE(sg_device_info);
   FIRST_FIELD_IS_SIZE(sg_backend_info);
@@ -249,6 +254,7 @@ int main(void) {
   sg_context_options options = SG_CONTEXT_OPTIONS_INIT;
   sg_gemm_desc desc = good();
   options.device = "cpu";
+  enums_are_32_bits_wide();
   the_first_field_is_the_size();
   REQUIRE_OK(sg_context_create(&options, &context));
   REQUIRE_OK(sg_gemm_async(context, &desc, NULL, &job));
