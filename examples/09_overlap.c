@@ -76,7 +76,7 @@ static double measure(const char *device, int streams, const char *folder, doubl
 
   check(sg_trace_start(NULL, &trace), "sg_trace_start");
   for (i = 0; i < BATCHES; ++i) run(context, &batches[i], stream[i % streams]);
-  check(sg_context_synchronize(context), "sg_context_synchronize");
+  check(sg_context_synchronize(context, SG_FOREVER), "sg_context_synchronize");
   check(sg_trace_stop(trace), "sg_trace_stop");
   check(sg_trace_get_metrics(trace, context, &metrics), "sg_trace_get_metrics");
   show(trace, folder, streams == 1 ? "one-stream" : "two-streams");

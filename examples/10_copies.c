@@ -118,7 +118,7 @@ static sg_trace_metrics measure(const work *w, int variant, const char *folder, 
   start = now();
   submit(w, variant, streams);
   *thread_seconds = now() - start;
-  check(sg_context_synchronize(w->context), "sg_context_synchronize");
+  check(sg_context_synchronize(w->context, SG_FOREVER), "sg_context_synchronize");
   check(sg_trace_stop(trace), "sg_trace_stop");
   check(sg_trace_get_metrics(trace, w->context, &metrics), "sg_trace_get_metrics");
   if (folder) {
@@ -138,7 +138,7 @@ int main(int argc, char **argv) {
   int i;
   prepare(device, &w);
   gemm(&w, NULL); /* kernels are loaded */
-  check(sg_context_synchronize(w.context), "sg_context_synchronize");
+  check(sg_context_synchronize(w.context, SG_FOREVER), "sg_context_synchronize");
   printf("%-20s %10s %10s %10s %8s %10s\n", "on ", "span", "GEMMs", "copies", "hidden", "thread");
   for (i = 0; i < VARIANTS; ++i) {
     const sg_trace_metrics *m = &all[i];

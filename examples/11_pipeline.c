@@ -68,13 +68,13 @@ static void layer(const network *net, const void *x, const void *w, void *y, con
 /* Starts a trace once everything submitted before has completed. */
 static sg_trace *start(const network *net) {
   sg_trace *trace;
-  check(sg_context_synchronize(net->context), "sg_context_synchronize");
+  check(sg_context_synchronize(net->context, SG_FOREVER), "sg_context_synchronize");
   check(sg_trace_start(NULL, &trace), "sg_trace_start");
   return trace;
 }
 
 static void stop(const network *net, sg_trace *trace) {
-  check(sg_context_synchronize(net->context), "sg_context_synchronize");
+  check(sg_context_synchronize(net->context, SG_FOREVER), "sg_context_synchronize");
   check(sg_trace_stop(trace), "sg_trace_stop");
 }
 

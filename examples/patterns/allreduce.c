@@ -75,7 +75,7 @@ static void submit_gradients(rank *r, int bucket, const sg_submit *submit) {
 }
 
 static void keep(rank *r, int at) {
-  check(sg_context_synchronize(r->p.context), "sg_context_synchronize");
+  check(sg_context_synchronize(r->p.context, SG_FOREVER), "sg_context_synchronize");
   check(sg_copy(r->p.context, r->seen[at], r->gradients, BUCKETS * bucket_floats() * sizeof(float), NULL), "sg_copy");
 }
 
@@ -120,7 +120,7 @@ typedef struct rank_thread {
 static void *run_rank(void *user) {
   rank_thread *const t = user;
   t->run(t->r);
-  check(sg_context_synchronize(t->r->p.context), "sg_context_synchronize");
+  check(sg_context_synchronize(t->r->p.context, SG_FOREVER), "sg_context_synchronize");
   return NULL;
 }
 

@@ -67,7 +67,7 @@ static inline void chain_close(chain *c) {
 
 static inline void chain_start(const chain *c) {
   if (c->start) c->start(&c->p, c->model);
-  check(sg_context_synchronize(c->p.context), "sg_context_synchronize");
+  check(sg_context_synchronize(c->p.context, SG_FOREVER), "sg_context_synchronize");
 }
 
 /* Lane i of a batch: 0 is the copy in, then the stages, the last one the copy out. */

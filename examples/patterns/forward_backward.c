@@ -74,7 +74,7 @@ static void start(state *s) {
 }
 
 static void finish(state *s, int way) {
-  check(sg_context_synchronize(s->p.context), "sg_context_synchronize");
+  check(sg_context_synchronize(s->p.context, SG_FOREVER), "sg_context_synchronize");
   copy(&s->p, s->seen[way], s->dw1, IN * HIDDEN, NULL);
   copy(&s->p, s->seen[way] + IN * HIDDEN, s->dw2, HIDDEN * OUT, NULL);
 }

@@ -103,7 +103,7 @@ static void loading(void *user) {
   for (i = 0; i < BATCHES; ++i) {
     copy(&s->p, s->buffers[i % BUFFERS], next_batch(&l, i), BATCH, NULL);
     if (i >= SLOTS - 1) {
-      check(sg_context_synchronize(s->p.context), "sg_context_synchronize");
+      check(sg_context_synchronize(s->p.context, SG_FOREVER), "sg_context_synchronize");
       set_free(&l, i + 1);
     }
   }
@@ -146,7 +146,7 @@ static void by_hand(void *user) {
   loader l;
   int i;
   start_over(s);
-  check(sg_context_synchronize(s->p.context), "sg_context_synchronize");
+  check(sg_context_synchronize(s->p.context, SG_FOREVER), "sg_context_synchronize");
   start_loader(&l, s);
   for (i = 0; i < BATCHES; ++i) {
     const int b = i % BUFFERS;

@@ -191,11 +191,11 @@ static inline double pattern_measure(const pattern *p, const pattern_work *work,
   sg_trace *trace;
   char path[1024];
   double begin, end;
-  check(sg_context_synchronize(p->context), "sg_context_synchronize");
+  check(sg_context_synchronize(p->context, SG_FOREVER), "sg_context_synchronize");
   check(sg_trace_start(NULL, &trace), "sg_trace_start");
   begin = clock_seconds();
   work->run(state);
-  check(sg_context_synchronize(p->context), "sg_context_synchronize");
+  check(sg_context_synchronize(p->context, SG_FOREVER), "sg_context_synchronize");
   end = clock_seconds();
   check(sg_trace_stop(trace), "sg_trace_stop");
   check(sg_trace_get_metrics(trace, p->context, &metrics), "sg_trace_get_metrics");

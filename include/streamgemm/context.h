@@ -188,10 +188,11 @@ SG_API sg_status sg_context_release(sg_context *context);
 
 /**
  * Waits until every job submitted to the context before this call has completed, successfully or not.
- * @return SG_STATUS_OK; SG_STATUS_DEADLOCK from a completion callback of this context. Failures of jobs are not reported here.
+ * @param timeout_ns Nanoseconds to wait at most, SG_FOREVER or 0, as in sg_job_wait.
+ * @return SG_STATUS_OK; SG_STATUS_TIMEOUT; SG_STATUS_INVALID_ARGUMENT; SG_STATUS_DEADLOCK from a completion callback of this context. Failures of jobs are not reported here.
  * Blocks. Any thread. Since 0.1.
  */
-SG_API sg_status sg_context_synchronize(sg_context *context);
+SG_API sg_status sg_context_synchronize(sg_context *context, int64_t timeout_ns);
 
 /**
  * The number of the context's devices.

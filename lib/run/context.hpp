@@ -77,8 +77,8 @@ class context final : public job_sink {
   // none of them. Otherwise submits it. If it fails, `kept` gets a reference.
   void submit_here(ref<job> work, const submission_order &order, const access *accesses, std::size_t access_count,
                    ref<job> *kept);
-  // Waits until all earlier submissions have completed.
-  void synchronize() noexcept;
+  // Waits until all earlier submissions have completed; false: the time passed.
+  bool synchronize(const deadline &until) noexcept;
 
   // --- Interface for jobs and objects ---
   void push(job &ready) noexcept override { executor(ready.device).push(ready); }
@@ -109,7 +109,7 @@ class context final : public job_sink {
   void trace_child(job &child) noexcept;          // of a graph's run
   std::int64_t expected_end_ns() const noexcept;  // of the latest command of any device, on CLOCK_MONOTONIC
   bool count_completions(std::uint32_t epoch, std::int64_t count) noexcept override;
-  void wait_for_epochs() noexcept;  // for all until now
+  bool wait_for_epochs(const deadline &until) noexcept;  // for all until now; false: the time passed
   void compute_here(job &work, ref<job> *kept) noexcept;
   void follow_native(stream &in);  // orders the stream's next job after the caller's own work in the native stream
   // Returns a reference to be released without the submission lock. `among`: orders it after conflicting jobs of that

@@ -41,7 +41,7 @@ class advice_of_traces : public testing::Test {
     EXPECT_OK(sg_trace_start(nullptr, recorded.out()));
     run();
     if (gate) gate->open();
-    EXPECT_OK(sg_context_synchronize(context_));
+    EXPECT_OK(sg_context_synchronize(context_, SG_FOREVER));
     kept_.clear();
     sg_trace_metrics m = SG_TRACE_METRICS_INIT;
     EXPECT_OK(sg_trace_get_metrics(recorded, context_, &m));

@@ -195,7 +195,7 @@ TEST(all_reduce_on_several, is_ordered_by_its_vectors) {
                               count * sizeof(double), submit, nullptr));
   };
   const auto expect_result = [&] {
-    EXPECT_OK(sg_context_synchronize(machine));
+    EXPECT_OK(sg_context_synchronize(machine, SG_FOREVER));
     const image first = results.get(0);
     EXPECT_EQ(first, results.get(1));
     for (const std::int64_t at : {std::int64_t{0}, count / 2 + 5, count - 1}) {
@@ -284,7 +284,7 @@ TEST(all_reduce_on_several, runs_in_a_stage) {
   }
   image last(x.given[0].size());
   std::memcpy(last.data(), expected.data(), last.size());
-  EXPECT_OK(sg_context_synchronize(machine));
+  EXPECT_OK(sg_context_synchronize(machine, SG_FOREVER));
   EXPECT_EQ(last, x.get(1));
 }
 
@@ -310,7 +310,7 @@ TEST(all_reduce_on_several, fails_with_what_it_reads_and_is_cancelled) {
   EXPECT_OK(sg_job_cancel(cancelled));
   gated.open();
   EXPECT_STATUS(SG_STATUS_CANCELLED, sg_job_wait(cancelled, SG_FOREVER));
-  EXPECT_OK(sg_context_synchronize(machine));
+  EXPECT_OK(sg_context_synchronize(machine, SG_FOREVER));
 }
 
 // The device is lost at each of the commands: the job completes or fails, and the other device computes on.

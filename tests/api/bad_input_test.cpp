@@ -111,7 +111,7 @@ TEST_P(bad_input, handles_that_are_null) {
   const auto on_event = [](sg_event *, sg_status, void *) {};
   const auto on_job = [](sg_job *, sg_status, void *) {};
   check({
-      {"", handle, {"context"}, [] { return sg_context_synchronize(nullptr); }},
+      {"", handle, {"context"}, [] { return sg_context_synchronize(nullptr, SG_FOREVER); }},
       {"", handle, {"context"}, [&] { return sg_context_device(nullptr, &info); }},
       {"", handle, {"context"}, nulls<void>([](void **out) { return sg_host_alloc(nullptr, 8, out); })},
       {"", handle, {"context"}, [&] { return sg_host_free(nullptr, a_); }},

@@ -244,7 +244,7 @@ TEST_P(blocking, large_gemms_are_ordered_with_jobs) {
     ASSERT_OK(sg_gemm_async(context_, &large, nullptr, nullptr));
     ASSERT_OK(sg_gemm(context_, &small, nullptr));
   }
-  ASSERT_OK(sg_context_synchronize(context_));
+  ASSERT_OK(sg_context_synchronize(context_, SG_FOREVER));
   for (std::int64_t i = 0; i < side; ++i)
     for (std::int64_t j = 0; j < side; ++j)
       ASSERT_EQ(times * (3.0 * side + (i < 8 && j < 8 ? 2 * 8 : 0)), c[static_cast<std::size_t>(i * side + j)]);

@@ -58,7 +58,7 @@ TEST_P(callbacks, called_once_with_the_status) {
   twice.wait();
   ASSERT_OK(sg_job_on_complete(gated.get(), callback::call, &after));
   after.wait();
-  ASSERT_OK(sg_context_synchronize(context_));
+  ASSERT_OK(sg_context_synchronize(context_, SG_FOREVER));
   for (callback *seen : {&before, &twice, &after}) {
     EXPECT_EQ(1, seen->calls());
     EXPECT_EQ(SG_STATUS_OK, seen->status());
@@ -128,7 +128,7 @@ TEST_P(callbacks, a_callback_may_wait_for_its_own_job_but_not_for_its_context) {
     waited = sg_job_wait(job, SG_FOREVER);
     all = sg_job_wait_all(&job, 1, SG_FOREVER);
     any = sg_job_wait_any(&job, 1, SG_FOREVER, &index);
-    context_wide = sg_context_synchronize(context_);
+    context_wide = sg_context_synchronize(context_, SG_FOREVER);
     stream_wide = sg_stream_synchronize(own, SG_FOREVER);
   });
   ASSERT_OK(sg_job_on_complete(gated.get(), callback::call, &seen));

@@ -135,7 +135,7 @@ TEST_P(clamp, follows_the_jobs_of_its_operands_and_is_recorded) {
     ASSERT_OK(sg_clamp_async(context_, &forward, submit, nullptr));
     ASSERT_OK(sg_clamp_backward_async(context_, &backward, submit, nullptr));  // of Y as dY
   }
-  ASSERT_OK(sg_context_synchronize(context_));
+  ASSERT_OK(sg_context_synchronize(context_, SG_FOREVER));
   expect_same({0, 0.5L, 1, 0}, dx.values(), "in order");
   const matrix other(context_, SG_DTYPE_F32, 2, 2, 0, {0, 9, 9, 0.25L});
   backward.x = other.view;

@@ -118,11 +118,13 @@ struct waiting_function {
     const sg_gemm_desc gemm = make_gemm(&own.one, &own.one, &own.result, 1, 1, 1);
     sg_completion taken{};
     std::int32_t count = 0;
-    own.statuses = {
-        sg_job_wait(own.pending, SG_FOREVER),         sg_job_wait(own.pending, 1000 * ms),
-        sg_job_wait_all(&own.pending, 1, SG_FOREVER), sg_job_wait_any(&own.pending, 1, SG_FOREVER, &count),
-        sg_context_synchronize(own.context),          sg_queue_next_batch(own.empty, &taken, 1, SG_FOREVER, &count),
-        sg_gemm(own.context, &gemm, nullptr)};
+    own.statuses = {sg_job_wait(own.pending, SG_FOREVER),
+                    sg_job_wait(own.pending, 1000 * ms),
+                    sg_job_wait_all(&own.pending, 1, SG_FOREVER),
+                    sg_job_wait_any(&own.pending, 1, SG_FOREVER, &count),
+                    sg_context_synchronize(own.context, SG_FOREVER),
+                    sg_queue_next_batch(own.empty, &taken, 1, SG_FOREVER, &count),
+                    sg_gemm(own.context, &gemm, nullptr)};
     own.message = sg_last_error_message();
     return SG_STATUS_OK;
   }
@@ -144,7 +146,7 @@ TEST_P(custom, a_function_that_would_wait_in_the_library_is_refused) {
   for (const sg_status each : waits.statuses) EXPECT_STREQ("SG_STATUS_DEADLOCK", sg_status_name(each));
   EXPECT_NE(std::string::npos, waits.message.find("function of a custom operation")) << waits.message;
   gated.open();
-  ASSERT_OK(sg_context_synchronize(context_));
+  ASSERT_OK(sg_context_synchronize(context_, SG_FOREVER));
   EXPECT_EQ(-1, waits.result) << "the refused GEMM was not submitted";
   waits.pending = gated.get();
   ASSERT_OK(sg_custom(context_, &desc, nullptr));
@@ -160,7 +162,7 @@ TEST_P(custom, follows_and_precedes_jobs_by_its_memory) {
     ASSERT_OK(sg_copy_async(context_, x.data, filled.data(), size * sizeof(double), nullptr, nullptr));
     const wanted sum(add, x.data, y.data);
     ASSERT_OK(sg_custom_async(context_, &sum.desc, nullptr, nullptr));
-    ASSERT_OK(sg_context_synchronize(context_));
+    ASSERT_OK(sg_context_synchronize(context_, SG_FOREVER));
   }
   EXPECT_EQ(doubles(size, 19), fetch(y.data));
   // Without a wait between them.
@@ -244,7 +246,7 @@ TEST_P(custom, cancelled_before_it_runs_it_is_not_called) {
   ASSERT_OK(sg_job_cancel(pending));
   behind.open();
   EXPECT_STATUS(SG_STATUS_CANCELLED, sg_job_wait(pending, SG_FOREVER));
-  ASSERT_OK(sg_context_synchronize(context_));
+  ASSERT_OK(sg_context_synchronize(context_, SG_FOREVER));
   EXPECT_EQ(0, add.calls);
   EXPECT_EQ(doubles(size, 2), fetch(y.data));
 }
@@ -333,7 +335,7 @@ TEST_P(custom, is_a_stage_of_a_pipeline) {
     for (int b = 0; b < count; ++b)
       ASSERT_OK(sg_pipeline_push_async(made, inputs[std::size_t(b)].data(), outputs[std::size_t(b)].data(), nullptr,
                                        nullptr));
-    ASSERT_OK(sg_context_synchronize(context_));
+    ASSERT_OK(sg_context_synchronize(context_, SG_FOREVER));
     for (int b = 0; b < count; ++b)
       EXPECT_EQ(doubles(n * n, b % 2 == 0 ? 10 * (b + 1) * 0.5 * n : 0), outputs[std::size_t(b)]) << b;
     EXPECT_EQ(2 * count, calls);

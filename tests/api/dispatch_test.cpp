@@ -106,7 +106,7 @@ TEST(dispatch, gemms_queued_for_a_device_form_a_batch) {
     std::fill(host.begin(), host.end(), 2.0);
     for (std::size_t i = 0; i < 2 * count; ++i) host[3 * n * n + count + i] = double(1 + i % 7);
     ASSERT_OK(sg_copy_async(in, data, host.data(), bytes, nullptr, nullptr));
-    ASSERT_OK(sg_context_synchronize(in));
+    ASSERT_OK(sg_context_synchronize(in, SG_FOREVER));
     std::vector<job> jobs(count + 1);
     sg_gemm_desc desc = make_gemm(a, b, c, n, n, n);
     ASSERT_OK(sg_gemm_async(in, &desc, nullptr, jobs[count].out()));
@@ -152,7 +152,7 @@ void expect_deep_ones_apart(std::int32_t lanes, std::size_t count, std::size_t i
   std::int32_t most = 0;
   for (int attempt = 0; attempt < 100 && most < 10; ++attempt) {
     ASSERT_OK(sg_copy_async(in, data, host.data(), bytes, nullptr, nullptr));
-    ASSERT_OK(sg_context_synchronize(in));
+    ASSERT_OK(sg_context_synchronize(in, SG_FOREVER));
     std::vector<job> jobs(count);
     sg_gemm_desc desc = make_gemm(a, b, c, n, n, n);  // takes the simulated device some milliseconds of real time
     ASSERT_OK(sg_gemm_async(in, &desc, nullptr, nullptr));
@@ -205,7 +205,7 @@ void expect_turns(std::uint32_t flags) {
   submit(0, flood);
   std::thread(submit, flood, few).join();
   gated.open();
-  ASSERT_OK(sg_context_synchronize(in));
+  ASSERT_OK(sg_context_synchronize(in, SG_FOREVER));
   const auto end_of = [&](std::size_t i) {
     sg_job_statistics seen = SG_JOB_STATISTICS_INIT;
     EXPECT_OK(sg_job_get_statistics(jobs[i], &seen));
@@ -244,7 +244,7 @@ TEST(dispatch, at_its_job_limit_a_context_refuses) {
   EXPECT_STATUS(SG_STATUS_BUSY, sg_gemm_async(in, &desc, nullptr, refused.out()));
   EXPECT_NE(nullptr, strstr(sg_last_error_message(), "3 jobs")) << sg_last_error_message();
   gated.open();
-  ASSERT_OK(sg_context_synchronize(in));
+  ASSERT_OK(sg_context_synchronize(in, SG_FOREVER));
   ASSERT_OK(sg_gemm(in, &desc, nullptr)) << "there is room again";
   EXPECT_EQ(1, c[2]);
 }

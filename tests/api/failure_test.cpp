@@ -26,7 +26,7 @@ class failures : public on_each_device {
     EXPECT_OK(sg_gemm_async(context_, &desc, &options, writer.out()));
     EXPECT_OK(sg_job_cancel(writer));
     gated.open();
-    EXPECT_OK(sg_context_synchronize(context_));
+    EXPECT_OK(sg_context_synchronize(context_, SG_FOREVER));
     return writer;
   }
   sg_status read(const double *from, double *to = nullptr, std::uint32_t flags = 0) {
@@ -66,7 +66,7 @@ TEST_P(failures, a_later_reader_fails_and_names_the_first_failure) {
 TEST_P(failures, an_unobserved_failure_fails_later_readers) {
   WITH_GATES();
   failed_writer(c_).reset();
-  ASSERT_OK(sg_context_synchronize(context_));
+  ASSERT_OK(sg_context_synchronize(context_, SG_FOREVER));
   double d = -1;
   EXPECT_STATUS(SG_STATUS_DEPENDENCY_FAILED, read(c_, &d));
   EXPECT_EQ(-1, d);
@@ -85,7 +85,7 @@ TEST_P(failures, readers_of_readers_fail) {
   double d = 0, e = 0;
   const sg_gemm_desc first = make_gemm(c_, ones_, &d, 1, 1, 1), second = make_gemm(&d, ones_, &e, 1, 1, 1);
   ASSERT_OK(sg_gemm_async(context_, &first, nullptr, nullptr));
-  ASSERT_OK(sg_context_synchronize(context_));
+  ASSERT_OK(sg_context_synchronize(context_, SG_FOREVER));
   EXPECT_STATUS(SG_STATUS_DEPENDENCY_FAILED, sg_gemm(context_, &second, nullptr));
   EXPECT_NE(nullptr, std::strstr(sg_last_error_message(), "cancelled before it started")) << sg_last_error_message();
   EXPECT_OK(read(&d)) << "one failure, reported once";
@@ -145,7 +145,7 @@ TEST_P(failures, a_queue_may_leave_failures_unobserved) {
   job reader;
   const sg_gemm_desc desc = make_gemm(c_, ones_, &c_[2], 1, 1, 1);
   ASSERT_OK(sg_gemm_async(context_, &desc, nullptr, reader.out()));
-  ASSERT_OK(sg_context_synchronize(context_));
+  ASSERT_OK(sg_context_synchronize(context_, SG_FOREVER));
   EXPECT_EQ(5, c_[2]) << "it did not run";
   EXPECT_STATUS(SG_STATUS_CANCELLED, sg_job_query(writer)) << "now the application has asked";
   EXPECT_OK(read(c_));

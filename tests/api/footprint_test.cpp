@@ -23,7 +23,7 @@ class footprints : public on_each_device {
     ASSERT_OK(sg_job_cancel(writer));
     gated.open();
     writer.reset();
-    ASSERT_OK(sg_context_synchronize(context_));
+    ASSERT_OK(sg_context_synchronize(context_, SG_FOREVER));
   }
   sg_status read(const void *from, std::size_t bytes) {
     std::vector<char> to(bytes);

@@ -83,7 +83,7 @@ class foreign_memory : public on_each_device {
       EXPECT_TRUE(std::strstr(sg_last_error_message(), why)) << name << ": " << sg_last_error_message();
       EXPECT_TRUE(std::strstr(sg_last_error_message(), name)) << name << ": " << sg_last_error_message();
     }
-    EXPECT_OK(sg_context_synchronize(context_));
+    EXPECT_OK(sg_context_synchronize(context_, SG_FOREVER));
   }
 
   double host_[size + 8] = {}, result_[size + 8] = {};
@@ -115,7 +115,7 @@ TEST_P(foreign_memory, device_memory_of_another_context_is_usable_on_the_same_ca
 TEST_P(foreign_memory, freed_memory_of_another_context_is_ordinary_again) {
   const context other = open_context("sim:h200");
   device_memory(other).memory.reset();
-  ASSERT_OK(sg_context_synchronize(other));
+  ASSERT_OK(sg_context_synchronize(other, SG_FOREVER));
   const device_memory mine(context_);
   for (const auto &[name, use] : uses(mine.data)) EXPECT_OK(use()) << name;
 }
@@ -179,7 +179,7 @@ TEST_P(foreign_memory, addresses_of_a_stage_have_no_memory_outside_of_its_pipeli
     sg_stage unused = SG_STAGE_INIT;
     EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_pipeline_add_stage(layers, &with_weight, &unused));
   }
-  EXPECT_OK(sg_context_synchronize(context_));
+  EXPECT_OK(sg_context_synchronize(context_, SG_FOREVER));
 }
 
 ON_EACH_DEVICE(foreign_memory);

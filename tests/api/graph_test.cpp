@@ -36,7 +36,7 @@ TEST_P(graphs, recording_runs_nothing) {
   ASSERT_OK(sg_gemm_async(context_, &desc, &record_, &none));
   EXPECT_EQ(nullptr, none);
   ASSERT_OK(sg_gemm(context_, &desc, &record_)) << "a blocking call records too";
-  ASSERT_OK(sg_context_synchronize(context_));
+  ASSERT_OK(sg_context_synchronize(context_, SG_FOREVER));
   EXPECT_EQ(-1, c);
   std::int32_t size = 0;
   ASSERT_OK(sg_graph_submission_count(graph_, &size));
@@ -73,7 +73,7 @@ TEST_P(graphs, runs_follow_each_other_and_other_submissions) {
       ASSERT_OK(sg_graph_run_async(graph_, nullptr, jobs[i].out()));
     expected = 3 + 2 * expected;
   }
-  ASSERT_OK(sg_context_synchronize(context_));
+  ASSERT_OK(sg_context_synchronize(context_, SG_FOREVER));
   for (job &each : jobs) EXPECT_OK(sg_job_query(each));
   EXPECT_EQ(expected, c);
 }

@@ -422,7 +422,7 @@ TEST_P(graph_updates, releasing_all_handles_frees_the_context) {
       ASSERT_OK(sg_graph_update(graph, i % 2, &update));
     }
     ASSERT_OK(sg_graph_release(graph));
-    ASSERT_OK(sg_context_synchronize(own));
+    ASSERT_OK(sg_context_synchronize(own, SG_FOREVER));
   };
   use();  // libraries keep threads of their own from the first context on
   for (int i = 0; i < 100; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));

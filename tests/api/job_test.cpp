@@ -332,7 +332,7 @@ TEST_P(jobs, submissions_without_a_job_handle) {
     const sg_gemm_desc desc = make_gemm(&a_, &b_, &x, 1, 1, 1);
     ASSERT_OK(sg_gemm_async(context_, &desc, nullptr, nullptr));
   }
-  ASSERT_OK(sg_context_synchronize(context_));
+  ASSERT_OK(sg_context_synchronize(context_, SG_FOREVER));
   EXPECT_EQ(std::vector<double>(200, 10.0), c);
 }
 

@@ -24,7 +24,7 @@ std::string message_of(sg_job *job) {
 class labels : public testing::TestWithParam<const char *> {
  protected:
   void SetUp() override { context_ = open_context(GetParam()); }
-  void TearDown() override { sg_context_synchronize(context_); }  // jobs use the members
+  void TearDown() override { sg_context_synchronize(context_, SG_FOREVER); }  // jobs use the members
   static sg_submit named(const char *label) {
     sg_submit options = SG_SUBMIT_INIT;
     options.label = label;
@@ -192,7 +192,7 @@ TEST_P(labels, change_no_result) {
     const sg_submit one = named(&each - many < 150 ? "small" : nullptr);
     ASSERT_OK(sg_gemm_async(context_, &desc, &one, nullptr));
   }
-  ASSERT_OK(sg_context_synchronize(context_));
+  ASSERT_OK(sg_context_synchronize(context_, SG_FOREVER));
   for (const double each : many) EXPECT_EQ(6, each);
 }
 

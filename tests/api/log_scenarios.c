@@ -100,7 +100,7 @@ static void replayed(const char *device) {
   record.graph = graph;
   OK(sg_gemm_async(context, &desc, &record, NULL));
   OK(sg_graph_run_async(graph, NULL, NULL));
-  OK(sg_context_synchronize(context));
+  OK(sg_context_synchronize(context, SG_FOREVER));
   print_result();
   OK(sg_graph_release(graph));
   OK(sg_context_release(context));
@@ -141,7 +141,7 @@ static void batched(void) {
     small.c.data = results + i * SMALL * SMALL;
     OK(sg_gemm_async(context, &small, NULL, NULL));
   }
-  OK(sg_context_synchronize(context));
+  OK(sg_context_synchronize(context, SG_FOREVER));
   OK(sg_copy(context, c, results, sizeof c, NULL));
   print_result();
   OK(sg_plan_release(plan));

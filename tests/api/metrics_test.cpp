@@ -56,7 +56,7 @@ TEST_P(context_counters, count_jobs_and_bytes) {
     out += stats.bytes_out;
     EXPECT_EQ(1, progress_of(one));
   }
-  ASSERT_OK(sg_context_synchronize(context_));
+  ASSERT_OK(sg_context_synchronize(context_, SG_FOREVER));
   const sg_context_metrics m = metrics_of(context_);
   EXPECT_EQ(3u, m.jobs_submitted);
   EXPECT_EQ(3u, m.jobs_completed);
@@ -157,7 +157,7 @@ TEST_P(context_counters, tell_failed_from_cancelled) {
     EXPECT_STATUS(SG_STATUS_DEPENDENCY_FAILED, sg_job_wait(dependent, SG_FOREVER));
     EXPECT_LT(progress_of(dependent), 1);
   }
-  ASSERT_OK(sg_context_synchronize(context_));
+  ASSERT_OK(sg_context_synchronize(context_, SG_FOREVER));
   const sg_context_metrics m = metrics_of(context_);
   EXPECT_EQ(3u, m.jobs_completed);
   EXPECT_EQ(1u, m.jobs_cancelled);
@@ -279,7 +279,7 @@ TEST(open_metrics_text, follows_the_format) {
   double a = 1, c = 0;
   const sg_gemm_desc desc = make_gemm(&a, &a, &c, 1, 1, 1);
   for (int i = 0; i < 5; ++i) ASSERT_OK(sg_gemm(second, &desc, nullptr));
-  ASSERT_OK(sg_context_synchronize(second));
+  ASSERT_OK(sg_context_synchronize(second, SG_FOREVER));
   const std::string text = open_metrics();
   ASSERT_GE(text.size(), 6u);
   EXPECT_EQ("# EOF\n", text.substr(text.size() - 6));

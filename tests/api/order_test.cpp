@@ -49,7 +49,7 @@ TEST_P(order, write_after_read) {
     jobs.push_back(std::move(reader));
     jobs.push_back(std::move(writer));
   }
-  ASSERT_OK(sg_context_synchronize(context_));
+  ASSERT_OK(sg_context_synchronize(context_, SG_FOREVER));
   for (std::size_t i = 0; i < seen.size(); ++i) EXPECT_EQ(double(i) + 1, seen[i][0]) << i;
   EXPECT_EQ(41.0, shared[0]);
 }
@@ -66,7 +66,7 @@ TEST_P(order, write_after_write) {
     desc.beta.re = 3;
     ASSERT_OK(sg_gemm_async(context_, &desc, nullptr, nullptr));
   }
-  ASSERT_OK(sg_context_synchronize(context_));
+  ASSERT_OK(sg_context_synchronize(context_, SG_FOREVER));
   EXPECT_EQ(expected, c);
 }
 
@@ -124,7 +124,7 @@ TEST_P(order, many_tiles_of_one_matrix_are_correct) {
       desc.beta.re = round ? 2 : 0;
       ASSERT_OK(sg_gemm_async(context_, &desc, nullptr, nullptr));
     }
-  ASSERT_OK(sg_context_synchronize(context_));
+  ASSERT_OK(sg_context_synchronize(context_, SG_FOREVER));
   for (int i = 0; i < ld; ++i)
     for (int j = 0; j < ld; ++j)
       ASSERT_EQ(7.0 * size * ((i / size) * tiles + j / size), c[static_cast<std::size_t>(i * ld + j)]);
@@ -203,7 +203,7 @@ TEST_P(order, copies_and_gemms_are_ordered_by_data) {
     ASSERT_OK(sg_gemm_async(context_, &desc, &on_first, nullptr));
     ASSERT_OK(sg_copy_async(context_, x.data(), y.data(), sizeof x, &on_second, nullptr));
   }
-  ASSERT_OK(sg_context_synchronize(context_));
+  ASSERT_OK(sg_context_synchronize(context_, SG_FOREVER));
   EXPECT_EQ(6765.0, x[1]) << "the 20th Fibonacci number";
 }
 
@@ -237,7 +237,7 @@ class priorities : public testing::TestWithParam<const char *> {
   }
   void TearDown() override {
     open_gate();
-    EXPECT_OK(sg_context_synchronize(context_));
+    EXPECT_OK(sg_context_synchronize(context_, SG_FOREVER));
     EXPECT_OK(sg_host_free(context_, pinned_));
     EXPECT_OK(sg_host_free(context_, long_source_));
     gate_free(gate_);
@@ -255,7 +255,7 @@ class priorities : public testing::TestWithParam<const char *> {
   // Unblocks the lane; returns how many of the `others` had completed when `urgent` did.
   void expect_overtaken(sg_job *urgent, const std::vector<job> &others) {
     open_gate();
-    ASSERT_OK(sg_context_synchronize(context_));
+    ASSERT_OK(sg_context_synchronize(context_, SG_FOREVER));
     sg_job_statistics early = SG_JOB_STATISTICS_INIT;
     ASSERT_OK(sg_job_get_statistics(urgent, &early));
     int before = 0;
@@ -307,7 +307,7 @@ TEST_P(priorities, a_high_reader_waits_for_a_low_writer) {
   const sg_gemm_desc read = make_gemm(pinned_ + 3, factor(), pinned_ + 4, 1, 1, 1);
   ASSERT_OK(sg_gemm_async(context_, &read, &options, nullptr));
   open_gate();
-  ASSERT_OK(sg_context_synchronize(context_));
+  ASSERT_OK(sg_context_synchronize(context_, SG_FOREVER));
   EXPECT_EQ(5, pinned_[4]);
 }
 

@@ -82,7 +82,7 @@ class overlaps : public testing::TestWithParam<const char *> {
       else
         ASSERT_OK(sg_gemm_async(context_, &desc, nullptr, nullptr));
     }
-    ASSERT_OK(sg_context_synchronize(context_));
+    ASSERT_OK(sg_context_synchronize(context_, SG_FOREVER));
   }
   const context context_ = open_context(GetParam(), 2);
 };

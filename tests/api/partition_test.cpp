@@ -132,7 +132,7 @@ TEST_P(partitions, are_released_when_their_jobs_have_completed) {
   EXPECT_OK(busy.reset());
   EXPECT_FALSE(is_partition(limited(half()))) << "its multiprocessors are still in use";
   gated.open();
-  EXPECT_OK(sg_context_synchronize(context_));
+  EXPECT_OK(sg_context_synchronize(context_, SG_FOREVER));
   EXPECT_EQ(6, c);
   EXPECT_EQ(gated_job::expected, *gated.result());
   EXPECT_TRUE(is_partition(limited(half())));

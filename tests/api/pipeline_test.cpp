@@ -330,7 +330,7 @@ TEST_P(pipelines, untracked_batches_keep_their_own_order) {
   submit.flags = SG_SUBMIT_UNTRACKED;
   for (unsigned i = 0; i < results.size(); ++i)
     ASSERT_OK(sg_pipeline_push_async(net, inputs[i].data(), results[i].data(), &submit, nullptr));
-  ASSERT_OK(sg_context_synchronize(context_));
+  ASSERT_OK(sg_context_synchronize(context_, SG_FOREVER));
   for (unsigned i = 0; i < results.size(); ++i) EXPECT_EQ(net.expected(i), results[i]) << i;
 }
 
@@ -388,7 +388,7 @@ TEST_P(pipelines, at_the_limit_a_push_is_refused_or_waits) {
       EXPECT_STATUS(SG_STATUS_BUSY, sg_pipeline_push_async(net, input.data(), results[2].data(), nullptr, nullptr));
       EXPECT_NE(nullptr, std::strstr(sg_last_error_message(), "2 batches are in flight")) << sg_last_error_message();
       gated.open();
-      ASSERT_OK(sg_context_synchronize(context_));
+      ASSERT_OK(sg_context_synchronize(context_, SG_FOREVER));
       EXPECT_OK(sg_pipeline_push(net, input.data(), results[2].data(), nullptr));
     } else {
       auto third = std::async(std::launch::async,
@@ -397,7 +397,7 @@ TEST_P(pipelines, at_the_limit_a_push_is_refused_or_waits) {
       gated.open();
       EXPECT_OK(third.get());
     }
-    ASSERT_OK(sg_context_synchronize(context_));
+    ASSERT_OK(sg_context_synchronize(context_, SG_FOREVER));
     for (const doubles &each : results) EXPECT_EQ(net.expected(0), each);
   }
 }

@@ -288,7 +288,7 @@ TEST_P(operation_plans, null_is_no_address) {
   EXPECT_OK(sg_plan_run_async(with, &given.operation, nullptr, nullptr));
   EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_plan_run_async(with, &shapes.operation, nullptr, nullptr))
       << "a run needs addresses";
-  EXPECT_OK(sg_context_synchronize(context_));
+  EXPECT_OK(sg_context_synchronize(context_, SG_FOREVER));
 }
 
 TEST_P(operation_plans, are_recorded) {

@@ -76,7 +76,7 @@ TEST_P(plans, run_many_times) {
     expected = (i + 1) * 6.0 * n + 0.5 * expected;
     ASSERT_OK(run_gemm_plan(p, &desc, nullptr, nullptr));
   }
-  ASSERT_OK(sg_context_synchronize(context_));
+  ASSERT_OK(sg_context_synchronize(context_, SG_FOREVER));
   EXPECT_EQ(std::vector<double>(n * n, expected), c_);
 }
 
@@ -150,7 +150,7 @@ TEST_P(plans, a_run_that_differs_from_its_plan_is_refused) {
   }
   EXPECT_EQ(std::vector<double>(n * n, 1.0), c_);
   ASSERT_OK(run_gemm_plan(p, &good, nullptr, nullptr));
-  ASSERT_OK(sg_context_synchronize(context_));
+  ASSERT_OK(sg_context_synchronize(context_, SG_FOREVER));
 }
 
 // With alpha 0 and beta 1 there is nothing to compute; the plan was made for another beta.

@@ -135,7 +135,7 @@ TEST_P(queues, closing_wakes_the_waiters) {
 TEST_P(queues, a_closed_queue_still_delivers_and_accepts_completions) {
   double c[2] = {};
   submit(1, &c[0]);
-  ASSERT_OK(sg_context_synchronize(context_));
+  ASSERT_OK(sg_context_synchronize(context_, SG_FOREVER));
   ASSERT_OK(sg_queue_close(queue_));
   sg_completion completion;
   std::int32_t n = 0;
@@ -143,7 +143,7 @@ TEST_P(queues, a_closed_queue_still_delivers_and_accepts_completions) {
   EXPECT_EQ(1u, completion.tag);
   EXPECT_STATUS(SG_STATUS_CANCELLED, sg_queue_next_batch(queue_, &completion, 1, SG_FOREVER, &n));
   submit(2, &c[1]);
-  ASSERT_OK(sg_context_synchronize(context_));
+  ASSERT_OK(sg_context_synchronize(context_, SG_FOREVER));
   EXPECT_OK(sg_queue_next_batch(queue_, &completion, 1, SG_FOREVER, &n));
   EXPECT_EQ(2u, completion.tag);
 }
@@ -157,7 +157,7 @@ TEST_P(queues, the_descriptor_follows_the_queue) {
   double c[3] = {};
   for (int round = 0; round < 3; ++round) {
     for (int i = 0; i < 3; ++i) submit(static_cast<std::uint64_t>(i), &c[i]);
-    ASSERT_OK(sg_context_synchronize(context_));
+    ASSERT_OK(sg_context_synchronize(context_, SG_FOREVER));
     for (int left = 3; left > 0; --left) {
       EXPECT_TRUE(readable(fd, 300000)) << left << " completions are waiting";
       sg_completion completion;
@@ -173,7 +173,7 @@ TEST_P(queues, the_descriptor_follows_the_queue) {
 TEST_P(queues, a_descriptor_asked_for_late_is_readable_at_once) {
   double c = 0;
   submit(1, &c);
-  ASSERT_OK(sg_context_synchronize(context_));
+  ASSERT_OK(sg_context_synchronize(context_, SG_FOREVER));
   std::int32_t fd = -1;
   ASSERT_OK(sg_queue_fd(queue_, &fd));
   EXPECT_TRUE(readable(fd, 300000));
@@ -228,7 +228,7 @@ TEST_P(queues, several_consumers_share_the_completions) {
       }
     });
   for (std::uint64_t i = 0; i < count; ++i) submit(i, &c[i]);
-  EXPECT_OK(sg_context_synchronize(context_));
+  EXPECT_OK(sg_context_synchronize(context_, SG_FOREVER));
   EXPECT_OK(sg_queue_close(queue_));
   for (std::thread &consumer : consumers) consumer.join();
   for (std::uint64_t i = 0; i < count; ++i) ASSERT_EQ(1, seen[i]) << i;
@@ -360,8 +360,8 @@ TEST_P(shared_queues, serves_contexts_that_come_and_go) {
   for (std::uint64_t round = 0; round < 10; ++round) {
     const context first = open_context(GetParam()), second = open_context("cpu");
     for (std::uint64_t i = 0; i < 4; ++i) submit(i % 2 ? second : first, 4 * round + i, &c[4 * round + i]);
-    EXPECT_OK(sg_context_synchronize(first));
-    EXPECT_OK(sg_context_synchronize(second));
+    EXPECT_OK(sg_context_synchronize(first, SG_FOREVER));
+    EXPECT_OK(sg_context_synchronize(second, SG_FOREVER));
   }
   EXPECT_OK(sg_queue_close(queue_));
   consumer.join();
@@ -415,12 +415,12 @@ TEST_P(shared_queues, released_with_untaken_completions_frees_everything) {
     ASSERT_OK(sg_gemm_async(first, &desc, &options, nullptr));
     ASSERT_OK(sg_gemm_async(second, &other, &options, nullptr));
     if (i % 2) {  // otherwise the queue may be released before its jobs have completed
-      EXPECT_OK(sg_context_synchronize(first));
-      EXPECT_OK(sg_context_synchronize(second));
+      EXPECT_OK(sg_context_synchronize(first, SG_FOREVER));
+      EXPECT_OK(sg_context_synchronize(second, SG_FOREVER));
     }
     EXPECT_OK(untaken.reset());
-    EXPECT_OK(sg_context_synchronize(first));
-    EXPECT_OK(sg_context_synchronize(second));
+    EXPECT_OK(sg_context_synchronize(first, SG_FOREVER));
+    EXPECT_OK(sg_context_synchronize(second, SG_FOREVER));
   }
   EXPECT_TRUE(has_at_most(threads)) << entries_of("/proc/self/task");
   EXPECT_LE(entries_of("/proc/self/fd"), descriptors);

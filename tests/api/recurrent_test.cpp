@@ -173,7 +173,7 @@ TEST_P(recurrent, both_directions_and_states_in_place) {
   backward.y.data = static_cast<double *>(y.data()) + 4;
   ASSERT_OK(sg_recurrent_async(context_, &forward.desc, nullptr, nullptr));
   ASSERT_OK(sg_recurrent_async(context_, &backward, nullptr, nullptr));
-  ASSERT_OK(sg_context_synchronize(context_));
+  ASSERT_OK(sg_context_synchronize(context_, SG_FOREVER));
   y.fetch();
   const vector found = y.get();
   recurrent_shape other = s;

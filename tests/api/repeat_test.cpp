@@ -285,7 +285,7 @@ TEST_P(repeats, from_threads) {
         if (i % 2 == 1) desc.beta.re = 1;
         ASSERT_OK(sg_gemm_async(context_, &desc, nullptr, nullptr));
       }
-      ASSERT_OK(sg_context_synchronize(context_));
+      ASSERT_OK(sg_context_synchronize(context_, SG_FOREVER));
       sg_gemm_desc once = usual();
       once.a.data = x.data();
       std::vector<double> expected = meant(once);

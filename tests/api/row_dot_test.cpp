@@ -134,7 +134,7 @@ TEST_P(row_dot, follows_the_jobs_of_its_operands_and_is_recorded) {
     ASSERT_OK(sg_row_dot_async(context_, &first, submit, nullptr));
     ASSERT_OK(sg_row_dot_async(context_, &second, submit, nullptr));
   }
-  ASSERT_OK(sg_context_synchronize(context_));
+  ASSERT_OK(sg_context_synchronize(context_, SG_FOREVER));
   z.fetch();
   EXPECT_EQ(17 * 17, z.get(0, 0));
   EXPECT_EQ(53 * 53, z.get(1, 0));

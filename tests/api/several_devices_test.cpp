@@ -524,7 +524,7 @@ TEST(gemms_on_several_devices, run_by_a_plan_made_ahead) {
       EXPECT_NE(nullptr, std::strstr(sg_last_error_message(), "submit->stream is of device 0"));
     }
   }
-  EXPECT_OK(sg_context_synchronize(machine));
+  EXPECT_OK(sg_context_synchronize(machine, SG_FOREVER));
 }
 
 TEST(operations_on_several_devices, run_by_a_plan_made_ahead) {

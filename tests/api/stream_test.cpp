@@ -48,10 +48,15 @@ TEST_P(streams, query_and_synchronize) {
   EXPECT_STATUS(SG_STATUS_NOT_READY, sg_stream_query(first_));
   EXPECT_STATUS(SG_STATUS_TIMEOUT, sg_stream_synchronize(first_, 0));
   EXPECT_STATUS(SG_STATUS_TIMEOUT, sg_stream_synchronize(first_, 10 * ms));
+  EXPECT_STATUS(SG_STATUS_TIMEOUT, sg_context_synchronize(context_, 0));
+  EXPECT_STATUS(SG_STATUS_TIMEOUT, sg_context_synchronize(context_, 10 * ms));
+  EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_context_synchronize(context_, -2));
   EXPECT_OK(sg_stream_query(second_));
   EXPECT_OK(sg_stream_synchronize(second_, SG_FOREVER));
   gated.open();
   EXPECT_OK(sg_stream_synchronize(first_, SG_FOREVER));
+  EXPECT_OK(sg_context_synchronize(context_, SG_FOREVER));
+  EXPECT_OK(sg_context_synchronize(context_, 0)) << "nothing is in flight";
   EXPECT_OK(sg_stream_query(first_));
   EXPECT_EQ(gated_job::expected, *gated.result());
 }
@@ -385,7 +390,7 @@ TEST_P(streams, event_callbacks) {
   gated.open();
   later.calls.wait_for(1);
   EXPECT_EQ(SG_STATUS_OK, later.status);
-  ASSERT_OK(sg_context_synchronize(context_));
+  ASSERT_OK(sg_context_synchronize(context_, SG_FOREVER));
   EXPECT_EQ(1, at_once.calls.value());
   EXPECT_EQ(1, later.calls.value());
 }
@@ -397,7 +402,7 @@ TEST_P(streams, synchronize_waits_for_everything) {
   for (double &x : c) multiply(&x, second_);
   std::atomic<bool> done = false;
   std::thread waiter([&] {
-    EXPECT_OK(sg_context_synchronize(context_));
+    EXPECT_OK(sg_context_synchronize(context_, SG_FOREVER));
     done = true;
   });
   std::this_thread::sleep_for(std::chrono::milliseconds(20));

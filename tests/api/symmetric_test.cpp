@@ -233,7 +233,7 @@ TEST_P(symmetric, is_recorded_and_updated) {
     ASSERT_OK(sg_rank_k_async(context_, &update, submit, nullptr));
     ASSERT_OK(sg_symmetric_async(context_, &product, submit, nullptr));
   }
-  ASSERT_OK(sg_context_synchronize(context_));
+  ASSERT_OK(sg_context_synchronize(context_, SG_FOREVER));
   y.fetch();
   EXPECT_EQ(26, y.get(0, 0));
   EXPECT_EQ(39, y.get(1, 0));

@@ -109,7 +109,7 @@ double two_batches(const model_file &file, int streams) {
   EXPECT_OK(sg_stream_create(context, 0, two.out()));
   std::vector<job> jobs = first.submit(one);
   for (job &j : second.submit(streams == 2 ? two.get() : one.get())) jobs.push_back(std::move(j));
-  EXPECT_OK(sg_context_synchronize(context));
+  EXPECT_OK(sg_context_synchronize(context, SG_FOREVER));
 
   interval whole = times(jobs[0]);
   for (const job &j : jobs) {

@@ -255,7 +255,7 @@ TEST_P(trace_recordings, do_not_claim_more_work_than_was_done) {
     done += 2.0 * double(n * n * n);
   }
   ASSERT_OK(sg_gemm_grouped_async(context_, group.data(), 64, nullptr, nullptr));
-  ASSERT_OK(sg_context_synchronize(context_));
+  ASSERT_OK(sg_context_synchronize(context_, SG_FOREVER));
   const std::string json = exported(recorded, SG_TRACE_JSON);
   double claimed = 0;
   for (std::size_t at = json.find("\"flops\":"); at != json.npos; at = json.find("\"flops\":", at + 1))

@@ -401,7 +401,7 @@ void last_reference_in_a_callback(shared &, sg_test::random_source &random) {
 }
 
 void synchronize(shared &s, sg_test::random_source &random) {
-  if (!random.below(4)) OK(sg_context_synchronize(s.context));
+  if (!random.below(4)) OK(sg_context_synchronize(s.context, SG_FOREVER));
 }
 
 constexpr void (*operations[])(shared &, sg_test::random_source &) = {submit_and_wait,
@@ -444,7 +444,7 @@ int main(int argc, char **argv) {
     std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
     s.stop = true;
     for (std::thread &t : threads) t.join();
-    OK(sg_context_synchronize(s.context));
+    OK(sg_context_synchronize(s.context, SG_FOREVER));
     sg_job *last = nullptr;
     if (OK(sg_graph_run_async(s.graph, nullptr, &last))) OK(sg_job_wait(last, SG_FOREVER));
     OK(sg_job_release(last));

@@ -183,7 +183,7 @@ TEST_F(native_streams, many_at_once) {
         own.finish();
         EXPECT_EQ(all(2 * i), x);
         if (i % 3 == 0) {
-          EXPECT_OK(sg_context_synchronize(context_));
+          EXPECT_OK(sg_context_synchronize(context_, SG_FOREVER));
         }
       }
     });

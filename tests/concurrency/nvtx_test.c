@@ -39,7 +39,7 @@ int main(int argc, char **argv) {
   }
   for (i = 0; i < JOBS; ++i) REQUIRE(sg_job_wait(jobs[i], SG_FOREVER) == SG_STATUS_OK);
   for (i = 0; i < JOBS; ++i) sg_job_release(jobs[i]);
-  REQUIRE(sg_context_synchronize(context) == SG_STATUS_OK);
+  REQUIRE(sg_context_synchronize(context, SG_FOREVER) == SG_STATUS_OK);
   sg_context_release(context);
   if (!listens) return EXIT_SUCCESS;
   profiler = dlopen(argv[2], RTLD_NOW | RTLD_NOLOAD);

@@ -82,7 +82,7 @@ TEST(oom_replan, freed_memory_is_used_again) {
     ASSERT_EQ("", run_gemm_case(context, exact_case(), &did));
     EXPECT_GT(did.commands, planned);
   }
-  ASSERT_OK(sg_context_synchronize(context));  // no job needs the others' memory
+  ASSERT_OK(sg_context_synchronize(context, SG_FOREVER));  // no job needs the others' memory
   expect_free(context, 4 << 20);
   for (int i = 0; i < 200 && did.commands != planned; ++i) ASSERT_EQ("", run_gemm_case(context, exact_case(), &did));
   EXPECT_EQ(did.commands, planned);
@@ -192,7 +192,7 @@ TEST(oom_replan, a_split_k_sum_falls_back_to_one_command) {
   EXPECT_EQ(1, commands_of_run());
   EXPECT_EQ(1, commands_of_run()) << "results known at that time";
   others = buffer();
-  ASSERT_OK(sg_context_synchronize(context));
+  ASSERT_OK(sg_context_synchronize(context, SG_FOREVER));
   for (int i = 0; i < 200 && commands_of_run() == 1; ++i) {
   }
   EXPECT_EQ(planned.commands, commands_of_run());

@@ -26,12 +26,12 @@ int main(void) {
   for (i = 0; i < 20; ++i)
     REQUIRE_OK(sg_dgemm_async(context, SG_LAYOUT_ROW_MAJOR, SG_OP_N, SG_OP_N, N, N, N, 1.0, a, N, a, N, 0.0, c, N, NULL,
                               NULL));
-  REQUIRE_OK(sg_context_synchronize(context));
+  REQUIRE_OK(sg_context_synchronize(context, SG_FOREVER));
   CHECK(threads() == 2);
   set_threads(3); /* a number set meanwhile stays, too */
   REQUIRE_OK(
       sg_dgemm_async(context, SG_LAYOUT_ROW_MAJOR, SG_OP_N, SG_OP_N, N, N, N, 1.0, a, N, a, N, 0.0, c, N, NULL, NULL));
-  REQUIRE_OK(sg_context_synchronize(context));
+  REQUIRE_OK(sg_context_synchronize(context, SG_FOREVER));
   CHECK(threads() == 3);
   sg_context_release(context);
   CHECK(threads() == 3);

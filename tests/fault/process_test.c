@@ -125,7 +125,7 @@ static void exit_behind_release(void) {
   sg_context *context = open_device(device);
   multiply(context);
   keep_busy(context);
-  REQUIRE_OK(sg_context_synchronize(context));
+  REQUIRE_OK(sg_context_synchronize(context, SG_FOREVER));
   REQUIRE_OK(sg_context_release(context));
   pause_us(test_seed * 7919 % 2000);
   exit(0);
@@ -325,10 +325,10 @@ static void nested_forks(void) {
     if (child != 0) {
       CHECK(waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0);
       if (depth > 0) exit(check_result());
-      CHECK_STATUS(SG_STATUS_OK, sg_context_synchronize(context));
+      CHECK_STATUS(SG_STATUS_OK, sg_context_synchronize(context, SG_FOREVER));
       return;
     }
-    CHECK_STATUS(SG_STATUS_INVALID_HANDLE, sg_context_synchronize(context));
+    CHECK_STATUS(SG_STATUS_INVALID_HANDLE, sg_context_synchronize(context, SG_FOREVER));
   }
   exit(check_result());
 }
@@ -350,7 +350,7 @@ static void in_the_child(sg_context *context, sg_stream *stream, sg_queue *queue
   sg_queue *own_queue = NULL;
   int32_t count;
   CHECK_STATUS(SG_STATUS_INVALID_HANDLE, sg_gemm_async(context, &desc, NULL, NULL));
-  CHECK_STATUS(SG_STATUS_INVALID_HANDLE, sg_context_synchronize(context));
+  CHECK_STATUS(SG_STATUS_INVALID_HANDLE, sg_context_synchronize(context, SG_FOREVER));
   CHECK_STATUS(SG_STATUS_INVALID_HANDLE, sg_stream_query(stream));
   CHECK_STATUS(SG_STATUS_INVALID_HANDLE, sg_queue_next_batch(queue, &completion, 1, SG_FOREVER, &count));
   CHECK_STATUS(SG_STATUS_INVALID_HANDLE, sg_queue_next_batch(shared, &completion, 1, SG_FOREVER, &count));
@@ -626,7 +626,7 @@ static void signals_while_waiting(void) {
     REQUIRE_OK(sg_gemm_async(context, &desc, &submit, &job));
     if (i % 4 == 0) CHECK_STATUS(SG_STATUS_OK, sg_job_wait(job, SG_FOREVER));
     if (i % 4 == 1) CHECK_STATUS(SG_STATUS_OK, sg_job_wait(job, INT64_C(300000000000)));
-    if (i % 4 == 2) CHECK_STATUS(SG_STATUS_OK, sg_context_synchronize(context));
+    if (i % 4 == 2) CHECK_STATUS(SG_STATUS_OK, sg_context_synchronize(context, SG_FOREVER));
     if (i % 4 == 3) CHECK_STATUS(SG_STATUS_OK, sg_job_wait_all(&job, 1, SG_FOREVER));
     do ready = poll(&wait, 1, 300000);
     while (ready < 0 && errno == EINTR);

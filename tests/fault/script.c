@@ -167,7 +167,7 @@ struct script_outcome run_script(const char *device) {
     DO(sg_stream_wait_event(stream, event));
     DO(sg_event_wait(event, INT64_C(300000000000)));
   }
-  DO(sg_context_synchronize(context));
+  DO(sg_context_synchronize(context, SG_FOREVER));
   DO(sg_event_release(event));
   DO(sg_queue_release(queue));
   DO(sg_queue_release(shared));

@@ -449,7 +449,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data, std::size_t size
       case 9: call.change_graph(); break;
       default: call.ask();
     }
-  if (g_handles[context][0]) (void)sg_context_synchronize(static_cast<sg_context *>(g_handles[context][0]));
+  if (g_handles[context][0]) (void)sg_context_synchronize(static_cast<sg_context *>(g_handles[context][0]), SG_FOREVER);
   for (int t = types - 1; t >= 0; --t)
     for (void *&h : g_handles[t]) release_all(std::exchange(h, nullptr), t);
   return 0;

@@ -127,10 +127,10 @@ class chain {
     check_statuses();
     if (records) {
       sg_submit run = SG_SUBMIT_INIT;
-      if (untracked) require_ok(sg_context_synchronize(context_), "sg_context_synchronize");
+      if (untracked) require_ok(sg_context_synchronize(context_, SG_FOREVER), "sg_context_synchronize");
       if (untracked) run.flags = SG_SUBMIT_UNTRACKED;
       require_ok(sg_graph_run_async(submit_.graph, &run, nullptr), "sg_graph_run_async");
-      if (untracked) require_ok(sg_context_synchronize(context_), "sg_context_synchronize");
+      if (untracked) require_ok(sg_context_synchronize(context_, SG_FOREVER), "sg_context_synchronize");
       require_ok(sg_graph_release(submit_.graph), "sg_graph_release");
     }
     for (int m = 0; m < matrices; ++m) {
@@ -265,7 +265,7 @@ class chain {
   }
   void check_statuses() {
     if (!may_fail_) return;
-    require_ok(sg_context_synchronize(context_), "sg_context_synchronize");  // observes nothing
+    require_ok(sg_context_synchronize(context_, SG_FOREVER), "sg_context_synchronize");  // observes nothing
     for (std::size_t i = 0; i < jobs_.size(); ++i) {
       const sg_status status = sg_job_query(jobs_[i].handle),
                       wanted = jobs_[i].fails ? SG_STATUS_DEPENDENCY_FAILED : SG_STATUS_OK;

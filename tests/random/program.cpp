@@ -344,7 +344,7 @@ class writer {
           "  if (sg_graph_run_async(g, %s, j)) puts(sg_last_error_message()), failed = 1;\n  sg_job_wait(j[0], "
           "SG_FOREVER);",
           t_.untracked_run ? "&s" : "0");
-    line("  sg_context_synchronize(x);%s", repeats ? "\n  }" : "");
+    line("  sg_context_synchronize(x, SG_FOREVER);%s", repeats ? "\n  }" : "");
   }
 
   void verdict() {

@@ -339,7 +339,7 @@ std::optional<fault> run(bench &on, const test_case &t, refusals &refused, fault
       if (!wrong && sample) *sample = r.sample();
       return wrong;
     } catch (...) {
-      sg_context_synchronize(on.context);
+      sg_context_synchronize(on.context, SG_FOREVER);
       throw;
     }
   } catch (const refusal &r) {

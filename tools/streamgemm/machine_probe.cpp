@@ -50,7 +50,7 @@ machine_probe::machine_probe(sg_context *context) : context_(context) {
 }
 
 machine_probe::~machine_probe() {
-  sg_context_synchronize(context_);
+  sg_context_synchronize(context_, SG_FOREVER);
   for (const memory_of_device &of : device_) sg_host_free(context_, of.host_in), sg_host_free(context_, of.host_out);
 }
 

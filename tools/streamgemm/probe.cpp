@@ -68,7 +68,7 @@ probe::probe(sg_context *context, std::function<void(const std::string &)> tell)
 }
 
 probe::~probe() {
-  sg_context_synchronize(context_);
+  sg_context_synchronize(context_, SG_FOREVER);
   sg_host_free(context_, host_in_);
   sg_host_free(context_, host_out_);
 }

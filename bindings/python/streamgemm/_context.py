@@ -13,7 +13,7 @@ from ._operations import ContextMethods
 from ._pipeline import Pipeline
 from ._plan import Plan
 from ._records import ContextMetrics, DeviceInfo, fields_of
-from ._streams import Event, Stream, address_of
+from ._streams import Event, Stream, _wait, address_of
 from ._trace import Trace
 
 _numbers = itertools.count(1)
@@ -90,9 +90,9 @@ class Context(Handle, ContextMethods):
         contexts of the process."""
         return Trace(path, **options)
 
-    def synchronize(self):
-        """Waits until every job submitted before has completed, successfully or not."""
-        _raw.sg_context_synchronize(self._open())
+    def synchronize(self, timeout=None):
+        """Waits until every job submitted before has completed, successfully or not. False: `timeout` seconds passed first."""
+        return _wait(_raw.sg_context_synchronize, self._open(), timeout)
 
     def stream(self, priority=0, compute_units=0, *, device=None):
         """A stream from the pool.

@@ -97,7 +97,7 @@ def pinned_empty(context, shape, dtype, order):
 
 
 def _unpin(context, address, matrix):
-    _raw.sg_context_synchronize(context)  # nothing in flight may use a range that is no longer pinned
+    _raw.sg_context_synchronize(context, -1)  # nothing in flight may use a range that is no longer pinned
     _raw.sg_host_unregister(context, address)
     _raw.sg_context_release(context)
 

@@ -166,14 +166,17 @@ sg_status sg_context_retain(sg_context *context) { return sg::retain(context, ob
 
 sg_status sg_context_release(sg_context *context) { return sg::release(context, object_type::context, "context"); }
 
-sg_status sg_context_synchronize(sg_context *handle) {
-  return guarded([&] {
+sg_status sg_context_synchronize(sg_context *handle, int64_t timeout_ns) {
+  sg_status result = SG_STATUS_OK;
+  const sg_status call = guarded([&] {
     const auto context = sg::context_of(handle);
+    const auto until = sg::deadline_of(timeout_ns);
     sg::require_may_wait();
     if (sg::in_callback_of(*context))
       throw sg::error(SG_STATUS_DEADLOCK, "a callback of the context waits for all of its jobs");
-    context->synchronize();
+    if (!context->synchronize(until)) result = SG_STATUS_TIMEOUT;
   });
+  return call == SG_STATUS_OK ? result : call;
 }
 
 sg_status sg_context_device(sg_context *handle, sg_device_info *out_info) {

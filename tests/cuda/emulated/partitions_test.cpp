@@ -35,7 +35,7 @@ class emulated_partitions : public testing::Test {
   long within(Work &&work) {
     const long before = emulated_gpu_commands_within();
     work();
-    EXPECT_OK(sg_context_synchronize(context_));
+    EXPECT_OK(sg_context_synchronize(context_, SG_FOREVER));
     return emulated_gpu_commands_within() - before;
   }
   context context_;

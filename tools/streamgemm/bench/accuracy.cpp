@@ -181,7 +181,7 @@ class accuracy_suite {
     return timed([&] {
              for (int i = 0; i < times; ++i)
                check(sg_gemm_async(context_.get(), &desc, nullptr, nullptr), "sg_gemm_async");
-             check(sg_context_synchronize(context_.get()), "sg_context_synchronize");
+             check(sg_context_synchronize(context_.get(), SG_FOREVER), "sg_context_synchronize");
            }) /
            times;
   }

@@ -62,7 +62,7 @@ class cpu_suite {
                   const sg_gemm_desc desc = work->desc(i % work->count());
                   check(sg_gemm_async(context_.get(), &desc, nullptr, nullptr), "sg_gemm_async");
                 }
-                check(sg_context_synchronize(context_.get()), "sg_context_synchronize");
+                check(sg_context_synchronize(context_.get(), SG_FOREVER), "sg_context_synchronize");
               });
             }};
   }

@@ -84,7 +84,7 @@ class held_queue {
         check(sg_gemm_async(context_.get(), &descs_[std::size_t(i)], nullptr, nullptr), "sg_gemm_async");
       });
       const bool held = sg_job_query(before.back().get()) == SG_STATUS_NOT_READY;
-      check(sg_context_synchronize(context_.get()), "sg_context_synchronize");
+      check(sg_context_synchronize(context_.get(), SG_FOREVER), "sg_context_synchronize");
       if (held) return seconds;
     }
     throw failure(exit_code::failed, "the GEMMs before the calls completed too soon");

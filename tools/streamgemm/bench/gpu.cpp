@@ -232,7 +232,7 @@ class gpu_suite {
                const sg_gemm_desc desc = at.desc(i);
                check(sg_gemm_async(context, &desc, &submit, nullptr), "sg_gemm_async");
              }
-             check(sg_context_synchronize(context), "sg_context_synchronize");
+             check(sg_context_synchronize(context, SG_FOREVER), "sg_context_synchronize");
            }) /
            times;
   }

@@ -32,7 +32,7 @@ void device_round::keep() {
   if (virtual_time_) jobs_.emplace_back(latest_);
 }
 
-void device_round::finish() const { check(sg_context_synchronize(context_), "sg_context_synchronize"); }
+void device_round::finish() const { check(sg_context_synchronize(context_, SG_FOREVER), "sg_context_synchronize"); }
 
 double device_round::virtual_seconds() const {
   std::int64_t first = std::numeric_limits<std::int64_t>::max(), last = 0;

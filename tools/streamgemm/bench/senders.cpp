@@ -16,7 +16,7 @@ void submit(sg_context *context, const sg_gemm_desc &desc, const sg_submit *opti
   check(sg_gemm_async(context, &desc, options, nullptr), "sg_gemm_async");
 }
 
-void wait_for_all(sg_context *context) { check(sg_context_synchronize(context), "sg_context_synchronize"); }
+void wait_for_all(sg_context *context) { check(sg_context_synchronize(context, SG_FOREVER), "sg_context_synchronize"); }
 
 // Threads that wait for the next round; they start and finish it together.
 class crew {

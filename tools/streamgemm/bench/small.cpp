@@ -87,7 +87,7 @@ void measure_submission(small_suite &suite, const small_case &x) {
               "sg_gemm_async");
       });
       seconds.insert(seconds.end(), round.begin(), round.end());
-      check(sg_context_synchronize(context), "sg_context_synchronize");
+      check(sg_context_synchronize(context, SG_FOREVER), "sg_context_synchronize");
       for (sg_job *job : jobs) sg_job_release(job);
     }
     return seconds;

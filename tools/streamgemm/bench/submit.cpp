@@ -129,12 +129,12 @@ class submit_suite {
     const int count = quick_ ? 4 : 64;
     what_.variants.push_back({name, [this, name, submit, desc, count] {
                                 check(submit(context_.get(), &desc, nullptr, nullptr), name.c_str());
-                                check(sg_context_synchronize(context_.get()), "sg_context_synchronize");
+                                check(sg_context_synchronize(context_.get(), SG_FOREVER), "sg_context_synchronize");
                                 const double begun = thread_seconds();
                                 for (int i = 0; i < count; ++i)
                                   check(submit(context_.get(), &desc, nullptr, nullptr), name.c_str());
                                 const double taken = thread_seconds() - begun;
-                                check(sg_context_synchronize(context_.get()), "sg_context_synchronize");
+                                check(sg_context_synchronize(context_.get(), SG_FOREVER), "sg_context_synchronize");
                                 return taken / count;
                               }});
   }

@@ -13,7 +13,7 @@ import org.streamgemm.internal.Native;
 public final class Registration extends NativeObject {
   private Registration(long address, long context, Buffer buffer) {
     super(address, pinned -> {
-      Native.sg_context_synchronize(context);
+      Native.sg_context_synchronize(context, -1);
       Native.sg_host_unregister(context, pinned);
       Native.sg_context_release(context);
       Reference.reachabilityFence(buffer);
