@@ -78,6 +78,7 @@
 }
 %enddef
 
+%ignore sg_last_error; /* the marked text, on the thread of the call */
 %ignore struct_size;
 %ignore reserved;
 

@@ -77,7 +77,7 @@ SG_CONTENT(metrics_text(void), PyUnicode_FromString(data), sg_metrics_text(data,
 
 static PyObject *job_label(sg_job *job) {
   char text[SG_LABEL_SIZE];
-  const sg_status status = sg_job_label(job, text, sizeof text);
+  const sg_status status = sg_job_label(job, text, sizeof text, NULL);
   if (status != SG_STATUS_OK) return raise_call(status, NULL);
   return PyUnicode_DecodeUTF8(text, (Py_ssize_t)strlen(text), "replace");
 }

@@ -211,19 +211,21 @@ SG_API sg_status sg_job_on_complete(sg_job *job, sg_job_callback callback, void 
 
 /**
  * The message of a failed job.
- * @param[out] text Receives at most `size` bytes with the NUL; "" if the job has not failed.
+ * @param[out] text Receives at most `size` bytes with the NUL; "" if the job has not failed; may be NULL when size is 0.
+ * @param[out] out_size Bytes that the whole text needs with its NUL; may be NULL.
  * @return SG_STATUS_OK; SG_STATUS_NOT_READY; SG_STATUS_INVALID_ARGUMENT; SG_STATUS_INVALID_HANDLE.
  * Never blocks. Any thread. Since 0.1.
  */
-SG_API sg_status sg_job_message(sg_job *job, char *text, uint64_t size);
+SG_API sg_status sg_job_message(sg_job *job, char *text, uint64_t size, uint64_t *out_size);
 
 /**
  * The label that the job was submitted with (sg_submit.label), as it was kept.
  * @param[out] text Receives at most `size` bytes with the NUL; "" if the job has no label. SG_LABEL_SIZE bytes hold any
- * label.
+ * label. May be NULL when size is 0.
+ * @param[out] out_size Bytes that the whole text needs with its NUL; may be NULL.
  * @return SG_STATUS_OK; SG_STATUS_INVALID_ARGUMENT; SG_STATUS_INVALID_HANDLE. Never blocks. Any thread. Since 0.2.
  */
-SG_API sg_status sg_job_label(sg_job *job, char *text, uint64_t size);
+SG_API sg_status sg_job_label(sg_job *job, char *text, uint64_t size, uint64_t *out_size);
 
 /**
  * Statistics of a completed job.

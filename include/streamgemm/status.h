@@ -52,6 +52,17 @@ SG_API const char *sg_status_name(sg_status status);
 SG_API const char *sg_last_error_message(void);
 
 /**
+ * The status and the message of the latest failed call of the calling thread, copied: for a program whose calls may continue on
+ * another thread, in the same step as the call.
+ * @param[out] out_status The status; SG_STATUS_OK if no call of this thread has failed. May be NULL.
+ * @param[out] text Receives at most `size` bytes with the NUL; may be NULL when size is 0.
+ * @param[out] out_size Bytes that the whole text needs with its NUL; may be NULL.
+ * @return SG_STATUS_OK (also if the text was truncated: compare *out_size) or SG_STATUS_INVALID_ARGUMENT. Never blocks. Any
+ * thread. Since 0.2.
+ */
+SG_API sg_status sg_last_error(sg_status *out_status, char *text, uint64_t size, uint64_t *out_size);
+
+/**
  * The same message for wrappers in languages that call arguments by other names: the byte 1 stands before each name of
  * an argument, and nowhere else, as in "\001desc->b.rows is 4". A name is a parameter with the path to a field:
  * letters, digits, `_`, `[i]`, `->` and `.` before a letter; or NULL. Values, such as a path or a label, have no marks.

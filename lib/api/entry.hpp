@@ -169,6 +169,17 @@ const Struct &in_full(const Struct &given, Struct &room, const char *name) {
   return room;
 }
 
+// A text for the caller: first nothing, then as much as fits with its NUL, and the bytes of all in *out_size.
+inline void clear_text(char *text, std::uint64_t size, std::uint64_t *out_size) noexcept {
+  if (out_size) *out_size = 0;
+  if (text && size > 0) text[0] = '\0';
+}
+inline void write_text(const char *whole, char *text, std::uint64_t size, std::uint64_t *out_size) {
+  if (size > 0) require(text, "text");
+  if (out_size) *out_size = std::strlen(whole) + 1;
+  if (size > 0) copy_text(text, size, whole);
+}
+
 // Writes as much of `value` as the caller's struct can hold.
 template <class Struct>
 void write_out(Struct *out, Struct value, const char *name) {

@@ -3,6 +3,7 @@
 #include <streamgemm/types.h>
 #include <streamgemm/version.h>
 
+#include "api/entry.hpp"
 #include "base/dtype.hpp"
 #include "base/error.hpp"
 
@@ -12,6 +13,12 @@
 const char *sg_status_name(sg_status status) { return sg::name_of(status); }
 
 const char *sg_last_error_message(void) { return sg::last_error(); }
+
+sg_status sg_last_error(sg_status *out_status, char *text, uint64_t size, uint64_t *out_size) {
+  if (out_status) *out_status = sg::last_error_status();
+  sg::clear_text(text, size, out_size);
+  return sg::guarded([&] { sg::write_text(sg::last_error(), text, size, out_size); });
+}
 
 const char *sg_last_error_marked(void) { return sg::last_error_marked(); }
 

@@ -14,7 +14,7 @@ namespace sg {
 
 // The status of a completed job, which the application has now observed; its message becomes the thread's.
 inline sg_status outcome_of(const job &completed) noexcept {
-  if (completed.status() != SG_STATUS_OK) set_last_error(completed.message());
+  if (completed.status() != SG_STATUS_OK) set_last_error(completed.status(), completed.message());
   completed.mark_observed();
   return completed.status();
 }

@@ -34,6 +34,7 @@ const char *name_of(sg_status status) noexcept {
 namespace {
 thread_local char t_last_error[2048];  // a job's message with those of the functions that it names
 thread_local name_positions t_last_names;
+thread_local sg_status t_last_status = SG_STATUS_OK;
 
 constexpr char name_mark = '\1';
 }  // namespace
@@ -65,17 +66,19 @@ error::error(sg_status status, const char *format, ...) noexcept : status_(statu
 
 void copy_text(char *out, std::size_t size, const char *text) noexcept { std::snprintf(out, size, "%s", text); }
 
-void set_last_error(const char *text) noexcept {
+void set_last_error(sg_status status, const char *text) noexcept {
+  t_last_status = status;
   copy_text(t_last_error, sizeof t_last_error, text);
   t_last_names.count = 0;
 }
 
 void set_last_error(const error &failure) noexcept {
-  set_last_error(failure.what());
+  set_last_error(failure.status(), failure.what());
   t_last_names = failure.names();
 }
 
 const char *last_error() noexcept { return t_last_error; }
+sg_status last_error_status() noexcept { return t_last_status; }
 
 const char *last_error_marked() noexcept {
   thread_local char marked[sizeof t_last_error + sizeof t_last_names.at];
@@ -99,13 +102,13 @@ sg_status status_of_current_exception() noexcept {
     set_last_error(e);
     return e.status();
   } catch (const std::bad_alloc &) {
-    set_last_error("out of host memory");
+    set_last_error(SG_STATUS_OUT_OF_MEMORY, "out of host memory");
     return SG_STATUS_OUT_OF_MEMORY;
   } catch (const std::exception &e) {
-    set_last_error(e.what());
+    set_last_error(SG_STATUS_INTERNAL, e.what());
     return SG_STATUS_INTERNAL;
   } catch (...) {
-    set_last_error("an exception of an unknown type");
+    set_last_error(SG_STATUS_INTERNAL, "an exception of an unknown type");
     return SG_STATUS_INTERNAL;
   }
 }

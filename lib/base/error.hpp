@@ -35,10 +35,11 @@ class error : public std::exception {
   char text_[1024];
 };
 
-// Sets the calling thread's message for sg_last_error_message.
-void set_last_error(const char *text) noexcept;
+// Sets the calling thread's status and message for sg_last_error.
+void set_last_error(sg_status status, const char *text) noexcept;
 void set_last_error(const error &failure) noexcept;
 const char *last_error() noexcept;
+sg_status last_error_status() noexcept;
 // The message with the byte 1 before each name of an argument, and nowhere else.
 const char *last_error_marked() noexcept;
 

@@ -164,7 +164,7 @@ TEST_P(callbacks, the_job_answers_inside_its_callback) {
     char text[10];
     polled = sg_job_query(job);
     stats_status = sg_job_get_statistics(job, &stats);
-    text_status = sg_job_message(job, text, sizeof text);
+    text_status = sg_job_message(job, text, sizeof text, nullptr);
   });
   ASSERT_OK(sg_job_on_complete(handle, callback::call, &seen));
   seen.wait();

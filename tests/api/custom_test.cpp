@@ -202,7 +202,7 @@ TEST_P(custom, its_failure_is_the_jobs_and_of_those_that_read_its_result) {
   ASSERT_OK(sg_copy_async(context_, read.data(), y.data, size * sizeof(double), nullptr, later.out()));
   EXPECT_STATUS(SG_STATUS_UNSUPPORTED, sg_job_wait(failing, SG_FOREVER));
   char text[256];
-  ASSERT_OK(sg_job_message(failing, text, sizeof text));
+  ASSERT_OK(sg_job_message(failing, text, sizeof text, nullptr));
   EXPECT_STREQ("the function of a custom operation returned -5 (SG_STATUS_UNSUPPORTED): as told", text);
   EXPECT_STATUS(SG_STATUS_DEPENDENCY_FAILED, sg_job_wait(later, SG_FOREVER));
   add.result = static_cast<sg_status>(7);

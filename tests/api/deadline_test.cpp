@@ -53,7 +53,7 @@ TEST_P(deadlines, drop_jobs_that_have_not_started) {
   gated.open();
   EXPECT_STATUS(SG_STATUS_DEADLINE_EXCEEDED, sg_job_wait(late, SG_FOREVER));
   char text[240];
-  EXPECT_OK(sg_job_message(late, text, sizeof text));
+  EXPECT_OK(sg_job_message(late, text, sizeof text, nullptr));
   EXPECT_NE(nullptr, std::strstr(text, "deadline")) << text;
   EXPECT_EQ(-1, c_);
   EXPECT_STATUS(SG_STATUS_DEPENDENCY_FAILED, sg_job_wait(after, SG_FOREVER));

@@ -102,7 +102,7 @@ TEST_P(failures, every_status_query_observes_the_failure) {
     switch (way) {
       case wait: EXPECT_STATUS(SG_STATUS_CANCELLED, sg_job_wait(writer, 0)); break;
       case poll: EXPECT_STATUS(SG_STATUS_CANCELLED, sg_job_query(writer)); break;
-      case message: EXPECT_OK(sg_job_message(writer, text, sizeof text)); break;
+      case message: EXPECT_OK(sg_job_message(writer, text, sizeof text, nullptr)); break;
       case all: EXPECT_STATUS(SG_STATUS_CANCELLED, sg_job_wait_all(list, 1, 0)); break;
       default: EXPECT_STATUS(SG_STATUS_CANCELLED, sg_job_wait_any(list, 1, 0, &index)); break;
     }
@@ -281,7 +281,7 @@ TEST_P(failures, a_run_fails_as_its_first_failed_submission) {
     ASSERT_OK(sg_graph_run_async(graph, nullptr, run.out()));
     ASSERT_STATUS(SG_STATUS_BACKEND_FAILURE, sg_job_wait(run, SG_FOREVER)) << round;
     char text[1000];
-    ASSERT_OK(sg_job_message(run, text, sizeof text));
+    ASSERT_OK(sg_job_message(run, text, sizeof text, nullptr));
     ASSERT_NE(nullptr, std::strstr(text, "submission 0")) << text;
     ASSERT_NE(nullptr, std::strstr(text, "the end of the text")) << text;
   }

@@ -87,7 +87,7 @@ TEST_P(jobs, a_queued_job_can_be_cancelled) {
   EXPECT_EQ(0, stats.commands_run);
   EXPECT_EQ(0, stats.start_ns);
   char text[200] = "";
-  EXPECT_OK(sg_job_message(waiting, text, sizeof text));
+  EXPECT_OK(sg_job_message(waiting, text, sizeof text, nullptr));
   EXPECT_NE(std::string::npos, std::string(text).find("cancel")) << text;
 }
 
@@ -168,7 +168,7 @@ TEST_P(jobs, statistics) {
   sg_job_statistics stats = SG_JOB_STATISTICS_INIT;
   EXPECT_STATUS(SG_STATUS_NOT_READY, sg_job_get_statistics(gated.get(), &stats));
   char text[8] = "x";
-  EXPECT_STATUS(SG_STATUS_NOT_READY, sg_job_message(gated.get(), text, sizeof text));
+  EXPECT_STATUS(SG_STATUS_NOT_READY, sg_job_message(gated.get(), text, sizeof text, nullptr));
   gated.open();
   ASSERT_OK(sg_job_wait(gated.get(), SG_FOREVER));
   ASSERT_OK(sg_job_get_statistics(gated.get(), &stats));
@@ -180,7 +180,12 @@ TEST_P(jobs, statistics) {
   EXPECT_GT(stats.predicted_seconds, 0);
   EXPECT_GT(stats.bound_seconds, 0);
   EXPECT_STRNE("", stats.strategy);
-  EXPECT_OK(sg_job_message(gated.get(), text, sizeof text));
+  EXPECT_OK(sg_job_message(gated.get(), text, sizeof text, nullptr));
+  std::uint64_t needed = 0, of_label = 0;
+  EXPECT_OK(sg_job_message(gated.get(), nullptr, 0, &needed));
+  EXPECT_EQ(std::strlen(text) + 1, needed);
+  EXPECT_OK(sg_job_label(gated.get(), nullptr, 0, &of_label));
+  EXPECT_EQ(1U, of_label) << "it has none";
   EXPECT_STREQ("", text);
 }
 
@@ -334,6 +339,27 @@ TEST_P(jobs, submissions_without_a_job_handle) {
   }
   ASSERT_OK(sg_context_synchronize(context_, SG_FOREVER));
   EXPECT_EQ(std::vector<double>(200, 10.0), c);
+}
+
+TEST(last_error, has_the_status_and_the_text_of_the_latest_failure) {
+  sg_status status = SG_STATUS_OK;
+  char text[200] = "", cut[9] = "";
+  std::uint64_t needed = 0, size = 0;
+  sg_context_options options = SG_CONTEXT_OPTIONS_INIT;
+  options.device = "cuda:99";
+  sg_context *none = nullptr;
+  EXPECT_STATUS(SG_STATUS_NO_DEVICE, sg_context_create(&options, &none));
+  EXPECT_OK(sg_last_error(&status, text, sizeof text, &needed));
+  EXPECT_STREQ(sg_last_error_message(), text);
+  EXPECT_EQ(std::strlen(text) + 1, needed);
+  EXPECT_EQ(SG_STATUS_NO_DEVICE, status);
+  EXPECT_OK(sg_last_error(nullptr, nullptr, 0, &size));
+  EXPECT_EQ(needed, size);
+  EXPECT_OK(sg_last_error(nullptr, cut, sizeof cut, nullptr));
+  EXPECT_EQ(std::string(text, 8), cut);
+  EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_last_error(nullptr, nullptr, 1, nullptr));
+  EXPECT_OK(sg_last_error(&status, nullptr, 0, nullptr));
+  EXPECT_EQ(SG_STATUS_INVALID_ARGUMENT, status);
 }
 
 ON_EACH_DEVICE(jobs);

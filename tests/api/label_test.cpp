@@ -11,13 +11,13 @@ namespace {
 
 std::string label_of(sg_job *job) {
   char text[SG_LABEL_SIZE] = "unwritten";
-  EXPECT_OK(sg_job_label(job, text, sizeof text));
+  EXPECT_OK(sg_job_label(job, text, sizeof text, nullptr));
   return text;
 }
 
 std::string message_of(sg_job *job) {
   char text[300] = "unwritten";
-  EXPECT_OK(sg_job_message(job, text, sizeof text));
+  EXPECT_OK(sg_job_message(job, text, sizeof text, nullptr));
   return text;
 }
 
@@ -61,7 +61,7 @@ TEST_P(labels, are_copied_and_read_back_at_any_time) {
   EXPECT_EQ("", message_of(behind));
   EXPECT_EQ("", label_of(first));
   char two[2];
-  EXPECT_OK(sg_job_label(behind, two, sizeof two));
+  EXPECT_OK(sg_job_label(behind, two, sizeof two, nullptr));
   EXPECT_STREQ("l", two);
 }
 

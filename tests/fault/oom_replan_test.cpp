@@ -227,7 +227,7 @@ TEST(oom_replan, nothing_fits) {
     ASSERT_OK(sg_gemm_async(context, &desc, nullptr, refused.out()));
     EXPECT_STATUS(SG_STATUS_OUT_OF_MEMORY, sg_job_wait(refused, SG_FOREVER));
     char text[500] = "";
-    EXPECT_OK(sg_job_message(refused, text, sizeof text));
+    EXPECT_OK(sg_job_message(refused, text, sizeof text, nullptr));
     EXPECT_NE(nullptr, std::strstr(text, wanted.c_str())) << text;
     EXPECT_NE(nullptr, std::strstr(text, "100 are free")) << text;
   }

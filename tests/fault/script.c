@@ -31,7 +31,7 @@ static int end_of(sg_job *job, const char *what) {
   sg_status status;
   if (!job) return 0;
   status = sg_job_wait(job, INT64_C(300000000000));
-  (void)sg_job_message(job, text, sizeof text);
+  (void)sg_job_message(job, text, sizeof text, NULL);
   (void)sg_job_release(job);
   return judge(status, what, text);
 }

@@ -18,7 +18,7 @@ struct ending {
 ending end_of(sg_job *job) {
   char text[500] = "";
   const sg_status status = sg_job_wait(job, patience);
-  EXPECT_OK(sg_job_message(job, text, sizeof text));
+  EXPECT_OK(sg_job_message(job, text, sizeof text, nullptr));
   return {status, text};
 }
 

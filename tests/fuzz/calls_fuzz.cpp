@@ -368,7 +368,7 @@ struct caller {
       case 1: CALL(sg_job_query(j)); break;
       case 2: CALL(sg_job_cancel(j)); break;
       case 3: CALL(sg_job_get_statistics(j, &stats)); break;
-      case 4: CALL(sg_job_message(j, text, static_cast<std::uint64_t>(in.below(100)))); break;
+      case 4: CALL(sg_job_message(j, text, static_cast<std::uint64_t>(in.below(100)), nullptr)); break;
       case 5: CALL(sg_job_wait_all(both, in.below(3), timeout())); break;
       case 6: CALL(sg_job_wait_any(both, in.below(3), timeout(), &number)); break;
       case 7:
@@ -385,7 +385,7 @@ struct caller {
       case 16: CALL(sg_queue_close(handle<sg_queue>(queue))); break;
       case 17: CALL(sg_plan_predict(handle<sg_plan>(plan), &prediction)); break;
       case 18: CALL(sg_plan_describe(handle<sg_plan>(plan), in.choice<sg_plan_format>(3), text, 100, nullptr)); break;
-      case 19: CALL(sg_job_label(j, text, static_cast<std::uint64_t>(in.below(100)))); break;
+      case 19: CALL(sg_job_label(j, text, static_cast<std::uint64_t>(in.below(100)), nullptr)); break;
       default: CALL(sg_context_device(handle<sg_context>(context), &info));
     }
   }

@@ -62,7 +62,8 @@ namespace StreamGemm {
     public unsafe string Label {
       get {
         byte* text = stackalloc byte[LabelSize];
-        int status = RawPINVOKE.sg_job_label(Handle.Token, (long)text, LabelSize);
+        ulong unused;
+        int status = RawPINVOKE.sg_job_label(Handle.Token, (long)text, LabelSize, out unused);
         GC.KeepAlive(this);
         Errors.Check(status);
         return Text.Of((IntPtr)text);

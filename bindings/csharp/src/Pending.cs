@@ -147,7 +147,8 @@ namespace StreamGemm {
     internal static unsafe string MessageOf(long handle, string otherwise = "") {
       const int size = 4096;
       byte* text = stackalloc byte[size];
-      return RawPINVOKE.sg_job_message(handle, (long)text, size) == (int)Status.Ok && text[0] != 0 ? Text.Of((IntPtr)text) : otherwise;
+      ulong unused;
+      return RawPINVOKE.sg_job_message(handle, (long)text, size, out unused) == (int)Status.Ok && text[0] != 0 ? Text.Of((IntPtr)text) : otherwise;
     }
 
     void Release() {

@@ -57,7 +57,8 @@ void job_observe(job_object *job) {
   char text[MESSAGE_SIZE];
   if (job->status >= 0 || job->observed || !job->handle) return;
   job->observed = true;
-  if (sg_job_message(job->handle, text, sizeof text) != SG_STATUS_OK || !text[0]) return; /* it is from before a fork */
+  if (sg_job_message(job->handle, text, sizeof text, NULL) != SG_STATUS_OK || !text[0])
+    return; /* it is from before a fork */
   PyObject *whole = PyUnicode_DecodeUTF8(text, (Py_ssize_t)strlen(text), "replace");
   if (whole)
     Py_XSETREF(job->message, whole);

@@ -201,14 +201,10 @@ sg_status sg_context_device_status(sg_context *handle, int32_t device) {
 }
 
 sg_status sg_context_machine(sg_context *handle, char *text, uint64_t size, uint64_t *out_size) {
-  if (out_size) *out_size = 0;
-  if (text && size > 0) text[0] = '\0';
+  sg::clear_text(text, size, out_size);
   return guarded([&] {
     const auto context = sg::context_of(handle);
-    if (size > 0) sg::require(text, "text");
-    const std::string whole = sg::machine_text(context->machine());
-    if (out_size) *out_size = whole.size() + 1;
-    if (size > 0) sg::copy_text(text, size, whole.c_str());
+    sg::write_text(sg::machine_text(context->machine()).c_str(), text, size, out_size);
   });
 }
 
@@ -228,13 +224,9 @@ sg_status sg_context_describe_device(sg_context *handle, int32_t device, sg_devi
 }
 
 sg_status sg_context_model(sg_context *handle, char *text, uint64_t size, uint64_t *out_size) {
-  if (out_size) *out_size = 0;
-  if (text && size > 0) text[0] = '\0';
+  sg::clear_text(text, size, out_size);
   return guarded([&] {
     const auto context = sg::context_of(handle);
-    if (size > 0) sg::require(text, "text");
-    const std::string whole = sg::model_text(context->model());
-    if (out_size) *out_size = whole.size() + 1;
-    if (size > 0) sg::copy_text(text, size, whole.c_str());
+    sg::write_text(sg::model_text(context->model()).c_str(), text, size, out_size);
   });
 }

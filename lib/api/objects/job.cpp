@@ -29,11 +29,6 @@ std::vector<ref<job>> jobs_of(sg_job *const *handles, std::int32_t count) {
   return jobs;
 }
 
-void require_text(const char *text, std::uint64_t size) {
-  require(text, "text");
-  if (size == 0) throw error(SG_STATUS_INVALID_ARGUMENT, "@size is 0; the text needs room for its NUL");
-}
-
 void call_job_callback(handle_bits handle, sg_status status, void *user, void *fn) {
   reinterpret_cast<sg_job_callback>(fn)(handle_of<sg_job>(handle), status, user);
 }
@@ -102,27 +97,25 @@ sg_status sg_job_on_complete(sg_job *handle, sg_job_callback callback, void *use
   });
 }
 
-sg_status sg_job_message(sg_job *handle, char *text, uint64_t size) {
+sg_status sg_job_message(sg_job *handle, char *text, uint64_t size, uint64_t *out_size) {
   sg_status result = SG_STATUS_OK;
+  sg::clear_text(text, size, out_size);
   const sg_status call = guarded([&] {
     const auto job = job_of(handle);
-    sg::require_text(text, size);
-    text[0] = '\0';
-    if (!job->done())
+    if (!job->done()) {
+      if (size > 0) sg::require(text, "text");
       result = SG_STATUS_NOT_READY;
-    else
-      sg::copy_text(text, size, job->message());
-    if (job->done()) job->mark_observed();
+      return;
+    }
+    sg::write_text(job->message(), text, size, out_size);
+    job->mark_observed();
   });
   return call == SG_STATUS_OK ? result : call;
 }
 
-sg_status sg_job_label(sg_job *handle, char *text, uint64_t size) {
-  return guarded([&] {
-    const auto job = job_of(handle);
-    sg::require_text(text, size);
-    sg::copy_text(text, size, job->label());
-  });
+sg_status sg_job_label(sg_job *handle, char *text, uint64_t size, uint64_t *out_size) {
+  sg::clear_text(text, size, out_size);
+  return guarded([&] { sg::write_text(job_of(handle)->label(), text, size, out_size); });
 }
 
 sg_status sg_job_progress(sg_job *handle, double *out_fraction) {

@@ -46,12 +46,7 @@ sg_status sg_context_get_metrics(sg_context *handle, sg_context_metrics *out_met
 }
 
 sg_status sg_metrics_text(char *text, uint64_t size, uint64_t *out_size) {
-  if (out_size) *out_size = 0;
-  if (text && size > 0) text[0] = '\0';
-  return sg::guarded([&] {
-    if (size > 0) sg::require(text, "text");
-    const std::string whole = sg::open_metrics_text(sg::counters_of_homes());
-    if (out_size) *out_size = whole.size() + 1;
-    if (size > 0) sg::copy_text(text, size, whole.c_str());
-  });
+  sg::clear_text(text, size, out_size);
+  return sg::guarded(
+      [&] { sg::write_text(sg::open_metrics_text(sg::counters_of_homes()).c_str(), text, size, out_size); });
 }

@@ -65,7 +65,7 @@ std::vector<submission> record_batch(const ref<job_sink> &owner, const pipeline_
     handle_bits of;
     ~releaser() { release_handle(of, object_type::graph); }
   } const at_end{handle};
-  set_last_error("");
+  set_last_error(SG_STATUS_OK, "");
   const std::string what = "the function of " + stage.name + " for batch " + std::to_string(batch);
   char message[1024];
   const sg_status status = call_application(
@@ -168,14 +168,10 @@ sg_status sg_pipeline_prepare(sg_pipeline *pipeline, sg_pipeline_info *out_info)
 }
 
 sg_status sg_pipeline_describe(sg_pipeline *pipeline, char *text, uint64_t size, uint64_t *out_size) {
-  if (out_size) *out_size = 0;
-  if (text && size > 0) text[0] = '\0';
+  sg::clear_text(text, size, out_size);
   return guarded([&] {
     const auto found = sg::pipeline_of(pipeline);
-    if (size > 0) sg::require(text, "text");
-    const std::string whole = found->describe();
-    if (out_size) *out_size = whole.size() + 1;
-    if (size > 0) sg::copy_text(text, size, whole.c_str());
+    sg::write_text(found->describe().c_str(), text, size, out_size);
   });
 }
 

@@ -140,14 +140,10 @@ sg_status sg_plan_device_size(sg_plan *handle, int32_t device, uint64_t *out_byt
 }
 
 sg_status sg_plan_describe(sg_plan *handle, sg_plan_format format, char *text, uint64_t size, uint64_t *out_size) {
-  if (out_size) *out_size = 0;
-  if (text && size > 0) text[0] = '\0';
+  sg::clear_text(text, size, out_size);
   return guarded([&] {
     const auto plan = prepared_plan_of(handle);
-    if (size > 0) sg::require(text, "text");
-    const std::string whole = sg::text_of(*plan, format);
-    if (out_size) *out_size = whole.size() + 1;
-    if (size > 0) sg::copy_text(text, size, whole.c_str());
+    sg::write_text(sg::text_of(*plan, format).c_str(), text, size, out_size);
   });
 }
 
