@@ -510,21 +510,6 @@ TEST(gemms_on_several_devices, run_by_a_plan_made_ahead) {
   EXPECT_OK(sg_job_wait(done, SG_FOREVER));
   EXPECT_EQ(2u, statistics_of(done).devices);
   EXPECT_EQ(std::vector<double>(n * n, 2.0 * n), c);
-  // In a stream of that device only.
-  for (const std::int32_t device : {0, 1}) {
-    sg_stream_options where = SG_STREAM_OPTIONS_INIT;
-    where.device = device;
-    stream in;
-    ASSERT_OK(sg_stream_create_with(machine, &where, in.out()));
-    sg_submit submit = SG_SUBMIT_INIT;
-    submit.stream = in;
-    EXPECT_STATUS(device == 1 ? SG_STATUS_OK : SG_STATUS_INVALID_ARGUMENT,
-                  run_gemm_plan(made, &desc, &submit, nullptr));
-    if (device == 0) {
-      EXPECT_NE(nullptr, std::strstr(sg_last_error_message(), "submit->stream is of device 0"));
-    }
-  }
-  EXPECT_OK(sg_context_synchronize(machine, SG_FOREVER));
 }
 
 TEST(operations_on_several_devices, run_by_a_plan_made_ahead) {

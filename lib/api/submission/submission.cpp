@@ -65,10 +65,6 @@ void checked_submit::run(const std::shared_ptr<const program> &plan) {
   if (units > 0 && lanes > units)
     throw error(SG_STATUS_INVALID_ARGUMENT,
                 "@submit->stream may use %d compute units, and the plan is cut for %d workers", units, lanes);
-  if (const auto wanted = device(); wanted && !plan->is_spread() && *wanted != plan->device())
-    throw error(SG_STATUS_INVALID_ARGUMENT,
-                "@submit->stream is of device %zu of the context, and the plan of device %zu", number_of(*wanted),
-                number_of(plan->device()));
   if (!named_) named_.emplace();
   named_->runs = plan;
 }

@@ -62,8 +62,7 @@ class checked_submit {
   bool makes_plan() const noexcept { return named_ && named_->makes; }
   // The memory of operands without an address, of a plan made ahead; empty: each must have one.
   std::optional<sg_memory_kind> place_of_absent() const noexcept { return named_ ? named_->absent : std::nullopt; }
-  // Runs a plan made ahead instead of planning. Throws if it uses more workers than the stream allows, or another
-  // device.
+  // Runs a plan made ahead instead of planning. Throws if it uses more workers than the stream allows.
   void run(const std::shared_ptr<const program> &plan);
   const std::shared_ptr<const program> *plan_to_run() const noexcept {
     return named_ && named_->runs ? &named_->runs : nullptr;
