@@ -50,7 +50,7 @@ trap 'trap "" TERM INT; report; kill 0; exit 143' TERM INT
 run conformance "$(program conformance)"
 for topic in alignment all_reduce arithmetic attention attention_backward attention_masks axpby bad_gemm bad_input blocking callback conv conv_memory convert copy cross_entropy clamp deadline dispatch downcast empty epilogue extreme \
   failure fair_share footprint foreign_memory gather gemm_grouped gemm_plans gemm_rules gemm_types gradients graph graph_update im2col interleaved job label layers limits linear metrics operation optimizer order overlap \
-  partition pipeline plan pool queue recurrent repeat repeat_layers rounding row_dot row_reduce scatter_add staging stream symmetric textbook trace triangular; do
+  partition pipeline plan plan_operations pool queue recurrent repeat repeat_layers rounding row_dot row_reduce scatter_add staging stream symmetric textbook trace triangular; do
   run $topic "$(program api_tests)" $topic
 done
 run interop "$(program interop_test)"
