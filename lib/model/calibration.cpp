@@ -101,9 +101,14 @@ void take_shared(machine_model &m, const shared_limit &measured) {
   m.shared.push_back(std::move(limit));
 }
 
+// As many workers of one device are as fast as those of all: measured alone, they may have waited for its link.
 void take_workers(machine_model &m, const staging_rate &measured) {
   m.staging.push_back(measured);
   take_new_rate(m, m.staging.back().bytes_per_second, measured.bytes_per_second, "staging rate");
+  for (device_model &each : m.devices)
+    for (staging_rate &own : each.staging)
+      if (own.workers == measured.workers)
+        own.bytes_per_second = std::max(own.bytes_per_second, measured.bytes_per_second);
 }
 
 }  // namespace

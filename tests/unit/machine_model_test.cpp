@@ -210,6 +210,17 @@ TEST_F(measured_machines, replace_what_devices_share) {
   EXPECT_EQ(own_.staging, taken().staging) << "none was measured";
 }
 
+// The workers of one device, measured on their own, may have waited for its link.
+TEST_F(measured_machines, have_workers_as_fast_on_one_device_as_on_all) {
+  for (device_model &each : measured_.devices) each.staging = own_.devices[0].staging;
+  ASSERT_FALSE(own_.devices[0].staging.empty());
+  const staging_rate first = own_.devices[0].staging[0];
+  measured_.staging = {{first.workers, 1.5 * first.bytes_per_second}};
+  EXPECT_EQ(1.5 * first.bytes_per_second, taken().devices[1].staging[0].bytes_per_second);
+  measured_.staging = {{first.workers, 0.9 * first.bytes_per_second}};
+  EXPECT_EQ(first.bytes_per_second, taken().devices[1].staging[0].bytes_per_second);
+}
+
 TEST_F(measured_machines, have_links_of_the_drivers_classes) {
   measured_.links[0].link_class = SG_LINK_PCIE;
   EXPECT_EQ(own_.links, taken().links);

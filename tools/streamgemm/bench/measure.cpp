@@ -144,9 +144,11 @@ std::vector<bench_row> measure(const bench_case &what, const measure_limits &lim
     if (what.variants[v].more) rows.back().more = what.variants[v].more();
   }
   bound_by_parts(what, rows);
-  if (what.own)
-    rows.front().more = {{"predicted_seconds", what.own->predicted_seconds},
-                         {"device_seconds", what.own->device_seconds}};
+  if (what.own) {
+    auto &more = rows.front().more;
+    more.emplace_back("predicted_seconds", what.own->predicted_seconds);
+    more.emplace_back("device_seconds", what.own->device_seconds);
+  }
   return rows;
 }
 
