@@ -73,7 +73,10 @@ std::string calibration_file(std::span<const std::string> devices) {
     folder += "/.cache";
   }
   std::string name;
-  for (const std::string &each : devices) name += (name.empty() ? "" : ",") + calibrated_name(each);
+  for (const std::string &each : devices) {
+    if (!name.empty()) name += ',';
+    name += calibrated_name(each);
+  }
   name.resize(std::min<std::size_t>(name.size(), 100));
   for (char &c : name)
     if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-')) c = '-';
@@ -113,7 +116,10 @@ void take_calibration(machine_model &own, std::span<const std::string> names) {
   } catch (const error &e) {
     const std::string reason = (path.empty() ? "" : path + ": ") + e.what();
     std::string all;
-    for (const std::string &each : names) all += (all.empty() ? "" : ",") + each;
+    for (const std::string &each : names) {
+      if (!all.empty()) all += ',';
+      all += each;
+    }
     if (logs(log_level::warn, log_area::fallback))
       log_message(log_level::warn, log_area::fallback, "%s plans with its own figures, not with SG_CALIBRATION's: %s",
                   all.c_str(), reason.c_str());
