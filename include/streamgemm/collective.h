@@ -10,9 +10,9 @@
  *
  * Each element is computed once, in the accumulator of gemm.h (f32 for f16 and bf16, modulo 2^32 for i32), rounded once, and copied, so
  * all vectors have the same bits. The order of the addends depends on the number of vectors, not on where they are, so the result is
- * the same in each run; only a GPU may add 16 or more in another order, by the size of the slices. A device takes memory for two slices
- * of every vector, of 8 to 16 MiB each or a 64th of its part, and of f16 and bf16 for two of the sums; the cpu for one of 256 KiB or
- * more for each core.
+ * the same in each run; only a GPU may add 16 or more in another order, by the size of the slices. A device takes memory for one or
+ * two slices of every vector, and of f16 and bf16 of the sums: of as many slices of its part, up to 64 of at least 8 MiB, as are about as
+ * fast as any; the cpu for one of 256 KiB or more for each core.
  */
 #ifndef STREAMGEMM_COLLECTIVE_H
 #define STREAMGEMM_COLLECTIVE_H

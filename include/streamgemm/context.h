@@ -102,8 +102,8 @@ typedef struct sg_context_options {
                               variable SG_DEVICE, else the first CUDA device, else the cpu. Several (since 0.2): "cuda:0,2",
                               "cuda:0-3", "cuda:all", or the name of a machine, "sim:h200x2". */
   int32_t compute_lanes; /**< Compute streams; 0: the device model's number. */
-  int32_t staging_threads; /**< Threads that stage pageable memory; 0: the device model's number, of several devices at most 8
-                                for each and three quarters of the cores. */
+  int32_t staging_threads; /**< Threads that stage pageable memory; 0: the device model's number; of several devices 8 for each, at
+                                most three quarters of the cores, and no fewer than one of them has. */
   uint64_t memory_limit; /**< Bytes of device memory that the schedules of this context may use; 0: all. */
   uint32_t flags;        /**< sg_context_flags. */
   uint32_t reserved;     /**< 0. */

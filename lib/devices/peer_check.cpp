@@ -115,7 +115,9 @@ double rate_of_copies(const device &from, const device &to) noexcept try {
     return seconds;
   };
   const double all = best(timed_bytes), half = best(timed_bytes / 2);
-  return all > half ? double(timed_bytes / 2) / (all - half) : double(timed_bytes) / all;
+  const double whole = double(timed_bytes) / all;
+  // Half the time is fixed cost at most: otherwise something else took the link.
+  return all > half ? std::min(double(timed_bytes / 2) / (all - half), 2 * whole) : whole;
 } catch (const std::exception &) {
   return 0;
 }

@@ -36,47 +36,51 @@ static long allocations, threads, refused, live;
 /* Requests made by these libraries, or by functions that they call, are let through. */
 static const char *const sparing[] = {"libgomp", "ld-linux", "libdnnl"};
 
-/* The address ranges of their code. */
+/* The address ranges of their code. Each request has its own: several threads' requests are refused at a time. */
 enum { MOST_RANGES = 16 };
-static struct { uintptr_t begin, end; } spared[MOST_RANGES];
-static int spared_count;
+struct ranges {
+  struct {
+    uintptr_t begin, end;
+  } of[MOST_RANGES];
+  int count;
+};
 
-static int spare(struct dl_phdr_info *library, size_t size, void *unused) {
+static int spare(struct dl_phdr_info *library, size_t size, void *user) {
+  struct ranges *spared = user;
   size_t which;
   int i;
   (void)size;
-  (void)unused;
   for (which = 0; which < sizeof sparing / sizeof sparing[0]; ++which) {
     if (!strstr(library->dlpi_name, sparing[which])) continue;
-    for (i = 0; i < library->dlpi_phnum && spared_count < MOST_RANGES; ++i) {
+    for (i = 0; i < library->dlpi_phnum && spared->count < MOST_RANGES; ++i) {
       const ElfW(Phdr) *segment = &library->dlpi_phdr[i];
       if (segment->p_type != PT_LOAD || !(segment->p_flags & PF_X)) continue;
-      spared[spared_count].begin = library->dlpi_addr + segment->p_vaddr;
-      spared[spared_count].end = spared[spared_count].begin + segment->p_memsz;
-      ++spared_count;
+      spared->of[spared->count].begin = library->dlpi_addr + segment->p_vaddr;
+      spared->of[spared->count].end = spared->of[spared->count].begin + segment->p_memsz;
+      ++spared->count;
     }
   }
   return 0;
 }
 
-static int is_spared(const void *frame) {
+static int is_spared(const struct ranges *spared, const void *frame) {
   int i;
-  for (i = 0; i < spared_count; ++i)
-    if ((uintptr_t)frame >= spared[i].begin && (uintptr_t)frame < spared[i].end) return 1;
+  for (i = 0; i < spared->count; ++i)
+    if ((uintptr_t)frame >= spared->of[i].begin && (uintptr_t)frame < spared->of[i].end) return 1;
   return 0;
 }
 
 /* Counts one request; 1: it is the one to refuse. With SHIM_TRACE in the environment it prints who requested it. */
 static int refuse(long *count, long chosen, int and_later) {
   const long number = __atomic_add_fetch(count, 1, __ATOMIC_RELAXED);
+  struct ranges spared = {{{0, 0}}, 0};
   void *frames[40];
   int depth, i, let_through = 0;
   if (!chosen || (number != chosen && !(and_later && number > chosen))) return 0;
   looks_up = 1;
-  spared_count = 0; /* oneDNN may have been loaded meanwhile */
-  dl_iterate_phdr(spare, NULL);
+  dl_iterate_phdr(spare, &spared); /* now: oneDNN may have been loaded meanwhile */
   depth = backtrace(frames, 40);
-  for (i = 0; i < depth; ++i) let_through |= is_spared(frames[i]);
+  for (i = 0; i < depth; ++i) let_through |= is_spared(&spared, frames[i]);
   if (getenv("SHIM_TRACE") && !let_through) backtrace_symbols_fd(frames, depth, STDERR_FILENO);
   looks_up = 0;
   if (let_through) return 0;

@@ -7,13 +7,19 @@
 #include <cstring>
 #include <initializer_list>
 
+// 1 once it has begun.
+extern "C" __attribute__((visibility("default"))) int sg_test_looks = 0;
+
 namespace {
 
 using look = int (*)();
 look own_look = nullptr;
 
 struct first_look {
-  first_look() { usleep(20000); }
+  first_look() {
+    __atomic_store_n(&sg_test_looks, 1, __ATOMIC_RELEASE);
+    usleep(20000);
+  }
 };
 
 int slow_look() {

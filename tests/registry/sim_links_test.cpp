@@ -111,6 +111,19 @@ TEST(SimLinks, ManyCopiesReachTheLimitAndNoMore) {
   }
 }
 
+TEST(SimLinks, ADeviceFarAheadKeepsItsPart) {
+  two_devices both(limit("in", 1.25));
+  constexpr int count = 1000;
+  std::array<std::vector<two_devices::started>, 2> copies;
+  for (const int device : {0, 1}) {
+    copies[std::size_t(device)] = std::vector<two_devices::started>(count);
+    for (auto &each : copies[std::size_t(device)]) both.in(device, each);
+  }
+  std::int64_t last = 0;
+  for (auto &of_device : copies) last = std::max(last, of_device.back().wait());
+  EXPECT_LE(2.0 * count * unit_ns / double(last), 1.25 + 1e-6);
+}
+
 TEST(SimLinks, APeerCopyThroughTheHostCrossesBothLinks) {
   two_devices both(limit("sum", 1.25));
   two_devices::started peer, later;

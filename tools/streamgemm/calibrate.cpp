@@ -102,8 +102,11 @@ void run(const calibrate_arguments &given) {
     print_figures(all[0]);
     return print_file(path);
   }
+  // The name of a machine takes options, a list of devices does not.
+  const bool takes_options = devices[0].starts_with(without_options(given.device) + "/");
   machine_figures together =
-      figures_of_machine(timing_only(given.device), [&](const std::string &what) { line.doing(what); });
+      figures_of_machine(takes_options ? timing_only(given.device) : given.device, devices[0].starts_with("sim:"),
+                         [&](const std::string &what) { line.doing(what); });
   together.machine["devices"] = json::array();
   for (const device_figures &each : all) together.machine["devices"].push_back({{"model", each.model}, {"count", 1}});
   // Each device's own file too, for contexts over it alone or with others.

@@ -135,7 +135,7 @@ std::string rate_of(const json &x) { return format_rate(x.get<double>(), "B/s");
 
 }  // namespace
 
-machine_figures figures_of_machine(const std::string &device, const telling &tell) {
+machine_figures figures_of_machine(const std::string &device, bool virtual_time, const telling &tell) {
   const context_handle context = open_context({.device = device, .flags = SG_CONTEXT_NO_COALESCING});
   machine_figures found{json::parse(machine_of(context.get())), json::array(), json::array()};
   machine_probe measure(context.get());
@@ -149,8 +149,7 @@ machine_figures figures_of_machine(const std::string &device, const telling &tel
   for (const auto &[devices, rates] : links.all()) found.links.push_back(row_of(devices, rates));
   found.machine["shared"] = shared;
   measure_peers(found, measure, tell);
-  // Staging threads have no virtual time.
-  if (!device.starts_with("sim:")) measure_staging(found.machine, measure, tell);
+  if (!virtual_time) measure_staging(found.machine, measure, tell);
   if (found.machine["name"] == "") found.machine["name"] = "calibrated";
   return found;
 }

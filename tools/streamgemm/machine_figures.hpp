@@ -15,8 +15,8 @@ struct machine_figures {
   json peers;    // rates by edge
 };
 
-// `device` names several.
-machine_figures figures_of_machine(const std::string &device, const telling &tell);
+// `device` names several. Staging threads have no virtual time.
+machine_figures figures_of_machine(const std::string &device, bool virtual_time, const telling &tell);
 void print_machine_figures(const machine_figures &figures, const std::vector<std::string> &devices);
 
 }  // namespace sg::cli

@@ -171,16 +171,23 @@ double machine_probe::staging(int workers) {
     sg_host_free(context_, pinned);
   };
   std::vector<std::thread> threads;
-  for (int i = 0; i < workers; ++i)
-    threads.emplace_back([&, i] {
-      try {
-        work(i);
-      } catch (...) {
-        const std::lock_guard lock(mutex);
-        fault = std::current_exception();
-        working = workers;
-      }
-    });
+  const auto fail = [&] {
+    const std::lock_guard lock(mutex);
+    fault = std::current_exception();
+    working = workers;  // the others wait for all
+  };
+  try {
+    for (int i = 0; i < workers; ++i)
+      threads.emplace_back([&, i] {
+        try {
+          work(i);
+        } catch (...) {
+          fail();
+        }
+      });
+  } catch (...) {  // no more threads
+    fail();
+  }
   for (std::thread &each : threads) each.join();
   if (fault) std::rethrow_exception(fault);
   return double(bytes) / std::chrono::duration<double>(measured).count();

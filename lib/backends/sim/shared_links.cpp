@@ -90,7 +90,15 @@ std::int64_t shared_links::duration(const transfer &copy, std::int64_t start, st
 void shared_links::take() {
   // The oldest are over, as far as the devices' times are close to each other.
   if (taken_.size() > remembered_pieces) taken_.erase(taken_.begin(), taken_.begin() + remembered_pieces / 2);
-  taken_.insert(taken_.end(), latest_.begin(), latest_.end());
+  // Copies one after the other at one rate are one piece, so that a device may be far ahead of another.
+  for (const piece &each : latest_) {
+    const auto before =
+        std::find_if(taken_.rbegin(), taken_.rend(), [&](const piece &x) { return x.over == each.over; });
+    if (before != taken_.rend() && before->end == each.start && before->bytes_per_ns == each.bytes_per_ns)
+      before->end = each.end;
+    else
+      taken_.push_back(each);
+  }
 }
 
 }  // namespace sg::sim

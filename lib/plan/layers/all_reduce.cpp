@@ -60,9 +60,15 @@ class all_reduce_builder {
     for (reducing_device &each : devices_) reserve(each);
   }
 
+  // Of the device that has the most.
+  std::int64_t slices() const noexcept {
+    std::int64_t most = 0;
+    for (const reducing_device &each : devices_) most = std::max(most, each.slices());
+    return most;
+  }
+
   schedule run() {
-    std::int64_t steps = 0;
-    for (const reducing_device &each : devices_) steps = std::max(steps, each.slices());
+    const std::int64_t steps = slices();
     // A device's next slice is gathered before the latest results are pulled.
     for (std::int64_t step = 0; step <= steps; ++step) {
       gather_slices(step);
@@ -227,22 +233,32 @@ double bound_of_links(const schedule &s, const machine_model &machine) {
 }
 
 // Parts and slices overlap, but each of them costs commands, of all of which one thread issues each in some
-// microseconds: as many as are predicted to be fastest.
+// microseconds: as many as are predicted to be fastest, or more where these are as fast in less memory.
 schedule fastest(sg_dtype type, std::int64_t elements, std::size_t vectors, std::vector<reducing_device> devices,
                  const machine_model &machine) {
-  std::optional<schedule> best;
+  constexpr double as_fast = 1.02;
+  std::vector<schedule> all;
+  std::pair<std::int64_t, std::int64_t> latest;
   const auto attempt = [&](std::int64_t parts, std::int64_t slices) {
     for (reducing_device &each : devices) each.wanted_slices = slices;
-    schedule made = all_reduce_builder(type, elements, vectors, parts, devices).run();
-    made.predicted_seconds = simulate(made, machine).seconds;
-    if (!best || made.predicted_seconds < best->predicted_seconds) best = std::move(made);
+    all_reduce_builder builder(type, elements, vectors, parts, devices);
+    // The memory limit may allow none that are longer.
+    if (latest == std::pair(parts, builder.slices())) return;
+    latest = {parts, builder.slices()};
+    all.push_back(builder.run());
+    all.back().predicted_seconds = simulate(all.back(), machine).seconds;
   };
-  const auto all = std::int64_t(devices.size());
-  attempt(all, 1);
-  attempt(1, 1);
+  const std::int64_t bytes = elements * size_of(type), parts = std::int64_t(devices.size());
+  attempt(parts, 1);
   for (std::int64_t slices = 2; slices <= most_slices; slices *= 2)
-    if (elements * size_of(type) / (all * slices) >= least_bytes_of_slice) attempt(all, slices);
-  return std::move(*best);
+    if (bytes / (parts * slices) >= least_bytes_of_slice) attempt(parts, slices);
+  if (bytes <= least_bytes_of_slice) try {
+      attempt(1, 1);
+    } catch (const error &) {  // its memory is less than all have together
+    }
+  const double least = std::ranges::min_element(all, {}, &schedule::predicted_seconds)->predicted_seconds;
+  std::erase_if(all, [&](const schedule &x) { return x.predicted_seconds > as_fast * least; });
+  return std::move(*std::ranges::min_element(all, {}, &schedule::device_bytes));
 }
 
 }  // namespace

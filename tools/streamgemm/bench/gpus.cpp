@@ -162,7 +162,7 @@ class gpus_suite {
 
   void add_peers(bench_case &what, const operands &at, std::int32_t devices,
                  const std::shared_ptr<seen_sample> &seen) const {
-    if (!peers_) return;
+    if (!peers_ || !seen) return;
     gpu_gemm gemm = at.gemm();
     gemm.devices = devices;
     for (std::int32_t peer = 0; peer < peers_->host_count(); ++peer) {

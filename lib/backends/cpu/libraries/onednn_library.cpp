@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstdio>
 #include <mutex>
+#include <utility>
 
 #include "backends/cpu/threads/fork_lock.hpp"
 
@@ -35,11 +36,13 @@ bool find_onednn_functions(void *library) noexcept {
 
 void load_onednn() noexcept {
   const std::lock_guard lock(fork_lock());  // so that a child does not get a half-loaded library
-  if (onednn_is_loaded.load()) return;
+  static bool was_tried = false;            // the first device chooses the kernels of all
+  if (std::exchange(was_tried, true)) return;
   char with_minor[32], with_major[32];  // some distributions name it by its minor version, too
   std::snprintf(with_minor, sizeof with_minor, "libdnnl.so.%d.%d", DNNL_VERSION_MAJOR, DNNL_VERSION_MINOR);
   std::snprintf(with_major, sizeof with_major, "libdnnl.so.%d", DNNL_VERSION_MAJOR);
-  for (const char *name : {with_minor, with_major}) {
+  // The major version first, as a linker does: another minor version that the process has is the same library.
+  for (const char *name : {with_major, with_minor}) {
     void *const library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
     // Never closed: its OpenMP runtime's threads remain.
     if (library != nullptr && find_onednn_functions(library)) return onednn_is_loaded.store(true);
