@@ -56,7 +56,8 @@ SG_API sg_status sg_context_get_metrics(sg_context *context, sg_context_metrics 
 /**
  * The counters of all contexts of the process as OpenMetrics text, for Prometheus and others: an application's HTTP server
  * answers with it, as application/openmetrics-text; version=1.0.0; charset=utf-8. Metrics are named streamgemm_*; each has
- * the labels `context`, a number that no other context of the process has, and `device`.
+ * the labels `context`, a number that no other context of the process has, and `device`: of a context with several devices all of
+ * them, but of commands, busy times and transferred bytes each one.
  * @param[out] text Receives at most `size` bytes, with a NUL; may be NULL if size is 0.
  * @param[out] out_size Bytes that the whole text needs with its NUL; may be NULL. The next text may be longer: numbers
  * grow, and contexts appear.

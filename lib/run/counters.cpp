@@ -12,7 +12,10 @@ context_counters context::counters() noexcept {
   now.number = number();
   // The device's name is kept by the device; a counter without it is better than none.
   try {
-    now.device = on().name();
+    for (const auto &each : devices()) {
+      if (!now.device.empty()) now.device += ',';
+      now.device += each->name();
+    }
   } catch (const std::bad_alloc &) {
   }
   submission_lock_.run([&] {
@@ -29,11 +32,27 @@ context_counters context::counters() noexcept {
     now.succeeded = grown(reported_.succeeded, completed - std::min(completed, now.failed + now.cancelled));
   });
   now.elapsed_ns = virtual_clock_ ? host_seen_ns_.load(std::memory_order_relaxed) : monotonic_ns() - created_ns_;
-  for (device_room &each : rooms_) {
-    each.executor.usage().read(now);
-    if (virtual_clock_) now.elapsed_ns = std::max(now.elapsed_ns, each.executor.usage().latest_end_ns());
-    now.device_bytes += static_cast<std::uint64_t>(each.device_memory.held()) + each.device_memory.kept_buffer_bytes();
+  for (std::size_t i = 0; i < devices().size(); ++i) {
+    device_room &each = rooms_[device_index(i)];
+    const device_usage &usage = each.executor.usage();
+    context_counters::part its;
+    its.lanes = usage.lanes();
+    its.device_bytes = static_cast<std::uint64_t>(each.device_memory.held()) + each.device_memory.kept_buffer_bytes();
+    for (std::size_t lane = 0; lane < counted_lanes; ++lane) {
+      now.lanes[lane].commands += its.lanes[lane].commands;
+      now.lanes[lane].bytes += its.lanes[lane].bytes;
+      now.lanes[lane].busy_ns += its.lanes[lane].busy_ns;
+    }
+    for (std::size_t priority = 0; priority < now.queued.size(); ++priority)
+      now.queued[priority] += usage.queued(priority);
+    if (virtual_clock_) now.elapsed_ns = std::max(now.elapsed_ns, usage.latest_end_ns());
+    now.device_bytes += its.device_bytes;
     now.pinned_bytes += static_cast<std::uint64_t>(each.staging_memory.held());
+    if (devices().size() > 1) try {
+        its.device = on(device_index(i)).name();
+        now.parts.push_back(std::move(its));
+      } catch (const std::bad_alloc &) {
+      }
   }
   now.device_bytes += static_cast<std::uint64_t>(buffer_bytes.load(std::memory_order_relaxed));
   now.pinned_bytes += pinned_.allocated_bytes();

@@ -273,6 +273,32 @@ TEST(job_progress, grows_with_the_commands) {
   EXPECT_EQ(1, progress_of(split));
 }
 
+// Commands, busy times and bytes of each device, whose sums are those of the context.
+TEST(open_metrics_text, tells_the_devices_of_a_context_apart) {
+  const context both = open_context("sim:h200x2");
+  const std::vector<float> from(1 << 10);
+  for (const int device : {0, 1, 1}) {
+    sg_buffer_options on = SG_BUFFER_OPTIONS_INIT;
+    on.bytes = from.size() * sizeof(float);
+    on.device = device;
+    buffer made;
+    void *data = nullptr;
+    ASSERT_OK(sg_buffer_create_with(both, &on, made.out()));
+    ASSERT_OK(sg_buffer_data(made, &data));
+    ASSERT_OK(sg_copy(both, data, from.data(), on.bytes, nullptr));
+  }
+  const std::string text = open_metrics();
+  std::map<std::string, double> bytes;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);)
+    if (line.starts_with("streamgemm_transferred_bytes_total{") && line.find("direction=\"in\"") != line.npos) {
+      const std::size_t at = line.find("device=\"") + 8;
+      bytes[line.substr(at, line.find('"', at) - at)] += std::stod(line.substr(line.rfind(' ')));
+    }
+  EXPECT_EQ((std::map<std::string, double>{{"sim:h200x2/0", 4096}, {"sim:h200x2/1", 8192}}), bytes);
+  EXPECT_NE(std::string::npos, text.find("device=\"sim:h200x2/0,sim:h200x2/1\"")) << "jobs are the context's";
+}
+
 // The format's rules, as far as a scraper depends on them: https://prometheus.io/docs/specs/om/open_metrics_spec/
 TEST(open_metrics_text, follows_the_format) {
   const context first = open_context("cpu"), second = open_context("sim:h200");

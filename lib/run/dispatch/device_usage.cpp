@@ -54,13 +54,12 @@ void device_usage::count_command(const inflight_command &f, std::int64_t not_bef
         copies ? static_cast<std::uint64_t>(bytes_of_copy(s.buffers, c)) : 0);
 }
 
-void device_usage::read(context_counters &out) const noexcept {
-  for (std::size_t i = 0; i < counted_lanes; ++i) {
-    out.lanes[i].commands += lanes_[i].commands.load(std::memory_order_relaxed);
-    out.lanes[i].bytes += lanes_[i].bytes.load(std::memory_order_relaxed);
-    out.lanes[i].busy_ns += lanes_[i].busy_ns.load(std::memory_order_relaxed);
-    out.queued[i] += queued_[i].load(std::memory_order_relaxed);
-  }
+context_counters::lane_counters device_usage::lanes() const noexcept {
+  context_counters::lane_counters now{};
+  for (std::size_t i = 0; i < counted_lanes; ++i)
+    now[i] = {lanes_[i].commands.load(std::memory_order_relaxed), lanes_[i].bytes.load(std::memory_order_relaxed),
+              lanes_[i].busy_ns.load(std::memory_order_relaxed)};
+  return now;
 }
 
 std::int64_t device_usage::latest_end_ns() const noexcept {

@@ -27,7 +27,8 @@ class device_usage {
       queued_[priority].store(jobs, std::memory_order_relaxed);
   }
 
-  void read(context_counters &out) const noexcept;
+  context_counters::lane_counters lanes() const noexcept;
+  std::size_t queued(std::size_t priority) const noexcept { return queued_[priority].load(std::memory_order_relaxed); }
   std::int64_t latest_end_ns() const noexcept;  // of a counted command, on the device's clock
 
  private:

@@ -25,7 +25,8 @@ class exposition {
  public:
   explicit exposition(std::span<const context_counters> all) : all_(all) {}
 
-  // One metric family. `list(counters, add)` calls add(labels, value) for each sample.
+  // One metric family. `list(counters, add)` calls add(labels, value) for each sample, and add(labels, value, device)
+  // for one of a part of the context.
   template <class List>
   void family(const char *name, const char *type, const char *unit, const char *help, List &&list) {
     const std::string whole = std::string("streamgemm_") + name;
@@ -34,12 +35,13 @@ class exposition {
     text_ += "# HELP " + whole + " " + help + "\n";
     const std::string sample = whole + (std::string(type) == "counter" ? "_total" : "");
     for (const context_counters &each : all_) {
-      const std::string common =
-          "context=\"" + std::to_string(each.number) + "\",device=\"" + escaped(each.device) + "\"";
-      list(each, [&](const std::string &labels, double value) {
+      list(each, [&](const std::string &labels, double value, const std::string *device = nullptr) {
         char number[40];
         std::snprintf(number, sizeof number, "%.17g", value);
-        text_ += sample + "{" + common + (labels.empty() ? "" : "," + labels) + "} " + number + "\n";
+        text_ += sample + "{context=\"" + std::to_string(each.number) + "\",device=\"" +
+                 escaped(device ? *device : each.device) + "\"";
+        if (!labels.empty()) text_ += "," + labels;
+        text_ += std::string("} ") + number + "\n";
       });
     }
   }
@@ -73,11 +75,20 @@ std::string open_metrics_text(std::span<const context_counters> all) {
                 for (std::size_t i = 0; i < c.queued.size(); ++i)
                   add(std::string("priority=\"") + priority_names[i] + "\"", double(c.queued[i]));
               });
-  const auto by_lane = [](auto &&value_of) {
-    return [value_of](const context_counters &c, auto &&add) {
-      for (std::size_t i = 0; i < counted_lanes; ++i)
-        add(std::string("lane=\"") + lane_names[i] + "\"", value_of(c.lanes[i]));
+  // `list(lanes, bytes of device memory, add)` for each device.
+  const auto by_device = [](auto &&list) {
+    return [list](const context_counters &c, auto &&add) {
+      if (c.parts.empty()) return list(c.lanes, c.device_bytes, add);
+      for (const context_counters::part &each : c.parts)
+        list(each.lanes, each.device_bytes,
+             [&](const std::string &labels, double value) { add(labels, value, &each.device); });
     };
+  };
+  const auto by_lane = [&](auto &&value_of) {
+    return by_device([value_of](const context_counters::lane_counters &lanes, std::uint64_t, auto &&add) {
+      for (std::size_t i = 0; i < counted_lanes; ++i)
+        add(std::string("lane=\"") + lane_names[i] + "\"", value_of(lanes[i]));
+    });
   };
   made.family("commands", "counter", "", "Commands that the device has run, by kind of lane.",
               by_lane([](const context_counters::lane &l) { return double(l.commands); }));
@@ -86,10 +97,10 @@ std::string open_metrics_text(std::span<const context_counters> all) {
   made.family("elapsed_seconds", "counter", "seconds", "Time since the context was created, on the device's clock.",
               [](const context_counters &c, auto &&add) { add("", double(c.elapsed_ns) * 1e-9); });
   made.family("transferred_bytes", "counter", "bytes", "Bytes copied to and from the device.",
-              [](const context_counters &c, auto &&add) {
-                add("direction=\"in\"", double(c.lanes[0].bytes));
-                add("direction=\"out\"", double(c.lanes[1].bytes));
-              });
+              by_device([](const context_counters::lane_counters &lanes, std::uint64_t, auto &&add) {
+                add("direction=\"in\"", double(lanes[0].bytes));
+                add("direction=\"out\"", double(lanes[1].bytes));
+              }));
   made.family("memory_bytes", "gauge", "bytes", "Memory that the context holds.",
               [](const context_counters &c, auto &&add) {
                 add("kind=\"device\"", double(c.device_bytes));

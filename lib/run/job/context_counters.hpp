@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <vector>
 
 namespace sg {
 
@@ -21,9 +22,18 @@ struct context_counters {
     std::uint64_t commands = 0, bytes = 0;
     std::int64_t busy_ns = 0;
   };
-  std::array<lane, counted_lanes> lanes{};
+  using lane_counters = std::array<lane, counted_lanes>;
+  lane_counters lanes{};
   std::int64_t elapsed_ns = 0;
   std::uint64_t device_bytes = 0, pinned_bytes = 0;
+
+  // Of a context with several devices each one's part of the sums above.
+  struct part {
+    std::string device;
+    lane_counters lanes{};
+    std::uint64_t device_bytes = 0;
+  };
+  std::vector<part> parts;
 };
 
 std::string open_metrics_text(std::span<const context_counters> all);
