@@ -8,9 +8,7 @@ namespace sg {
 namespace {
 
 std::int64_t busy_of(const device_usage &usage, lane_kind where = lane_kind::compute) {
-  context_counters read;
-  usage.read(read);
-  return read.lanes[static_cast<std::size_t>(where)].busy_ns;
+  return usage.lanes()[static_cast<std::size_t>(where)].busy_ns;
 }
 
 TEST(usage_of_a_device, counts_overlapping_commands_once) {
