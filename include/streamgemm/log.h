@@ -21,7 +21,8 @@ typedef enum sg_log_level SG_ENUM_INT {
 
 /**
  * Receives one message. It runs on any thread, of the library and of the program, on several at a time, and within calls: it
- * returns soon and calls no function of the library. What it logs itself through such a call is dropped.
+ * returns soon, throws nothing and calls no function of the library. What it logs itself through such a call is dropped. Once exit has
+ * come to the library it is not called.
  * @param level Not SG_LOG_OFF.
  * @param area "plan", "plugin", "memory", "fallback" or "job".
  * @param message The text in one line of UTF-8, with control characters as \xNN; valid during the call.

@@ -53,8 +53,8 @@ SG_API sg_status sg_host_unregister(sg_context *context, void *memory);
  * @param device 0 <= device < sg_context_device_count.
  * @param[out] out_bytes The bytes, about: they may be fragmented, and other processes may allocate them first. Memory that the
  * context keeps for later jobs (sg_context_metrics.device_bytes) is not among them. On the cpu the host's.
- * @return SG_STATUS_OK; SG_STATUS_UNSUPPORTED: the backend does not tell; SG_STATUS_INVALID_HANDLE,
- * SG_STATUS_INVALID_ARGUMENT. Never blocks on work in flight. Any thread. Since 0.2.
+ * @return SG_STATUS_OK; SG_STATUS_UNSUPPORTED: the backend does not tell; SG_STATUS_BACKEND_FAILURE: the device is lost;
+ * SG_STATUS_INVALID_HANDLE, SG_STATUS_INVALID_ARGUMENT. Never blocks on work in flight. Any thread. Since 0.2.
  */
 SG_API sg_status sg_context_available_memory(sg_context *context, int32_t device, uint64_t *out_bytes);
 

@@ -103,8 +103,8 @@ SG_API sg_status sg_plan_describe(sg_plan *plan, sg_plan_format format, char *te
  * Runs the plan on operands of its shapes.
  * @param operation As given to sg_plan_create, with the addresses and scalars of this run. All that the plan depends on
  * must be as planned (SG_STATUS_INVALID_ARGUMENT): sizes, types, strides, memory kinds (of one GEMM host memory may be pinned or
- * pageable), which operands are there; of a GEMM zero or non-zero alpha and beta. One GEMM with
- * alpha 0, beta 1, no bias and no activation does nothing.
+ * pageable), which operands are there, a custom operation's function and user; of a GEMM and of sg_axpby zero or non-zero alpha and beta.
+ * One GEMM with alpha 0, beta 1, no bias and no activation does nothing.
  * @param submit,out_job As in sg_gemm_async; submit->plan is not used.
  * @return As sg_gemm_async. Never blocks on work in flight, unless the context has a job limit. Any thread. Since 0.1.
  */

@@ -14,6 +14,7 @@
 #include <cstring>
 #include <ctime>
 #include <mutex>
+#include <new>
 #include <string_view>
 #include <thread>
 
@@ -31,15 +32,18 @@ constexpr std::size_t longest_text = 1600;
 // Where messages go. Of two receivers one is current; the other one is set when no thread is in it.
 struct receiver {
   log_receiver to;
-  std::atomic<int> threads{0};  // that are in it
+  std::uint32_t enabled = log_unread;  // what it receives; at first all that SG_LOG enables
+  std::atomic<int> threads{0};         // that are in it
 };
 constinit receiver g_receivers[2];
 constinit std::atomic<unsigned> g_current{0};
-constinit std::mutex g_setting;
+constinit std::mutex g_setting;  // during a call of set_log, which may wait for a callback: a fork does not take it
+constinit std::atomic<bool> g_callbacks_end{false};
 thread_local receiver *t_within = nullptr;  // whose callback this thread runs
 
-// Threads of the parent do not return in its child.
+// Threads of the parent do not return in its child, nor does one that was setting the log.
 void after_fork() noexcept {
+  ::new (&g_setting) std::mutex;
   for (receiver &each : g_receivers) each.threads.store(&each == t_within ? 1 : 0);
 }
 
@@ -148,21 +152,20 @@ bool set_log(int levels_enabled, const log_receiver &to) noexcept {
       enabled |= log_bit(static_cast<log_level>(l), static_cast<log_area>(a));
   // If standard error is closed, the application may reuse its number for another file.
   if (!to.relay && fcntl(STDERR_FILENO, F_GETFD) < 0) enabled = 0;
-  static const int fork_handler = pthread_atfork([] { g_setting.lock(); }, [] { g_setting.unlock(); },
-                                                 [] {
-                                                   after_fork();
-                                                   g_setting.unlock();
-                                                 });
+  static const int fork_handler = pthread_atfork(nullptr, nullptr, after_fork);
   static_cast<void>(fork_handler);
   const std::lock_guard held(g_setting);
   const unsigned before = g_current.load();
   receiver &next = g_receivers[1 - before];
   next.to = to;
+  next.enabled = enabled;
   g_current.store(1 - before);
   g_log_enabled.store(enabled, std::memory_order_relaxed);
   while (g_receivers[before].threads.load() > 0) std::this_thread::yield();
   return true;
 }
+
+void end_log_callbacks() noexcept { g_callbacks_end.store(true); }
 
 std::size_t escape_for_log(char *out, std::size_t size, const char *text) noexcept {
   constexpr char digits[] = "0123456789abcdef";
@@ -250,7 +253,11 @@ void log_message(log_level level, log_area area, const char *format, ...) noexce
   if (length >= static_cast<int>(sizeof text)) std::memcpy(text + sizeof text - 4, "...", 4);
   if (length < 0 || t_within) return;
   const receiving here;
-  if (here.to().to.relay) return call_back(here.to(), level, area, text);
+  if ((here.to().enabled & log_bit(level, area)) == 0) return;  // it was set meanwhile
+  if (here.to().to.relay) {
+    if (!g_callbacks_end.load()) call_back(here.to(), level, area, text);
+    return;
+  }
   write_line(levels[static_cast<std::size_t>(level)], areas[static_cast<std::size_t>(area)], text);
 }
 

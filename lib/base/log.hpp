@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The log requested by SG_LOG or sg_log_set (docs/logging.md): one line for each message, on standard error or to a
-// callback. It neither locks nor allocates, so it works on any thread, during a fork, and while the process exits.
+// callback. A message neither locks nor allocates, so it works on any thread, during a fork, and while the process
+// exits.
 #pragma once
 
 #include <atomic>
@@ -41,7 +42,10 @@ struct log_receiver {
 // error. Returns when no thread is in the former one; false: this thread is.
 bool set_log(int levels, const log_receiver &to) noexcept;
 
-// Writes a message, enabled or not. Longer ones are cut and end in "...".
+// The process exits: functions of the application receive no more messages.
+void end_log_callbacks() noexcept;
+
+// Writes a message, enabled or not, if its receiver wants it. Longer ones are cut and end in "...".
 void log_message(log_level level, log_area area, const char *format, ...) noexcept
     __attribute__((format(printf, 3, 4)));
 

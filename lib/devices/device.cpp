@@ -267,6 +267,14 @@ std::optional<std::uint64_t> device::free_memory() const noexcept {
   return bytes;
 }
 
+std::uint64_t device::known_free_memory() const {
+  std::uint64_t bytes = 0;
+  if (!ops_.mem_free_bytes)
+    throw error(SG_STATUS_UNSUPPORTED, "device %.64s does not tell its free memory", name_.c_str());
+  check(ops_.mem_free_bytes(handle_, &bytes), "asking for its free memory");
+  return bytes;
+}
+
 std::vector<std::shared_ptr<device>> open_devices(const char *name) {
   std::vector<std::shared_ptr<device>> all;
   for (const device_name &each : resolve_devices(name)) all.push_back(opened(each));

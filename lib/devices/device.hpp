@@ -86,6 +86,7 @@ class device {
   // SG_STATUS_OK, or why the device is lost, in last_message.
   sg_status status() const noexcept { return ops_.device_status ? ops_.device_status(handle_) : SG_STATUS_OK; }
   std::optional<std::uint64_t> free_memory() const noexcept;  // bytes on the device; empty: unknown
+  std::uint64_t known_free_memory() const;                    // the same; throws why it is unknown
 
  private:
   const sg_backend_ops &ops_;

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // sg_log_set: which messages reach the callback, and that none does once it has been replaced.
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstring>
 #include <mutex>
 #include <thread>
@@ -107,8 +111,8 @@ TEST_F(the_log, no_thread_is_in_a_replaced_callback) {
     std::atomic<int> calls{0};
   };
   std::vector<guarded> receivers(50);
-  static std::atomic<int> wrong;
-  wrong = 0;
+  static std::atomic<int> wrong, unwanted;
+  wrong = unwanted = 0;
   for (guarded &each : receivers) {
     EXPECT_OK(sg_log_set(
         SG_LOG_DEBUG,
@@ -120,11 +124,38 @@ TEST_F(the_log, no_thread_is_in_a_replaced_callback) {
         &each));
     if (&each != &receivers.front()) (&each - 1)->valid = false;
     while (each.calls.load() == 0) std::this_thread::yield();
+    EXPECT_OK(sg_log_set(
+        SG_LOG_ERROR, [](sg_log_level, const char *, const char *, void *) { ++unwanted; }, nullptr));
   }
   ends = true;
   for (std::thread &each : threads) each.join();
   EXPECT_OK(sg_log_set(SG_LOG_OFF, nullptr, nullptr));
   EXPECT_EQ(0, wrong);
+  EXPECT_EQ(0, unwanted) << "messages below the level";
+}
+
+// A fork does not wait for a thread that sets the log, which may wait for the callback that forks.
+TEST_F(the_log, a_callback_forks_while_another_is_set) {
+  static std::atomic<int> state;
+  state = 0;
+  ASSERT_OK(sg_log_set(
+      SG_LOG_INFO,
+      [](sg_log_level, const char *, const char *, void *) {
+        if (state.exchange(1) != 0) return;
+        while (state.load() != 2) std::this_thread::yield();
+        for (int i = 0; i < 20; ++i) {
+          std::this_thread::sleep_for(std::chrono::milliseconds(1));
+          const pid_t child = fork();
+          if (child == 0) _exit(0);
+          waitpid(child, nullptr, 0);
+        }
+      },
+      nullptr));
+  std::thread planning([&] { plan_another(); });
+  while (state.load() != 1) std::this_thread::yield();
+  state = 2;
+  EXPECT_OK(sg_log_set(SG_LOG_OFF, nullptr, nullptr));
+  planning.join();
 }
 
 }  // namespace

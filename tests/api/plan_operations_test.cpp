@@ -274,6 +274,35 @@ TEST_P(operation_plans, have_descriptions_in_each_format) {
   }
 }
 
+// A run needs addresses, and something to do.
+TEST_P(operation_plans, run_with_addresses) {
+  for (const auto &[name, with] : each_operation)
+    for (const sg_memory_kind kind : {SG_MEMORY_DEVICE, SG_MEMORY_PAGEABLE}) {
+      const described shapes = with([](int) { return SG_PLAN_ADDRESS; });
+      sg_plan_options options = SG_PLAN_OPTIONS_INIT;
+      options.place = kind;
+      plan made;
+      ASSERT_OK(sg_plan_create(context_, &shapes.operation, &options, made.out()));
+      for (const sg_status status : {sg_plan_run_async(made, &shapes.operation, nullptr, nullptr),
+                                     sg_operation_async(context_, &shapes.operation, nullptr, nullptr)}) {
+        EXPECT_EQ(SG_STATUS_INVALID_ARGUMENT, status) << name;
+        EXPECT_NE(nullptr, std::strstr(sg_last_error_message(), "SG_PLAN_ADDRESS")) << sg_last_error_message();
+      }
+    }
+  for (const char *const name : {"softmax", "copy"}) {
+    const described shapes = each_operation.at(name)([](int) { return SG_PLAN_ADDRESS; });
+    plan made;
+    ASSERT_OK(sg_plan_create(context_, &shapes.operation, nullptr, made.out()));
+    sg_softmax_desc no_rows = SG_SOFTMAX_DESC_INIT;
+    no_rows.x = no_rows.y = {nullptr, 0, planned_side, 0, SG_DTYPE_F32, SG_LAYOUT_ROW_MAJOR};
+    const described nothing = shapes.operation.operation == SG_OPERATION_COPY
+                                  ? described_as<sg_copy_desc>(SG_OPERATION_COPY, SG_COPY_DESC_INIT)
+                                  : described_as(SG_OPERATION_SOFTMAX, no_rows);
+    EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_plan_run_async(made, &nothing.operation, nullptr, nullptr));
+    EXPECT_NE(nullptr, std::strstr(sg_last_error_message(), "leaves nothing to do")) << sg_last_error_message();
+  }
+}
+
 // NULL is an operand without an address, too, unless it leaves the operand out.
 TEST_P(operation_plans, null_is_no_address) {
   const described nulls = each_operation.at("norm")([](int) { return nullptr; });
@@ -286,8 +315,6 @@ TEST_P(operation_plans, null_is_no_address) {
   EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_plan_run_async(without, &given.operation, nullptr, nullptr))
       << "gamma and beta were left out";
   EXPECT_OK(sg_plan_run_async(with, &given.operation, nullptr, nullptr));
-  EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_plan_run_async(with, &shapes.operation, nullptr, nullptr))
-      << "a run needs addresses";
   EXPECT_OK(sg_context_synchronize(context_, SG_FOREVER));
 }
 
@@ -384,6 +411,41 @@ TEST_P(operation_plans, keep_a_memory_limit) {
   EXPECT_GT(predict(shapes.operation, &options, made).device_bytes, std::uint64_t{1} << 25);
   options.memory_limit = std::uint64_t{1} << 10;
   expect_refusal(SG_STATUS_OUT_OF_MEMORY, "", shapes.operation, &options);
+}
+
+// What was recorded by a plan keeps its memory limit when it is updated.
+TEST_P(operation_plans, keep_a_memory_limit_in_updates) {
+  if (std::strcmp(GetParam(), "sim:h200") != 0) GTEST_SKIP() << "operands lie in the device's memory there";
+  constexpr std::int64_t side = 512;
+  std::vector<std::vector<float>> host(6, std::vector<float>(side * side, 1.0F));
+  const auto at = [&](std::size_t i) {
+    return sg_matrix{host[i].data(), side, side, 0, SG_DTYPE_F32, SG_LAYOUT_ROW_MAJOR};
+  };
+  std::array<sg_gemm_desc, 2> group = {{SG_GEMM_DESC_INIT, SG_GEMM_DESC_INIT}};
+  group[0].a = group[1].b = at(0), group[0].b = group[1].a = at(1), group[0].c = at(2), group[1].c = at(3);
+  sg_linear_backward_desc layer = SG_LINEAR_BACKWARD_DESC_INIT;
+  layer.dy = at(0), layer.x = at(1), layer.w = at(2), layer.dx = at(3), layer.dw = at(4);
+  described of_group = described_as(SG_OPERATION_GEMM, group);
+  of_group.operation.count = 2;
+  for (const described &each : {of_group, described_as(SG_OPERATION_LINEAR_BACKWARD, layer)}) {
+    const context own = open_context(GetParam());
+    sg_plan_options options = SG_PLAN_OPTIONS_INIT;
+    options.memory_limit = std::uint64_t{5} << 19;
+    plan made;
+    ASSERT_OK(sg_plan_create(own, &each.operation, &options, made.out()));
+    owned<sg_graph, sg_graph_release> graph;
+    ASSERT_OK(sg_graph_create(own, graph.out()));
+    sg_submit record = SG_SUBMIT_INIT;
+    record.graph = graph;
+    ASSERT_OK(sg_plan_run_async(made, &each.operation, &record, nullptr));
+    ASSERT_OK(sg_graph_update(graph, 0, &each.operation));
+    job done;
+    ASSERT_OK(sg_graph_run_async(graph, nullptr, done.out()));
+    ASSERT_OK(sg_job_wait(done, SG_FOREVER));
+    sg_context_metrics counted = SG_CONTEXT_METRICS_INIT;
+    EXPECT_OK(sg_context_get_metrics(own, &counted));
+    EXPECT_LE(counted.device_bytes, options.memory_limit);
+  }
 }
 
 ON_EACH_DEVICE(operation_plans);

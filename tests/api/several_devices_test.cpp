@@ -510,6 +510,40 @@ TEST(gemms_on_several_devices, run_by_a_plan_made_ahead) {
   EXPECT_OK(sg_job_wait(done, SG_FOREVER));
   EXPECT_EQ(2u, statistics_of(done).devices);
   EXPECT_EQ(std::vector<double>(n * n, 2.0 * n), c);
+  // Also in a stream of the other device, whose reserved compute units it does not use.
+  sg_stream_options options_of_stream = SG_STREAM_OPTIONS_INIT;
+  options_of_stream.device = 0, options_of_stream.compute_units = 4;
+  stream in;
+  ASSERT_OK(sg_stream_create_with(machine, &options_of_stream, in.out()));
+  sg_submit submit = SG_SUBMIT_INIT, with_options = SG_SUBMIT_INIT;
+  submit.stream = with_options.stream = in;
+  with_options.plan = &options;
+  job there, planned_there;
+  std::fill(c.begin(), c.end(), 0);
+  ASSERT_OK(run_gemm_plan(made, &desc, &submit, there.out()));
+  ASSERT_OK(sg_gemm_async(machine, &desc, &with_options, planned_there.out()));
+  for (const job *each : {&there, &planned_there}) {
+    EXPECT_OK(sg_job_wait(*each, SG_FOREVER));
+    EXPECT_EQ(2u, statistics_of(*each).devices);
+  }
+  EXPECT_EQ(std::vector<double>(n * n, 2.0 * n), c);
+}
+
+TEST(copies_on_several_devices, run_by_a_plan_of_their_device) {
+  const context machine = open_context(two());
+  const matrix host = numbers(4);
+  const device_matrix x(machine, 0), y(machine, 1);
+  sg_copy_desc desc = SG_COPY_DESC_INIT;
+  desc.src = host.data(), desc.width = bytes, desc.height = 1;
+  const sg_operation_desc copy = {sizeof copy, SG_OPERATION_COPY, 1, &desc};
+  plan made;
+  ASSERT_OK(sg_plan_create(machine, &copy, nullptr, made.out()));
+  desc.dst = y.data;
+  EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_plan_run_async(made, &copy, nullptr, nullptr)) << "it is of device 0";
+  desc.dst = x.data;
+  job done;
+  ASSERT_OK(sg_plan_run_async(made, &copy, nullptr, done.out()));
+  EXPECT_OK(sg_job_wait(done, SG_FOREVER));
 }
 
 TEST(operations_on_several_devices, run_by_a_plan_made_ahead) {

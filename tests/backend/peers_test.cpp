@@ -128,7 +128,9 @@ TEST_F(peers, have_a_rate) {
   for (const int from : {0, 1}) {
     const double rate = rate_of_copies(*at(from), *at(1 - from));
     EXPECT_TRUE(rate > 0 && std::isfinite(rate)) << rate;
-    if (is_simulated) EXPECT_NEAR(392e9, rate, 1e9);
+    if (is_simulated) {
+      EXPECT_NEAR(392e9, rate, 1e9);
+    }
   }
 }
 

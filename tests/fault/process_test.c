@@ -131,6 +131,18 @@ static void exit_behind_release(void) {
   exit(0);
 }
 
+/* The jobs that exit drops are not told to a function whose data may be destroyed already. */
+static void end_wrongly(sg_log_level level, const char *area, const char *message, void *user) {
+  (void)level, (void)area, (void)message, (void)user;
+  _exit(3);
+}
+static void exit_with_a_log_callback(void) {
+  sg_context *context = open_device(device);
+  keep_busy(context);
+  REQUIRE_OK(sg_log_set(SG_LOG_ERROR, end_wrongly, NULL));
+  exit(0);
+}
+
 /* A pipeline of a function that takes some time, if the device's functions compute on the host, and a layer with
  * streamed weights. Batches are pushed until the process ends. */
 static sg_status slow_copy(const sg_custom_call *call, void *user) {
@@ -718,6 +730,7 @@ static const struct test_case cases[] = {
     CASE(quick_exit_beside_work),
     CASE(return_without_releasing),
     CASE(exit_behind_release),
+    CASE(exit_with_a_log_callback),
     CASE(a_handler_that_submits),
     CASE(thread_exit_after_gemms),
     CASE(exit_beside_threads_in_calls),

@@ -117,7 +117,6 @@ void submit_group(context &on, const sg_gemm_desc *descs, std::int32_t count, co
   operand_spaces known;
   const plan_request wanted = order.wanted(known);
   plan_request request = wanted;
-  if (order.records()) order.note_request(wanted);
   std::vector<problem> shapes, fixed;
   // The stride of the array is the size of the program's version of the struct.
   const auto *at = reinterpret_cast<const char *>(descs);
@@ -133,7 +132,11 @@ void submit_group(context &on, const sg_gemm_desc *descs, std::int32_t count, co
                   given->struct_size, descs_name, stride);
     const sg_gemm_desc d = options_of(given, SG_GEMM_DESC_INIT, name);
     checked_gemm gemm = check_gemm(on.memory(), d, known, !order.makes_plan(), name);
-    if (i == 0) request = request_for(d, gemm.shape, wanted);
+    if (i == 0) {
+      request = request_for(d, gemm.shape, wanted);
+      // In terms of the caller's C, into which that of a plan is turned back.
+      if (order.records()) order.note_request(order.plan_to_run() ? request : wanted);
+    }
     if (order.records()) fixed.push_back(fixed_in_updates(gemm.shape));
     if (worth_remembering) made.add(on, d, gemm);
     if (gemm.nothing_to_do) continue;

@@ -85,7 +85,10 @@ void run_planned_gemm(context &on, const sg_operation_desc &given, const problem
     order.note_request(request_for(d, gemm.shape, plan->request));  // in terms of the caller's C
     order.note(SG_OPERATION_GEMM, gemm_form(fixed_in_updates(gemm.shape)), desc_name);
   }
-  if (gemm.nothing_to_do) return order.go(on.new_job(), nullptr, 0, out_job);
+  if (gemm.nothing_to_do) {
+    order.run_nothing();
+    return order.go(on.new_job(), nullptr, 0, out_job);
+  }
   submit_gemm(on, std::move(gemm), plan, order, out_job);
 }
 

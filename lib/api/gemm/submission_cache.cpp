@@ -117,7 +117,7 @@ std::optional<cached_gemm::instance> cached_gemm::rebind(const context &on, cons
   std::optional<instance> now(at_null_);
   const auto suits = [&](int i) {
     const auto address = reinterpret_cast<std::uintptr_t>(data[i]);
-    if (address == 0 || (address & unaligned_[i]) != 0 ||
+    if (!has_address(data[i]) || (address & unaligned_[i]) != 0 ||
         on.memory().of(data[i], static_cast<std::uint64_t>(bytes_[i]), found_[i]) != spaces_[i])
       return false;
     now->where.parameters[i].base = static_cast<char *>(const_cast<void *>(data[i]));

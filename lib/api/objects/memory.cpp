@@ -36,7 +36,7 @@ void submit_copy(context &on, void *dst, std::uint64_t dst_pitch, const void *sr
   if (order.records()) order.note_operation(SG_OPERATION_COPY);
   if (width == 0 || height == 0) return order.go(work, nullptr, 0, out_job);
   const std::optional<sg_memory_kind> absent = order.place_of_absent();
-  if (!absent) require(dst, "dst"), require(src, "src");
+  if (!absent) require_address(dst, "dst"), require_address(src, "src");
   const auto require_signed = [](std::uint64_t value, const char *name) {
     if (value > INT64_MAX)
       throw error(SG_STATUS_INVALID_ARGUMENT, "@%s is %llu, above 2^63 - 1", name,
@@ -77,15 +77,16 @@ void submit_copy(context &on, void *dst, std::uint64_t dst_pitch, const void *sr
   const auto device = spaces[0] == SG_MEMORY_DEVICE   ? std::optional(spaces[0].device())
                       : spaces[1] == SG_MEMORY_DEVICE ? std::optional(spaces[1].device())
                                                       : order.device();
+  const auto *const known = order.plan_to_run();
   plan_request request;
-  request.device = on_host && !device ? on.least_busy() : *device;
+  request.device = known ? (*known)->device() : on_host && !device ? on.least_busy() : *device;
   copy.to_space = seen_from(on, request.device, spaces[0]);
   copy.from_space = seen_from(on, request.device, spaces[1]);
   const bool crosses_link = (copy.to_space == SG_MEMORY_DEVICE && copy.from_space == SG_MEMORY_PAGEABLE) ||
                             (copy.to_space == SG_MEMORY_PAGEABLE && copy.from_space == SG_MEMORY_DEVICE);
   copy.staged = crosses_link && copy.width >= least_staged / copy.height;
   const form_of what(copy);
-  if (const auto *const known = order.plan_to_run())
+  if (known)
     order.require_as_planned(what, "operation->desc"), work->give_work(*known);
   else
     work->give_work(on.plan_for(what, request));
@@ -120,10 +121,7 @@ sg_status sg_context_available_memory(sg_context *handle, int32_t device, uint64
     const auto context = sg::context_of(handle);
     sg::require_device(*context, device, 0, "device");
     sg::require(out_bytes, "out_bytes");
-    const sg::device &on = context->on(sg::device_index(device));
-    const auto free = on.free_memory();
-    if (!free) throw sg::error(SG_STATUS_UNSUPPORTED, "device %.64s does not tell its free memory", on.name().c_str());
-    *out_bytes = *free;
+    *out_bytes = context->on(sg::device_index(device)).known_free_memory();
   });
 }
 

@@ -17,7 +17,7 @@ namespace {
 using long_long = long long;
 
 void check_pointer(const void *pointer, const given_operand &x, sg_dtype type, std::int64_t item) {
-  if (!pointer) throw error(SG_STATUS_INVALID_ARGUMENT, "@%s is @NULL", name_of_pointer(x, item).c_str());
+  if (!has_address(pointer)) require_address(pointer, name_of_pointer(x, item).c_str());
   const std::int64_t component = is_complex(type) ? size_of(type) / 2 : size_of(type);
   const auto address = reinterpret_cast<std::uintptr_t>(pointer);
   if ((address & static_cast<std::uintptr_t>(component - 1)) != 0)

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/operands/operand_bytes.hpp"
 
-#include <streamgemm/plan.h>
-
 #include "base/checked.hpp"
 #include "base/dtype.hpp"
 #include "base/error.hpp"
@@ -37,7 +35,11 @@ footprint footprint_of(const operand &o, const parameter_address &where) {
                               step_bytes(o.ld, element, width));
 }
 
-bool has_address(const void *data) noexcept { return data && data != SG_PLAN_ADDRESS; }
+void require_address(const void *data, const char *name) {
+  if (!data) throw error(SG_STATUS_INVALID_ARGUMENT, "@%s is @NULL", name);
+  if (!has_address(data))
+    throw error(SG_STATUS_INVALID_ARGUMENT, "@%s is %p, SG_PLAN_ADDRESS, which is no address of memory", name, data);
+}
 
 memory_space space_without_address(const memory_kinds &kinds, sg_memory_kind kind) noexcept {
   if (kinds.on().unified()) return {};

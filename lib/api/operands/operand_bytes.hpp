@@ -2,6 +2,8 @@
 // The bytes of a checked operand, and their memory space.
 #pragma once
 
+#include <streamgemm/plan.h>
+
 #include <cstdint>
 
 #include "api/operands/given_operand.hpp"
@@ -44,7 +46,9 @@ void each_item(const operand &o, std::int64_t batch, const parameter_address &wh
 }
 
 // Whether it is an address of memory; in a plan made ahead an operand may have none.
-bool has_address(const void *data) noexcept;
+inline bool has_address(const void *data) noexcept { return data && data != SG_PLAN_ADDRESS; }
+// Throws if it is none. `name`: that of the pointer.
+void require_address(const void *data, const char *name);
 // The memory space of an operand without an address; SG_MEMORY_AUTO: device memory.
 memory_space space_without_address(const memory_kinds &kinds, sg_memory_kind kind) noexcept;
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "api/application_function.hpp"
+#include "api/operands/operand_bytes.hpp"
 #include "api/operations/operations.hpp"
 #include "api/submission/submit_operands.hpp"
 #include "api/wait.hpp"
@@ -44,7 +45,7 @@ void add(operand_set &to, command_form &form, const sg_custom_operand &given, co
   const context &on = to.on();
   const std::string data = std::string(desc) + "->" + field;
   const std::string name = data.substr(0, data.rfind('.'));
-  require(given.data, data.c_str());
+  require_address(given.data, data.c_str());
   if (given.bytes == 0 || given.bytes > most_bytes)
     throw error(SG_STATUS_INVALID_ARGUMENT, "@%s.bytes is %llu; it must be from 1 to 2^61 - 1", name.c_str(),
                 static_cast<unsigned long long>(given.bytes));

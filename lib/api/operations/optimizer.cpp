@@ -68,11 +68,12 @@ void submit(context &on, const sg_sgd_desc &d, const char *name, checked_submit 
   require_number(d.momentum, 0, 1, true, name, "momentum", "from 0 to 1");
   require_finite(d.weight_decay, 0, name, "weight_decay");
   require_range(d.nesterov, 0, 1, (std::string(name) + "->nesterov").c_str());
-  if (d.momentum != 0) require(d.momentum_buffer, (std::string(name) + "->momentum_buffer").c_str());
+  if (d.momentum != 0 && !order.place_of_absent())
+    require(d.momentum_buffer, (std::string(name) + "->momentum_buffer").c_str());
   checked_step step(on, order, d, name);
   require_in_arithmetic(d.rate, d.dtype, name, "rate");
   require_in_arithmetic(d.weight_decay, d.dtype, name, "weight_decay");
-  if (d.momentum_buffer) step.add_state(ops::optimizer::first, "momentum_buffer", d.momentum_buffer);
+  if (d.momentum_buffer || d.momentum != 0) step.add_state(ops::optimizer::first, "momentum_buffer", d.momentum_buffer);
   ops::optimizer what;
   what.nesterov = d.nesterov != 0;
   what.beta1 = d.momentum, what.weight_decay = d.weight_decay;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "api/context_of.hpp"
+#include "api/operands/operand_bytes.hpp"
 #include "base/thread_owned.hpp"
 
 namespace sg {
@@ -52,7 +53,7 @@ class cached_submission {
       const void *given = nullptr;
       std::memcpy(&given, static_cast<const std::byte *>(desc) + each.field, sizeof given);
       const auto address = addresses[i] = reinterpret_cast<std::uintptr_t>(given);
-      if (!given || (address & each.unaligned) != 0) return false;
+      if (!has_address(given) || (address & each.unaligned) != 0) return false;
       char *const base = static_cast<char *>(const_cast<void *>(given)) + each.start;
       if (on.memory().of(base, each.bytes, each.found) != each.space) return false;
       where.set_parameter(each.parameter).base = base;

@@ -79,8 +79,9 @@ void checked_submit::require_as_planned(const form &given, const char *name) con
 }
 
 plan_request checked_submit::wanted(operand_spaces &known) const {
-  return updates() ? named_->request
-                   : limited(check_plan_options(plan_, makes_plan() ? "options" : "submit->plan", known));
+  if (updates()) return named_->request;
+  if (plan_to_run()) return named_->runs->request;
+  return limited(check_plan_options(plan_, makes_plan() ? "options" : "submit->plan", known));
 }
 
 void checked_submit::note(sg_operation operation, const form &fixed, const char *name) {
@@ -137,7 +138,7 @@ void checked_submit::record(const ref<job> &work, const access *accesses, std::s
   recorded.trace_id = trace_id_;
   recorded.priority = priority_;
   recorded.units = here.units;
-  if (here.in && here.in->partition_lane()) recorded.partition_stream = here.in;
+  if (partition_of(*work)) recorded.partition_stream = here.in;
   recorded.follows_on_device = work->follows_on_device;
   if (here.in) recorded.stream = here.in->number();
   recorded.program = work->shared_program();
@@ -151,6 +152,11 @@ void checked_submit::record(const ref<job> &work, const access *accesses, std::s
     here.records->record(std::move(recorded));
   else
     here.records->replace(here.index, std::move(recorded));
+}
+
+lane_slot *checked_submit::partition_of(const job &work) const noexcept {
+  const bool is_there = named_ && named_->in && work.program && work.program->device() == named_->in->device();
+  return is_there ? named_->in->partition_lane() : nullptr;
 }
 
 submission_order checked_submit::settle(job &work) {
@@ -169,7 +175,7 @@ submission_order checked_submit::settle(job &work) {
     order.after_count = named_->after.size();
   }
   work.units = order.on ? order.on->units() : 0;
-  if (order.on) work.partition_lane = order.on->partition_lane();
+  work.partition_lane = partition_of(work);
   work.submitter = order.on ? order.on->number() : number_of_thread();
   return order;
 }
@@ -195,6 +201,9 @@ void checked_submit::go(ref<job> work, const access *accesses, std::size_t acces
     *named_->makes = work->shared_program();
     return;
   }
+  if (plan_to_run() && !work->program)
+    throw error(SG_STATUS_INVALID_ARGUMENT, "@operation->desc leaves nothing to do, and the plan is of %s",
+                named_->runs->what->describe(named_->runs->request).c_str());
   require_memory(accesses, access_count);
   if (untracked_ && !records()) access_count = 0;
   if (work->program) work->follows_on_device = work->program->may_follow && to_.on().orders_commands();

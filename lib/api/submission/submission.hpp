@@ -67,6 +67,8 @@ class checked_submit {
   const std::shared_ptr<const program> *plan_to_run() const noexcept {
     return named_ && named_->runs ? &named_->runs : nullptr;
   }
+  // The plan to run has nothing to do, which is allowed.
+  void run_nothing() noexcept { named_->runs = nullptr; }
   // Throws unless the plan to run is one of that form. `name`: the descriptor's name in messages.
   void require_as_planned(const form &given, const char *name) const;
   // The caller waits for the job next. `pending`, if given, receives it unless it completes successfully before go()
@@ -83,8 +85,8 @@ class checked_submit {
   }
 
   bool updates() const noexcept { return records() && named_->index >= 0; }
-  // The plan request: from the options, within the stream's limit; in an update as recorded. `known`: see
-  // check_plan_options.
+  // The plan request: from the options, within the stream's limit; that of a plan to run; in an update as recorded.
+  // `known`: see check_plan_options.
   plan_request wanted(operand_spaces &known) const;
 
   // For recording: the operation and what updates of it must keep, as a form. An update throws if that differs from the
@@ -104,6 +106,8 @@ class checked_submit {
  private:
   [[gnu::noinline]] void look_up(const sg_submit &given);
   submission_order settle(job &work);
+  // The reserved lane of its stream; nullptr: it has none, or the job runs on another device, by a plan made ahead.
+  lane_slot *partition_of(const job &work) const noexcept;
   // Makes the caller's handle, if requested, before `submit()`, and releases it if that throws.
   template <class Submit>
   void hand_out(job &work, sg_job **out_job, Submit &&submit) {

@@ -18,11 +18,12 @@ struct planned_operation {
   const form *fixed = nullptr;  // what updates of a recorded one keep; nullptr: `what`
 };
 
-// The request of an operation that has no plan options of its own; a plan made ahead has two of them.
+// The request of an operation that has no plan options of its own; a plan made ahead has two of them, and what was
+// recorded by it keeps them in updates.
 inline plan_request usual_request(const checked_submit &order) noexcept {
   plan_request request;
   request.streams = order.most_lanes();
-  if (!order.makes_plan()) return request;
+  if (!order.plan_to_run() && !order.makes_plan() && !order.updates()) return request;
   operand_spaces unused;
   const plan_request wanted = order.wanted(unused);
   request.streams = wanted.streams;

@@ -14,6 +14,7 @@
 #include "base/error.hpp"
 #include "base/futex.hpp"
 #include "base/handle.hpp"
+#include "base/log.hpp"
 #include "run/job/job_home.hpp"
 #include "trace/recorder.hpp"
 #include "trace/trace_file.hpp"
@@ -40,6 +41,7 @@ constinit registry_of_homes g_homes;
 
 void bring_to_rest() noexcept {
   if (g_process_exits.exchange(true)) return;
+  end_log_callbacks();
   {
     const std::lock_guard lock(g_homes.lock);
     for (job_home *c = g_homes.first; c; c = c->next_registered)
