@@ -8,7 +8,9 @@
 #include <initializer_list>
 
 // 1 once it has begun.
-extern "C" __attribute__((visibility("default"))) int sg_test_looks = 0;
+extern "C" {
+__attribute__((visibility("default"))) int sg_test_looks = 0;
+}
 
 namespace {
 
