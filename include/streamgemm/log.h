@@ -25,7 +25,7 @@ typedef enum sg_log_level SG_ENUM_INT {
  * come to the library it is not called.
  * @param level Not SG_LOG_OFF.
  * @param area "plan", "plugin", "memory", "fallback" or "job".
- * @param message The text in one line of UTF-8, with control characters as \xNN; valid during the call.
+ * @param message The text in one line of UTF-8, with control characters as a backslash, x and two digits; valid during the call.
  * @param user As given to sg_log_set.
  */
 typedef void (*sg_log_callback)(sg_log_level level, const char *area, const char *message, void *user);
