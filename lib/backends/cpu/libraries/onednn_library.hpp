@@ -43,6 +43,7 @@ namespace sg::cpu {
   X(matmul_desc_init)                      \
   X(memory_desc_init_by_strides)           \
   X(memory_desc_init_by_tag)               \
+  X(post_ops_append_sum_v2)                \
   X(primitive_desc_iterator_create)        \
   X(primitive_desc_iterator_destroy)       \
   X(primitive_desc_iterator_fetch)
@@ -110,6 +111,7 @@ bool has_onednn() noexcept;  // does not change once load_onednn() has returned
 #define dnnl_matmul_desc_init SG_ONEDNN(matmul_desc_init)
 #define dnnl_memory_desc_init_by_strides SG_ONEDNN(memory_desc_init_by_strides)
 #define dnnl_memory_desc_init_by_tag SG_ONEDNN(memory_desc_init_by_tag)
+#define dnnl_post_ops_append_sum_v2 SG_ONEDNN(post_ops_append_sum_v2)
 #define dnnl_primitive_desc_iterator_create SG_ONEDNN(primitive_desc_iterator_create)
 #define dnnl_primitive_desc_iterator_destroy SG_ONEDNN(primitive_desc_iterator_destroy)
 #define dnnl_primitive_desc_iterator_fetch SG_ONEDNN(primitive_desc_iterator_fetch)
