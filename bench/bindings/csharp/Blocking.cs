@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 using System;
 using System.Globalization;
-using System.Runtime.InteropServices;
 using System.Text;
 using StreamGemm;
 
@@ -9,20 +8,6 @@ using StreamGemm;
 static class Blocking {
   const int Rounds = 15;  // the first ones warm up the compiler
   static readonly int[] sides = { 4, 8, 16, 32, 64, 128, 256, 512 };
-
-  struct Time {
-    internal long Seconds, Nanoseconds;
-  }
-
-  [DllImport("libc", EntryPoint = "clock_gettime")]
-  static extern int Clock(int clock, out Time time);
-
-  // Stopwatch has steps of 100 ns on Mono.
-  static double Now() {
-    Time time;
-    Clock(1, out time);
-    return time.Seconds * 1e6 + time.Nanoseconds * 1e-3;
-  }
 
   static T[] Filled<T>(int count, T value) {
     var all = new T[count];
@@ -35,9 +20,9 @@ static class Blocking {
     int calls = Math.Max(1, (int)Math.Min(2000, 2e7 / (2.0 * n * n * n)));
     var rounds = new double[Rounds];
     for (int round = 0; round < Rounds; ++round) {
-      double start = Now();
+      double start = MonotonicClock.Microseconds();
       for (int i = 0; i < calls; ++i) context.Gemm(a, b, c);
-      rounds[round] = (Now() - start) / calls;
+      rounds[round] = (MonotonicClock.Microseconds() - start) / calls;
     }
     Array.Sort(rounds);
     return rounds[Rounds / 2];

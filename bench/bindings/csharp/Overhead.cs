@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 using System;
 using System.Globalization;
-using System.Runtime.InteropServices;
 using System.Threading.Tasks;
 using StreamGemm;
 
@@ -15,20 +14,6 @@ static class Overhead {
   static Matrix a, b, gateIn, gateOut;
   static readonly float[][] results = new float[Block][];
   static readonly Matrix[] c = new Matrix[Block];
-
-  struct Time {
-    internal long Seconds, Nanoseconds;
-  }
-
-  [DllImport("libc", EntryPoint = "clock_gettime")]
-  static extern int Clock(int clock, out Time time);
-
-  // Stopwatch has steps of 100 ns on Mono.
-  static double Now() {
-    Time time;
-    Clock(1, out time);
-    return time.Seconds * 1e6 + time.Nanoseconds * 1e-3;
-  }
 
   static T[] Ones<T>(int count, T one) {
     var all = new T[count];
@@ -53,9 +38,9 @@ static class Overhead {
     for (int block = 0; block < blocks; ++block) {
       tasks[Block] = context.GemmAsync(gateIn, gateIn, gateOut, inOrder);
       for (int i = 0; i < Block; ++i) {
-        double before = Now();
+        double before = MonotonicClock.Microseconds();
         tasks[i] = context.GemmAsync(a, b, c[i], inOrder);
-        cost[block * Block + i] = Now() - before;
+        cost[block * Block + i] = MonotonicClock.Microseconds() - before;
       }
       Task.WaitAll(tasks);
     }
@@ -64,20 +49,20 @@ static class Overhead {
   /// <summary>Calls that run at once, some in flight together. Microseconds for each, start to completion.</summary>
   static double RunPipelined(int calls) {
     var tasks = new Task[Pipeline];
-    double start = Now();
+    double start = MonotonicClock.Microseconds();
     for (int done = 0; done < calls; done += Pipeline) {
       for (int i = 0; i < Pipeline; ++i) tasks[i] = context.GemmAsync(a, b, c[i]);
       Task.WaitAll(tasks);
     }
-    return (Now() - start) / calls;
+    return (MonotonicClock.Microseconds() - start) / calls;
   }
 
   /// <summary>Calls that are waited for one by one.</summary>
   static double RunLone(int calls, double[] cost, Action call) {
     for (int i = 0; i < calls; ++i) {
-      double before = Now();
+      double before = MonotonicClock.Microseconds();
       call();
-      cost[i] = Now() - before;
+      cost[i] = MonotonicClock.Microseconds() - before;
     }
     return Median(cost, calls);
   }

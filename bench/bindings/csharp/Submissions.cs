@@ -2,7 +2,6 @@
 using System;
 using System.Collections.Generic;
 using System.Globalization;
-using System.Runtime.InteropServices;
 using System.Threading.Tasks;
 using StreamGemm;
 
@@ -14,20 +13,6 @@ static class Submissions {
   static GemmContext context;
   static GemmStream stream;
   static Matrix gateIn, gateOut;
-
-  struct Time {
-    internal long Seconds, Nanoseconds;
-  }
-
-  [DllImport("libc", EntryPoint = "clock_gettime")]
-  static extern int Clock(int clock, out Time time);
-
-  // Stopwatch has steps of 100 ns on Mono.
-  static double Now() {
-    Time time;
-    Clock(1, out time);
-    return time.Seconds * 1e6 + time.Nanoseconds * 1e-3;
-  }
 
   static Matrix Zeros(long rows, long columns) => Matrix.Of(new float[rows * columns], rows, columns);
 
@@ -78,9 +63,9 @@ static class Submissions {
     var cost = new double[Calls];
     tasks[Calls] = context.GemmAsync(gateIn, gateIn, gateOut, new GemmOptions { Stream = stream });
     for (int i = 0; i < Calls; ++i) {
-      double before = Now();
+      double before = MonotonicClock.Microseconds();
       tasks[i] = submit();
-      cost[i] = Now() - before;
+      cost[i] = MonotonicClock.Microseconds() - before;
     }
     Task.WaitAll(tasks);
     Array.Sort(cost);
