@@ -85,9 +85,10 @@ static inline sg_status sg_call_plan_create(sg_context *context, int64_t desc, c
 /* sg_log_set to standard error: a callback would run on threads, and under locks, of the library. */
 static inline sg_status sg_call_log_set(sg_log_level level) { return sg_log_set(level, NULL, NULL); }
 
-/* sg_graph_set_gemm. */
-static inline sg_status sg_call_graph_set_gemm(sg_graph *graph, int32_t index, int64_t desc) {
-  return sg_graph_set_gemm(graph, index, (const sg_gemm_desc *)sg_at(desc));
+/* sg_graph_update. */
+static inline sg_status sg_call_graph_update(sg_graph *graph, int32_t index, sg_operation operation, int64_t desc) {
+  const sg_operation_desc given = {sizeof given, operation, 1, sg_at(desc)};
+  return sg_graph_update(graph, index, &given);
 }
 
 /* sg_pipeline_add_stage. */

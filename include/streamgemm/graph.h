@@ -71,22 +71,6 @@ SG_API sg_status sg_graph_submission_count(sg_graph *graph, int32_t *out_count);
 SG_API sg_status sg_graph_update(sg_graph *graph, int32_t index, const sg_operation_desc *operation);
 
 /**
- * sg_graph_update of one GEMM.
- * @param index As in sg_graph_update.
- * @param desc The GEMM's new descriptor.
- * @return As sg_graph_update. Never blocks. Any thread. Since 0.2.
- */
-SG_API sg_status sg_graph_set_gemm(sg_graph *graph, int32_t index, const sg_gemm_desc *desc);
-
-/**
- * sg_graph_update of a copy, whose sizes and pitches stay.
- * @param index As in sg_graph_update.
- * @param dst,src The new addresses; the caller owns the memory, as that of any recorded operand.
- * @return As sg_graph_update. Never blocks. Any thread. Since 0.2.
- */
-SG_API sg_status sg_graph_set_copy(sg_graph *graph, int32_t index, void *dst, const void *src);
-
-/**
  * Runs the graph. The first run, and the first one after a change, also prepares the graph, which takes longer.
  * @param submit,out_job As in sg_gemm_async; submit->plan is not used, submit->graph is NULL. An empty graph
  * succeeds. Recorded priorities apply; recorded submissions of normal priority have the priority of the run.

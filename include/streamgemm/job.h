@@ -102,7 +102,7 @@ typedef struct sg_submit {
   const sg_plan_options *plan; /**< Restricts the planner's choice; NULL leaves it free. */
   sg_graph *graph;        /**< Record the submission in this graph instead of running it (graph.h). `after` and `queue` are then
                                not allowed, and the call returns no job. NULL: run it. Since 0.2. */
-  int64_t deadline_ns;    /**< Nanoseconds from the submission; 0: none. A job that has not started by then is dropped, one that
+  int64_t timeout_ns;    /**< Nanoseconds from the submission; 0: none. A job that has not started by then is dropped, one that
                                runs is stopped as by sg_job_cancel. It then completes with SG_STATUS_DEADLINE_EXCEEDED, but
                                not before its predecessors. Not allowed for recorded submissions. Since 0.2. */
   const char *label;      /**< A name for the job, UTF-8; NULL or "": none. It begins the message of the job's failure and
@@ -136,8 +136,8 @@ typedef struct sg_job_statistics {
                                  and col2im. */
   uint64_t bytes_in;        /**< Bytes copied to the device. */
   uint64_t bytes_out;       /**< Bytes copied from the device. */
-  int32_t commands;         /**< Commands of the schedule. */
-  int32_t commands_run;     /**< Commands that ran; fewer after a failure or a cancellation. */
+  int64_t commands;         /**< Commands of the schedule. */
+  int64_t commands_run;     /**< Commands that ran; fewer after a failure or a cancellation. */
   char strategy[64];        /**< Kind of the schedule, in column-major terms: a row-major C is its transpose. */
   int32_t batch_size;       /**< Jobs in one call with this one, itself included; busy_seconds is its part of the
                                  call. 1: not batched. Since 0.2. */
@@ -187,13 +187,6 @@ SG_API sg_status sg_job_wait(sg_job *job, int64_t timeout_ns);
 SG_API sg_status sg_job_query(sg_job *job);
 
 /**
- * The name of sg_job_query in 0.1.
- * @deprecated Call sg_job_query. This name stays as long as the soname.
- * @return As sg_job_query. Never blocks. Any thread. Since 0.1.
- */
-SG_API sg_status sg_job_poll(sg_job *job);
-
-/**
  * Requests that the job stop early. Commands that have not started are dropped. A running command completes, except that a
  * long GEMM on the cpu stops within about 50 ms, with C partly written. A job that names the cancelled one in `after`, or
  * reads what it was to write, fails with SG_STATUS_DEPENDENCY_FAILED; other later jobs of its stream run.
@@ -234,14 +227,6 @@ SG_API sg_status sg_job_label(sg_job *job, char *text, uint64_t size, uint64_t *
  * Never blocks. Any thread. Since 0.2.
  */
 SG_API sg_status sg_job_get_statistics(sg_job *job, sg_job_statistics *out_statistics);
-
-/**
- * The name of sg_job_get_statistics in 0.1.
- * @deprecated Call sg_job_get_statistics. This name stays as long as the soname.
- * @param[in,out] out_statistics As in sg_job_get_statistics.
- * @return As sg_job_get_statistics. Never blocks. Any thread. Since 0.1.
- */
-SG_API sg_status sg_job_stats(sg_job *job, sg_job_statistics *out_statistics);
 
 /**
  * Progress of a job.

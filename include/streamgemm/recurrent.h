@@ -3,7 +3,7 @@
  * @file recurrent.h
  * @brief Recurrent layers: LSTM and GRU over the steps of a batch of sequences, and their gradients, each as one job.
  *
- * X has `in` values, Y has `hidden` values at each step of each sequence. The state h begins as h0; Y is h after each
+ * X has `inputs` values, Y has `hidden` values at each step of each sequence. The state h begins as h0; Y is h after each
  * step, and the last one is hn. An LSTM has a second state c, from c0 to cn. With s the sigmoid, * between states
  * element by element, and the products W_ih * x + bias_ih and W_hh * h + bias_hh in one block of `hidden` values for
  * each gate:
@@ -14,7 +14,7 @@
  * With SG_CELL_GRU_RESET_BEFORE n = tanh(W_in x + bias_in + W_hn (r * h) + bias_hn). A layer in both directions is two
  * calls, one of them with `reverse`, that write the halves of the rows of Y.
  *
- * W_ih is gates * hidden x in, W_hh is gates * hidden x hidden, both row major and contiguous, with the gates' blocks
+ * W_ih is gates * hidden x inputs, W_hh is gates * hidden x hidden, both row major and contiguous, with the gates' blocks
  * in an order of sg_gate_order; the biases have gates * hidden values.
  *
  * The type is f64, f32, f16 or bf16, the same for all operands but the reserve and gradients of weights. Gates and the
@@ -50,11 +50,11 @@ typedef struct sg_recurrent_desc {
   sg_gate_order gate_order; /**< Order of the gates in weights and biases. */
   int64_t steps;            /**< >= 0; 0: hn is h0, and cn is c0. */
   int64_t batch;            /**< Sequences, >= 0. SG_RECURRENT_DESC_INIT sets 1. */
-  int64_t in;               /**< Values of a step of X, >= 0. */
+  int64_t inputs;           /**< Values of a step of X, >= 0. */
   int64_t hidden;           /**< Values of a step of Y, of h and of c, >= 0. */
-  sg_sequence x;            /**< [in: steps x batch x in] X. */
+  sg_sequence x;            /**< [in: steps x batch x inputs] X. */
   sg_sequence y;            /**< [out: steps x batch x hidden] The result Y. Its steps do not overlap. */
-  const void *w_ih;         /**< [in: gates*hidden x in] Weights of X. */
+  const void *w_ih;         /**< [in: gates*hidden x inputs] Weights of X. */
   const void *w_hh;         /**< [in: gates*hidden x hidden] Weights of the state. */
   const void *bias_ih;      /**< [in optional: gates*hidden] NULL: zeros. */
   const void *bias_hh;      /**< [in optional: gates*hidden] NULL: zeros. */
@@ -88,19 +88,19 @@ typedef struct sg_recurrent_backward_desc {
   sg_gate_order gate_order; /**< This and the next four as in the layer. */
   int64_t steps;            /**< >= 0. */
   int64_t batch;            /**< >= 0. SG_RECURRENT_BACKWARD_DESC_INIT sets 1. */
-  int64_t in;               /**< >= 0. */
+  int64_t inputs;           /**< >= 0. */
   int64_t hidden;           /**< >= 0. */
-  sg_sequence x;            /**< [in for dw_ih: steps x batch x in] X. */
+  sg_sequence x;            /**< [in for dw_ih: steps x batch x inputs] X. */
   sg_sequence y;            /**< [in for dw_hh: steps x batch x hidden] Y as the layer computed it. */
-  const void *w_ih;         /**< [in for dx: gates*hidden x in] Weights of X. */
+  const void *w_ih;         /**< [in for dx: gates*hidden x inputs] Weights of X. */
   const void *w_hh;         /**< [in: gates*hidden x hidden] Weights of the state. */
   const void *h0;           /**< [in optional for dw_hh: batch x hidden by state_stride] As in the layer. */
   const void *reserve;      /**< [in: steps*batch x 5*hidden of wide] As the layer left it. */
   sg_sequence dy;           /**< [in optional: steps x batch x hidden] Gradient of Y; data NULL: zeros. */
   const void *dhn;          /**< [in optional: batch x hidden by state_stride] Gradient of hn, batch x hidden; NULL: zeros. */
   const void *dcn;          /**< [in optional: batch x hidden by state_stride] Gradient of cn, of an LSTM; NULL: zeros. */
-  sg_sequence dx;           /**< [out optional: steps x batch x in] Result: gradient of X. Its steps do not overlap. */
-  void *dw_ih;              /**< [inout optional: gates*hidden x in of gradient_dtype] Result: gradient of W_ih, of gradient_dtype, stored like it. */
+  sg_sequence dx;           /**< [out optional: steps x batch x inputs] Result: gradient of X. Its steps do not overlap. */
+  void *dw_ih;              /**< [inout optional: gates*hidden x inputs of gradient_dtype] Result: gradient of W_ih, of gradient_dtype, stored like it. */
   void *dw_hh;              /**< [inout optional: gates*hidden x hidden of gradient_dtype] Result: gradient of W_hh, of gradient_dtype. */
   void *dbias_ih;           /**< [inout optional: gates*hidden of gradient_dtype] Result: gradient of bias_ih, of gradient_dtype. */
   void *dbias_hh;           /**< [inout optional: gates*hidden of gradient_dtype] Result: gradient of bias_hh, of gradient_dtype. */

@@ -66,14 +66,6 @@ SG_API sg_status sg_stream_device(sg_stream *stream, int32_t *out_device);
 SG_API sg_status sg_stream_create(sg_context *context, int32_t priority, sg_stream **out_stream);
 
 /**
- * The name of sg_stream_create in 0.1.
- * @deprecated Call sg_stream_create. This name stays as long as the soname.
- * @param[out] out_stream As in sg_stream_create.
- * @return As sg_stream_create. Never blocks. Any thread. Since 0.1.
- */
-SG_API sg_status sg_stream_acquire(sg_context *context, int32_t priority, sg_stream **out_stream);
-
-/**
  * Creates a stream whose GEMMs use only a part of the device.
  * @param priority As in sg_stream_create.
  * @param compute_units Compute units to use at most: >= 1 (sg_device_info.compute_units says how many there are); 0: all.

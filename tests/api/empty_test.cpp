@@ -213,7 +213,7 @@ TEST_P(empty, operations_on_rows) {
     rotary.x = given(), rotary.y = result();
     c.finish(sg_rotary(c.on, &rotary, nullptr));
     sg_convert_desc convert = SG_CONVERT_DESC_INIT;
-    convert.a = given(), convert.op_a = SG_OP_T;
+    convert.a = given(), convert.op_a = SG_TRANSPOSE_T;
     convert.c = call::matrix(c.result("c", rows * cols, {}, SG_DTYPE_F32), cols, rows, SG_DTYPE_F32);
     c.finish(sg_convert(c.on, &convert, nullptr));
     sg_gather_desc gather = SG_GATHER_DESC_INIT;
@@ -303,7 +303,7 @@ TEST_P(empty, attention) {
       back.dtype = c.type, back.mask = mask, back.batch = batch, back.heads = heads, back.kv_heads = kv_heads;
       back.queries = queries, back.keys = keys, back.width = width, back.value_width = value_width;
       back.q = desc.q, back.k = desc.k, back.v = desc.v;
-      back.d_o = of(c.operand(batch * of_q * value_width), heads, queries, value_width);
+      back.dout = of(c.operand(batch * of_q * value_width), heads, queries, value_width);
       const bool no_queries = heads == 0 || queries == 0, no_values = value_width == 0;
       back.dq = of(c.result("dq", batch * of_q * width, if_empty(keys == 0 || no_values, 0)), heads, queries, width);
       back.dk = of(c.result("dk", batch * of_k * width, if_empty(no_queries || no_values, 0)), kv_heads, keys, width);
@@ -322,7 +322,7 @@ TEST_P(empty, recurrent) {
         const auto of = [&](void *data, std::int64_t width) { return sg_sequence{data, batch * width, width}; };
         sg_recurrent_desc desc = SG_RECURRENT_DESC_INIT;
         desc.cell = cell, desc.dtype = c.type;
-        desc.steps = steps, desc.batch = batch, desc.in = in, desc.hidden = hidden;
+        desc.steps = steps, desc.batch = batch, desc.inputs = in, desc.hidden = hidden;
         desc.x = of(c.operand(steps * batch * in), in), desc.y = of(c.result("y", steps * state, {}), hidden);
         desc.w_ih = c.operand(rows * in), desc.w_hh = c.operand(rows * hidden);
         desc.bias_ih = c.operand(rows), desc.bias_hh = c.operand(rows);
@@ -336,7 +336,7 @@ TEST_P(empty, recurrent) {
         const double before = accumulates ? unwritten : 0;
         sg_recurrent_backward_desc back = SG_RECURRENT_BACKWARD_DESC_INIT;
         back.cell = cell, back.dtype = c.type, back.gradient_dtype = c.type, back.accumulate = accumulates;
-        back.steps = steps, back.batch = batch, back.in = in, back.hidden = hidden;
+        back.steps = steps, back.batch = batch, back.inputs = in, back.hidden = hidden;
         back.x = desc.x, back.y = desc.y, back.w_ih = desc.w_ih, back.w_hh = desc.w_hh, back.h0 = desc.h0;
         back.reserve = desc.reserve, back.dy = of(c.operand(steps * state), hidden);
         back.dhn = c.operand(state, addend);

@@ -209,14 +209,14 @@ TEST_P(epilogues, graphs) {
   run();
   EXPECT_EQ(l.expected(true), l.y) << "the bias is read by each run";
   sg_gemm_desc changed = other.desc(SG_ACTIVATION_RELU);
-  ASSERT_OK(sg_graph_set_gemm(graph, 0, &changed));
+  ASSERT_OK(update_recorded(graph, 0, SG_OPERATION_GEMM, &changed));
   run();
   EXPECT_EQ(other.expected(true), other.y);
   changed.activation = SG_ACTIVATION_NONE;
-  EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_graph_set_gemm(graph, 0, &changed));
+  EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, update_recorded(graph, 0, SG_OPERATION_GEMM, &changed));
   changed = other.desc(SG_ACTIVATION_RELU);
   changed.bias_shape = SG_BIAS_PER_ROW;
-  EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_graph_set_gemm(graph, 0, &changed));
+  EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, update_recorded(graph, 0, SG_OPERATION_GEMM, &changed));
   EXPECT_OK(sg_graph_release(graph));
 }
 

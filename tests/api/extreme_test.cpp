@@ -126,7 +126,7 @@ class extremes : public on_each_device {
         sg_recurrent_desc d = SG_RECURRENT_DESC_INIT;
         d.x = {anywhere(), size(), size()}, d.y = {anywhere(), size(), size()};
         d.w_ih = anywhere(), d.w_hh = anywhere(), d.hn = random_.below(2) ? anywhere() : nullptr;
-        d.steps = size(), d.batch = size(), d.in = size(), d.hidden = size(), d.state_stride = size(), d.dtype = of;
+        d.steps = size(), d.batch = size(), d.inputs = size(), d.hidden = size(), d.state_stride = size(), d.dtype = of;
         return sg_recurrent_async(context_, &d, into, nullptr);
       }
       case 8: {

@@ -143,7 +143,7 @@ TEST_P(graphs, pointers_scalars_and_batch_change) {
   EXPECT_EQ(20, c[0]);
   sg_gemm_desc changed = make_gemm(&a[1], &b, &other[0], 1, 1, 1);
   changed.alpha.re = 3;
-  ASSERT_OK(sg_graph_set_gemm(graph_, 0, &changed));
+  ASSERT_OK(update_recorded(graph_, 0, SG_OPERATION_GEMM, &changed));
   c[0] = 0;
   run();
   EXPECT_EQ(0, c[0]);
@@ -151,7 +151,7 @@ TEST_P(graphs, pointers_scalars_and_batch_change) {
   changed = make_gemm(&a[0], &b, &other[0], 1, 1, 1);
   changed.batch = 3;
   changed.stride_a = changed.stride_c = 1;
-  ASSERT_OK(sg_graph_set_gemm(graph_, 0, &changed));
+  ASSERT_OK(update_recorded(graph_, 0, SG_OPERATION_GEMM, &changed));
   run();
   EXPECT_EQ(20, other[0]);
   EXPECT_EQ(50, other[1]);
@@ -161,7 +161,7 @@ TEST_P(graphs, pointers_scalars_and_batch_change) {
   changed.a_array = a_items;
   changed.b_array = b_items;
   changed.c_array = c_items;
-  ASSERT_OK(sg_graph_set_gemm(graph_, 0, &changed));
+  ASSERT_OK(update_recorded(graph_, 0, SG_OPERATION_GEMM, &changed));
   run();
   EXPECT_EQ(70, c[1]);
   EXPECT_EQ(20, c[2]);
@@ -173,10 +173,12 @@ TEST_P(graphs, copies_are_recorded_and_changed) {
   record(make_gemm(&to[0], &one, &c, 1, 1, 1));  // after the copy, by its operand
   run();
   EXPECT_EQ(1, c);
-  ASSERT_OK(sg_graph_set_copy(graph_, 0, &to[0], &from[1]));
+  sg_copy_desc changed = SG_COPY_DESC_INIT;
+  changed.dst = &to[0], changed.src = &from[1], changed.width = sizeof(double);
+  ASSERT_OK(update_recorded(graph_, 0, SG_OPERATION_COPY, &changed));
   run();
   EXPECT_EQ(2, c);
-  EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_graph_set_copy(graph_, 1, &to[0], &from[1]));
+  EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, update_recorded(graph_, 1, SG_OPERATION_COPY, &changed));
   EXPECT_NE(nullptr, std::strstr(sg_last_error_message(), "index is 1"));
 }
 
@@ -206,15 +208,15 @@ TEST_P(graphs, a_refused_change_leaves_the_graph_unchanged) {
   double a[4] = {1, 2, 3, 4}, b[4] = {1, 0, 0, 1}, c[4] = {};
   record(make_gemm(a, b, c, 2, 2, 2));
   sg_gemm_desc smaller = make_gemm(a, b, c, 1, 2, 2);
-  EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_graph_set_gemm(graph_, 0, &smaller));
+  EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, update_recorded(graph_, 0, SG_OPERATION_GEMM, &smaller));
   EXPECT_NE(nullptr, std::strstr(sg_last_error_message(), "sizes"));
   sg_gemm_desc fine = make_gemm(a, b, c, 2, 2, 2);
-  EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_graph_set_gemm(graph_, 1, &fine));
+  EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, update_recorded(graph_, 1, SG_OPERATION_GEMM, &fine));
   EXPECT_NE(nullptr, std::strstr(sg_last_error_message(), "index is 1"));
-  EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_graph_set_gemm(graph_, -1, &fine));
-  EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_graph_set_gemm(graph_, 0, nullptr));
+  EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, update_recorded(graph_, -1, SG_OPERATION_GEMM, &fine));
+  EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, update_recorded(graph_, 0, SG_OPERATION_GEMM, nullptr));
   fine.c.data = nullptr;
-  EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_graph_set_gemm(graph_, 0, &fine));
+  EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, update_recorded(graph_, 0, SG_OPERATION_GEMM, &fine));
   run();
   EXPECT_EQ(4, c[3]);
 }

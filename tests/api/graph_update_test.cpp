@@ -147,7 +147,7 @@ TEST_P(graph_updates, a_group) {
   refused(0, of(other_shape, 2), "operation->desc differs from submission 0 of the graph in its sizes");
   const sg_gemm_desc overlapping[] = {second[0], make_gemm(at(6), at(3), at(8), 1, 2, 1)};
   refused(0, of(overlapping, 2), "overlap");
-  EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_graph_set_gemm(graph_, 0, second)) << "a group is not one GEMM";
+  EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, update_recorded(graph_, 0, SG_OPERATION_GEMM, second)) << "a group is not one GEMM";
   run();
   EXPECT_EQ(before, fetch(6));
 }
@@ -239,7 +239,7 @@ TEST_P(graph_updates, layers_on_a_limited_stream) {
   attention.q = heads(0), attention.k = heads(1), attention.v = heads(2), attention.o = heads(3);
   sg_recurrent_desc recurrent = SG_RECURRENT_DESC_INIT;
   recurrent.dtype = SG_DTYPE_F64;
-  recurrent.steps = 4, recurrent.batch = 8, recurrent.in = recurrent.hidden = 4;
+  recurrent.steps = 4, recurrent.batch = 8, recurrent.inputs = recurrent.hidden = 4;
   recurrent.x = {data, 32, 4}, recurrent.y = {static_cast<char *>(data) + size, 32, 4};
   recurrent.w_ih = static_cast<char *>(data) + 2 * size, recurrent.w_hh = static_cast<char *>(data) + 3 * size;
   record_.stream = limited;

@@ -189,29 +189,6 @@ TEST_P(jobs, statistics) {
   EXPECT_STREQ("", text);
 }
 
-// Deprecated names of 0.1, which programs still call.
-TEST_P(jobs, deprecated_names) {
-  stream acquired;
-  ASSERT_OK(sg_stream_acquire(context_, 1, acquired.out()));
-  std::int32_t priority = 0;
-  EXPECT_OK(sg_stream_priority(acquired, &priority));
-  EXPECT_EQ(1, priority);
-  EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_stream_acquire(context_, 2, acquired.out()));
-  gated_job gated(context_);
-  SKIP_WITHOUT_GATE(gated);
-  sg_job_statistics former = SG_JOB_STATISTICS_INIT, present = SG_JOB_STATISTICS_INIT;
-  EXPECT_STATUS(SG_STATUS_NOT_READY, sg_job_poll(gated.get()));
-  EXPECT_STATUS(SG_STATUS_NOT_READY, sg_job_stats(gated.get(), &former));
-  gated.open();
-  ASSERT_OK(sg_job_wait(gated.get(), SG_FOREVER));
-  EXPECT_OK(sg_job_poll(gated.get()));
-  EXPECT_OK(sg_job_stats(gated.get(), &former));
-  EXPECT_OK(sg_job_get_statistics(gated.get(), &present));
-  EXPECT_EQ(0, std::memcmp(&former, &present, sizeof former));
-  EXPECT_STATUS(SG_STATUS_INVALID_HANDLE, sg_job_poll(nullptr));
-  EXPECT_STATUS(SG_STATUS_INVALID_HANDLE, sg_job_stats(nullptr, &former));
-}
-
 TEST_P(jobs, wait_all) {
   double c[5] = {};
   std::vector<job> all;

@@ -161,7 +161,7 @@ TEST_P(labels, of_recorded_submissions) {
   desc = make_gemm(&middle, &b_, &last, 1, 1, 1);
   ASSERT_OK(sg_gemm_async(context_, &desc, &options, nullptr));
   desc.alpha.re = 2;
-  ASSERT_OK(sg_graph_set_gemm(recorded, 1, &desc));  // keeps the label
+  ASSERT_OK(update_recorded(recorded, 1, SG_OPERATION_GEMM, &desc));  // keeps the label
   gated_job gated(context_);
   SKIP_WITHOUT_GATE(gated);
   sg_job *const first = gated.get();

@@ -70,7 +70,7 @@ static sg_status create_plan(sg_context *context, void **out) {
 
 static sg_status use_context(void *h) {
   sg_device_info info = SG_DEVICE_INFO_INIT;
-  return sg_context_device((sg_context *)h, &info);
+  return sg_context_get_device_info((sg_context *)h, 0, &info);
 }
 static sg_status use_stream(void *h) {
   int32_t priority;
@@ -90,7 +90,7 @@ static sg_status use_queue(void *h) {
 }
 static sg_status use_plan(void *h) {
   sg_plan_prediction prediction = SG_PLAN_PREDICTION_INIT;
-  return sg_plan_predict((sg_plan *)h, &prediction);
+  return sg_plan_get_prediction((sg_plan *)h, &prediction);
 }
 
 #define TYPE(type) \

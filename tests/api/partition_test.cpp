@@ -36,7 +36,7 @@ class partitions : public testing::TestWithParam<const char *> {
   // At most so many compute units that every device with partitions grants one, and that two leave none for a third.
   std::int32_t half() const {
     sg_device_info device = SG_DEVICE_INFO_INIT;
-    EXPECT_OK(sg_context_device(context_, &device));
+    EXPECT_OK(sg_context_get_device_info(context_, 0, &device));
     return std::max(1, device.compute_units / 2);
   }
   stream limited(std::int32_t units) const {
@@ -251,7 +251,7 @@ TEST_P(partitions, recorded_in_a_graph) {
   for (int run = 1; run <= 3; ++run) {
     sg_gemm_desc changed = first;
     changed.alpha = {double(run), 0};
-    EXPECT_OK(sg_graph_set_gemm(graph, 0, &changed));
+    EXPECT_OK(update_recorded(graph, 0, SG_OPERATION_GEMM, &changed));
     job done;
     ASSERT_OK(sg_graph_run_async(graph, nullptr, done.out()));
     EXPECT_OK(sg_job_wait(done, SG_FOREVER));

@@ -62,7 +62,7 @@ struct layer {
         cn(state()) {
     for (strided_values *each : {&x, &w_ih, &w_hh, &bias_ih, &bias_hh, &h0, &c0}) each->randomise(random, 0.8);
     desc.cell = s.cell, desc.gate_order = s.order;
-    desc.steps = s.steps, desc.batch = s.batch, desc.in = s.in, desc.hidden = s.hidden;
+    desc.steps = s.steps, desc.batch = s.batch, desc.inputs = s.in, desc.hidden = s.hidden;
     desc.x = form.strides(s, s.in), desc.y = form.strides(s, s.hidden);
     desc.x.data = x.data(), desc.y.data = y.data();
     desc.w_ih = w_ih.data(), desc.w_hh = w_hh.data();
@@ -210,7 +210,7 @@ void recurrent::check_gradients(const recurrent_shape &s, sg_dtype type, const s
   for (strided_values *each : {&dy, &dhn, &dcn, &dw_ih, &dw_hh, &dbias_ih, &dbias_hh}) each->randomise(random_, 0.5);
   sg_recurrent_backward_desc desc = SG_RECURRENT_BACKWARD_DESC_INIT;
   desc.cell = s.cell, desc.gate_order = s.order;
-  desc.steps = s.steps, desc.batch = s.batch, desc.in = s.in, desc.hidden = s.hidden;
+  desc.steps = s.steps, desc.batch = s.batch, desc.inputs = s.in, desc.hidden = s.hidden;
   desc.x = one.desc.x, desc.y = one.desc.y;
   desc.w_ih = one.desc.w_ih, desc.w_hh = one.desc.w_hh, desc.h0 = one.desc.h0, desc.reserve = one.desc.reserve;
   const bool is_lstm = s.cell == SG_CELL_LSTM;
@@ -287,7 +287,7 @@ TEST_P(recurrent, empty_layers_pass_their_states_on) {
   strided_values dw = one.flat(SG_DTYPE_F32, 16, 4), dhn = one.state(), dh0 = one.state();
   dw.randomise(random_, 1), dhn.randomise(random_, 1);
   sg_recurrent_backward_desc desc = SG_RECURRENT_BACKWARD_DESC_INIT;
-  desc.batch = 2, desc.in = 3, desc.hidden = 4;
+  desc.batch = 2, desc.inputs = 3, desc.hidden = 4;
   ASSERT_OK(sg_recurrent_backward(context_, &desc, nullptr));
   desc.dw_hh = dw.data(), desc.dhn = dhn.data(), desc.dh0 = dh0.data(), desc.accumulate = 1;
   const vector before = dw.get();
@@ -404,7 +404,7 @@ TEST_P(recurrent, wrong_calls_name_the_field) {
   using b = sg_recurrent_backward_desc;
   const auto bad_backward = [&](sg_status wanted, const char *part, const std::function<void(b &)> &spoil) {
     b desc = SG_RECURRENT_BACKWARD_DESC_INIT;
-    desc.steps = desc.batch = 2, desc.in = 3, desc.hidden = 4;
+    desc.steps = desc.batch = 2, desc.inputs = 3, desc.hidden = 4;
     desc.x = one.desc.x, desc.y = one.desc.y, desc.w_ih = one.desc.w_ih, desc.w_hh = one.desc.w_hh;
     desc.reserve = one.desc.reserve, desc.dw_hh = dw.data();
     desc.dtype = desc.gradient_dtype = SG_DTYPE_F64;

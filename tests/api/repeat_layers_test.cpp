@@ -102,7 +102,7 @@ const std::vector<operation_case> &cases() {
       {"attention backward", 7,
        [](sg_context *on, addresses at) {
          sg_attention_backward_desc d = attention_at<sg_attention_backward_desc>(SG_ATTENTION_BACKWARD_DESC_INIT, at);
-         d.d_o = heads_at(at[3]), d.dq = heads_at(at[4]), d.dk = heads_at(at[5]), d.dv = heads_at(at[6]);
+         d.dout = heads_at(at[3]), d.dq = heads_at(at[4]), d.dk = heads_at(at[5]), d.dv = heads_at(at[6]);
          return sg_attention_backward(on, &d, nullptr);
        }},
       {"linear backward", 6,
@@ -116,7 +116,7 @@ const std::vector<operation_case> &cases() {
       {"lstm", 6,
        [](sg_context *on, addresses at) {
          sg_recurrent_desc d = SG_RECURRENT_DESC_INIT;
-         d.cell = SG_CELL_LSTM, d.steps = 4, d.batch = 2, d.in = d.hidden = 4, d.state_stride = 4;
+         d.cell = SG_CELL_LSTM, d.steps = 4, d.batch = 2, d.inputs = d.hidden = 4, d.state_stride = 4;
          d.dtype = SG_DTYPE_F32;
          d.x = {at[0], 8, 4}, d.y = {at[3], 8, 4};
          d.w_ih = at[1], d.w_hh = at[2], d.h0 = at[4], d.hn = at[5];

@@ -82,6 +82,7 @@ void keep(void *&slot, sg_status status, T *out, const char *what) {
 
 struct caller {
   input &in;
+  sg_copy_desc copied = SG_COPY_DESC_INIT;  // the latest copy
   bool lasting = false;  // operands must not be in device memory
   std::size_t arrays_used = 0;
 
@@ -121,10 +122,10 @@ struct caller {
     const std::int64_t m = in.dimension(), n = in.dimension(), k = in.dimension();
     const auto dtype = in.choice<sg_dtype>(11);
     sg_gemm_desc desc = SG_GEMM_DESC_INIT;
-    desc.op_a = in.choice<sg_op>(3);
-    desc.op_b = in.choice<sg_op>(3);
-    desc.a = desc.op_a == SG_OP_N ? matrix(m, k, dtype) : matrix(k, m, dtype);
-    desc.b = desc.op_b == SG_OP_N ? matrix(k, n, dtype) : matrix(n, k, dtype);
+    desc.op_a = in.choice<sg_transpose>(3);
+    desc.op_b = in.choice<sg_transpose>(3);
+    desc.a = desc.op_a == SG_TRANSPOSE_N ? matrix(m, k, dtype) : matrix(k, m, dtype);
+    desc.b = desc.op_b == SG_TRANSPOSE_N ? matrix(k, n, dtype) : matrix(n, k, dtype);
     desc.c = matrix(m, n, result_of(dtype));
     desc.compute = in.choice<sg_compute>(6);
     desc.alpha.re = in.below(3);
@@ -301,13 +302,17 @@ struct caller {
         break;
       }
       case 1:
-        status = sg_copy_async(c, anywhere(), anywhere(), static_cast<std::uint64_t>(in.byte()) * 8, &s.options, &out);
+        copied = SG_COPY_DESC_INIT;
+        copied.width = static_cast<std::uint64_t>(in.byte()) * 8;
+        status = sg_copy_async(c, anywhere(), anywhere(), copied.width, &s.options, &out);
         break;
       case 2: {
         void *dst = anywhere(), *src = anywhere();
-        status = sg_copy_2d_async(c, dst, static_cast<std::uint64_t>(in.byte()), src,
-                                  static_cast<std::uint64_t>(in.byte()), static_cast<std::uint64_t>(in.byte()),
-                                  static_cast<std::uint64_t>(in.below(20)), &s.options, &out);
+        copied = SG_COPY_DESC_INIT;
+        copied.dst_pitch = in.byte(), copied.src_pitch = in.byte(), copied.width = in.byte();
+        copied.height = static_cast<std::uint64_t>(in.below(20));
+        status = sg_copy_2d_async(c, dst, copied.dst_pitch, src, copied.src_pitch, copied.width, copied.height, &s.options,
+                                  &out);
         break;
       }
       case 3: {
@@ -339,17 +344,16 @@ struct caller {
     const std::int32_t index = in.below(8) ? in.below(std::max<std::int32_t>(1, size)) : in.byte() - 128;
     if (in.below(4)) {
       const sg_gemm_desc desc = recent_gemm(0);
-      if (in.below(2)) {
-        CALL(sg_graph_set_gemm(g, index, &desc));
-      } else {
-        sg_operation_desc update = SG_OPERATION_DESC_INIT;
-        update.operation = in.below(4) ? SG_OPERATION_GEMM : static_cast<sg_operation>(in.below(2) ? 77 : 0);
-        update.desc = &desc;
-        CALL(sg_graph_update(g, index, &update));
-      }
+      sg_operation_desc update = SG_OPERATION_DESC_INIT;
+      update.operation = in.below(8) ? SG_OPERATION_GEMM : static_cast<sg_operation>(in.below(2) ? 77 : 0);
+      update.desc = &desc;
+      CALL(sg_graph_update(g, index, &update));
     } else {
-      void *dst = memory(), *src = memory();
-      CALL(sg_graph_set_copy(g, index, dst, src));
+      sg_copy_desc copy = copied;
+      copy.dst = memory(), copy.src = memory();
+      if (!in.below(8)) copy.width = in.byte();
+      const sg_operation_desc update = {sizeof update, SG_OPERATION_COPY, 1, &copy};
+      CALL(sg_graph_update(g, index, &update));
     }
     lasting = false;
   }
@@ -383,10 +387,10 @@ struct caller {
       case 14: CALL(sg_queue_next_batch(handle<sg_queue>(queue), completions, in.below(4), timeout(), &number)); break;
       case 15: CALL(sg_queue_fd(handle<sg_queue>(queue), &number)); break;
       case 16: CALL(sg_queue_close(handle<sg_queue>(queue))); break;
-      case 17: CALL(sg_plan_predict(handle<sg_plan>(plan), &prediction)); break;
+      case 17: CALL(sg_plan_get_prediction(handle<sg_plan>(plan), &prediction)); break;
       case 18: CALL(sg_plan_describe(handle<sg_plan>(plan), in.choice<sg_plan_format>(3), text, 100, nullptr)); break;
       case 19: CALL(sg_job_label(j, text, static_cast<std::uint64_t>(in.below(100)), nullptr)); break;
-      default: CALL(sg_context_device(handle<sg_context>(context), &info));
+      default: CALL(sg_context_get_device_info(handle<sg_context>(context), 0, &info));
     }
   }
 

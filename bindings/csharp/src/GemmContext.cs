@@ -45,12 +45,11 @@ namespace StreamGemm {
       return made;
     }
 
-    /// <summary>The name of <see cref="CreateStream(int, int)"/> in 0.1.</summary>
-    [Obsolete("Call CreateStream.")]
-    public GemmStream AcquireStream(int priority = 0, int computeUnits = 0) => CreateStream(priority, computeUnits);
+    /// <summary>The properties of its device, the first of several.</summary>
+    public DeviceInfo Device => GetDeviceInfo(0);
 
     /// <summary>The properties of each of its devices, in order.</summary>
-    public IReadOnlyList<DeviceInfo> Devices => Enumerable.Range(0, DeviceCount).Select(DescribeDevice).ToList().AsReadOnly();
+    public IReadOnlyList<DeviceInfo> Devices => Enumerable.Range(0, DeviceCount).Select(GetDeviceInfo).ToList().AsReadOnly();
 
     /// <summary>Creates a stream with options, on one of several devices for instance.</summary>
     /// <param name="options">Its priority, its compute units, the number of the device that its work runs on.</param>

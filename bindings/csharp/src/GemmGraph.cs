@@ -54,7 +54,7 @@ namespace StreamGemm {
         CheckIndex(index);
         var child = new Recorded();
         sg_gemm_desc d = child.Pins.Take(a, b, c, o);
-        Exchange(index, child, RawPINVOKE.sg_call_graph_set_gemm(Handle.Token, index, (long)&d));
+        Exchange(index, child, RawPINVOKE.sg_call_graph_update(Handle.Token, index, (int)Operation.Gemm, (long)&d));
       }
     }
 
@@ -68,8 +68,8 @@ namespace StreamGemm {
         if (old.IsCopy && !(SameShape(source, old.Source) && SameShape(destination, old.Destination)))
           throw new ArgumentException("the recorded copy is from " + old.Source + " to " + old.Destination + ", not from " + source + " to " + destination);
         var child = new Recorded(source, destination);
-        long to = child.Pins.Take(destination);
-        Exchange(index, child, RawPINVOKE.sg_graph_set_copy(Handle.Token, index, to, child.Pins.Take(source)));
+        sg_copy_desc d = Native.Copy(source, child.Pins.Take(source), destination, child.Pins.Take(destination));
+        Exchange(index, child, RawPINVOKE.sg_call_graph_update(Handle.Token, index, (int)Operation.Copy, (long)&d));
       }
     }
 

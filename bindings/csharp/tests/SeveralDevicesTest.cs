@@ -29,7 +29,7 @@ static class SeveralDevicesTest {
   public static void EachIsDescribed() {
     Expect.Equal("sim:h200x2/0 sim:h200x2/1", string.Join(" ", context.Devices.Select(d => d.Name)), "names");
     Expect.Equal(2, context.DeviceCount, "count");
-    Expect.Equal(context.Device.Name, context.DescribeDevice(0).Name, "the first");
+    Expect.Equal(context.Device.Name, context.GetDeviceInfo(0).Name, "the first");
     using (var one = new GemmContext("cpu")) Expect.Equal(1, one.Devices.Count, "one");
   }
 
@@ -97,7 +97,7 @@ static class SeveralDevicesTest {
     foreach (int device in new[] { 2, -2 }) {
       Expect.Throws<ArgumentException>(() => context.AllocateDevice(new BufferOptions { Bytes = 64, Device = device }), "options.Device is " + device);
       Expect.Throws<ArgumentException>(() => context.CreateStream(new StreamOptions { Device = device }), "options.Device is " + device);
-      Expect.Throws<ArgumentException>(() => context.DescribeDevice(device), "device is " + device);
+      Expect.Throws<ArgumentException>(() => context.GetDeviceInfo(device), "device is " + device);
     }
   }
 }

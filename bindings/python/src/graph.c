@@ -23,7 +23,8 @@ PyObject *set_gemm(PyObject *self, PyObject *args) {
       has_items(&p)) {
     sg_status status;
     Py_BEGIN_ALLOW_THREADS
-    status = sg_graph_set_gemm((sg_graph *)(uintptr_t)graph, index, &p.desc);
+    const sg_operation_desc changed = {sizeof changed, SG_OPERATION_GEMM, 1, &p.desc};
+    status = sg_graph_update((sg_graph *)(uintptr_t)graph, index, &changed);
     Py_END_ALLOW_THREADS
     made = kept(in.job, status, "gemm", p.result);
   }
@@ -47,8 +48,10 @@ PyObject *set_copy(PyObject *self, PyObject *args) {
     const sg_copy_desc *const d = &c.desc;
     if (d->width != width || d->height != height || d->dst_pitch != dst_pitch || d->src_pitch != src_pitch)
       raise_argument("src and dst differ in shape or strides from those that were recorded");
-    else
-      made = kept(in.job, sg_graph_set_copy((sg_graph *)(uintptr_t)graph, index, d->dst, d->src), "copy", form);
+    else {
+      const sg_operation_desc changed = {sizeof changed, SG_OPERATION_COPY, 1, d};
+      made = kept(in.job, sg_graph_update((sg_graph *)(uintptr_t)graph, index, &changed), "copy", form);
+    }
   }
   call_done(&in);
   return made;

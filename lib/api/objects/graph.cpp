@@ -113,31 +113,6 @@ sg_status sg_graph_update(sg_graph *graph, int32_t index, const sg_operation_des
   });
 }
 
-sg_status sg_graph_set_gemm(sg_graph *graph, int32_t index, const sg_gemm_desc *desc) {
-  return guarded([&] {
-    auto found = graph_of(graph);
-    const sg::submission was = sg::recorded(*found, index);
-    sg_operation_desc gemm = SG_OPERATION_DESC_INIT;
-    gemm.operation = SG_OPERATION_GEMM;
-    gemm.desc = desc;
-    sg::update(std::move(found), index, was, gemm, "desc");
-  });
-}
-
-sg_status sg_graph_set_copy(sg_graph *graph, int32_t index, void *dst, const void *src) {
-  return guarded([&] {
-    auto found = graph_of(graph);
-    const sg::submission was = sg::recorded(*found, index);
-    sg_copy_desc copy = sg::recorded_copy(was);
-    copy.dst = dst;
-    copy.src = src;
-    sg_operation_desc desc = SG_OPERATION_DESC_INIT;
-    desc.operation = SG_OPERATION_COPY;
-    desc.desc = &copy;
-    sg::update(std::move(found), index, was, desc, "desc");
-  });
-}
-
 sg_status sg_graph_run_async(sg_graph *graph, const sg_submit *submit, sg_job **out_job) {
   if (out_job) *out_job = nullptr;
   return guarded([&] {

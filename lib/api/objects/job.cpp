@@ -80,7 +80,6 @@ sg_status sg_job_wait(sg_job *handle, int64_t timeout_ns) {
 
 sg_status sg_job_query(sg_job *job) { return sg::query(job); }
 
-sg_status sg_job_poll(sg_job *job) { return sg::query(job); }
 
 sg_status sg_job_cancel(sg_job *handle) {
   return guarded([&] {
@@ -128,10 +127,6 @@ sg_status sg_job_progress(sg_job *handle, double *out_fraction) {
 }
 
 sg_status sg_job_get_statistics(sg_job *job, sg_job_statistics *out_statistics) {
-  return sg::get_statistics(job, out_statistics);
-}
-
-sg_status sg_job_stats(sg_job *job, sg_job_statistics *out_statistics) {
   return sg::get_statistics(job, out_statistics);
 }
 

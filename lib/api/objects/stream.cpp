@@ -53,10 +53,6 @@ sg_status sg_stream_create(sg_context *context, int32_t priority, sg_stream **ou
   return sg::create(context, priority, 0, out_stream);
 }
 
-sg_status sg_stream_acquire(sg_context *context, int32_t priority, sg_stream **out_stream) {
-  return sg::create(context, priority, 0, out_stream);
-}
-
 sg_status sg_stream_create_limited(sg_context *context, int32_t priority, int32_t compute_units,
                                    sg_stream **out_stream) {
   return sg::create(context, priority, compute_units, out_stream);

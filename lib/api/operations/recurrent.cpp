@@ -33,7 +33,7 @@ class recurrent_operand_list {
     range(cell, SG_CELL_GRU_RESET_BEFORE, "cell");
     range(order, SG_GATE_ORDER_ONNX, "gate_order");
     range(form.steps, most, "steps"), range(form.batch, most, "batch");
-    range(form.in, most, "in"), range(form.hidden, most, "hidden");
+    range(form.in, most, "inputs"), range(form.hidden, most, "hidden");
     range(reverse, 1, "reverse");
     range(form.state_stride, INT64_MAX, "state_stride");
     form.cell = cell, form.order = order, form.reverse = reverse != 0;
@@ -144,14 +144,14 @@ void require_cell(const context &on, const recurrent_form &form, const char *des
 void submit(context &on, const sg_recurrent_desc &d, const char *name, checked_submit &order, sg_job **out_job) {
   recurrent_operand_list all(on, order, name);
   recurrent_form &f = all.form;
-  f.steps = d.steps, f.batch = d.batch, f.in = d.in, f.hidden = d.hidden;
+  f.steps = d.steps, f.batch = d.batch, f.in = d.inputs, f.hidden = d.hidden;
   f.state_stride = d.state_stride, f.type = f.gradient_type = d.dtype, f.compute = d.compute;
   all.check_form(d.cell, d.gate_order, d.reverse, d.reserved);
   all.require_lstm(d.c0, "c0"), all.require_lstm(d.cn, "cn");
   require_cell<sg_backend_cell>(on, f, name);
   using enum recurrent_operand;
   if (d.steps > 0 && d.batch > 0 && d.hidden > 0) {
-    f.x = all.check_sequence(d.x, "x", d.in, false);
+    f.x = all.check_sequence(d.x, "x", d.inputs, false);
     f.y = all.check_sequence(d.y, "y", d.hidden, true);
     all.add_sequence(x, "x", d.x, access_mode::read);
     all.add(w_ih, "w_ih", d.w_ih, access_mode::read);
@@ -174,7 +174,7 @@ void submit(context &on, const sg_recurrent_backward_desc &d, const char *name, 
             sg_job **out_job) {
   recurrent_operand_list all(on, order, name);
   recurrent_form &f = all.form;
-  f.steps = d.steps, f.batch = d.batch, f.in = d.in, f.hidden = d.hidden;
+  f.steps = d.steps, f.batch = d.batch, f.in = d.inputs, f.hidden = d.hidden;
   f.state_stride = d.state_stride, f.type = d.dtype, f.gradient_type = d.gradient_dtype, f.compute = d.compute;
   all.check_form(d.cell, d.gate_order, d.reverse, d.reserved);
   if (d.accumulate != 0 && d.accumulate != 1)
@@ -188,10 +188,10 @@ void submit(context &on, const sg_recurrent_backward_desc &d, const char *name, 
                 type_text(d.gradient_dtype).c_str(), name_of(d.dtype));
   const bool has_values = d.steps > 0 && d.batch > 0 && d.hidden > 0;
   const access_mode gradient = f.accumulate ? access_mode::read_write : access_mode::write;
-  if (d.dw_ih && has_values) f.x = all.check_sequence(d.x, "x", d.in, false);
+  if (d.dw_ih && has_values) f.x = all.check_sequence(d.x, "x", d.inputs, false);
   if (d.dw_hh && has_values) f.y = all.check_sequence(d.y, "y", d.hidden, false);
   if (d.dy.data) f.dy = all.check_sequence(d.dy, "dy", d.hidden, false);
-  if (d.dx.data) f.dx = all.check_sequence(d.dx, "dx", d.in, true);
+  if (d.dx.data) f.dx = all.check_sequence(d.dx, "dx", d.inputs, true);
   all.require_lstm(d.dcn, "dcn"), all.require_lstm(d.dc0, "dc0");
   require_cell<sg_backend_cell_backward>(on, f, name);
   using enum recurrent_operand;

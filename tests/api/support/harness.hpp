@@ -39,6 +39,13 @@ inline context open_context(const char *device, std::int32_t lanes = 0,
 }
 
 // C = A * B for row-major f64 matrices without gaps.
+// sg_graph_update of one descriptor.
+inline sg_status update_recorded(sg_graph *graph, std::int32_t index, sg_operation operation, const void *desc) {
+  sg_operation_desc given = SG_OPERATION_DESC_INIT;
+  given.operation = operation, given.desc = desc;
+  return sg_graph_update(graph, index, &given);
+}
+
 inline sg_gemm_desc make_gemm(const double *a, const double *b, double *c, std::int64_t m, std::int64_t n,
                               std::int64_t k) {
   sg_gemm_desc desc = SG_GEMM_DESC_INIT;

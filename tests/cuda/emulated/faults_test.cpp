@@ -92,7 +92,7 @@ class small_gemms {
     std::vector<sg_gemm_desc> group;
     for (int i = 0; i < count; ++i) {
       sg_gemm_desc one = make_gemm(item(0), item(1), item(2 + count + i), n, n, n);
-      one.op_a = i % 2 ? SG_OP_T : SG_OP_N;  // both matrices are constant
+      one.op_a = i % 2 ? SG_TRANSPOSE_T : SG_TRANSPOSE_N;  // both matrices are constant
       one.alpha = {i + 1.0, 0};
       group.push_back(one);
     }
@@ -108,7 +108,7 @@ class small_gemms {
     for (int i = 0; i < count && seen.empty(); ++i) {  // which operation the second run fails
       sg_gemm_desc one = make_gemm(item(0), item(1), item(2 + 2 * count + i), n, n, n);
       one.alpha = {i + 1.0, 0};
-      seen = failure(sg_graph_set_gemm(graph_, i, &one), "sg_graph_set_gemm");
+      seen = failure(update_recorded(graph_, i, SG_OPERATION_GEMM, &one), "sg_graph_update");
     }
     submit("sg_graph_run_async", [&](sg_job **out) { return sg_graph_run_async(graph_, nullptr, out); });
     submit("sg_copy_async", [&](sg_job **out) {

@@ -84,10 +84,19 @@ public final class Context extends NativeObject {
   }
 
   private static String nameOf(long handle) {
-    return DeviceInfo.from(struct -> Native.sg_context_device(handle, struct)).name();
+    return DeviceInfo.from(struct -> Native.sg_context_get_device_info(handle, 0, struct)).name();
   }
 
   // Devices.
+
+  /**
+   * The properties of its device, the first of several.
+   *
+   * @return the device
+   */
+  public DeviceInfo device() {
+    return deviceInfo(0);
+  }
 
   /**
    * The properties of each of its devices, in order.
@@ -95,7 +104,7 @@ public final class Context extends NativeObject {
    * @return a list of {@link #deviceCount()}
    */
   public List<DeviceInfo> devices() {
-    return IntStream.range(0, deviceCount()).mapToObj(this::describeDevice).collect(Collectors.toUnmodifiableList());
+    return IntStream.range(0, deviceCount()).mapToObj(this::deviceInfo).collect(Collectors.toUnmodifiableList());
   }
 
   /**

@@ -186,7 +186,7 @@ public final class Graph extends NativeObject {
    */
   public synchronized void update(int index, Gemm product) {
     LayerCall<Matrix> call = product.call(Structs.CALL_GEMM);
-    replace(index, unmoved(call), () -> call.describe(desc -> Native.sg_call_graph_set_gemm(handle(), index, desc)));
+    replace(index, unmoved(call), call, RawConstants.SG_OPERATION_GEMM);
   }
 
   /**
@@ -197,18 +197,19 @@ public final class Graph extends NativeObject {
    * @param from the source, likewise
    */
   public synchronized void update(int index, Matrix to, Matrix from) {
-    List<Matrix> used = unmoved(Context.copyCall(to, to, from));
+    LayerCall<Matrix> call = Context.copyCall(to, to, from);
+    List<Matrix> used = unmoved(call);
     if (index >= 0 && index < operands.size()) {
       refuseUnlike("to", to, operands.get(index).get(0));
       refuseUnlike("from", from, operands.get(index).get(1));
     }
-    replace(index, used, () -> Native.sg_graph_set_copy(handle(), index, to.address, from.address));
+    replace(index, used, call, RawConstants.SG_OPERATION_COPY);
   }
 
-  private void replace(int index, List<Matrix> used, Runnable call) {
+  private void replace(int index, List<Matrix> used, LayerCall<?> call, int operation) {
     long[] references = Held.take(used);
     try {
-      call.run();
+      call.describe(desc -> Native.sg_call_graph_update(handle(), index, operation, desc));
     } catch (Throwable t) {
       Held.release(references);
       throw t;

@@ -44,7 +44,7 @@ public class SeveralDevicesTest {
     try (Context context = Context.open("sim:h200x2"); Context one = Context.open("cpu")) {
       assertEquals(List.of("sim:h200x2/0", "sim:h200x2/1"), context.devices().stream().map(DeviceInfo::name).collect(Collectors.toList()));
       assertEquals(2, context.deviceCount());
-      assertEquals(context.device().name(), context.describeDevice(0).name());
+      assertEquals(context.device().name(), context.deviceInfo(0).name());
       assertEquals(1, one.devices().size());
     }
   }
@@ -133,7 +133,7 @@ public class SeveralDevicesTest {
         assertTrue(of.getMessage(), of.getMessage().contains("device is " + device));
         of = assertThrows(StreamGemmException.InvalidArgument.class, () -> context.stream(new StreamOptions().device(device)));
         assertTrue(of.getMessage(), of.getMessage().contains("device is " + device));
-        of = assertThrows(StreamGemmException.InvalidArgument.class, () -> context.describeDevice(device));
+        of = assertThrows(StreamGemmException.InvalidArgument.class, () -> context.deviceInfo(device));
         assertTrue(of.getMessage(), of.getMessage().contains("device is " + device));
       }
     }
