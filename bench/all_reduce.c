@@ -29,9 +29,8 @@ int main(int argc, char **argv) {
     void *vectors[most_devices];
     for (int32_t i = 0; i < devices; ++i) {
       sg_buffer_options on = SG_BUFFER_OPTIONS_INIT;
-      on.bytes = (uint64_t)elements * 4;
       on.device = i;
-      check(sg_buffer_create_with(context, &on, &buffers[i]));
+      check(sg_buffer_create(context, (uint64_t)elements * 4, &on, &buffers[i]));
       check(sg_buffer_data(buffers[i], &vectors[i]));
     }
     sg_all_reduce_desc sum = SG_ALL_REDUCE_DESC_INIT;

@@ -99,7 +99,14 @@ static inline sg_status sg_call_add_stage(sg_pipeline *pipeline, int64_t desc, s
 /* sg_queue_next_batch into memory at an address. */
 static inline sg_status sg_call_next_batch(sg_queue *queue, int64_t completions, int32_t capacity, int64_t timeout_ns,
                                            int32_t *out_count) {
-  return sg_queue_next_batch(queue, (sg_completion *)sg_at(completions), capacity, timeout_ns, out_count);
+  return sg_queue_next_batch(queue, (sg_completion *)sg_at(completions), sizeof(sg_completion), capacity, timeout_ns,
+                             out_count);
+}
+
+/* sg_queue_create for a wrapper: it keeps its jobs, and the program observes a failure when it asks. */
+static inline sg_status sg_call_queue_create(sg_context *context, sg_queue **out_queue) {
+  const sg_queue_options options = {sizeof options, SG_QUEUE_JOBS_NONE, 0};
+  return sg_queue_create(context, &options, out_queue);
 }
 
 #endif /* STREAMGEMM_BINDINGS_CALLS_H */

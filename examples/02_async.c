@@ -20,7 +20,7 @@ int main(int argc, char **argv) {
   /* A cyclic shift: its eighth power shifts by eight. Powers depend on each other, so the jobs run one after another;
    * the library derives that from their operands. Only the last job is waited for. */
   for (i = 0; i < size; ++i) a[i * size + (i + 1) % size] = power[0][i * size + i] = 1.0f;
-  check(sg_queue_create(context, &queue), "sg_queue_create");
+  check(sg_queue_create(context, NULL, &queue), "sg_queue_create");
   for (i = 0; i < jobs; ++i) {
     sg_submit submit = SG_SUBMIT_INIT;
     submit.queue = queue;
@@ -32,7 +32,7 @@ int main(int argc, char **argv) {
   for (i = 0; i < jobs;) {
     sg_completion done[jobs];
     int32_t count, j;
-    check(sg_queue_next_batch(queue, done, jobs, SG_FOREVER, &count), "sg_queue_next_batch");
+    check(sg_queue_next_batch(queue, done, sizeof(sg_completion), jobs, SG_FOREVER, &count), "sg_queue_next_batch");
     for (j = 0; j < count; ++j) {
       check(done[j].status, done[j].message);
       printf("power %d is ready\n", (int)done[j].tag);

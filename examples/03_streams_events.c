@@ -21,11 +21,11 @@ static float *address(sg_buffer *buffer) {
 
 static void prepare(sg_context *context, struct work *work) {
   void *host;
-  check(sg_stream_create(context, 0, &work->stream), "sg_stream_create");
+  check(sg_stream_create(context, NULL, &work->stream), "sg_stream_create");
   check(sg_event_create(context, &work->start), "sg_event_create");
   check(sg_event_create(context, &work->end), "sg_event_create");
-  check(sg_buffer_create(context, bytes, &work->a), "sg_buffer_create");
-  check(sg_buffer_create(context, bytes, &work->c), "sg_buffer_create");
+  check(sg_buffer_create(context, bytes, NULL, &work->a), "sg_buffer_create");
+  check(sg_buffer_create(context, bytes, NULL, &work->c), "sg_buffer_create");
   check(sg_host_alloc(context, bytes, &host), "sg_host_alloc"); /* pinned: copies run at full speed */
   work->host = host;
 }

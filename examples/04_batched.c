@@ -25,7 +25,8 @@ static void expect_sums(void) {
 int main(int argc, char **argv) {
   sg_context *context = open_context(argc, argv);
   sg_gemm_desc desc = SG_GEMM_DESC_INIT, group[2] = {SG_GEMM_DESC_INIT, SG_GEMM_DESC_INIT};
-  void *a_items[items], *b_items[items], *c_items[items];
+  const void *a_items[items], *b_items[items];
+  void *c_items[items];
   sg_job *job;
   int i, j, p;
   for (i = 0; i < items; ++i)

@@ -140,8 +140,8 @@ static int classify_on(int argc, char **argv) {
 
   context = open_context(argc, argv);
   check(sg_context_get_device_info(context, 0, &info), "sg_context_get_device_info");
-  check(sg_queue_create(context, &queue), "sg_queue_create");
-  check(sg_buffer_create(context, sizeof digits.pixel, &buffer), "sg_buffer_create");
+  check(sg_queue_create(context, NULL, &queue), "sg_queue_create");
+  check(sg_buffer_create(context, sizeof digits.pixel, NULL, &buffer), "sg_buffer_create");
   check(sg_buffer_data(buffer, &x), "sg_buffer_data");
   check(sg_host_alloc(context, sizeof(float) * samples * samples, &products), "sg_host_alloc");
 
@@ -151,7 +151,7 @@ static int classify_on(int argc, char **argv) {
   for (done = 0; done < blocks;) {
     sg_completion ready[blocks];
     int32_t got, i;
-    check(sg_queue_next_batch(queue, ready, blocks, SG_FOREVER, &got), "sg_queue_next_batch");
+    check(sg_queue_next_batch(queue, ready, sizeof(sg_completion), blocks, SG_FOREVER, &got), "sg_queue_next_batch");
     for (i = 0; i < got; ++i) {
       check(ready[i].status, ready[i].message);
       classify_block((int)ready[i].tag, products, &leave_one_out, &split);

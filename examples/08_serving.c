@@ -94,7 +94,7 @@ static float wanted(int i, int64_t col) { return (float)(WIDTH * (i + 1) * (col 
 
 static float *device_memory(sg_context *context, uint64_t floats, sg_buffer **out_buffer) {
   void *data;
-  check(sg_buffer_create(context, floats * sizeof(float), out_buffer), "sg_buffer_create");
+  check(sg_buffer_create(context, floats * sizeof(float), NULL, out_buffer), "sg_buffer_create");
   check(sg_buffer_data(*out_buffer, &data), "sg_buffer_data");
   return data;
 }
@@ -110,7 +110,7 @@ static void prepare(worker *w, sg_context *context, float *weights, float *memor
     r->a = memory + (size_t)i * 2 * MOST_ROWS * WIDTH;
     r->c = r->a + MOST_ROWS * WIDTH;
     r->stream = streams == ONE_STREAM ? shared : NULL;
-    if (streams == STREAM_EACH) check(sg_stream_create(context, 0, &r->stream), "sg_stream_create");
+    if (streams == STREAM_EACH) check(sg_stream_create(context, NULL, &r->stream), "sg_stream_create");
     for (int64_t x = 0; x < MOST_ROWS * WIDTH; ++x) values[x] = (float)(i + 1);
     check(sg_copy(context, r->a, values, sizeof values, NULL), "sg_copy");
   }
@@ -159,7 +159,7 @@ static void run(const char *device, const mode *how, double seconds, int threads
   options.device = device;
   options.flags = how->flags;
   check(sg_context_create(&options, &context), "sg_context_create");
-  check(sg_stream_create(context, 0, &stream), "sg_stream_create");
+  check(sg_stream_create(context, NULL, &stream), "sg_stream_create");
 
   float *weights = device_memory(context, WIDTH * WIDTH, &weight_buffer);
   for (int x = 0; x < WIDTH * WIDTH; ++x) columns[x] = (float)(x % WIDTH % 4 + 1);

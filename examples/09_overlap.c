@@ -21,7 +21,7 @@ static void prepare(sg_context *context, batch *b) {
   int i;
   check(sg_host_alloc(context, bytes, (void **)&b->host), "sg_host_alloc");
   for (i = 0; i < 3; ++i) {
-    check(sg_buffer_create(context, bytes, &b->buffers[i]), "sg_buffer_create");
+    check(sg_buffer_create(context, bytes, NULL, &b->buffers[i]), "sg_buffer_create");
     check(sg_buffer_data(b->buffers[i], &b->device[i]), "sg_buffer_data");
   }
   /* b is twice the identity. */
@@ -72,7 +72,7 @@ static double measure(const char *device, int streams, const char *folder, doubl
   where.device = device;
   check(sg_context_create(&where, &context), "sg_context_create");
   for (i = 0; i < BATCHES; ++i) prepare(context, &batches[i]);
-  for (i = 0; i < BATCHES; ++i) check(sg_stream_create(context, 0, &stream[i]), "sg_stream_create");
+  for (i = 0; i < BATCHES; ++i) check(sg_stream_create(context, NULL, &stream[i]), "sg_stream_create");
 
   check(sg_trace_start(NULL, &trace), "sg_trace_start");
   for (i = 0; i < BATCHES; ++i) run(context, &batches[i], stream[i % streams]);

@@ -44,7 +44,7 @@ static void prepare(const char *device, work *w) {
   where.device = device;
   check(sg_context_create(&where, &w->context), "sg_context_create");
   for (i = 0; i < 5; ++i) {
-    check(sg_buffer_create(w->context, bytes, &w->buffers[i]), "sg_buffer_create");
+    check(sg_buffer_create(w->context, bytes, NULL, &w->buffers[i]), "sg_buffer_create");
     check(sg_buffer_data(w->buffers[i], data[i]), "sg_buffer_data");
   }
   check(sg_host_alloc(w->context, bytes, (void **)&w->host_in), "sg_host_alloc");
@@ -113,7 +113,7 @@ static sg_trace_metrics measure(const work *w, int variant, const char *folder, 
   char path[1024];
   double start;
   int i;
-  for (i = 0; i < 3; ++i) check(sg_stream_create(w->context, 0, &streams[i]), "sg_stream_create");
+  for (i = 0; i < 3; ++i) check(sg_stream_create(w->context, NULL, &streams[i]), "sg_stream_create");
   check(sg_trace_start(NULL, &trace), "sg_trace_start");
   start = now();
   submit(w, variant, streams);

@@ -122,12 +122,12 @@ static sg_trace *by_hand(const network *net, sg_weights_place place, int is_warm
   int i, l;
   (void)is_warm;
   for (i = 0; i < BUFFERS; ++i) {
-    check(sg_stream_create(net->context, 0, &streams[i]), "sg_stream_create");
-    check(sg_buffer_create(net->context, 2 * batch_bytes, &memory[i]), "sg_buffer_create");
+    check(sg_stream_create(net->context, NULL, &streams[i]), "sg_stream_create");
+    check(sg_buffer_create(net->context, 2 * batch_bytes, NULL, &memory[i]), "sg_buffer_create");
     check(sg_buffer_data(memory[i], (void **)&batches[i]), "sg_buffer_data");
   }
   for (l = 0; l < weight_buffers; ++l) {
-    check(sg_buffer_create(net->context, weight_bytes, &weights[l]), "sg_buffer_create");
+    check(sg_buffer_create(net->context, weight_bytes, NULL, &weights[l]), "sg_buffer_create");
     check(sg_buffer_data(weights[l], (void **)&kept[l]), "sg_buffer_data");
     if (place == SG_WEIGHTS_RESIDENT)
       check(sg_copy_async(net->context, kept[l], net->weights[l], weight_bytes, NULL, NULL), "sg_copy_async");

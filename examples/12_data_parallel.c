@@ -53,9 +53,8 @@ static void open_replica(sg_context *context, replica *r, int device, int first,
   static const float zeros[parameter_count];
   sg_buffer_options options = SG_BUFFER_OPTIONS_INIT;
   void *data;
-  options.bytes = floats * sizeof(float);
   options.device = device;
-  check(sg_buffer_create_with(context, &options, &r->memory), "sg_buffer_create_with");
+  check(sg_buffer_create(context, floats * sizeof(float), &options, &r->memory), "sg_buffer_create");
   check(sg_buffer_data(r->memory, &data), "sg_buffer_data");
   r->parameters = data;
   r->gradients = r->parameters + parameter_count;

@@ -100,7 +100,7 @@ int main(int argc, char **argv) {
   options.device = "cpu";
   options.compute_lanes = 1; /* the caller keeps a core for itself */
   check(sg_context_create(&options, &context));
-  check(sg_stream_create(context, 0, &stream));
+  check(sg_stream_create(context, NULL, &stream));
   for (int i = 0; i < N * N; ++i) a[i] = b[i] = 1;
   for (int i = 0; i < GATE * GATE; ++i) gate_in[i] = 1;
   run_behind_gate(WARM_UP, cost);

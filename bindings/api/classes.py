@@ -461,7 +461,6 @@ class Context(NativeObject):
     bind(sg_context_available_memory)
     bind(sg_context_get_metrics, "metrics", "Metrics")
     bind(sg_context_synchronize)
-    bind(sg_stream_create_limited, "stream", "CreateStream", priority=0, compute_units=0)
     bind(sg_stream_wrap, "wrapStream", "WrapStream")
     bind(sg_event_create, "event", "CreateEvent")
     bind(sg_event_wrap, "wrapEvent", "WrapEvent")

@@ -52,7 +52,7 @@ static inline float *on_host(pattern *p, size_t count) {
 static inline float *on_device(pattern *p, size_t count) {
   void *data;
   expect(p->buffer_count < PATTERN_MAX_ARRAYS, "the number of arrays");
-  check(sg_buffer_create(p->context, count * sizeof(float), &p->buffers[p->buffer_count]), "sg_buffer_create");
+  check(sg_buffer_create(p->context, count * sizeof(float), NULL, &p->buffers[p->buffer_count]), "sg_buffer_create");
   check(sg_buffer_data(p->buffers[p->buffer_count++], &data), "sg_buffer_data");
   return data;
 }
@@ -129,7 +129,7 @@ static inline sg_submit alone_on(sg_stream *stream) {
 
 static inline sg_stream *new_stream(const pattern *p) {
   sg_stream *made;
-  check(sg_stream_create(p->context, 0, &made), "sg_stream_create");
+  check(sg_stream_create(p->context, NULL, &made), "sg_stream_create");
   return made;
 }
 

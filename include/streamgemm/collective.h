@@ -3,7 +3,7 @@
  * @file collective.h
  * @brief Sums over the devices of a context: each device's vector becomes the sum of all of them, as of gradients in training.
  *
- * Each vector is in device memory, on any of the context's devices (sg_buffer_create_with), of which there may be one: several vectors
+ * Each vector is in device memory, on any of the context's devices (sg_buffer_options), of which there may be one: several vectors
  * may be on one device. Every device sums a part of the elements, which it pulls from the others, and pulls the other parts of the
  * result: over the links between the devices where there are such, otherwise through the host. The bytes over the links are 2 * (g - 1) / g
  * of a vector's for each of g devices.

@@ -11,7 +11,7 @@
  *   operations refuse that (SG_STATUS_INVALID_ARGUMENT).
  * - All operands in host memory: a GEMM runs on as many devices as the planner finds worth it, never on several that are
  *   predicted to be slower than one; any other operation runs on the device with the earliest expected end.
- * - A stream of one device (sg_stream_create_with) keeps its work there; sg_plan_options.devices and device_count choose for
+ * - A stream of one device (sg_stream_options) keeps its work there; sg_plan_options.devices and device_count choose for
  *   one GEMM.
  *
  * Order, tracking, failures and synchronization are over the whole context, unlike those of one context a device.

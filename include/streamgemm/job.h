@@ -17,7 +17,7 @@
  * such a job was to write fails with SG_STATUS_DEPENDENCY_FAILED, also if it is submitted after the failure. This ends
  * when a submission writes all of those bytes, when the memory (a buffer or pinned memory) is freed, or when the
  * application has observed the failure: by the result of sg_job_wait, sg_job_query, sg_job_wait_all, sg_job_wait_any or
- * sg_job_message for the job, by its completion taken from a queue (sg_queue_set_observing), or by its callback. From then on the content of the
+ * sg_job_message for the job, by its completion taken from a queue (sg_queue_options.observes), or by its callback. From then on the content of the
  * memory is accepted. Observing a job that failed because of another counts for the other too. Releasing a job and
  * synchronizing do not count. Of unobserved failures the latest 4096 are remembered. If the device itself keeps the
  * order (cuda), a job may already be behind another one on the device when that one fails. It then runs, completes with

@@ -68,25 +68,6 @@ SG_API sg_status sg_context_available_memory(sg_context *context, int32_t device
  */
 SG_API sg_status sg_context_memory_kind(sg_context *context, const void *memory, uint64_t bytes, sg_memory_kind *out_kind);
 
-/** Options of sg_buffer_create_with. Since 0.2. */
-typedef struct sg_buffer_options {
-  size_t struct_size; /**< sizeof(sg_buffer_options), set by SG_BUFFER_OPTIONS_INIT. */
-  uint64_t bytes;     /**< Size; > 0. */
-  int32_t device;     /**< The context's device whose memory it is. */
-  uint32_t reserved;  /**< 0. */
-} sg_buffer_options;
-
-/** Initial value of an sg_buffer_options. */
-#define SG_BUFFER_OPTIONS_INIT {sizeof(sg_buffer_options), 0, 0, 0}
-
-/**
- * Allocates memory of one of the context's devices, as sg_buffer_create does.
- * @param options Options. Read during the call only.
- * @param[out] out_buffer As in sg_buffer_create.
- * @return As sg_buffer_create. May block. Any thread. Since 0.2.
- */
-SG_API sg_status sg_buffer_create_with(sg_context *context, const sg_buffer_options *options, sg_buffer **out_buffer);
-
 /**
  * The device whose memory a buffer is.
  * @param[out] out_device An index of the context's devices.
@@ -94,16 +75,28 @@ SG_API sg_status sg_buffer_create_with(sg_context *context, const sg_buffer_opti
  */
 SG_API sg_status sg_buffer_device(sg_buffer *buffer, int32_t *out_device);
 
+/** Options of sg_buffer_create. */
+typedef struct sg_buffer_options {
+  size_t struct_size; /**< sizeof(sg_buffer_options), set by SG_BUFFER_OPTIONS_INIT. */
+  int32_t device;     /**< The context's device whose memory it is. */
+  uint32_t reserved;  /**< 0. */
+} sg_buffer_options;
+
+/** Initial value of an sg_buffer_options: device 0. */
+#define SG_BUFFER_OPTIONS_INIT {sizeof(sg_buffer_options), 0, 0}
+
 /**
- * Allocates device memory, aligned to 256 bytes, uninitialised; of a context with several devices that of device 0.
+ * Allocates memory of one of the context's devices, aligned to 256 bytes, uninitialised.
  * @param bytes Size; > 0.
+ * @param options Options; NULL for the defaults. Read during the call only.
  * @param[out] out_buffer One reference, to be released by sg_buffer_release; NULL on failure. The memory is
  * freed when the last reference is released and the jobs submitted before that have completed. A context keeps up to 128 MiB of
  * freed buffers of at most 16 MiB for new ones of the same size, so that these cost no allocation by the driver.
  * @return SG_STATUS_OK, SG_STATUS_INVALID_HANDLE, SG_STATUS_INVALID_ARGUMENT, SG_STATUS_OUT_OF_MEMORY.
  * May block. Any thread. Since 0.1.
  */
-SG_API sg_status sg_buffer_create(sg_context *context, uint64_t bytes, sg_buffer **out_buffer);
+SG_API sg_status sg_buffer_create(sg_context *context, uint64_t bytes, const sg_buffer_options *options,
+                                  sg_buffer **out_buffer);
 
 /**
  * Adds a reference.

@@ -27,13 +27,17 @@
 
 SG_BEGIN_DECLS
 
-/** Options of sg_stream_create_with. Since 0.2. */
+/** Options of sg_stream_create. */
 typedef struct sg_stream_options {
   size_t struct_size;    /**< sizeof(sg_stream_options), set by SG_STREAM_OPTIONS_INIT. */
   int32_t device;        /**< The context's device that its work runs on; SG_DEVICE_ANY: the one whose memory the operands are
                               in, or the library's choice; with a limit of compute units, device 0. */
-  int32_t priority;      /**< As in sg_stream_create. */
-  int32_t compute_units; /**< As in sg_stream_create_limited; 0: all. */
+  int32_t priority;      /**< -1 low, 0 normal, 1 high: the priority of its submissions unless they have one of their own. */
+  int32_t compute_units; /**< Compute units that its GEMMs use at most: >= 1 (sg_device_info.compute_units says how many there
+                              are); 0: all. A partition consists of whole groups of multiprocessors (8 on Hopper): as many as
+                              fit and are in no other partition of the process. No partition is created for fewer
+                              multiprocessors than a group, for all of the device, if every group is taken, or if the context
+                              has 8 partitions. */
   uint32_t reserved;     /**< 0. */
 } sg_stream_options;
 
@@ -41,13 +45,19 @@ typedef struct sg_stream_options {
 #define SG_STREAM_OPTIONS_INIT {sizeof(sg_stream_options), SG_DEVICE_ANY, 0, 0, 0}
 
 /**
- * Creates a stream with options, on one of the context's devices for instance. A GEMM in a stream of a device runs there, and
- * copies operands that are in the memory of others; any other operation refuses them (SG_STATUS_INVALID_ARGUMENT).
+ * Creates a stream, on one of the context's devices for instance, or for a part of a device. A GEMM in a stream of a device
+ * runs there, and copies operands that are in the memory of others; any other operation refuses them
+ * (SG_STATUS_INVALID_ARGUMENT).
  * @param options Options; NULL for the defaults. Read during the call only.
- * @param[out] out_stream As in sg_stream_create.
- * @return As sg_stream_create_limited. Never blocks, but creating a partition takes some milliseconds. Any thread. Since 0.2.
+ * @param[out] out_stream One reference, to be released by sg_stream_release; NULL on failure. sg_stream_compute_units
+ * returns what was granted, sg_stream_is_partition whether it is a partition. The multiprocessors are free for another
+ * partition when the last reference is released and the jobs of the stream have completed. A partition takes about 40 MB
+ * of device memory.
+ * @return SG_STATUS_OK, SG_STATUS_INVALID_HANDLE, SG_STATUS_INVALID_ARGUMENT, SG_STATUS_UNSUPPORTED (the device has
+ * no limit of compute units; the message says why), SG_STATUS_OUT_OF_MEMORY. Never blocks, but creating a partition takes
+ * some milliseconds. Any thread. Since 0.1.
  */
-SG_API sg_status sg_stream_create_with(sg_context *context, const sg_stream_options *options, sg_stream **out_stream);
+SG_API sg_status sg_stream_create(sg_context *context, const sg_stream_options *options, sg_stream **out_stream);
 
 /**
  * The device that the stream's work runs on.
@@ -55,33 +65,6 @@ SG_API sg_status sg_stream_create_with(sg_context *context, const sg_stream_opti
  * @return SG_STATUS_OK, SG_STATUS_INVALID_HANDLE or SG_STATUS_INVALID_ARGUMENT. Never blocks. Any thread. Since 0.2.
  */
 SG_API sg_status sg_stream_device(sg_stream *stream, int32_t *out_device);
-
-/**
- * Creates a stream.
- * @param priority -1 low, 0 normal, 1 high: the priority of its submissions unless they have one of their own.
- * @param[out] out_stream One reference, to be released by sg_stream_release; NULL on failure.
- * @return SG_STATUS_OK, SG_STATUS_INVALID_HANDLE, SG_STATUS_INVALID_ARGUMENT, SG_STATUS_OUT_OF_MEMORY.
- * Never blocks. Any thread. Since 0.2.
- */
-SG_API sg_status sg_stream_create(sg_context *context, int32_t priority, sg_stream **out_stream);
-
-/**
- * Creates a stream whose GEMMs use only a part of the device.
- * @param priority As in sg_stream_create.
- * @param compute_units Compute units to use at most: >= 1 (sg_device_info.compute_units says how many there are); 0: all.
- * A partition consists of whole groups of multiprocessors (8 on Hopper): as many as fit and are in no other partition of
- * the process. No partition is created for fewer multiprocessors than a group, for all of the device, if every group is
- * taken, or if the context has 8 partitions.
- * @param[out] out_stream One reference, to be released by sg_stream_release; NULL on failure. sg_stream_compute_units
- * returns what was granted, sg_stream_is_partition whether it is a partition. The multiprocessors are free for another
- * partition when the last reference is released and the jobs of the stream have completed. A partition takes about 40 MB
- * of device memory.
- * @return SG_STATUS_OK, SG_STATUS_INVALID_HANDLE, SG_STATUS_INVALID_ARGUMENT, SG_STATUS_UNSUPPORTED (the device has
- * no such limit; the message says why), SG_STATUS_OUT_OF_MEMORY. Never blocks, but creating a partition takes some
- * milliseconds. Any thread. Since 0.2.
- */
-SG_API sg_status sg_stream_create_limited(sg_context *context, int32_t priority, int32_t compute_units,
-                                           sg_stream **out_stream);
 
 /**
  * The compute units that the stream's GEMMs may use.

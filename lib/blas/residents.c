@@ -140,7 +140,7 @@ bool sg_blas_allocate_copy(resident *of, sg_context *context, size_t pitch) {
   sg_buffer *buffer = NULL;
   void *data = NULL;
   sg_status status;
-  do status = sg_blas_streamgemm.sg_buffer_create(context, bytes, &buffer);
+  do status = sg_blas_streamgemm.sg_buffer_create(context, bytes, NULL, &buffer);
   while (status == SG_STATUS_OUT_OF_MEMORY && evict_for(of->use_before));
   if (status == SG_STATUS_OK && (status = sg_blas_streamgemm.sg_buffer_data(buffer, &data)) != SG_STATUS_OK)
     sg_blas_streamgemm.sg_buffer_release(buffer);

@@ -68,9 +68,9 @@ static bool finish(work *w) {
 
 /* Device memory; copies of operands go, if there is too little. */
 static bool allocate(size_t bytes, sg_buffer **out) {
-  sg_status status = sg_blas_streamgemm.sg_buffer_create(sg_blas_context(), bytes, out);
+  sg_status status = sg_blas_streamgemm.sg_buffer_create(sg_blas_context(), bytes, NULL, out);
   if (status == SG_STATUS_OUT_OF_MEMORY && sg_blas_drop_residents(NULL, 0))
-    status = sg_blas_streamgemm.sg_buffer_create(sg_blas_context(), bytes, out);
+    status = sg_blas_streamgemm.sg_buffer_create(sg_blas_context(), bytes, NULL, out);
   return status == SG_STATUS_OK;
 }
 

@@ -24,7 +24,7 @@ class advice_of_traces : public testing::Test {
   void open(const char *device) {
     context_ = open_context(device);
     for (void *&each : host_) ASSERT_OK(sg_host_alloc(context_, bytes, &each));
-    for (stream &each : streams_) ASSERT_OK(sg_stream_create(context_, 0, each.out()));
+    for (stream &each : streams_) ASSERT_OK(sg_stream_create(context_, nullptr, each.out()));
   }
   void TearDown() override { close(); }
   void close() {
@@ -171,7 +171,7 @@ TEST_F(advice_of_traces, memory_of_its_own_for_each_stream) {
 // Every operation is planned again, not only GEMMs.
 TEST_F(advice_of_traces, device_memory_for_operands_of_layers) {
   owned<sg_buffer, sg_buffer_release> buffer;
-  ASSERT_OK(sg_buffer_create(context_, bytes, buffer.out()));
+  ASSERT_OK(sg_buffer_create(context_, bytes, nullptr, buffer.out()));
   void *on_device = nullptr;
   ASSERT_OK(sg_buffer_data(buffer, &on_device));
   const auto run = [&](void *data) {
@@ -189,7 +189,7 @@ TEST_F(advice_of_traces, device_memory_for_operands_of_layers) {
 
 TEST_F(advice_of_traces, larger_copies) {
   owned<sg_buffer, sg_buffer_release> buffer;
-  ASSERT_OK(sg_buffer_create(context_, bytes, buffer.out()));
+  ASSERT_OK(sg_buffer_create(context_, bytes, nullptr, buffer.out()));
   void *data = nullptr;
   ASSERT_OK(sg_buffer_data(buffer, &data));
   for (const bool in : {true, false}) {
@@ -219,7 +219,7 @@ TEST_F(advice_of_traces, chains_on_several_streams) {
   std::vector<owned<sg_buffer, sg_buffer_release>> buffers(3 * chain_count);
   std::vector<void *> data(buffers.size());
   for (std::size_t i = 0; i < buffers.size(); ++i) {
-    ASSERT_OK(sg_buffer_create(context_, large, buffers[i].out()));
+    ASSERT_OK(sg_buffer_create(context_, large, nullptr, buffers[i].out()));
     ASSERT_OK(sg_buffer_data(buffers[i], &data[i]));
   }
   const auto chains = [&](bool one_stream) {
@@ -262,7 +262,7 @@ TEST_F(advice_of_traces, the_order_of_calls_where_streams_share_queues) {
     std::vector<owned<sg_buffer, sg_buffer_release>> buffers(3 * chunk_count);
     std::vector<void *> data(buffers.size());
     for (std::size_t i = 0; i < buffers.size(); ++i) {
-      ASSERT_OK(sg_buffer_create(context_, large, buffers[i].out()));
+      ASSERT_OK(sg_buffer_create(context_, large, nullptr, buffers[i].out()));
       ASSERT_OK(sg_buffer_data(buffers[i], &data[i]));
     }
     const auto call = [&](std::size_t i, std::size_t step) {
@@ -303,7 +303,7 @@ TEST_F(advice_of_traces, the_order_of_calls_where_streams_share_queues) {
 TEST_F(advice_of_traces, operations_without_a_gemm) {
   owned<sg_buffer, sg_buffer_release> buffer;
   void *data = nullptr;
-  ASSERT_OK(sg_buffer_create(context_, bytes, buffer.out()));
+  ASSERT_OK(sg_buffer_create(context_, bytes, nullptr, buffer.out()));
   ASSERT_OK(sg_buffer_data(buffer, &data));
   sg_softmax_desc softmax = SG_SOFTMAX_DESC_INIT;
   softmax.x = softmax.y = {data, 64, 64, 0, SG_DTYPE_F64, SG_LAYOUT_ROW_MAJOR};

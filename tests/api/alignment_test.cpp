@@ -26,7 +26,7 @@ class operands {
   operands(sg_context *on, sg_memory_kind kind, std::int64_t multiple, step how)
       : on_(on), kind_(kind), multiple_(multiple), how_(how), bytes_(capacity, std::uint8_t{0x5a}) {
     if (kind == SG_MEMORY_DEVICE) {
-      EXPECT_OK(sg_buffer_create(on, capacity, buffer_.out()));
+      EXPECT_OK(sg_buffer_create(on, capacity, nullptr, buffer_.out()));
       EXPECT_OK(sg_buffer_data(buffer_, &data_));
     } else if (kind == SG_MEMORY_PINNED) {
       EXPECT_OK(sg_host_alloc(on, capacity, &data_));

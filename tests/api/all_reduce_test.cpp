@@ -40,9 +40,8 @@ struct vectors {
       image &x = given.emplace_back(std::size_t(count * sg_reference::size_of(type)));
       for (std::int64_t i = 0; i < count; ++i) store(type, x.data() + i * sg_reference::size_of(type), random.of(type));
       sg_buffer_options options = SG_BUFFER_OPTIONS_INIT;
-      options.bytes = x.size();
       options.device = device;
-      EXPECT_OK(sg_buffer_create_with(of, &options, buffers.emplace_back().out()));
+      EXPECT_OK(sg_buffer_create(of, x.size(), &options, buffers.emplace_back().out()));
       EXPECT_OK(sg_buffer_data(buffers.back(), &addresses.emplace_back()));
     }
     put();
@@ -327,8 +326,8 @@ TEST(all_reduce_on_several, fails_with_a_lost_device) {
       void *addresses[2] = {};
       for (std::size_t device = 0; device < 2 && status == SG_STATUS_OK; ++device) {
         sg_buffer_options options = SG_BUFFER_OPTIONS_INIT;
-        options.bytes = parted * sizeof(float), options.device = std::int32_t(device);
-        status = sg_buffer_create_with(machine, &options, memory[device].out());
+        options.device = std::int32_t(device);
+        status = sg_buffer_create(machine, parted * sizeof(float), &options, memory[device].out());
         if (status == SG_STATUS_OK) status = sg_buffer_data(memory[device], &addresses[device]);
       }
       sg_all_reduce_desc d = SG_ALL_REDUCE_DESC_INIT;
@@ -355,7 +354,7 @@ TEST(all_reduce_on_several, refuses_wrong_calls) {
   stream of_second;
   sg_stream_options options = SG_STREAM_OPTIONS_INIT;
   options.device = 1;
-  ASSERT_OK(sg_stream_create_with(machine, &options, of_second.out()));
+  ASSERT_OK(sg_stream_create(machine, &options, of_second.out()));
   void *const none[] = {x.addresses[0], nullptr}, *const twice[] = {x.addresses[0], x.addresses[0]},
               *const on_host[] = {x.addresses[0], host.data()}, *const in_pinned[] = {pinned, x.addresses[0]},
               *const shifted[] = {x.addresses[0], static_cast<char *>(x.addresses[1]) + 4},

@@ -18,7 +18,7 @@ class arithmetic : public on_each_device {
   T *device(const std::vector<T> &values) {
     buffer &made = buffers_.emplace_back();
     void *data = nullptr;
-    EXPECT_OK(sg_buffer_create(context_, values.size() * sizeof(T), made.out()));
+    EXPECT_OK(sg_buffer_create(context_, values.size() * sizeof(T), nullptr, made.out()));
     EXPECT_OK(sg_buffer_data(made, &data));
     EXPECT_OK(sg_copy(context_, data, values.data(), values.size() * sizeof(T), nullptr));
     return static_cast<T *>(data);

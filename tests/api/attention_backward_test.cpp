@@ -190,7 +190,7 @@ TEST_P(attention_backward, packed_operands_and_results_are_ordered_and_recorded)
   std::vector<double> values(std::size_t(tokens * row));
   for (int i = 0; i < 3; ++i) {
     void *at = nullptr;
-    ASSERT_OK(sg_buffer_create(context_, values.size() * sizeof(double), memory[i].out()));
+    ASSERT_OK(sg_buffer_create(context_, values.size() * sizeof(double), nullptr, memory[i].out()));
     ASSERT_OK(sg_buffer_data(memory[i], &at));
     data[i] = static_cast<double *>(at);
     for (double &each : values) each = random_.real();

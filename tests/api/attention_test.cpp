@@ -219,7 +219,7 @@ class small_attention : public attention {
   void SetUp() override {
     attention::SetUp();
     for (int i = 0; i < 4; ++i) {
-      EXPECT_OK(sg_buffer_create(context_, 4 * sizeof(double), memory_[i].out()));
+      EXPECT_OK(sg_buffer_create(context_, 4 * sizeof(double), nullptr, memory_[i].out()));
       void *data = nullptr;
       EXPECT_OK(sg_buffer_data(memory_[i], &data));
       data_[i] = static_cast<double *>(data);
@@ -301,7 +301,7 @@ TEST_P(small_attention, statistics_and_the_bounded_workspace) {
   sg_heads *const all[] = {&desc.q, &desc.k, &desc.v, &desc.o};
   for (int i = 0; i < 4; ++i) {
     const std::int64_t tokens = i == 0 || i == 3 ? 64 : 512;
-    ASSERT_OK(sg_buffer_create(context_, std::uint64_t(2 * tokens) * sizeof(double), memory[i].out()));
+    ASSERT_OK(sg_buffer_create(context_, std::uint64_t(2 * tokens) * sizeof(double), nullptr, memory[i].out()));
     ASSERT_OK(sg_buffer_data(memory[i], &all[i]->data));
     const std::vector<double> zeros(std::size_t(2 * tokens));
     ASSERT_OK(sg_copy(context_, all[i]->data, zeros.data(), zeros.size() * sizeof(double), nullptr));

@@ -219,7 +219,7 @@ TEST_P(bad_gemm, blas_shaped_calls) {
 TEST_P(bad_gemm, options_of_a_submission) {
   const context other = open_context(GetParam());
   stream foreign;
-  ASSERT_OK(sg_stream_create(other, 0, foreign.out()));
+  ASSERT_OK(sg_stream_create(other, nullptr, foreign.out()));
   sg_job *const none[] = {job_, nullptr};
   using s = sg_submit &;
   check_submit("struct_size", argument, {"struct_size"}, [](s x) { x.struct_size = 0; });

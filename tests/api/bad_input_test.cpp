@@ -19,10 +19,10 @@ TEST_P(bad_input, outputs_that_are_null) {
       {"context create", argument, {"out_context"}, [] { return sg_context_create(nullptr, nullptr); }},
       {"context device", argument, {"out_info"}, [&] { return sg_context_get_device_info(context_, 0, nullptr); }},
       {"host alloc", argument, {"out_memory"}, [&] { return sg_host_alloc(context_, 8, nullptr); }},
-      {"buffer create", argument, {"out_buffer"}, [&] { return sg_buffer_create(context_, 8, nullptr); }},
+      {"buffer create", argument, {"out_buffer"}, [&] { return sg_buffer_create(context_, 8, nullptr, nullptr); }},
       {"buffer data", argument, {"out_data"}, [&] { return sg_buffer_data(buffer_, nullptr); }},
       {"buffer size", argument, {"out_bytes"}, [&] { return sg_buffer_size(buffer_, nullptr); }},
-      {"stream acquire", argument, {"out_stream"}, [&] { return sg_stream_create(context_, 0, nullptr); }},
+      {"stream acquire", argument, {"out_stream"}, [&] { return sg_stream_create(context_, nullptr, nullptr); }},
       {"stream wrap", argument, {"out_stream"}, [&] { return sg_stream_wrap(context_, a_, nullptr); }},
       {"stream priority", argument, {"out_priority"}, [&] { return sg_stream_priority(stream_, nullptr); }},
       {"event create", argument, {"out_event"}, [&] { return sg_event_create(context_, nullptr); }},
@@ -33,10 +33,10 @@ TEST_P(bad_input, outputs_that_are_null) {
       {"job message", argument, {"text"}, [&] { return sg_job_message(job_, nullptr, 10, nullptr); }},
       {"job label", argument, {"text"}, [&] { return sg_job_label(job_, nullptr, 10, nullptr); }},
       {"wait any", argument, {"out_index"}, [&] { return sg_job_wait_any(jobs, 1, 0, nullptr); }},
-      {"queue create", argument, {"out_queue"}, [&] { return sg_queue_create(context_, nullptr); }},
-      {"shared queue create", argument, {"out_queue"}, [&] { return sg_queue_create_shared(nullptr); }},
-      {"queue next", argument, {"out_completions"}, [&] { return sg_queue_next_batch(queue_, nullptr, 1, 0, &count); }},
-      {"queue count", argument, {"out_count"}, [&] { return sg_queue_next_batch(queue_, &completion, 1, 0, nullptr); }},
+      {"queue create", argument, {"out_queue"}, [&] { return sg_queue_create(context_, nullptr, nullptr); }},
+      {"shared queue create", argument, {"out_queue"}, [&] { return sg_queue_create(nullptr, nullptr, nullptr); }},
+      {"queue next", argument, {"out_completions"}, [&] { return sg_queue_next_batch(queue_, nullptr, sizeof(sg_completion), 1, 0, &count); }},
+      {"queue count", argument, {"out_count"}, [&] { return sg_queue_next_batch(queue_, &completion, sizeof(sg_completion), 1, 0, nullptr); }},
       {"queue fd", argument, {"out_fd"}, [&] { return sg_queue_fd(queue_, nullptr); }},
       {"plan create", argument, {"out_plan"}, [&] { return create_gemm_plan(context_, &desc, nullptr, nullptr); }},
       {"plan predict", argument, {"out_prediction"}, [&] { return sg_plan_get_prediction(plan_, nullptr); }},
@@ -117,7 +117,7 @@ TEST_P(bad_input, handles_that_are_null) {
       {"", handle, {"context"}, [&] { return sg_host_free(nullptr, a_); }},
       {"", handle, {"context"}, [&] { return sg_host_register(nullptr, a_, 8); }},
       {"", handle, {"context"}, [&] { return sg_host_unregister(nullptr, a_); }},
-      {"", handle, {"context"}, nulls<sg_buffer>([](sg_buffer **out) { return sg_buffer_create(nullptr, 8, out); })},
+      {"", handle, {"context"}, nulls<sg_buffer>([](sg_buffer **out) { return sg_buffer_create(nullptr, 8, nullptr, out); })},
       {"", handle, {"buffer"}, nulls<void>([](void **out) { return sg_buffer_data(nullptr, out); })},
       {"", handle, {"buffer"}, [&] { return sg_buffer_size(nullptr, &size); }},
       {"", handle, {"context"}, nulls<sg_job>([&](sg_job **o) {
@@ -127,7 +127,7 @@ TEST_P(bad_input, handles_that_are_null) {
          return sg_copy_2d_async(nullptr, a_, 8, b_, 8, 8, 1, nullptr, o);
        })},
       {"", handle, {"context"}, [&] { return sg_copy(nullptr, a_, b_, 8, nullptr); }},
-      {"", handle, {"context"}, nulls<sg_stream>([](sg_stream **out) { return sg_stream_create(nullptr, 0, out); })},
+      {"", handle, {"context"}, nulls<sg_stream>([](sg_stream **out) { return sg_stream_create(nullptr, nullptr, out); })},
       {"", handle, {"context"}, nulls<sg_stream>([&](sg_stream **out) { return sg_stream_wrap(nullptr, a_, out); })},
       {"", handle, {"stream"}, [&] { return sg_stream_priority(nullptr, &number); }},
       {"", handle, {"stream"}, [] { return sg_stream_query(nullptr); }},
@@ -170,8 +170,8 @@ TEST_P(bad_input, handles_that_are_null) {
          EXPECT_EQ(-1, number);
          return status;
        }},
-      {"", handle, {"context"}, nulls<sg_queue>([](sg_queue **out) { return sg_queue_create(nullptr, out); })},
-      {"", handle, {"queue"}, [&] { return sg_queue_next_batch(nullptr, &completion, 1, 0, &number); }},
+      {"", handle, {"context"}, nulls<sg_queue>([](sg_queue **out) { return sg_queue_create(nullptr, nullptr, out); })},
+      {"", handle, {"queue"}, [&] { return sg_queue_next_batch(nullptr, &completion, sizeof(sg_completion), 1, 0, &number); }},
       {"", handle, {"queue"}, [] { return sg_queue_close(nullptr); }},
       {"",
        handle,
@@ -200,7 +200,7 @@ TEST_P(bad_input, memory_and_copies) {
   };
   check({
       {"no bytes", argument, {"bytes", "0"}, nulls<sg_buffer>([&](sg_buffer **out) {
-         return sg_buffer_create(context_, 0, out);
+         return sg_buffer_create(context_, 0, nullptr, out);
        })},
       {"all bytes", SG_STATUS_OUT_OF_MEMORY, {}, nulls<void>([&](void **out) {
          return sg_host_alloc(context_, UINT64_MAX, out);
@@ -242,10 +242,10 @@ TEST_P(bad_input, streams_events_jobs_queues) {
   unsized.struct_size = 0;
   check({
       {"", argument, {"priority", "2"}, nulls<sg_stream>([&](sg_stream **out) {
-         return sg_stream_create(context_, 2, out);
+         return create_stream(context_, 2, 0, out);
        })},
       {"", argument, {"priority", "-2"}, nulls<sg_stream>([&](sg_stream **out) {
-         return sg_stream_create(context_, -2, out);
+         return create_stream(context_, -2, 0, out);
        })},
       {"", argument, {"timeout_ns", "-2"}, [&] { return sg_stream_synchronize(stream_, -2); }},
       {"", argument, {"timeout_ns", "-2"}, [&] { return sg_event_wait(event_, -2); }},
@@ -259,9 +259,9 @@ TEST_P(bad_input, streams_events_jobs_queues) {
       {"", argument, {"count", "0"}, [&] { return sg_job_wait_any(jobs, 0, 0, &number); }},
       {"", argument, {"jobs"}, [&] { return sg_job_wait_any(nullptr, 1, 0, &number); }},
       {"", argument, {"timeout_ns", "-5"}, [&] { return sg_job_wait_any(jobs, 1, -5, &number); }},
-      {"", argument, {"capacity", "0"}, [&] { return sg_queue_next_batch(queue_, completions, 0, 0, &number); }},
-      {"", argument, {"capacity", "-3"}, [&] { return sg_queue_next_batch(queue_, completions, -3, 0, &number); }},
-      {"", argument, {"timeout_ns", "-2"}, [&] { return sg_queue_next_batch(queue_, completions, 1, -2, &number); }},
+      {"", argument, {"capacity", "0"}, [&] { return sg_queue_next_batch(queue_, completions, sizeof(sg_completion), 0, 0, &number); }},
+      {"", argument, {"capacity", "-3"}, [&] { return sg_queue_next_batch(queue_, completions, sizeof(sg_completion), -3, 0, &number); }},
+      {"", argument, {"timeout_ns", "-2"}, [&] { return sg_queue_next_batch(queue_, completions, sizeof(sg_completion), 1, -2, &number); }},
   });
 }
 

@@ -100,7 +100,7 @@ TEST_P(blocking, return_a_completed_job) {
 
 TEST_P(blocking, post_completions_and_call_back) {
   queue posted;
-  ASSERT_OK(sg_queue_create(context_, posted.out()));
+  ASSERT_OK(sg_queue_create(context_, nullptr, posted.out()));
   const sg_gemm_desc d = desc();
   sg_submit options = SG_SUBMIT_INIT;
   options.queue = posted;
@@ -109,7 +109,7 @@ TEST_P(blocking, post_completions_and_call_back) {
     ASSERT_OK(sg_gemm(context_, &d, &options));
     sg_completion completion;
     std::int32_t count = 0;
-    ASSERT_OK(sg_queue_next_batch(posted, &completion, 1, SG_FOREVER, &count));
+    ASSERT_OK(sg_queue_next_batch(posted, &completion, sizeof(sg_completion), 1, SG_FOREVER, &count));
     EXPECT_EQ(tag, completion.tag);
   }
 }

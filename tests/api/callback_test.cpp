@@ -116,7 +116,7 @@ TEST_P(callbacks, a_callback_may_release_its_own_job) {
 // The job of a callback is complete; a call that would wait for the callback returns an error instead of hanging.
 TEST_P(callbacks, a_callback_may_wait_for_its_own_job_but_not_for_its_context) {
   stream own;
-  ASSERT_OK(sg_stream_create(context_, 0, own.out()));
+  ASSERT_OK(sg_stream_create(context_, nullptr, own.out()));
   sg_submit options = SG_SUBMIT_INIT;
   options.stream = own;
   gated_job gated(context_, &options);
@@ -194,7 +194,7 @@ TEST_P(callbacks, a_callback_releases_the_last_reference_to_the_context) {
   for (int i = 0; i < 20; ++i) {
     context last = open_context(GetParam());
     stream s;
-    ASSERT_OK(sg_stream_create(last, 0, s.out()));
+    ASSERT_OK(sg_stream_create(last, nullptr, s.out()));
     sg_submit options = SG_SUBMIT_INIT;
     options.stream = s;
     const sg_gemm_desc desc = make_gemm(&a_, &b_, &c_, 1, 1, 1);

@@ -34,7 +34,7 @@ class elements {
         copy_(std::size_t(std::max<std::int64_t>(1, count)) * sg_dtype_size(type)) {
     if (where == place::device) {  // some begin at an address that suits no vector
       const std::size_t before = count % 2 != 0 ? sg_dtype_size(type) : 0;
-      EXPECT_OK(sg_buffer_create(on, before + copy_.size(), buffer_.out()));
+      EXPECT_OK(sg_buffer_create(on, before + copy_.size(), nullptr, buffer_.out()));
       EXPECT_OK(sg_buffer_data(buffer_, &data_));
       data_ = static_cast<unsigned char *>(data_) + before;
     } else if (where == place::pinned) {
@@ -397,7 +397,7 @@ class small_conv : public on_each_device {
   void SetUp() override {
     on_each_device::SetUp();
     for (int i = 0; i < 4; ++i) {
-      EXPECT_OK(sg_buffer_create(context_, sizeof(double) * 16, memory_[i].out()));
+      EXPECT_OK(sg_buffer_create(context_, sizeof(double) * 16, nullptr, memory_[i].out()));
       void *data = nullptr;
       EXPECT_OK(sg_buffer_data(memory_[i], &data));
       data_[i] = static_cast<double *>(data);

@@ -15,7 +15,7 @@ class copies : public on_each_device {
  protected:
   buffer device_memory(std::uint64_t bytes) {
     buffer result;
-    EXPECT_OK(sg_buffer_create(context_, bytes, result.out()));
+    EXPECT_OK(sg_buffer_create(context_, bytes, nullptr, result.out()));
     return result;
   }
   static std::uint8_t *address(sg_buffer *b) {
@@ -250,8 +250,8 @@ TEST_P(copies, two_threads_release_the_last_buffers_of_a_context) {
   for (int i = 0; i < 20; ++i) {
     context last = open_context(GetParam());
     buffer ours, theirs;
-    ASSERT_OK(sg_buffer_create(last, 64, ours.out()));
-    ASSERT_OK(sg_buffer_create(last, 64, theirs.out()));
+    ASSERT_OK(sg_buffer_create(last, 64, nullptr, ours.out()));
+    ASSERT_OK(sg_buffer_create(last, 64, nullptr, theirs.out()));
     ASSERT_OK(last.reset());
     std::atomic<int> ready{0};
     const auto release = [&](buffer &own) {
@@ -270,18 +270,18 @@ ON_EACH_DEVICE(copies);
 TEST(device_memory, an_allocation_beyond_the_capacity_fails) {
   const context context = open_context("sim:h200");
   sg_buffer *out = reinterpret_cast<sg_buffer *>(1);
-  EXPECT_STATUS(SG_STATUS_OUT_OF_MEMORY, sg_buffer_create(context, std::uint64_t{1} << 50, &out));
+  EXPECT_STATUS(SG_STATUS_OUT_OF_MEMORY, sg_buffer_create(context, std::uint64_t{1} << 50, nullptr, &out));
   EXPECT_EQ(nullptr, out);
-  EXPECT_STATUS(SG_STATUS_OUT_OF_MEMORY, sg_buffer_create(context, UINT64_MAX, &out));
+  EXPECT_STATUS(SG_STATUS_OUT_OF_MEMORY, sg_buffer_create(context, UINT64_MAX, nullptr, &out));
   buffer modest;
-  EXPECT_OK(sg_buffer_create(context, 1 << 20, modest.out()));
+  EXPECT_OK(sg_buffer_create(context, 1 << 20, nullptr, modest.out()));
 }
 
 TEST(device_memory, host_memory_is_not_device_memory) {
   const context context = open_context("sim:h200");
   buffer memory;
   void *data = nullptr;
-  ASSERT_OK(sg_buffer_create(context, 4096, memory.out()));
+  ASSERT_OK(sg_buffer_create(context, 4096, nullptr, memory.out()));
   ASSERT_OK(sg_buffer_data(memory, &data));
   int fds[2];
   ASSERT_EQ(0, pipe(fds));

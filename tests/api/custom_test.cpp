@@ -71,7 +71,7 @@ class custom : public on_each_device {
   memory place(const doubles &values) {
     memory made;
     void *data = nullptr;
-    EXPECT_OK(sg_buffer_create(context_, values.size() * sizeof(double), made.owner.out()));
+    EXPECT_OK(sg_buffer_create(context_, values.size() * sizeof(double), nullptr, made.owner.out()));
     EXPECT_OK(sg_buffer_data(made.owner, &data));
     made.data = static_cast<double *>(data);
     EXPECT_OK(sg_copy(context_, data, values.data(), values.size() * sizeof(double), nullptr));
@@ -123,7 +123,7 @@ struct waiting_function {
                     sg_job_wait_all(&own.pending, 1, SG_FOREVER),
                     sg_job_wait_any(&own.pending, 1, SG_FOREVER, &count),
                     sg_context_synchronize(own.context, SG_FOREVER),
-                    sg_queue_next_batch(own.empty, &taken, 1, SG_FOREVER, &count),
+                    sg_queue_next_batch(own.empty, &taken, sizeof(sg_completion), 1, SG_FOREVER, &count),
                     sg_gemm(own.context, &gemm, nullptr)};
     own.message = sg_last_error_message();
     return SG_STATUS_OK;
@@ -134,7 +134,7 @@ TEST_P(custom, a_function_that_would_wait_in_the_library_is_refused) {
   gated_job gated(context_);
   SKIP_WITHOUT_GATE(gated);
   queue empty;
-  ASSERT_OK(sg_queue_create_shared(empty.out()));
+  ASSERT_OK(sg_queue_create(nullptr, nullptr, empty.out()));
   const memory x = place(doubles(size, 1));
   waiting_function waits{context_, gated.get(), empty, 1, -1, {}, {}};
   const sg_custom_operand operand = {x.data, size * sizeof(double), SG_ACCESS_READ, 0};

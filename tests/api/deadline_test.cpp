@@ -36,7 +36,7 @@ TEST_P(deadlines, far_ahead_change_nothing) {
 
 TEST_P(deadlines, drop_jobs_that_have_not_started) {
   stream in;
-  ASSERT_OK(sg_stream_create(context_, 0, in.out()));
+  ASSERT_OK(sg_stream_create(context_, nullptr, in.out()));
   sg_submit first = SG_SUBMIT_INIT;
   first.stream = in;
   gated_job gated(context_, &first);
@@ -79,7 +79,7 @@ TEST_P(deadlines, behind_more_jobs_than_run_at_once) {
 
 TEST_P(deadlines, of_copies_and_of_graphs) {
   stream in;
-  ASSERT_OK(sg_stream_create(context_, 0, in.out()));
+  ASSERT_OK(sg_stream_create(context_, nullptr, in.out()));
   sg_submit first = SG_SUBMIT_INIT;
   first.stream = in;
   gated_job gated(context_, &first);

@@ -93,7 +93,7 @@ TEST(dispatch, gemms_queued_for_a_device_form_a_batch) {
   const std::size_t bytes = host.size() * sizeof(double);
   buffer memory;
   void *data = nullptr;
-  ASSERT_OK(sg_buffer_create(in, bytes, memory.out()));
+  ASSERT_OK(sg_buffer_create(in, bytes, nullptr, memory.out()));
   ASSERT_OK(sg_buffer_data(memory, &data));
   auto *a = static_cast<double *>(data), *b = a + n * n, *c = b + n * n, *results = c + n * n, *x = results + count,
        *y = x + count;
@@ -145,7 +145,7 @@ void expect_deep_ones_apart(std::int32_t lanes, std::size_t count, std::size_t i
   const std::size_t bytes = host.size() * sizeof(double);
   buffer memory;
   void *data = nullptr;
-  ASSERT_OK(sg_buffer_create(in, bytes, memory.out()));
+  ASSERT_OK(sg_buffer_create(in, bytes, nullptr, memory.out()));
   ASSERT_OK(sg_buffer_data(memory, &data));
   auto *a = static_cast<double *>(data), *b = a + n * n, *c = b + n * n, *results = c + n * n;
   const auto is_deep = [&](std::size_t i) { return i % in_turn == in_turn / 2; };

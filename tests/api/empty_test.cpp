@@ -24,7 +24,7 @@ class filled {
         count_(count),
         image_(std::size_t(std::max<std::int64_t>(1, count)) * sg_dtype_size(type)) {
     for (std::size_t at = 0; at < image_.size(); at += sg_dtype_size(type)) store(type, image_.data() + at, value);
-    EXPECT_OK(sg_buffer_create(on, image_.size(), memory_.out()));
+    EXPECT_OK(sg_buffer_create(on, image_.size(), nullptr, memory_.out()));
     EXPECT_OK(sg_buffer_data(memory_, &data_));
     EXPECT_OK(sg_copy(on, data_, image_.data(), image_.size(), nullptr));
   }

@@ -20,7 +20,7 @@ class extremes : public on_each_device {
  protected:
   void SetUp() override {
     on_each_device::SetUp();
-    ASSERT_OK(sg_buffer_create(context_, 4096, memory_.out()));
+    ASSERT_OK(sg_buffer_create(context_, 4096, nullptr, memory_.out()));
     ASSERT_OK(sg_buffer_data(memory_, &device_));
   }
 

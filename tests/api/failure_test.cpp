@@ -122,11 +122,11 @@ TEST_P(failures, wait_all_observes_only_the_reported_failure) {
 TEST_P(failures, a_completion_taken_from_the_queue_observes_the_failure) {
   WITH_GATES();
   queue completions;
-  ASSERT_OK(sg_queue_create(context_, completions.out()));
+  ASSERT_OK(sg_queue_create(context_, nullptr, completions.out()));
   failed_writer(c_, 1, completions).reset();
   sg_completion seen{};
   std::int32_t count = 0;
-  ASSERT_OK(sg_queue_next_batch(completions, &seen, 1, SG_FOREVER, &count));
+  ASSERT_OK(sg_queue_next_batch(completions, &seen, sizeof(sg_completion), 1, SG_FOREVER, &count));
   EXPECT_EQ(SG_STATUS_CANCELLED, seen.status);
   EXPECT_OK(read(c_));
 }
@@ -135,12 +135,13 @@ TEST_P(failures, a_completion_taken_from_the_queue_observes_the_failure) {
 TEST_P(failures, a_queue_may_leave_failures_unobserved) {
   WITH_GATES();
   queue completions;
-  ASSERT_OK(sg_queue_create(context_, completions.out()));
-  ASSERT_OK(sg_queue_set_observing(completions, 0));
+  sg_queue_options of_a_runtime = SG_QUEUE_OPTIONS_INIT;
+  of_a_runtime.observes = 0;
+  ASSERT_OK(sg_queue_create(context_, &of_a_runtime, completions.out()));
   const job writer = failed_writer(c_, 1, completions);
   sg_completion seen{};
   std::int32_t count = 0;
-  ASSERT_OK(sg_queue_next_batch(completions, &seen, 1, SG_FOREVER, &count));
+  ASSERT_OK(sg_queue_next_batch(completions, &seen, sizeof(sg_completion), 1, SG_FOREVER, &count));
   EXPECT_EQ(SG_STATUS_CANCELLED, seen.status);
   job reader;
   const sg_gemm_desc desc = make_gemm(c_, ones_, &c_[2], 1, 1, 1);
@@ -149,7 +150,10 @@ TEST_P(failures, a_queue_may_leave_failures_unobserved) {
   EXPECT_EQ(5, c_[2]) << "it did not run";
   EXPECT_STATUS(SG_STATUS_CANCELLED, sg_job_query(writer)) << "now the application has asked";
   EXPECT_OK(read(c_));
-  EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_queue_set_observing(completions, 2));
+  of_a_runtime.observes = 2;
+  queue none;
+  EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_queue_create(context_, &of_a_runtime, none.out()));
+  EXPECT_NE(nullptr, std::strstr(sg_last_error_message(), "options->observes is 2"));
 }
 
 TEST_P(failures, a_callback_observes_the_failure_before_it_runs) {
@@ -261,7 +265,7 @@ sg_status fail_with_a_long_text(const sg_custom_call *call, void *) {
 TEST_P(failures, a_run_fails_as_its_first_failed_submission) {
   buffer memory;
   void *data = nullptr;
-  ASSERT_OK(sg_buffer_create(context_, 64 * sizeof(double), memory.out()));
+  ASSERT_OK(sg_buffer_create(context_, 64 * sizeof(double), nullptr, memory.out()));
   ASSERT_OK(sg_buffer_data(memory, &data));
   auto *const x = static_cast<double *>(data);
   sg_graph *graph = nullptr;
@@ -293,7 +297,7 @@ TEST_P(failures, a_gemm_without_work_depends_on_what_it_names_only) {
   WITH_GATES();
   buffer memory;
   void *data = nullptr;
-  ASSERT_OK(sg_buffer_create(context_, 64, memory.out()));
+  ASSERT_OK(sg_buffer_create(context_, 64, nullptr, memory.out()));
   ASSERT_OK(sg_buffer_data(memory, &data));
   for (double *const c : {c_, static_cast<double *>(data)}) {
     sg_gemm_desc nothing = make_gemm(ones_, ones_, c, 1, 1, 0), scaled = make_gemm(ones_, ones_, c, 1, 1, 1);

@@ -23,7 +23,7 @@ class on_device {
   on_device(sg_context *in, const std::vector<double> &host) {
     void *memory = nullptr;
     const std::size_t bytes = host.size() * sizeof(double);
-    EXPECT_OK(sg_buffer_create(in, bytes, buffer_.out()));
+    EXPECT_OK(sg_buffer_create(in, bytes, nullptr, buffer_.out()));
     EXPECT_OK(sg_buffer_data(buffer_, &memory));
     job filled;
     EXPECT_OK(sg_copy_async(in, memory, host.data(), bytes, nullptr, filled.out()));
@@ -41,7 +41,7 @@ class flood {
   // `options`: submission options of the GEMMs.
   flood(sg_context *in, std::vector<sg_gemm_desc> gemms, const sg_submit &options)
       : in_(in), gemms_(std::move(gemms)), options_(options) {
-    EXPECT_OK(sg_queue_create(in, queue_.out()));
+    EXPECT_OK(sg_queue_create(in, nullptr, queue_.out()));
     options_.queue = queue_;
     feeder_ = std::thread([this] { feed(); });
   }
@@ -64,7 +64,7 @@ class flood {
     for (std::size_t left = gemms_.size(); left > 0;) {
       sg_completion done;
       std::int32_t count = 0;
-      ASSERT_OK(sg_queue_next_batch(queue_, &done, 1, SG_FOREVER, &count));
+      ASSERT_OK(sg_queue_next_batch(queue_, &done, sizeof(sg_completion), 1, SG_FOREVER, &count));
       EXPECT_STATUS(SG_STATUS_OK, done.status) << done.message;
       ++completed_;
       stopping_ ? void(--left) : submit(done.tag);
@@ -102,7 +102,7 @@ class fair_share : public on_each_device {
   template <class Submit>
   static void expect_progress(sg_context *in, const flood &beside, const char *what, Submit &&one) {
     queue completions;
-    ASSERT_OK(sg_queue_create(in, completions.out()));
+    ASSERT_OK(sg_queue_create(in, nullptr, completions.out()));
     sg_submit options = SG_SUBMIT_INIT;
     options.queue = completions;
     while (beside.completed() < std::int64_t{in_turn}) std::this_thread::yield();
@@ -112,7 +112,7 @@ class fair_share : public on_each_device {
       ASSERT_OK(one(options));
       sg_completion done;
       std::int32_t count = 0;
-      ASSERT_OK(sg_queue_next_batch(completions, &done, 1, minute, &count))
+      ASSERT_OK(sg_queue_next_batch(completions, &done, sizeof(sg_completion), 1, minute, &count))
           << what << ' ' << i << " waits though " << beside.completed() - before
           << " of another submitter have completed";
       EXPECT_STATUS(SG_STATUS_OK, done.status) << done.message;
@@ -157,7 +157,7 @@ TEST_P(fair_share, beside_gemms_without_a_stream) {
 
 TEST_P(fair_share, beside_a_chain_of_gemms) {
   stream ordered;
-  ASSERT_OK(sg_stream_create(context_, 0, ordered.out()));
+  ASSERT_OK(sg_stream_create(context_, nullptr, ordered.out()));
   sg_submit options = SG_SUBMIT_INIT;
   options.stream = ordered;
   expect_progress_beside_cubes(options);
@@ -165,7 +165,7 @@ TEST_P(fair_share, beside_a_chain_of_gemms) {
 
 TEST_P(fair_share, beside_a_chain_of_low_priority_gemms) {
   stream ordered;
-  ASSERT_OK(sg_stream_create(context_, -1, ordered.out()));
+  ASSERT_OK(create_stream(context_, -1, 0, ordered.out()));
   sg_submit options = SG_SUBMIT_INIT;
   options.stream = ordered;
   expect_progress_beside_cubes(options);

@@ -82,11 +82,11 @@ TEST_P(footprints, rows_of_another_pitch_end_the_failure_of_those_that_they_cove
   WITH_GATES();
   buffer memory, table_memory, index_memory;
   void *data = nullptr, *table = nullptr, *indices = nullptr;
-  ASSERT_OK(sg_buffer_create(context_, 40 * 8, memory.out()));
+  ASSERT_OK(sg_buffer_create(context_, 40 * 8, nullptr, memory.out()));
   ASSERT_OK(sg_buffer_data(memory, &data));
-  ASSERT_OK(sg_buffer_create(context_, 40 * 8, table_memory.out()));
+  ASSERT_OK(sg_buffer_create(context_, 40 * 8, nullptr, table_memory.out()));
   ASSERT_OK(sg_buffer_data(table_memory, &table));
-  ASSERT_OK(sg_buffer_create(context_, 64, index_memory.out()));
+  ASSERT_OK(sg_buffer_create(context_, 64, nullptr, index_memory.out()));
   ASSERT_OK(sg_buffer_data(index_memory, &indices));
   auto *const x = static_cast<double *>(data);
   const std::int32_t zeros[16] = {};
@@ -123,7 +123,7 @@ TEST_P(footprints, unused_channels_may_hold_the_matrix) {
   buffer memory;
   void *data = nullptr;
   constexpr std::int64_t pixels = 6, channels = 4;
-  ASSERT_OK(sg_buffer_create(context_, pixels * channels * 8, memory.out()));
+  ASSERT_OK(sg_buffer_create(context_, pixels * channels * 8, nullptr, memory.out()));
   ASSERT_OK(sg_buffer_data(memory, &data));
   double values[pixels * channels];
   for (std::size_t i = 0; i < std::size(values); ++i) values[i] = double(i);

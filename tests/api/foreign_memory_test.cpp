@@ -17,7 +17,7 @@ constexpr std::uint64_t bytes = size * sizeof(double);
 
 struct device_memory {
   explicit device_memory(sg_context *of, std::uint64_t count = bytes) {
-    EXPECT_OK(sg_buffer_create(of, count, memory.out()));
+    EXPECT_OK(sg_buffer_create(of, count, nullptr, memory.out()));
     EXPECT_OK(sg_buffer_data(memory, &data));
   }
   buffer memory;

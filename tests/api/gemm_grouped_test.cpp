@@ -212,7 +212,7 @@ class one_launch : public testing::Test {
     std::vector<double> host(3 * count * room), result(count * room, -1);
     for (std::size_t i = 0; i < host.size(); ++i) host[i] = double(i % 7) - 3;
     void *memory = nullptr;
-    EXPECT_OK(sg_buffer_create(context_, host.size() * sizeof(double), buffer_.out()));
+    EXPECT_OK(sg_buffer_create(context_, host.size() * sizeof(double), nullptr, buffer_.out()));
     EXPECT_OK(sg_buffer_data(buffer_, &memory));
     auto *data = static_cast<double *>(memory);
     EXPECT_OK(sg_copy_async(context_, data, host.data(), host.size() * sizeof(double), nullptr, nullptr));
@@ -273,7 +273,7 @@ TEST(few_gemms, are_one_launch_unless_their_depth_is_long) {
     const context in = open_context(device, 0);
     buffer memory;
     void *data = nullptr;
-    EXPECT_OK(sg_buffer_create(in, std::size_t(deep + count + short_ones) * sizeof(double), memory.out()));
+    EXPECT_OK(sg_buffer_create(in, std::size_t(deep + count + short_ones) * sizeof(double), nullptr, memory.out()));
     EXPECT_OK(sg_buffer_data(memory, &data));
     auto *operand = static_cast<double *>(data);
     std::vector<sg_gemm_desc> descs;
@@ -307,7 +307,7 @@ long most_mapped() {
   const context in = open_context("sim:h200");
   buffer memory;
   void *data = nullptr;
-  EXPECT_OK(sg_buffer_create(in, std::size_t(3 * count * bytes), memory.out()));
+  EXPECT_OK(sg_buffer_create(in, std::size_t(3 * count * bytes), nullptr, memory.out()));
   EXPECT_OK(sg_buffer_data(memory, &data));
   std::vector<sg_gemm_desc> descs;
   for (std::int64_t i = 0; i < count; ++i) {

@@ -59,7 +59,7 @@ TEST_P(gemm_plans, batches_of_thin_items) {
               ASSERT_OK(sg_host_alloc(context_, bytes, &pinned));
               data = std::memcpy(pinned, values.data(), bytes);
             } else if (place == SG_MEMORY_DEVICE) {
-              ASSERT_OK(sg_buffer_create(context_, bytes, on_device.out()));
+              ASSERT_OK(sg_buffer_create(context_, bytes, nullptr, on_device.out()));
               ASSERT_OK(sg_buffer_data(on_device, &data));
               ASSERT_OK(sg_copy_async(context_, data, values.data(), bytes, nullptr, nullptr));
             }
@@ -89,7 +89,7 @@ TEST_P(gemm_plans, short_items_at_any_address) {
     buffer operands[3];
     void *memory[3], *items[3][batch];
     for (int i = 0; i < 3; ++i) {
-      ASSERT_OK(sg_buffer_create(context_, bytes, operands[i].out()));
+      ASSERT_OK(sg_buffer_create(context_, bytes, nullptr, operands[i].out()));
       ASSERT_OK(sg_buffer_data(operands[i], &memory[i]));
       ASSERT_OK(sg_copy(context_, memory[i], ones.data(), bytes, nullptr));
       for (std::int64_t item = 0; item < batch;

@@ -80,7 +80,7 @@ TEST_P(graphs, runs_follow_each_other_and_other_submissions) {
 
 TEST_P(graphs, streams_order_recorded_submissions) {
   stream in;
-  ASSERT_OK(sg_stream_create(context_, 0, in.out()));
+  ASSERT_OK(sg_stream_create(context_, nullptr, in.out()));
   record_.stream = in;
   record_.flags = SG_SUBMIT_UNTRACKED;  // so that only the stream orders them
   double c = 0, one = 1;
@@ -186,7 +186,7 @@ TEST_P(graphs, branches_meet_on_the_device) {
   constexpr std::size_t bytes = 4 * sizeof(double);
   buffer memory;
   void *data = nullptr;
-  ASSERT_OK(sg_buffer_create(context_, 4 * bytes, memory.out()));
+  ASSERT_OK(sg_buffer_create(context_, 4 * bytes, nullptr, memory.out()));
   ASSERT_OK(sg_buffer_data(memory, &data));
   auto *const a = static_cast<double *>(data), *square = a + 4, *copy = a + 8, *cube = a + 12;
   record(make_gemm(a, a, square, 2, 2, 2));
@@ -266,7 +266,7 @@ TEST_P(graphs, wrong_submissions_are_refused) {
   EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_gemm_async(context_, &desc, &options, nullptr));
   EXPECT_NE(nullptr, std::strstr(sg_last_error_message(), "submit->after_count"));
   queue completions;
-  ASSERT_OK(sg_queue_create(context_, completions.out()));
+  ASSERT_OK(sg_queue_create(context_, nullptr, completions.out()));
   options = record_;
   options.queue = completions;
   EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_gemm_async(context_, &desc, &options, nullptr));
@@ -286,7 +286,7 @@ TEST_P(graphs, wrong_submissions_are_refused) {
 TEST_P(graphs, a_run_is_a_job_like_others) {
   if (std::string(GetParam()) != "cpu") GTEST_SKIP() << "a gate blocks a worker of the cpu";
   stream in;
-  ASSERT_OK(sg_stream_create(context_, 0, in.out()));
+  ASSERT_OK(sg_stream_create(context_, nullptr, in.out()));
   sg_submit options = SG_SUBMIT_INIT;
   options.stream = in;
   gated_job gated(context_, &options);
@@ -294,7 +294,7 @@ TEST_P(graphs, a_run_is_a_job_like_others) {
   double a = 2, b = 3, c = 0;
   record(make_gemm(&a, &b, &c, 1, 1, 1));
   queue completions;
-  ASSERT_OK(sg_queue_create(context_, completions.out()));
+  ASSERT_OK(sg_queue_create(context_, nullptr, completions.out()));
   options.queue = completions;
   options.tag = 77;
   job first, second;
@@ -309,7 +309,7 @@ TEST_P(graphs, a_run_is_a_job_like_others) {
   for (int i = 0; i < 2; ++i) {
     sg_completion seen{};
     std::int32_t count = 0;
-    ASSERT_OK(sg_queue_next_batch(completions, &seen, 1, SG_FOREVER, &count));
+    ASSERT_OK(sg_queue_next_batch(completions, &seen, sizeof(sg_completion), 1, SG_FOREVER, &count));
     EXPECT_EQ(77u, seen.tag);
   }
 }

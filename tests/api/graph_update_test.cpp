@@ -23,7 +23,7 @@ class graph_updates : public on_each_device {
     on_each_device::SetUp();
     ASSERT_OK(sg_graph_create(context_, &graph_));
     record_.graph = graph_;
-    ASSERT_OK(sg_buffer_create(context_, matrices * 4 * sizeof(double), memory_.out()));
+    ASSERT_OK(sg_buffer_create(context_, matrices * 4 * sizeof(double), nullptr, memory_.out()));
     void *data = nullptr;
     ASSERT_OK(sg_buffer_data(memory_, &data));
     data_ = static_cast<double *>(data);
@@ -222,14 +222,14 @@ TEST_P(graph_updates, a_scale_and_add) {
 // The limit of the stream, which the plans depend on, stays that of the recording.
 TEST_P(graph_updates, layers_on_a_limited_stream) {
   owned<sg_stream, sg_stream_release> limited;
-  const sg_status made = sg_stream_create_limited(context_, 0, 1, limited.out());
+  const sg_status made = create_stream(context_, 0, 1, limited.out());
   if (made == SG_STATUS_UNSUPPORTED) GTEST_SKIP() << sg_last_error_message();
   ASSERT_OK(made);
   constexpr std::int64_t tokens = 256, width = 16;
   constexpr std::uint64_t size = tokens * width * sizeof(double);
   buffer memory;
   void *data = nullptr;
-  ASSERT_OK(sg_buffer_create(context_, 4 * size, memory.out()));
+  ASSERT_OK(sg_buffer_create(context_, 4 * size, nullptr, memory.out()));
   ASSERT_OK(sg_buffer_data(memory, &data));
   const auto heads = [&](int i) { return sg_heads{static_cast<char *>(data) + std::uint64_t(i) * size, 0, 0, width}; };
   sg_attention_desc attention = SG_ATTENTION_DESC_INIT;
@@ -362,7 +362,7 @@ TEST_P(graph_updates, a_refused_update_leaves_the_graph_unchanged) {
 TEST_P(graph_updates, runs_in_flight_keep_their_operands) {
   if (std::string(GetParam()) != "cpu") GTEST_SKIP() << "a gate blocks a worker of the cpu";
   stream in;
-  ASSERT_OK(sg_stream_create(context_, 0, in.out()));
+  ASSERT_OK(sg_stream_create(context_, nullptr, in.out()));
   sg_submit options = SG_SUBMIT_INIT;
   options.stream = in;
   const sg_gemm_desc group[] = {gemm(0, 1, 2)}, other[] = {gemm(0, 1, 3)};
@@ -400,7 +400,7 @@ TEST_P(graph_updates, releasing_all_handles_frees_the_context) {
   const auto use = [&] {
     context own = open_context(GetParam());
     stream in;
-    ASSERT_OK(sg_stream_create(own, 0, in.out()));
+    ASSERT_OK(sg_stream_create(own, nullptr, in.out()));
     sg_graph *graph = nullptr;
     ASSERT_OK(sg_graph_create(own, &graph));
     sg_submit record = SG_SUBMIT_INIT;

@@ -123,7 +123,7 @@ TEST_P(jobs, dependents_of_a_cancelled_job_do_not_run) {
 TEST_P(jobs, the_stream_goes_on_after_a_cancelled_job) {
   double c = -1, d = -1;
   stream order;
-  ASSERT_OK(sg_stream_create(context_, 0, order.out()));
+  ASSERT_OK(sg_stream_create(context_, nullptr, order.out()));
   sg_submit options = SG_SUBMIT_INIT;
   options.stream = order;
   gated_job gated(context_, &options);

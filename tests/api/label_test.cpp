@@ -115,7 +115,7 @@ TEST_P(labels, do_not_stay_in_a_reused_job_record) {
 
 TEST_P(labels, begin_the_message_of_a_failure) {
   queue completions;
-  ASSERT_OK(sg_queue_create(context_, completions.out()));
+  ASSERT_OK(sg_queue_create(context_, nullptr, completions.out()));
   gated_job gated(context_);
   SKIP_WITHOUT_GATE(gated);
   sg_job *first = gated.get();
@@ -142,7 +142,7 @@ TEST_P(labels, begin_the_message_of_a_failure) {
   EXPECT_EQ(0u, message_of(failing).find("job \"projection\": cancelled")) << message_of(failing);
   sg_completion completion;
   std::int32_t n = 0;
-  ASSERT_OK(sg_queue_next_batch(completions, &completion, 1, SG_FOREVER, &n));
+  ASSERT_OK(sg_queue_next_batch(completions, &completion, sizeof(sg_completion), 1, SG_FOREVER, &n));
   EXPECT_EQ(message_of(failing), completion.message);
   EXPECT_STATUS(SG_STATUS_CANCELLED, sg_job_wait(failing, SG_FOREVER));
   EXPECT_EQ(message_of(failing), sg_last_error_message());

@@ -461,7 +461,7 @@ TEST(layers_in_little_memory, name_the_bytes_that_they_need) {
       << sg_last_error_message();
   buffer memory;
   void *data = nullptr;
-  ASSERT_OK(sg_buffer_create(limited, 4 << 20, memory.out()));
+  ASSERT_OK(sg_buffer_create(limited, 4 << 20, nullptr, memory.out()));
   ASSERT_OK(sg_buffer_data(memory, &data));
   desc.x.data = data, desc.x.layout = SG_LAYOUT_COLUMN_MAJOR;
   desc.y.data = static_cast<double *>(data) + 512 * 512;

@@ -132,7 +132,7 @@ TEST_P(layouts, tables) {
     const std::int32_t found[] = {5, 0, 8, 8, 3};
     buffer memory;
     void *indices = nullptr;
-    ASSERT_OK(sg_buffer_create(context_, sizeof found, memory.out()));
+    ASSERT_OK(sg_buffer_create(context_, sizeof found, nullptr, memory.out()));
     ASSERT_OK(sg_buffer_data(memory, &indices));
     ASSERT_OK(sg_copy(context_, indices, found, sizeof found, nullptr));
     check("gather", type, {{9, cols}, {5, cols}}, [&](const auto &m) {

@@ -41,13 +41,13 @@ static sg_status create_context(sg_context *parent, void **out) {
   return status;
 }
 static sg_status create_stream(sg_context *context, void **out) {
-  return sg_stream_create(context, 0, (sg_stream **)out);
+  return sg_stream_create(context, NULL, (sg_stream **)out);
 }
 static sg_status create_event(sg_context *context, void **out) { return sg_event_create(context, (sg_event **)out); }
 static sg_status create_buffer(sg_context *context, void **out) {
-  return sg_buffer_create(context, 64, (sg_buffer **)out);
+  return sg_buffer_create(context, 64, NULL, (sg_buffer **)out);
 }
-static sg_status create_queue(sg_context *context, void **out) { return sg_queue_create(context, (sg_queue **)out); }
+static sg_status create_queue(sg_context *context, void **out) { return sg_queue_create(context, NULL, (sg_queue **)out); }
 
 static sg_gemm_desc small_gemm(double *a, double *b, double *c) {
   sg_gemm_desc desc = SG_GEMM_DESC_INIT;
@@ -85,7 +85,7 @@ static sg_status use_job(void *h) { return sg_job_wait((sg_job *)h, SG_FOREVER);
 static sg_status use_queue(void *h) {
   sg_completion completion;
   int32_t count;
-  const sg_status status = sg_queue_next_batch((sg_queue *)h, &completion, 1, 0, &count);
+  const sg_status status = sg_queue_next_batch((sg_queue *)h, &completion, sizeof completion, 1, 0, &count);
   return status == SG_STATUS_TIMEOUT ? SG_STATUS_OK : status;
 }
 static sg_status use_plan(void *h) {
@@ -268,9 +268,9 @@ static void released_with_work_in_flight(void) {
   content = (double *)gate_content(g);
   for (i = 0; i < 4; ++i) content[i] = i + 1;
   context = new_context();
-  REQUIRE_OK(sg_stream_create(context, 0, &stream));
+  REQUIRE_OK(sg_stream_create(context, NULL, &stream));
   REQUIRE_OK(sg_event_create(context, &event));
-  REQUIRE_OK(sg_queue_create(context, &queue));
+  REQUIRE_OK(sg_queue_create(context, NULL, &queue));
   first = small_gemm((double *)gate_memory(g), b, c);
   second = small_gemm(c, b, d);
   third = small_gemm(d, b, e);

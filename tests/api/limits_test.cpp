@@ -45,7 +45,7 @@ class limits : public on_each_device {
         : on_(on), type_(type), bytes_(values.size() * size * std::size_t(sg_dtype_size(type))) {
       for (std::size_t i = 0; i < values.size(); ++i)
         for (std::size_t j = 0; j < size; ++j) store(type, at(i, j), values[i]);
-      EXPECT_OK(sg_buffer_create(on, bytes_.size(), memory_.out()));
+      EXPECT_OK(sg_buffer_create(on, bytes_.size(), nullptr, memory_.out()));
       EXPECT_OK(sg_buffer_data(memory_, &view_.data));
       EXPECT_OK(sg_copy(on, view_.data, bytes_.data(), bytes_.size(), nullptr));
       view_ = {view_.data, std::int64_t(values.size()), size, 0, type, SG_LAYOUT_ROW_MAJOR};

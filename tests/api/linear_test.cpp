@@ -29,7 +29,7 @@ class placed_matrix {
       for (std::int64_t j = 0; j < cols; ++j) set(i, j, random.real());
     switch (kind) {
       case SG_MEMORY_DEVICE:
-        EXPECT_OK(sg_buffer_create(on, image_.size(), memory_.out()));
+        EXPECT_OK(sg_buffer_create(on, image_.size(), nullptr, memory_.out()));
         EXPECT_OK(sg_buffer_data(memory_, &view_.data));
         break;
       case SG_MEMORY_PINNED: EXPECT_OK(sg_host_alloc(on, image_.size(), &view_.data)); break;
@@ -507,7 +507,7 @@ TEST(linear_faults, is_planned_again_for_the_free_memory) {
   desc.dbias = dbias.data(), desc.dbias_dtype = SG_DTYPE_F64;
   for (const std::uint64_t taken : {400 << 10, 600 << 10}) {
     buffer other;
-    ASSERT_OK(sg_buffer_create(on, taken, other.out()));
+    ASSERT_OK(sg_buffer_create(on, taken, nullptr, other.out()));
     std::fill(dx.begin(), dx.end(), 0.0), std::fill(dw.begin(), dw.end(), 0.0),
         std::fill(dbias.begin(), dbias.end(), 0.0);
     ASSERT_OK(sg_linear_backward(on, &desc, nullptr));

@@ -108,7 +108,7 @@ static void replayed(const char *device) {
 
 static double *device_memory(sg_context *context, const double *from, uint64_t bytes, sg_buffer **buffer) {
   void *address = NULL;
-  OK(sg_buffer_create(context, bytes, buffer));
+  OK(sg_buffer_create(context, bytes, NULL, buffer));
   OK(sg_buffer_data(*buffer, &address));
   OK(sg_copy(context, address, from, bytes, NULL));
   return (double *)address;

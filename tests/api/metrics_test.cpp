@@ -78,7 +78,7 @@ TEST_P(context_counters, count_jobs_and_bytes) {
 TEST_P(context_counters, count_copies_and_memory) {
   owned<sg_buffer, sg_buffer_release> buffer;
   const std::uint64_t bytes = 1 << 20;
-  ASSERT_OK(sg_buffer_create(context_, bytes, buffer.out()));
+  ASSERT_OK(sg_buffer_create(context_, bytes, nullptr, buffer.out()));
   void *pinned = nullptr;
   ASSERT_OK(sg_host_alloc(context_, bytes, &pinned));
   const sg_context_metrics held = metrics_of(context_);
@@ -122,7 +122,7 @@ TEST_P(context_counters, tell_the_available_memory) {
   EXPECT_LE(before, device.memory_bytes);
   buffer held;
   const std::uint64_t bytes = 1 << 26;
-  ASSERT_OK(sg_buffer_create(context_, bytes, held.out()));
+  ASSERT_OK(sg_buffer_create(context_, bytes, nullptr, held.out()));
   ASSERT_OK(sg_context_available_memory(context_, 0, &after));
   if (std::strncmp(GetParam(), "sim", 3) == 0) {
     EXPECT_EQ(before - bytes, after) << "no other process has a simulated device's memory";
@@ -194,7 +194,7 @@ TEST_P(context_counters, have_the_times_of_graphs_of_the_device) {
   owned<sg_buffer, sg_buffer_release> buffers[2];
   void *data[2] = {};
   for (int i = 0; i < 2; ++i) {
-    ASSERT_OK(sg_buffer_create(context_, 64 * 64 * sizeof(double), buffers[i].out()));
+    ASSERT_OK(sg_buffer_create(context_, 64 * 64 * sizeof(double), nullptr, buffers[i].out()));
     ASSERT_OK(sg_buffer_data(buffers[i], &data[i]));
   }
   owned<sg_graph, sg_graph_release> graph;
@@ -279,13 +279,12 @@ TEST(open_metrics_text, tells_the_devices_of_a_context_apart) {
   const std::vector<float> from(1 << 10);
   for (const int device : {0, 1, 1}) {
     sg_buffer_options on = SG_BUFFER_OPTIONS_INIT;
-    on.bytes = from.size() * sizeof(float);
     on.device = device;
     buffer made;
     void *data = nullptr;
-    ASSERT_OK(sg_buffer_create_with(both, &on, made.out()));
+    ASSERT_OK(sg_buffer_create(both, from.size() * sizeof(float), &on, made.out()));
     ASSERT_OK(sg_buffer_data(made, &data));
-    ASSERT_OK(sg_copy(both, data, from.data(), on.bytes, nullptr));
+    ASSERT_OK(sg_copy(both, data, from.data(), from.size() * sizeof(float), nullptr));
   }
   const std::string text = open_metrics();
   std::map<std::string, double> bytes;

@@ -18,7 +18,7 @@ class operations : public on_each_device {
     on_each_device::SetUp();
     for (float *&each : data_) {
       void *at = nullptr;
-      EXPECT_OK(sg_buffer_create(context_, sizeof(image), buffers_.emplace_back().out()));
+      EXPECT_OK(sg_buffer_create(context_, sizeof(image), nullptr, buffers_.emplace_back().out()));
       EXPECT_OK(sg_buffer_data(buffers_.back(), &at));
       each = static_cast<float *>(at);
       put(each);

@@ -154,7 +154,7 @@ TEST_P(order, untracked_submissions_do_not_wait) {
 // Without tracking, only the stream keeps this order.
 TEST_P(order, a_stream_keeps_the_order_of_untracked_submissions) {
   stream one_stream;
-  ASSERT_OK(sg_stream_create(context_, 0, one_stream.out()));
+  ASSERT_OK(sg_stream_create(context_, nullptr, one_stream.out()));
   sg_submit options = SG_SUBMIT_INIT;
   options.stream = one_stream;
   options.flags = SG_SUBMIT_UNTRACKED;
@@ -171,8 +171,8 @@ TEST_P(order, a_stream_keeps_the_order_of_untracked_submissions) {
 TEST_P(order, two_streams_do_not_wait_for_each_other) {
   const context wide = open_context(GetParam(), 2);
   stream first, second;
-  ASSERT_OK(sg_stream_create(wide, 0, first.out()));
-  ASSERT_OK(sg_stream_create(wide, 0, second.out()));
+  ASSERT_OK(sg_stream_create(wide, nullptr, first.out()));
+  ASSERT_OK(sg_stream_create(wide, nullptr, second.out()));
   sg_submit on_first = SG_SUBMIT_INIT, on_second = SG_SUBMIT_INIT;
   on_first.stream = first;
   on_second.stream = second;
@@ -192,8 +192,8 @@ TEST_P(order, two_streams_do_not_wait_for_each_other) {
 // Data tracking works across streams, and for copies as well as GEMMs.
 TEST_P(order, copies_and_gemms_are_ordered_by_data) {
   stream first, second;
-  ASSERT_OK(sg_stream_create(context_, 0, first.out()));
-  ASSERT_OK(sg_stream_create(context_, 0, second.out()));
+  ASSERT_OK(sg_stream_create(context_, nullptr, first.out()));
+  ASSERT_OK(sg_stream_create(context_, nullptr, second.out()));
   sg_submit on_first = SG_SUBMIT_INIT, on_second = SG_SUBMIT_INIT;
   on_first.stream = first;
   on_second.stream = second;
@@ -230,7 +230,7 @@ class priorities : public testing::TestWithParam<const char *> {
   void hold_for_long() {
     constexpr std::uint64_t bytes = std::uint64_t{1} << 30;
     ASSERT_OK(sg_host_alloc(context_, bytes, &long_source_));
-    ASSERT_OK(sg_buffer_create(context_, bytes, long_target_.out()));
+    ASSERT_OK(sg_buffer_create(context_, bytes, nullptr, long_target_.out()));
     void *target = nullptr;
     ASSERT_OK(sg_buffer_data(long_target_, &target));
     for (int i = 0; i < 5; ++i) ASSERT_OK(sg_copy_async(context_, target, long_source_, bytes, nullptr, nullptr));
@@ -287,7 +287,7 @@ TEST_P(priorities, a_high_job_overtakes) {
 // A submission has its stream's priority unless it sets its own.
 TEST_P(priorities, a_high_stream_overtakes) {
   stream high;
-  ASSERT_OK(sg_stream_create(context_, 1, high.out()));
+  ASSERT_OK(create_stream(context_, 1, 0, high.out()));
   std::vector<job> normal;
   sg_submit options = SG_SUBMIT_INIT;
   for (int i = 0; i < waiting; ++i) normal.push_back(submit(i, options));

@@ -41,7 +41,7 @@ class partitions : public testing::TestWithParam<const char *> {
   }
   stream limited(std::int32_t units) const {
     stream made;
-    EXPECT_OK(sg_stream_create_limited(context_, 0, units, made.out()));
+    EXPECT_OK(create_stream(context_, 0, units, made.out()));
     return made;
   }
   static bool is_partition(sg_stream *which) {
@@ -80,7 +80,7 @@ class partitions : public testing::TestWithParam<const char *> {
 
 TEST_P(partitions, only_where_a_limit_asks_for_them) {
   stream whole;
-  ASSERT_OK(sg_stream_create(context_, 0, whole.out()));
+  ASSERT_OK(sg_stream_create(context_, nullptr, whole.out()));
   EXPECT_FALSE(is_partition(whole));
   EXPECT_FALSE(is_partition(limited(0)));
   EXPECT_FALSE(is_partition(limited(INT32_MAX))) << "a limit of all units is no partition";
@@ -173,7 +173,7 @@ TEST_P(partitions, a_long_chain_beside_others) {
   const stream in = limited(half());
   buffer memory;
   void *data = nullptr;
-  ASSERT_OK(sg_buffer_create(context_, 4 * bytes, memory.out()));
+  ASSERT_OK(sg_buffer_create(context_, 4 * bytes, nullptr, memory.out()));
   ASSERT_OK(sg_buffer_data(memory, &data));
   const auto at = [&](int i) { return static_cast<double *>(data) + i * n * n; };
   matrix host(4 * n * n, 0);
@@ -235,7 +235,7 @@ TEST_P(partitions, recorded_in_a_graph) {
   stream in = limited(half());
   buffer memory;
   void *data = nullptr;
-  ASSERT_OK(sg_buffer_create(context_, 4 * bytes, memory.out()));
+  ASSERT_OK(sg_buffer_create(context_, 4 * bytes, nullptr, memory.out()));
   ASSERT_OK(sg_buffer_data(memory, &data));
   const auto at = [&](int i) { return static_cast<double *>(data) + i * n * n; };
   matrix host(4 * n * n, 1);

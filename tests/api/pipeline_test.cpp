@@ -29,7 +29,7 @@ class placed {
       EXPECT_OK(sg_host_alloc(context, size_ * sizeof(double), &data));
       std::memcpy(data, values.data(), size_ * sizeof(double));
     } else if (kind == SG_MEMORY_DEVICE) {
-      EXPECT_OK(sg_buffer_create(context, size_ * sizeof(double), memory_.out()));
+      EXPECT_OK(sg_buffer_create(context, size_ * sizeof(double), nullptr, memory_.out()));
       EXPECT_OK(sg_buffer_data(memory_, &data));
       EXPECT_OK(sg_copy(context, data, values.data(), size_ * sizeof(double), nullptr));
     }
@@ -212,7 +212,7 @@ TEST_P(pipelines, results_are_complete_in_the_order_of_the_batches) {
   options.pipeline.depth = 3;
   const network net(context_, options);
   queue completions;
-  ASSERT_OK(sg_queue_create(context_, completions.out()));
+  ASSERT_OK(sg_queue_create(context_, nullptr, completions.out()));
   constexpr unsigned count = 30;
   const doubles input = net.input(0);
   std::vector<doubles> results(count, doubles(net.result_size()));
@@ -225,7 +225,7 @@ TEST_P(pipelines, results_are_complete_in_the_order_of_the_batches) {
   for (unsigned i = 0; i < count;) {
     sg_completion seen[count];
     std::int32_t taken = 0;
-    ASSERT_OK(sg_queue_next_batch(completions, seen, count, SG_FOREVER, &taken));
+    ASSERT_OK(sg_queue_next_batch(completions, seen, sizeof(sg_completion), count, SG_FOREVER, &taken));
     for (std::int32_t k = 0; k < taken; ++k) EXPECT_EQ(i++, seen[k].tag);
   }
 }

@@ -182,7 +182,7 @@ class operation_plans : public on_each_device {
     on_each_device::SetUp();
     for (int i = 0; i < operand_count; ++i) {
       on_host_.at[i] = on_host_.host[static_cast<std::size_t>(i)].data();
-      ASSERT_OK(sg_buffer_create(context_, sizeof(values), on_device_.buffers.emplace_back().out()));
+      ASSERT_OK(sg_buffer_create(context_, sizeof(values), nullptr, on_device_.buffers.emplace_back().out()));
       ASSERT_OK(sg_buffer_data(on_device_.buffers.back(), &on_device_.at[i]));
     }
   }

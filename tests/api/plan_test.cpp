@@ -118,7 +118,7 @@ TEST_P(plans, run_on_device_memory) {
   buffer device[3];
   void *data[3];
   for (int i = 0; i < 3; ++i) {
-    ASSERT_OK(sg_buffer_create(context_, bytes, device[i].out()));
+    ASSERT_OK(sg_buffer_create(context_, bytes, nullptr, device[i].out()));
     ASSERT_OK(sg_buffer_data(device[i], &data[i]));
   }
   ASSERT_OK(sg_copy(context_, data[0], a_.data(), bytes, nullptr));

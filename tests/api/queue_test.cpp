@@ -21,7 +21,7 @@ class queues : public testing::TestWithParam<const char *> {
  protected:
   void SetUp() override {
     context_ = open_context(GetParam());
-    ASSERT_OK(sg_queue_create(context_, queue_.out()));
+    ASSERT_OK(sg_queue_create(context_, nullptr, queue_.out()));
   }
   sg_submit posting(std::uint64_t tag) {
     sg_submit options = SG_SUBMIT_INIT;
@@ -52,11 +52,12 @@ TEST_P(queues, every_tag_comes_back_once) {
   while (received < count) {
     sg_completion completions[64];
     std::int32_t n = -1;
-    ASSERT_OK(sg_queue_next_batch(queue_, completions, 64, SG_FOREVER, &n));
+    ASSERT_OK(sg_queue_next_batch(queue_, completions, sizeof(sg_completion), 64, SG_FOREVER, &n));
     ASSERT_TRUE(n >= 1 && n <= 64);
     for (int i = 0; i < n; ++i) {
       EXPECT_EQ(SG_STATUS_OK, completions[i].status);
       EXPECT_STREQ("", completions[i].message);
+      EXPECT_EQ(nullptr, completions[i].job) << "the queue's options ask for none";
       tags.insert(completions[i].tag);
     }
     received += static_cast<std::size_t>(n);
@@ -68,7 +69,7 @@ TEST_P(queues, every_tag_comes_back_once) {
 
 TEST_P(queues, oldest_first) {
   stream one;
-  ASSERT_OK(sg_stream_create(context_, 0, one.out()));
+  ASSERT_OK(sg_stream_create(context_, nullptr, one.out()));
   std::vector<double> c(100);
   for (std::size_t i = 0; i < c.size(); ++i) {
     sg_submit options = posting(i);
@@ -79,7 +80,7 @@ TEST_P(queues, oldest_first) {
   for (std::size_t i = 0; i < c.size(); ++i) {
     sg_completion completion;
     std::int32_t n = 0;
-    ASSERT_OK(sg_queue_next_batch(queue_, &completion, 1, SG_FOREVER, &n));
+    ASSERT_OK(sg_queue_next_batch(queue_, &completion, sizeof(sg_completion), 1, SG_FOREVER, &n));
     ASSERT_EQ(i, completion.tag);
   }
 }
@@ -87,11 +88,11 @@ TEST_P(queues, oldest_first) {
 TEST_P(queues, time_limits) {
   sg_completion completion;
   std::int32_t n = 7;
-  EXPECT_STATUS(SG_STATUS_TIMEOUT, sg_queue_next_batch(queue_, &completion, 1, 0, &n));
+  EXPECT_STATUS(SG_STATUS_TIMEOUT, sg_queue_next_batch(queue_, &completion, sizeof(sg_completion), 1, 0, &n));
   EXPECT_EQ(0, n);
   n = 7;
   const auto start = std::chrono::steady_clock::now();
-  EXPECT_STATUS(SG_STATUS_TIMEOUT, sg_queue_next_batch(queue_, &completion, 1, 20 * ms, &n));
+  EXPECT_STATUS(SG_STATUS_TIMEOUT, sg_queue_next_batch(queue_, &completion, sizeof(sg_completion), 1, 20 * ms, &n));
   EXPECT_EQ(0, n);
   EXPECT_GE(std::chrono::steady_clock::now() - start, std::chrono::milliseconds(20));
 }
@@ -113,17 +114,75 @@ TEST_P(queues, failures_carry_their_text) {
   gated.open();
   sg_completion completion;
   std::int32_t n = 0;
-  ASSERT_OK(sg_queue_next_batch(queue_, &completion, 1, SG_FOREVER, &n));
+  ASSERT_OK(sg_queue_next_batch(queue_, &completion, sizeof(sg_completion), 1, SG_FOREVER, &n));
   EXPECT_EQ(5u, completion.tag);
   EXPECT_EQ(SG_STATUS_CANCELLED, completion.status);
   EXPECT_STRNE("", completion.message);
+}
+
+// The jobs of completions, by which a program gets the message of a failure, or the statistics of each.
+TEST_P(queues, completions_bring_their_jobs) {
+  for (const sg_queue_jobs which : {SG_QUEUE_JOBS_NONE, SG_QUEUE_JOBS_FAILED, SG_QUEUE_JOBS_ALL}) {
+    sg_queue_options options = SG_QUEUE_OPTIONS_INIT;
+    options.jobs = which;
+    queue with_jobs;
+    ASSERT_OK(sg_queue_create(context_, &options, with_jobs.out()));
+    gated_job gated(context_);
+    SKIP_WITHOUT_GATE(gated);
+    sg_job *const first = gated.get();
+    sg_submit behind = SG_SUBMIT_INIT;
+    behind.after = &first, behind.after_count = 1, behind.queue = with_jobs;
+    double c[2] = {};
+    job cancelled;
+    for (int i = 0; i < 2; ++i) {
+      behind.tag = std::uint64_t(i);
+      const sg_gemm_desc desc = make_gemm(&a_, &b_, &c[i], 1, 1, 1);
+      ASSERT_OK(sg_gemm_async(context_, &desc, &behind, i == 0 ? cancelled.out() : nullptr));
+    }
+    ASSERT_OK(sg_job_cancel(cancelled));
+    cancelled = {};
+    gated.open();
+    // As a program gets them that was compiled against later headers, with a longer struct.
+    struct longer {
+      sg_completion known;
+      std::uint64_t later;
+    };
+    for (int left = 2; left > 0;) {
+      longer taken[2];
+      std::memset(static_cast<void *>(taken), 0xff, sizeof taken);
+      std::int32_t n = 0;
+      ASSERT_OK(sg_queue_next_batch(with_jobs, &taken[0].known, sizeof(longer), 2, SG_FOREVER, &n));
+      left -= n;
+      for (int i = 0; i < n; ++i) {
+        EXPECT_EQ(0u, taken[i].later);
+        EXPECT_EQ(taken[i].known.tag == 0 ? SG_STATUS_CANCELLED : SG_STATUS_OK, taken[i].known.status);
+        EXPECT_EQ(which == SG_QUEUE_JOBS_ALL || (which == SG_QUEUE_JOBS_FAILED && taken[i].known.tag == 0),
+                  taken[i].known.job != nullptr);
+        if (!taken[i].known.job) continue;
+        char text[256];
+        EXPECT_OK(sg_job_message(taken[i].known.job, text, sizeof text, nullptr));
+        EXPECT_EQ(taken[i].known.tag == 0, text[0] != '\0');
+        EXPECT_STATUS(taken[i].known.status, sg_job_query(taken[i].known.job));
+        EXPECT_OK(sg_job_release(taken[i].known.job));
+      }
+    }
+  }
+}
+
+TEST_P(queues, wrong_sizes_are_refused) {
+  sg_completion completion;
+  std::int32_t n = 7;
+  for (const std::uint64_t size : {std::uint64_t(0), sizeof completion - 8, sizeof completion + 4, std::uint64_t(1) << 20}) {
+    EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_queue_next_batch(queue_, &completion, size, 1, 0, &n));
+    EXPECT_NE(nullptr, std::strstr(sg_last_error_message(), ("completion_size is " + std::to_string(size)).c_str()));
+  }
 }
 
 TEST_P(queues, closing_wakes_the_waiters) {
   std::thread waiter([&] {
     sg_completion completion;
     std::int32_t n = 7;
-    EXPECT_STATUS(SG_STATUS_CANCELLED, sg_queue_next_batch(queue_, &completion, 1, SG_FOREVER, &n));
+    EXPECT_STATUS(SG_STATUS_CANCELLED, sg_queue_next_batch(queue_, &completion, sizeof(sg_completion), 1, SG_FOREVER, &n));
     EXPECT_EQ(0, n);
   });
   std::this_thread::sleep_for(std::chrono::milliseconds(20));
@@ -139,12 +198,12 @@ TEST_P(queues, a_closed_queue_still_delivers_and_accepts_completions) {
   ASSERT_OK(sg_queue_close(queue_));
   sg_completion completion;
   std::int32_t n = 0;
-  EXPECT_OK(sg_queue_next_batch(queue_, &completion, 1, SG_FOREVER, &n));
+  EXPECT_OK(sg_queue_next_batch(queue_, &completion, sizeof(sg_completion), 1, SG_FOREVER, &n));
   EXPECT_EQ(1u, completion.tag);
-  EXPECT_STATUS(SG_STATUS_CANCELLED, sg_queue_next_batch(queue_, &completion, 1, SG_FOREVER, &n));
+  EXPECT_STATUS(SG_STATUS_CANCELLED, sg_queue_next_batch(queue_, &completion, sizeof(sg_completion), 1, SG_FOREVER, &n));
   submit(2, &c[1]);
   ASSERT_OK(sg_context_synchronize(context_, SG_FOREVER));
-  EXPECT_OK(sg_queue_next_batch(queue_, &completion, 1, SG_FOREVER, &n));
+  EXPECT_OK(sg_queue_next_batch(queue_, &completion, sizeof(sg_completion), 1, SG_FOREVER, &n));
   EXPECT_EQ(2u, completion.tag);
 }
 
@@ -162,7 +221,7 @@ TEST_P(queues, the_descriptor_follows_the_queue) {
       EXPECT_TRUE(readable(fd, 300000)) << left << " completions are waiting";
       sg_completion completion;
       std::int32_t n = 0;
-      ASSERT_OK(sg_queue_next_batch(queue_, &completion, 1, 0, &n));
+      ASSERT_OK(sg_queue_next_batch(queue_, &completion, sizeof(sg_completion), 1, 0, &n));
     }
     EXPECT_FALSE(readable(fd, 0)) << "the queue is empty again";
   }
@@ -195,7 +254,7 @@ TEST_P(queues, epoll) {
     ASSERT_EQ(1, epoll_wait(watch, &seen, 1, 300000)) << received;
     sg_completion completions[7];
     std::int32_t n = 0;
-    const sg_status status = sg_queue_next_batch(queue_, completions, 7, 0, &n);
+    const sg_status status = sg_queue_next_batch(queue_, completions, sizeof(sg_completion), 7, 0, &n);
     ASSERT_TRUE(status == SG_STATUS_OK || status == SG_STATUS_TIMEOUT);
     received += static_cast<std::size_t>(n);
   }
@@ -221,7 +280,7 @@ TEST_P(queues, several_consumers_share_the_completions) {
       for (;;) {
         sg_completion completions[5];
         std::int32_t n = 0;
-        const sg_status status = sg_queue_next_batch(queue_, completions, 5, SG_FOREVER, &n);
+        const sg_status status = sg_queue_next_batch(queue_, completions, sizeof(sg_completion), 5, SG_FOREVER, &n);
         if (status == SG_STATUS_CANCELLED) return;
         ASSERT_OK(status);
         for (int i = 0; i < n; ++i) seen[completions[i].tag]++;
@@ -258,7 +317,7 @@ TEST_P(queues, released_with_an_untaken_completion) {
     context own = open_context(GetParam());
     queue posted;
     std::int32_t fd = -1;
-    ASSERT_OK(sg_queue_create(own, posted.out()));
+    ASSERT_OK(sg_queue_create(own, nullptr, posted.out()));
     ASSERT_OK(sg_queue_fd(posted, &fd));
     double c;
     const sg_gemm_desc desc = make_gemm(&a_, &b_, &c, 1, 1, 1);
@@ -284,7 +343,7 @@ TEST_P(queues, copies_post_too) {
   ASSERT_OK(sg_copy_async(context_, to, from, 4, &options, nullptr));
   sg_completion completion;
   std::int32_t n = 0;
-  ASSERT_OK(sg_queue_next_batch(queue_, &completion, 1, SG_FOREVER, &n));
+  ASSERT_OK(sg_queue_next_batch(queue_, &completion, sizeof(sg_completion), 1, SG_FOREVER, &n));
   EXPECT_EQ(9u, completion.tag);
   EXPECT_STREQ("abc", to);
 }
@@ -299,7 +358,7 @@ TEST_P(queues, empty_submissions_post) {
   while (tags.size() < 2) {
     sg_completion completion;
     std::int32_t n = 0;
-    ASSERT_OK(sg_queue_next_batch(queue_, &completion, 1, 300000 * ms, &n));
+    ASSERT_OK(sg_queue_next_batch(queue_, &completion, sizeof(sg_completion), 1, 300000 * ms, &n));
     tags.insert(completion.tag);
   }
 }
@@ -313,7 +372,7 @@ TEST_P(queues, a_queue_of_another_context) {
   ASSERT_OK(sg_gemm_async(other, &desc, &options, nullptr));
   sg_completion completion;
   std::int32_t n = 0;
-  ASSERT_OK(sg_queue_next_batch(queue_, &completion, 1, SG_FOREVER, &n));
+  ASSERT_OK(sg_queue_next_batch(queue_, &completion, sizeof(sg_completion), 1, SG_FOREVER, &n));
   EXPECT_EQ(3u, completion.tag);
   EXPECT_EQ(6, c);
 }
@@ -323,7 +382,7 @@ ON_EACH_DEVICE(queues);
 // A queue that belongs to no context.
 class shared_queues : public testing::TestWithParam<const char *> {
  protected:
-  void SetUp() override { ASSERT_OK(sg_queue_create_shared(queue_.out())); }
+  void SetUp() override { ASSERT_OK(sg_queue_create(nullptr, nullptr, queue_.out())); }
   void submit(sg_context *context, std::uint64_t tag, double *c, sg_job **job = nullptr) {
     const sg_gemm_desc desc = make_gemm(&a_, &b_, c, 1, 1, 1);
     sg_submit options = SG_SUBMIT_INIT;
@@ -348,7 +407,7 @@ TEST_P(shared_queues, serves_contexts_that_come_and_go) {
     for (;;) {
       sg_completion completions[3];
       std::int32_t n = 0;
-      const sg_status status = sg_queue_next_batch(queue_, completions, 3, SG_FOREVER, &n);
+      const sg_status status = sg_queue_next_batch(queue_, completions, sizeof(sg_completion), 3, SG_FOREVER, &n);
       if (status == SG_STATUS_CANCELLED) return;
       ASSERT_OK(status);
       for (int i = 0; i < n; ++i) {
@@ -381,7 +440,7 @@ TEST_P(shared_queues, gives_completions_of_a_context_that_was_released) {
   ASSERT_EQ(1, poll(&wait, 1, 300000));
   sg_completion completion;
   std::int32_t n = 0;
-  ASSERT_OK(sg_queue_next_batch(queue_, &completion, 1, SG_FOREVER, &n));
+  ASSERT_OK(sg_queue_next_batch(queue_, &completion, sizeof(sg_completion), 1, SG_FOREVER, &n));
   EXPECT_EQ(7u, completion.tag);
   EXPECT_EQ(SG_STATUS_OK, completion.status);
   EXPECT_EQ(6, c);
@@ -395,7 +454,7 @@ TEST_P(shared_queues, keeps_no_context_open) {
     submit(own, 1, &c);
     sg_completion completion;
     std::int32_t n = 0;
-    ASSERT_OK(sg_queue_next_batch(queue_, &completion, 1, SG_FOREVER, &n));
+    ASSERT_OK(sg_queue_next_batch(queue_, &completion, sizeof(sg_completion), 1, SG_FOREVER, &n));
   }
   EXPECT_TRUE(has_at_most(threads)) << entries_of("/proc/self/task");
 }
@@ -404,7 +463,7 @@ TEST_P(shared_queues, released_with_untaken_completions_frees_everything) {
   const std::size_t threads = entries_of("/proc/self/task"), descriptors = entries_of("/proc/self/fd");
   for (int i = 0; i < 20; ++i) {
     queue untaken;
-    ASSERT_OK(sg_queue_create_shared(untaken.out()));
+    ASSERT_OK(sg_queue_create(nullptr, nullptr, untaken.out()));
     std::int32_t fd = -1;
     ASSERT_OK(sg_queue_fd(untaken, &fd));
     const context first = open_context(GetParam()), second = open_context("cpu");
@@ -429,11 +488,11 @@ TEST_P(shared_queues, released_with_untaken_completions_frees_everything) {
 TEST_P(shared_queues, time_limits_and_closing) {
   sg_completion completion;
   std::int32_t n = 7;
-  EXPECT_STATUS(SG_STATUS_TIMEOUT, sg_queue_next_batch(queue_, &completion, 1, 0, &n));
+  EXPECT_STATUS(SG_STATUS_TIMEOUT, sg_queue_next_batch(queue_, &completion, sizeof(sg_completion), 1, 0, &n));
   EXPECT_EQ(0, n);
-  EXPECT_STATUS(SG_STATUS_TIMEOUT, sg_queue_next_batch(queue_, &completion, 1, 5 * ms, &n));
+  EXPECT_STATUS(SG_STATUS_TIMEOUT, sg_queue_next_batch(queue_, &completion, sizeof(sg_completion), 1, 5 * ms, &n));
   EXPECT_OK(sg_queue_close(queue_));
-  EXPECT_STATUS(SG_STATUS_CANCELLED, sg_queue_next_batch(queue_, &completion, 1, SG_FOREVER, &n));
+  EXPECT_STATUS(SG_STATUS_CANCELLED, sg_queue_next_batch(queue_, &completion, sizeof(sg_completion), 1, SG_FOREVER, &n));
 }
 
 ON_EACH_DEVICE(shared_queues);

@@ -151,7 +151,7 @@ class repeated_layers : public on_each_device {
  protected:
   void SetUp() override {
     on_each_device::SetUp();
-    ASSERT_OK(sg_buffer_create(context_, slots * slot_bytes, memory_.out()));
+    ASSERT_OK(sg_buffer_create(context_, slots * slot_bytes, nullptr, memory_.out()));
     void *data = nullptr;
     ASSERT_OK(sg_buffer_data(memory_, &data));
     data_ = static_cast<char *>(data);

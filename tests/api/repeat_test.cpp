@@ -230,7 +230,7 @@ TEST_P(repeats, plans_of_other_contexts) {
 // The same descriptor with its matrices alternately in device and host memory.
 TEST_P(repeats, other_memory) {
   buffer lasting;
-  ASSERT_OK(sg_buffer_create(context_, elements * sizeof(double), lasting.out()));
+  ASSERT_OK(sg_buffer_create(context_, elements * sizeof(double), nullptr, lasting.out()));
   void *there = nullptr, *pinned = nullptr;
   ASSERT_OK(sg_buffer_data(lasting, &there));
   ASSERT_OK(sg_host_alloc(context_, elements * sizeof(double), &pinned));

@@ -30,7 +30,7 @@ class placed_elements {
       : on_(on), is_on_device_(kind == SG_MEMORY_DEVICE), type_(type), bytes_(std::size_t(count) * size()) {
     const std::size_t before = std::size_t(behind) * size();
     if (is_on_device_) {
-      EXPECT_OK(sg_buffer_create(on, before + bytes_.size(), buffer_.out()));
+      EXPECT_OK(sg_buffer_create(on, before + bytes_.size(), nullptr, buffer_.out()));
       EXPECT_OK(sg_buffer_data(buffer_, &data_));
       data_ = static_cast<std::uint8_t *>(data_) + before;
     } else {

@@ -28,9 +28,8 @@ const char *two() { return asked_devices() ? asked_devices() : "sim:h200x2"; }
 struct device_matrix {
   device_matrix(sg_context *of, std::int32_t device, std::uint64_t size = bytes) {
     sg_buffer_options options = SG_BUFFER_OPTIONS_INIT;
-    options.bytes = size;
     options.device = device;
-    EXPECT_OK(sg_buffer_create_with(of, &options, memory.out()));
+    EXPECT_OK(sg_buffer_create(of, size, &options, memory.out()));
     void *address = nullptr;
     EXPECT_OK(sg_buffer_data(memory, &address));
     data = static_cast<double *>(address);
@@ -43,7 +42,7 @@ stream stream_on(sg_context *of, std::int32_t device) {
   sg_stream_options options = SG_STREAM_OPTIONS_INIT;
   options.device = device;
   stream made;
-  EXPECT_OK(sg_stream_create_with(of, &options, made.out()));
+  EXPECT_OK(sg_stream_create(of, &options, made.out()));
   return made;
 }
 
@@ -140,26 +139,26 @@ TEST_F(two_devices, have_buffers_that_copy_to_each_other) {
 TEST_F(two_devices, wrong_ones_are_refused_by_name) {
   buffer made;
   sg_buffer_options options = SG_BUFFER_OPTIONS_INIT;
-  options.bytes = 16;
   options.device = 2;
-  EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_buffer_create_with(context_, &options, made.out()));
+  EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_buffer_create(context_, 16, &options, made.out()));
   EXPECT_NE(nullptr, std::strstr(sg_last_error_message(), "options->device is 2; the context's devices are 0 to 1"));
   options.device = SG_DEVICE_ANY;
-  EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_buffer_create_with(context_, &options, made.out()));
+  EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_buffer_create(context_, 16, &options, made.out()));
   options.device = 0;
-  options.bytes = 0;
-  EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_buffer_create_with(context_, &options, made.out()));
-  EXPECT_NE(nullptr, std::strstr(sg_last_error_message(), "options->bytes is 0"));
-  EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_buffer_create_with(context_, nullptr, made.out()));
+  options.reserved = 1;
+  EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_buffer_create(context_, 16, &options, made.out()));
+  options.reserved = 0;
+  EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_buffer_create(context_, 0, &options, made.out()));
+  EXPECT_NE(nullptr, std::strstr(sg_last_error_message(), "bytes is 0"));
   stream in;
   sg_stream_options wrong = SG_STREAM_OPTIONS_INIT;
   wrong.device = 7;
-  EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_stream_create_with(context_, &wrong, in.out()));
+  EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_stream_create(context_, &wrong, in.out()));
   EXPECT_NE(nullptr,
             std::strstr(sg_last_error_message(), "options->device is 7; the context's devices are 0 to 1, and -1"));
   wrong.device = 0;
   wrong.priority = 5;
-  EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_stream_create_with(context_, &wrong, in.out()));
+  EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_stream_create(context_, &wrong, in.out()));
   EXPECT_NE(nullptr, std::strstr(sg_last_error_message(), "options->priority is 5"));
   for (const char *name : {"sim:h200x2,a100", "sim:h200,h200", "cpu:0,1"}) {
     sg_context_options of = SG_CONTEXT_OPTIONS_INIT;
@@ -514,7 +513,7 @@ TEST(gemms_on_several_devices, run_by_a_plan_made_ahead) {
   sg_stream_options options_of_stream = SG_STREAM_OPTIONS_INIT;
   options_of_stream.device = 0, options_of_stream.compute_units = 4;
   stream in;
-  ASSERT_OK(sg_stream_create_with(machine, &options_of_stream, in.out()));
+  ASSERT_OK(sg_stream_create(machine, &options_of_stream, in.out()));
   sg_submit submit = SG_SUBMIT_INIT, with_options = SG_SUBMIT_INIT;
   submit.stream = with_options.stream = in;
   with_options.plan = &options;
@@ -674,10 +673,9 @@ TEST(lost_devices, fail_their_jobs_and_leave_those_of_others) {
   EXPECT_STATUS(SG_STATUS_BACKEND_FAILURE, sg_copy(machine, there.data, a.data(), bytes, nullptr));
   EXPECT_NE(nullptr, std::strstr(sg_last_error_message(), "is lost")) << sg_last_error_message();
   sg_buffer_options options = SG_BUFFER_OPTIONS_INIT;
-  options.bytes = bytes;
   options.device = 1;
   buffer none;
-  EXPECT_STATUS(SG_STATUS_BACKEND_FAILURE, sg_buffer_create_with(machine, &options, none.out()));
+  EXPECT_STATUS(SG_STATUS_BACKEND_FAILURE, sg_buffer_create(machine, bytes, &options, none.out()));
   for (int i = 0; i < 4; ++i) {
     std::fill(c.begin(), c.end(), 0);
     std::uint64_t devices = 0;

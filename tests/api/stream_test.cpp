@@ -17,8 +17,8 @@ class streams : public testing::TestWithParam<const char *> {
  protected:
   void SetUp() override {
     context_ = open_context(GetParam(), 2);
-    ASSERT_OK(sg_stream_create(context_, 0, first_.out()));
-    ASSERT_OK(sg_stream_create(context_, 0, second_.out()));
+    ASSERT_OK(sg_stream_create(context_, nullptr, first_.out()));
+    ASSERT_OK(sg_stream_create(context_, nullptr, second_.out()));
     ASSERT_OK(sg_event_create(context_, event_.out()));
   }
   static sg_submit on(sg_stream *s) {
@@ -66,7 +66,7 @@ TEST_P(streams, no_limit_unless_asked_for) {
   EXPECT_OK(sg_stream_compute_units(first_, &units));
   EXPECT_EQ(0, units);
   stream all;
-  EXPECT_OK(sg_stream_create_limited(context_, 1, 0, all.out()));
+  EXPECT_OK(create_stream(context_, 1, 0, all.out()));
   EXPECT_OK(sg_stream_compute_units(all, &units));
   EXPECT_EQ(0, units);
   EXPECT_OK(sg_stream_priority(all, &units));
@@ -78,7 +78,7 @@ TEST_P(streams, a_limit_is_granted_up_to_what_there_is) {
   ASSERT_OK(sg_context_get_device_info(context_, 0, &device));
   for (const std::int32_t wanted : {1, 2, device.compute_units, device.compute_units + 1, INT32_MAX}) {
     stream limited;
-    ASSERT_OK(sg_stream_create_limited(context_, 0, wanted, limited.out()));
+    ASSERT_OK(create_stream(context_, 0, wanted, limited.out()));
     std::int32_t units = -1;
     EXPECT_OK(sg_stream_compute_units(limited, &units));
     std::int32_t is_partition = -1;
@@ -94,11 +94,11 @@ TEST_P(streams, a_limit_is_granted_up_to_what_there_is) {
 
 TEST_P(streams, wrong_limits_are_named) {
   sg_stream *none = reinterpret_cast<sg_stream *>(1);
-  EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_stream_create_limited(context_, 0, -1, &none));
+  EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, create_stream(context_, 0, -1, &none));
   EXPECT_NE(nullptr, std::strstr(sg_last_error_message(), "compute_units is -1"));
   EXPECT_EQ(nullptr, none);
-  EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_stream_create_limited(context_, 2, 1, &none));
-  EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_stream_create_limited(context_, 0, 1, nullptr));
+  EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, create_stream(context_, 2, 1, &none));
+  EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, create_stream(context_, 0, 1, nullptr));
   EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_stream_compute_units(first_, nullptr));
   EXPECT_STATUS(SG_STATUS_INVALID_HANDLE, sg_stream_compute_units(reinterpret_cast<sg_stream *>(77), nullptr));
 }
@@ -113,7 +113,7 @@ TEST(stream_limits, on_the_cpu_a_gemm_is_split_for_the_limit) {
   const auto commands_on = [&](std::int32_t units) {
     std::fill(c.begin(), c.end(), -1.0);
     stream in;
-    EXPECT_OK(sg_stream_create_limited(context, 0, units, in.out()));
+    EXPECT_OK(create_stream(context, 0, units, in.out()));
     sg_submit options = SG_SUBMIT_INIT;
     options.stream = in;
     job done;
@@ -136,7 +136,7 @@ TEST(stream_limits, on_the_cpu_a_gemm_is_split_for_the_limit) {
   plan cut;
   stream in;
   ASSERT_OK(create_gemm_plan(context, &desc, &options, cut.out()));
-  ASSERT_OK(sg_stream_create_limited(context, 0, 1, in.out()));
+  ASSERT_OK(create_stream(context, 0, 1, in.out()));
   sg_submit submit = SG_SUBMIT_INIT;
   submit.stream = in;
   EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, run_gemm_plan(cut, &desc, &submit, nullptr));
@@ -149,13 +149,13 @@ TEST(stream_limits, on_a_device_a_gemm_takes_longer) {
   const context context = open_context("sim:h200?timing-only");
   buffer memory;
   void *data = nullptr;
-  ASSERT_OK(sg_buffer_create(context, 3 * n * n * sizeof(double), memory.out()));
+  ASSERT_OK(sg_buffer_create(context, 3 * n * n * sizeof(double), nullptr, memory.out()));
   ASSERT_OK(sg_buffer_data(memory, &data));
   auto *x = static_cast<double *>(data);
   const sg_gemm_desc desc = make_gemm(x, x + n * n, x + 2 * n * n, n, n, n);
   const auto seconds_on = [&](std::int32_t units, bool recorded) {
     stream in;
-    EXPECT_OK(sg_stream_create_limited(context, 0, units, in.out()));
+    EXPECT_OK(create_stream(context, 0, units, in.out()));
     sg_submit options = SG_SUBMIT_INIT;
     options.stream = in;
     sg_graph *graph = nullptr;
@@ -193,7 +193,7 @@ TEST_P(streams, priorities_are_kept) {
   for (const std::int32_t priority : {-1, 0, 1}) {
     stream s;
     std::int32_t seen = 7;
-    ASSERT_OK(sg_stream_create(context_, priority, s.out()));
+    ASSERT_OK(create_stream(context_, priority, 0, s.out()));
     EXPECT_OK(sg_stream_priority(s, &seen));
     EXPECT_EQ(priority, seen);
   }
@@ -238,7 +238,7 @@ TEST_P(streams, hundreds_of_streams) {
   std::vector<stream> many(300);
   std::vector<double> c(many.size());
   for (std::size_t i = 0; i < many.size(); ++i) {
-    ASSERT_OK(sg_stream_create(context_, static_cast<int>(i % 3) - 1, many[i].out()));
+    ASSERT_OK(create_stream(context_, static_cast<int>(i % 3) - 1, 0, many[i].out()));
     multiply(&c[i], many[i]);
   }
   for (const stream &s : many) ASSERT_OK(sg_stream_synchronize(s, SG_FOREVER));
@@ -254,7 +254,7 @@ TEST_P(streams, a_stream_from_the_pool_is_idle) {
   for (int i = 0; i < 4; ++i) {
     stream fresh;
     double c = 0;
-    ASSERT_OK(sg_stream_create(context_, 0, fresh.out()));
+    ASSERT_OK(sg_stream_create(context_, nullptr, fresh.out()));
     EXPECT_OK(sg_stream_query(fresh));
     EXPECT_OK(sg_job_wait(multiply(&c, fresh), SG_FOREVER));
     EXPECT_EQ(6, c);

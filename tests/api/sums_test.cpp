@@ -62,7 +62,7 @@ class relative_errors {
 class device_floats {
  public:
   device_floats(sg_context *on, floats values) : on_(on), values_(std::move(values)) {
-    EXPECT_OK(sg_buffer_create(on, bytes(), memory_.out()));
+    EXPECT_OK(sg_buffer_create(on, bytes(), nullptr, memory_.out()));
     EXPECT_OK(sg_buffer_data(memory_, &data_));
     EXPECT_OK(sg_copy(on, data_, values_.data(), bytes(), nullptr));
   }

@@ -322,7 +322,7 @@ TEST_P(symmetric, updates_are_split_on_cores) {
 
 TEST_P(symmetric, an_update_does_not_write_all_of_c) {
   buffer memory;
-  ASSERT_OK(sg_buffer_create(context_, 6 * sizeof(double), memory.out()));
+  ASSERT_OK(sg_buffer_create(context_, 6 * sizeof(double), nullptr, memory.out()));
   void *data = nullptr;
   ASSERT_OK(sg_buffer_data(memory, &data));
   auto *const c = static_cast<double *>(data);

@@ -63,7 +63,7 @@ struct batch {
     EXPECT_OK(sg_host_alloc(c, matrix_bytes, &memory));
     host = static_cast<double *>(memory);
     for (int i = 0; i < 3; ++i) {
-      EXPECT_OK(sg_buffer_create(c, matrix_bytes, device[i].out()));
+      EXPECT_OK(sg_buffer_create(c, matrix_bytes, nullptr, device[i].out()));
       EXPECT_OK(sg_buffer_data(device[i], &memory));
       data[i] = static_cast<double *>(memory);
     }
@@ -105,8 +105,8 @@ double two_batches(const model_file &file, int streams) {
   EXPECT_OK(sg_copy(context, second.data[1], identity.data(), matrix_bytes, nullptr));
 
   stream one, two;
-  EXPECT_OK(sg_stream_create(context, 0, one.out()));
-  EXPECT_OK(sg_stream_create(context, 0, two.out()));
+  EXPECT_OK(sg_stream_create(context, nullptr, one.out()));
+  EXPECT_OK(sg_stream_create(context, nullptr, two.out()));
   std::vector<job> jobs = first.submit(one);
   for (job &j : second.submit(streams == 2 ? two.get() : one.get())) jobs.push_back(std::move(j));
   EXPECT_OK(sg_context_synchronize(context, SG_FOREVER));

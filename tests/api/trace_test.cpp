@@ -34,8 +34,8 @@ class trace_recordings : public on_each_device {
   }
   // Two jobs, each on a stream of its own.
   void run_two(job &first, job &second) {
-    ASSERT_OK(sg_stream_create(context_, 0, streams_[0].out()));
-    ASSERT_OK(sg_stream_create(context_, 0, streams_[1].out()));
+    ASSERT_OK(sg_stream_create(context_, nullptr, streams_[0].out()));
+    ASSERT_OK(sg_stream_create(context_, nullptr, streams_[1].out()));
     sg_submit submit = SG_SUBMIT_INIT;
     submit.stream = streams_[0];
     submit.label = "the first of two";

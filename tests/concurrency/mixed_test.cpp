@@ -90,7 +90,7 @@ struct shared {
   std::atomic<long> posted{0}, taken{0};
 
   shared() {
-    OK(sg_queue_create(context, &queue));
+    OK(sg_queue_create(context, nullptr, &queue));
     matrix shape(n * n);
     sg_gemm_desc desc = make_gemm(shape, shape, shape);
     desc.a.data = desc.b.data = desc.c.data = nullptr;
@@ -200,8 +200,10 @@ void streams_and_events(shared &s, sg_test::random_source &random) {
   sg_stream *first = nullptr, *second = nullptr;
   sg_event *event = nullptr;
   matrix a(n * n, 1.0), b(n * n, 1.0), c(n * n), d(n * n);
-  OK(sg_stream_create_limited(s.context, random.below(3) - 1, random.below(3), &first));
-  OK(sg_stream_create(s.context, 0, &second));
+  sg_stream_options options = SG_STREAM_OPTIONS_INIT;
+  options.priority = static_cast<std::int32_t>(random.below(3)) - 1, options.compute_units = static_cast<std::int32_t>(random.below(3));
+  OK(sg_stream_create(s.context, &options, &first));
+  OK(sg_stream_create(s.context, nullptr, &second));
   OK(sg_event_create(s.context, &event));
   sg_submit on_first = SG_SUBMIT_INIT, on_second = SG_SUBMIT_INIT;
   on_first.stream = first;
@@ -340,7 +342,7 @@ void post_to_the_queue(shared &s, sg_test::random_source &) {
 void take_from_the_queue(shared &s, sg_test::random_source &random) {
   sg_completion completions[4];
   std::int32_t count = 0;
-  const sg_status status = sg_queue_next_batch(s.queue, completions, 1 + random.below(4), 200000, &count);
+  const sg_status status = sg_queue_next_batch(s.queue, completions, sizeof(sg_completion), 1 + random.below(4), 200000, &count);
   expect(status, "sg_queue_next_batch", SG_STATUS_OK, SG_STATUS_TIMEOUT);
   for (int i = 0; i < count; ++i)
     if (completions[i].tag != 4711 || completions[i].status != SG_STATUS_OK)
@@ -352,7 +354,7 @@ void copy_about(shared &s, sg_test::random_source &random) {
   sg_buffer *buffer = nullptr;
   void *data = nullptr;
   matrix from(n * n, random.real()), to(n * n);
-  OK(sg_buffer_create(s.context, from.size() * sizeof(double), &buffer));
+  OK(sg_buffer_create(s.context, from.size() * sizeof(double), nullptr, &buffer));
   OK(sg_buffer_data(buffer, &data));
   OK(sg_copy_async(s.context, data, from.data(), from.size() * sizeof(double), nullptr, nullptr));
   sg_job *job = nullptr;

@@ -12,7 +12,7 @@ class native_events : public testing::Test {
  protected:
   void SetUp() override {
     context_ = open_context("ordered", 2);
-    ASSERT_OK(sg_stream_create(context_, 0, stream_.out()));
+    ASSERT_OK(sg_stream_create(context_, nullptr, stream_.out()));
     ASSERT_OK(sg_event_create(context_, event_.out()));
     ASSERT_OK(sg_event_wrap(context_, native_event_.get(), wrapper_.out()));
   }
@@ -207,7 +207,7 @@ TEST_F(native_events, many_at_once) {
       native_stream own;
       stream ours;
       event over_reached, completed;
-      ASSERT_OK(sg_stream_create(context_, 0, ours.out()));
+      ASSERT_OK(sg_stream_create(context_, nullptr, ours.out()));
       ASSERT_OK(sg_event_wrap(context_, reached.get(), over_reached.out()));
       ASSERT_OK(sg_event_create(context_, completed.out()));
       void *native_completed = nullptr;

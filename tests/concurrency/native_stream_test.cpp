@@ -71,7 +71,7 @@ TEST_F(native_streams, events_stand_between_the_callers_own) {
   matrix in = all(-1), out = all(-1), back = all(-1), seen = all(-1);
   stream other;
   event reached, done;
-  ASSERT_OK(sg_stream_create(context_, 0, other.out()));
+  ASSERT_OK(sg_stream_create(context_, nullptr, other.out()));
   ASSERT_OK(sg_event_create(context_, reached.out()));
   ASSERT_OK(sg_event_create(context_, done.out()));
   native_.hold();

@@ -18,7 +18,7 @@ TEST(times, of_a_job_behind_one_of_another_stream) {
   const context on = open_context("ordered", 2);
   native_stream native;
   stream own, held;
-  ASSERT_OK(sg_stream_create(on, 0, own.out()));
+  ASSERT_OK(sg_stream_create(on, nullptr, own.out()));
   ASSERT_OK(sg_stream_wrap(on, native.get(), held.out()));
   sg_submit behind_held = SG_SUBMIT_INIT, behind_own = SG_SUBMIT_INIT;
   behind_held.stream = held;

@@ -140,7 +140,7 @@ TEST_F(cuda, a_stream_of_a_green_context) {
   between_the_callers_own(native);
   // Next to a partition of the library's, which knows nothing of the caller's.
   stream limited;
-  ASSERT_OK(sg_stream_create_limited(context_, 0, static_cast<std::int32_t>(all.sm.smCount / 2), limited.out()));
+  ASSERT_OK(create_stream(context_, 0, static_cast<std::int32_t>(all.sm.smCount / 2), limited.out()));
   std::int32_t is_partition = -1;
   EXPECT_OK(sg_stream_is_partition(limited, &is_partition));
   EXPECT_EQ(1, is_partition);
@@ -164,7 +164,7 @@ TEST_F(cuda, events_in_and_out) {
   ASSERT_CUDA(cudaEventCreate(&done));
   stream ours;
   event over_reached, over_done, completed;
-  ASSERT_OK(sg_stream_create(context_, 0, ours.out()));
+  ASSERT_OK(sg_stream_create(context_, nullptr, ours.out()));
   ASSERT_OK(sg_event_wrap(context_, reached, over_reached.out()));
   ASSERT_OK(sg_event_wrap(context_, done, over_done.out()));
   ASSERT_OK(sg_event_create(context_, completed.out()));

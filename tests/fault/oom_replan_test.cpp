@@ -33,7 +33,7 @@ sg_plan_prediction plan_of(sg_context *context, const gemm_case &g) {
 // No failed or earlier job keeps a byte: all free memory can be allocated in one block.
 void expect_free(sg_context *context, std::uint64_t bytes) {
   buffer all;
-  EXPECT_OK(sg_buffer_create(context, bytes, all.out()));
+  EXPECT_OK(sg_buffer_create(context, bytes, nullptr, all.out()));
 }
 
 TEST(oom_replan, a_resident_gemm_is_tiled) {
@@ -78,7 +78,7 @@ TEST(oom_replan, freed_memory_is_used_again) {
   sg_job_statistics did = SG_JOB_STATISTICS_INIT;
   {
     buffer others;
-    ASSERT_OK(sg_buffer_create(context, 3600 << 10, others.out()));
+    ASSERT_OK(sg_buffer_create(context, 3600 << 10, nullptr, others.out()));
     ASSERT_EQ("", run_gemm_case(context, exact_case(), &did));
     EXPECT_GT(did.commands, planned);
   }
@@ -158,7 +158,7 @@ TEST(oom_replan, a_split_k_sum_falls_back_to_one_command) {
   const context context = open_context("sim:h200?memory=32MiB");
   buffer operands, others;
   void *at = nullptr;
-  ASSERT_OK(sg_buffer_create(context, operands_bytes, operands.out()));
+  ASSERT_OK(sg_buffer_create(context, operands_bytes, nullptr, operands.out()));
   ASSERT_OK(sg_buffer_data(operands, &at));
   auto *const a = static_cast<std::int8_t *>(at), *const b = a + depth;
   auto *const c = static_cast<std::int32_t *>(static_cast<void *>(b + depth));
@@ -183,7 +183,7 @@ TEST(oom_replan, a_split_k_sum_falls_back_to_one_command) {
   };
   // Less than a page is free.
   std::uint64_t bytes = memory_bytes - operands_bytes;
-  while (sg_buffer_create(context, bytes, others.out()) != SG_STATUS_OK) bytes -= 256;
+  while (sg_buffer_create(context, bytes, nullptr, others.out()) != SG_STATUS_OK) bytes -= 256;
   sg_plan_prediction planned = SG_PLAN_PREDICTION_INIT;
   plan made;
   ASSERT_OK(create_gemm_plan(context, &desc, nullptr, made.out()));
@@ -233,7 +233,7 @@ TEST(oom_replan, nothing_fits) {
   }
   EXPECT_EQ(std::vector<double>(n * n, -1.0), c) << "C was written to";
   buffer none;
-  EXPECT_STATUS(SG_STATUS_OUT_OF_MEMORY, sg_buffer_create(context, 101, none.out()));
+  EXPECT_STATUS(SG_STATUS_OUT_OF_MEMORY, sg_buffer_create(context, 101, nullptr, none.out()));
   EXPECT_NE(nullptr, std::strstr(sg_last_error_message(), "101 bytes")) << sg_last_error_message();
   EXPECT_NE(nullptr, std::strstr(sg_last_error_message(), "100 are free")) << sg_last_error_message();
   expect_free(context, 100);

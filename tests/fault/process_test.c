@@ -113,9 +113,9 @@ static void return_without_releasing(void) {
   sg_stream *stream;
   sg_queue *queue;
   sg_buffer *buffer;
-  REQUIRE_OK(sg_stream_create(context, 0, &stream));
-  REQUIRE_OK(sg_queue_create(context, &queue));
-  REQUIRE_OK(sg_buffer_create(context, 1000, &buffer));
+  REQUIRE_OK(sg_stream_create(context, NULL, &stream));
+  REQUIRE_OK(sg_queue_create(context, NULL, &queue));
+  REQUIRE_OK(sg_buffer_create(context, 1000, NULL, &buffer));
   multiply(context);
   keep_busy_with_many(context);
 }
@@ -218,9 +218,8 @@ static void exit_beside_the_first_run_over_devices(void) {
   int i;
   for (i = 0; i < 2; ++i) {
     sg_buffer_options options = SG_BUFFER_OPTIONS_INIT;
-    options.bytes = BYTES;
     options.device = i;
-    REQUIRE_OK(sg_buffer_create_with(context, &options, &memory));
+    REQUIRE_OK(sg_buffer_create(context, BYTES, &options, &memory));
     REQUIRE_OK(sg_buffer_data(memory, &vectors[i]));
   }
   REQUIRE_OK(sg_host_alloc(context, BYTES, &pinned));
@@ -364,18 +363,18 @@ static void in_the_child(sg_context *context, sg_stream *stream, sg_queue *queue
   CHECK_STATUS(SG_STATUS_INVALID_HANDLE, sg_gemm_async(context, &desc, NULL, NULL));
   CHECK_STATUS(SG_STATUS_INVALID_HANDLE, sg_context_synchronize(context, SG_FOREVER));
   CHECK_STATUS(SG_STATUS_INVALID_HANDLE, sg_stream_query(stream));
-  CHECK_STATUS(SG_STATUS_INVALID_HANDLE, sg_queue_next_batch(queue, &completion, 1, SG_FOREVER, &count));
-  CHECK_STATUS(SG_STATUS_INVALID_HANDLE, sg_queue_next_batch(shared, &completion, 1, SG_FOREVER, &count));
+  CHECK_STATUS(SG_STATUS_INVALID_HANDLE, sg_queue_next_batch(queue, &completion, sizeof(sg_completion), 1, SG_FOREVER, &count));
+  CHECK_STATUS(SG_STATUS_INVALID_HANDLE, sg_queue_next_batch(shared, &completion, sizeof(sg_completion), 1, SG_FOREVER, &count));
   CHECK_STATUS(SG_STATUS_INVALID_HANDLE, sg_queue_release(shared));
   CHECK_STATUS(SG_STATUS_INVALID_HANDLE, sg_job_wait(job, SG_FOREVER));
   CHECK_STATUS(SG_STATUS_INVALID_HANDLE, sg_job_release(job));
   CHECK_STATUS(SG_STATUS_INVALID_HANDLE, sg_context_release(context));
   own = open_device("cpu");
   multiply(own);
-  CHECK_STATUS(SG_STATUS_OK, sg_queue_create_shared(&own_queue));
+  CHECK_STATUS(SG_STATUS_OK, sg_queue_create(NULL, NULL, &own_queue));
   submit.queue = own_queue;
   CHECK_STATUS(SG_STATUS_OK, sg_gemm_async(own, &desc, &submit, NULL));
-  CHECK_STATUS(SG_STATUS_OK, sg_queue_next_batch(own_queue, &completion, 1, SG_FOREVER, &count));
+  CHECK_STATUS(SG_STATUS_OK, sg_queue_next_batch(own_queue, &completion, sizeof(sg_completion), 1, SG_FOREVER, &count));
   CHECK_STATUS(SG_STATUS_OK, sg_queue_release(own_queue));
   CHECK_STATUS(SG_STATUS_INVALID_HANDLE, sg_context_release(context)); /* also while a live context exists */
   CHECK_STATUS(SG_STATUS_OK, sg_context_release(own));
@@ -431,9 +430,9 @@ static void fork_beside_work(void) {
   sg_submit submit = SG_SUBMIT_INIT;
   pthread_t others[2];
   int stop = 0, i;
-  REQUIRE_OK(sg_stream_create(context, 0, &stream));
-  REQUIRE_OK(sg_queue_create(context, &queue));
-  REQUIRE_OK(sg_queue_create_shared(&shared));
+  REQUIRE_OK(sg_stream_create(context, NULL, &stream));
+  REQUIRE_OK(sg_queue_create(context, NULL, &queue));
+  REQUIRE_OK(sg_queue_create(NULL, NULL, &shared));
   submit.queue = shared;
   for (i = 0; i < 2; ++i) pthread_create(&others[i], NULL, submit_until_told, &stop);
   for (i = 0; i < 4; ++i) {
@@ -461,7 +460,7 @@ static void fork_beside_work(void) {
   for (i = 0; i < 4; ++i) { /* the parent's queue has lost nothing */
     sg_completion completion;
     int32_t count = 0;
-    CHECK_STATUS(SG_STATUS_OK, sg_queue_next_batch(shared, &completion, 1, SG_FOREVER, &count));
+    CHECK_STATUS(SG_STATUS_OK, sg_queue_next_batch(shared, &completion, sizeof(sg_completion), 1, SG_FOREVER, &count));
   }
 }
 
@@ -619,7 +618,7 @@ static void signals_while_waiting(void) {
   double before;
   remember_threads();
   context = open_device(device);
-  REQUIRE_OK(sg_queue_create(context, &queue));
+  REQUIRE_OK(sg_queue_create(context, NULL, &queue));
   REQUIRE_OK(sg_queue_fd(queue, &fd));
   submit.queue = queue;
   memset(&action, 0, sizeof action);
@@ -627,7 +626,7 @@ static void signals_while_waiting(void) {
   sigaction(SIGALRM, &action, NULL);
   setitimer(ITIMER_REAL, &every, NULL);
   before = seconds();
-  CHECK_STATUS(SG_STATUS_TIMEOUT, sg_queue_next_batch(queue, &completion, 1, 100000000, &count));
+  CHECK_STATUS(SG_STATUS_TIMEOUT, sg_queue_next_batch(queue, &completion, sizeof(sg_completion), 1, 100000000, &count));
   CHECK(seconds() - before > 0.0999);
   for (i = 0; i < 20 || alarms <= 50; ++i) { /* few where the machine is slow: then for longer */
     enum { N = 200 };
@@ -645,7 +644,7 @@ static void signals_while_waiting(void) {
     do ready = poll(&wait, 1, 300000);
     while (ready < 0 && errno == EINTR);
     CHECK(ready == 1);
-    CHECK_STATUS(SG_STATUS_OK, sg_queue_next_batch(queue, &completion, 1, SG_FOREVER, &count));
+    CHECK_STATUS(SG_STATUS_OK, sg_queue_next_batch(queue, &completion, sizeof(sg_completion), 1, SG_FOREVER, &count));
     CHECK_STATUS(SG_STATUS_OK, sg_job_release(job));
   }
   setitimer(ITIMER_REAL, &never, NULL);
@@ -705,7 +704,7 @@ static void without_standard_streams(void) {
   close(1);
   close(2);
   context = open_device(device);
-  REQUIRE_OK(sg_queue_create(context, &queue));
+  REQUIRE_OK(sg_queue_create(context, NULL, &queue));
   REQUIRE_OK(sg_queue_fd(queue, &fd));
   CHECK(fd >= 0);
   submit.queue = queue;
@@ -713,7 +712,7 @@ static void without_standard_streams(void) {
   REQUIRE_OK(sg_gemm_async(context, &desc, &submit, NULL));
   wait.fd = fd;
   CHECK(poll(&wait, 1, 300000) == 1);
-  CHECK_STATUS(SG_STATUS_OK, sg_queue_next_batch(queue, &completion, 1, SG_FOREVER, &count));
+  CHECK_STATUS(SG_STATUS_OK, sg_queue_next_batch(queue, &completion, sizeof(sg_completion), 1, SG_FOREVER, &count));
   CHECK(count == 1 && completion.tag == 5 && c == 8);
   CHECK_STATUS(SG_STATUS_OK, sg_queue_release(queue));
   CHECK_STATUS(SG_STATUS_OK, sg_context_release(context));

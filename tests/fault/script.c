@@ -103,7 +103,7 @@ static void gemms(sg_context *context, sg_stream *stream, sg_queue *queue) {
   if (done[0] && done[1]) expect(d, 6.0 * N * 3 * N, "a GEMM in tiles");
   if (done[2]) expect(e, 6 * N, "a group");
   if (!queue) return;
-  while (posted > 0 && DO(sg_queue_next_batch(queue, completions, 4, INT64_C(300000000000), &count))) posted -= count;
+  while (posted > 0 && DO(sg_queue_next_batch(queue, completions, sizeof(sg_completion), 4, INT64_C(300000000000), &count))) posted -= count;
 }
 
 static void copies(sg_context *context) {
@@ -113,7 +113,7 @@ static void copies(sg_context *context) {
   int done_in, done_out;
   if (DO(sg_host_alloc(context, sizeof back, &pinned))) {
     memset(pinned, 0, sizeof back);
-    if (DO(sg_buffer_create(context, sizeof a, &buffer)) && DO(sg_buffer_data(buffer, &device)) &&
+    if (DO(sg_buffer_create(context, sizeof a, NULL, &buffer)) && DO(sg_buffer_data(buffer, &device)) &&
         DO(sg_copy_async(context, device, a, sizeof a, NULL, &in)))
       DO(sg_copy_2d_async(context, pinned, N * 8, device, N * 8, N * 8, N, NULL, &out));
     done_in = end_of(in, "a copy in");
@@ -155,9 +155,9 @@ struct script_outcome run_script(const char *device) {
     c[i] = d[i] = e[i] = -1;
   }
   if (!DO(sg_context_create(&options, &context))) return outcome;
-  DO(sg_stream_create(context, 0, &stream));
-  DO(sg_queue_create(context, &queue));
-  DO(sg_queue_create_shared(&shared));
+  DO(sg_stream_create(context, NULL, &stream));
+  DO(sg_queue_create(context, NULL, &queue));
+  DO(sg_queue_create(NULL, NULL, &shared));
   if (queue) DO(sg_queue_fd(queue, &fd));
   gemms(context, stream, queue);
   copies(context);

@@ -38,7 +38,7 @@ class round_of_work {
     std::fill(e_.begin(), e_.end(), -1.0);
     std::fill(f_.begin(), f_.end(), -1.0);
     queue posted;
-    EXPECT_OK(sg_queue_create(context_, posted.out()));
+    EXPECT_OK(sg_queue_create(context_, nullptr, posted.out()));
     sg_submit submit = SG_SUBMIT_INIT;
     sg_plan_options tiles = SG_PLAN_OPTIONS_INIT, split = SG_PLAN_OPTIONS_INIT;
     tiles.tile_m = tiles.tile_n = tiles.tile_k = 16;
@@ -106,13 +106,13 @@ class round_of_work {
     while (expected > 0) {
       sg_completion completions[4];
       std::int32_t count = 0;
-      ASSERT_OK(sg_queue_next_batch(posted, completions, 4, patience, &count));
+      ASSERT_OK(sg_queue_next_batch(posted, completions, sizeof(sg_completion), 4, patience, &count));
       for (int i = 0; i < count; ++i) EXPECT_EQ(completions[i].status == SG_STATUS_OK, !completions[i].message[0]);
       expected -= count;
     }
     sg_completion extra;
     std::int32_t count = 0;
-    EXPECT_STATUS(SG_STATUS_TIMEOUT, sg_queue_next_batch(posted, &extra, 1, 0, &count)) << "a job posted twice";
+    EXPECT_STATUS(SG_STATUS_TIMEOUT, sg_queue_next_batch(posted, &extra, sizeof(sg_completion), 1, 0, &count)) << "a job posted twice";
   }
 
   sg_context *context_;

@@ -253,7 +253,10 @@ struct caller {
     switch (in.below(6)) {
       case 0: {
         sg_stream *out = nullptr;
-        const sg_status status = sg_stream_create(c, in.below(5) - 2, &out);
+        sg_stream_options options = SG_STREAM_OPTIONS_INIT;
+        options.priority = in.below(5) - 2;
+        if (!in.below(4)) options.device = in.below(4) - 1, options.compute_units = in.below(4) - 1;
+        const sg_status status = sg_stream_create(c, in.below(4) ? &options : nullptr, &out);
         return keep(slot(stream), status, out, "sg_stream_create");
       }
       case 1: {
@@ -263,12 +266,12 @@ struct caller {
       }
       case 2: {
         sg_buffer *out = nullptr;
-        const sg_status status = sg_buffer_create(c, in.below(8) ? 65536 : 0, &out);
+        const sg_status status = sg_buffer_create(c, in.below(8) ? 65536 : 0, nullptr, &out);
         return keep(slot(buffer), status, out, "sg_buffer_create");
       }
       case 3: {
         sg_queue *out = nullptr;
-        const sg_status status = in.below(4) ? sg_queue_create(c, &out) : sg_queue_create_shared(&out);
+        const sg_status status = in.below(4) ? sg_queue_create(c, nullptr, &out) : sg_queue_create(nullptr, nullptr, &out);
         return keep(slot(queue), status, out, "sg_queue_create");
       }
       case 4: {
@@ -384,7 +387,7 @@ struct caller {
       case 11: CALL(sg_event_on_complete(handle<sg_event>(event), on_event, nullptr)); break;
       case 12: CALL(sg_stream_wait_event(handle<sg_stream>(stream), handle<sg_event>(event))); break;
       case 13: CALL(sg_stream_synchronize(handle<sg_stream>(stream), timeout())); break;
-      case 14: CALL(sg_queue_next_batch(handle<sg_queue>(queue), completions, in.below(4), timeout(), &number)); break;
+      case 14: CALL(sg_queue_next_batch(handle<sg_queue>(queue), completions, sizeof(sg_completion), in.below(4), timeout(), &number)); break;
       case 15: CALL(sg_queue_fd(handle<sg_queue>(queue), &number)); break;
       case 16: CALL(sg_queue_close(handle<sg_queue>(queue))); break;
       case 17: CALL(sg_plan_get_prediction(handle<sg_plan>(plan), &prediction)); break;

@@ -25,7 +25,7 @@ int main(void) {
   sg_context *context;
   sg_queue *queue;
   check(sg_context_create(NULL, &context), sg_last_error_message());
-  check(sg_queue_create(context, &queue), sg_last_error_message());
+  check(sg_queue_create(context, NULL, &queue), sg_last_error_message());
   for (int i = 0; i < N * N; ++i) b[i / N][i % N] = (float)(i % 7 - 3);
   for (int i = 0; i < GEMMS * N * N; ++i) a[i / (N * N)][i / N % N][i % N] = (float)(i % 11 - 5);
   for (int g = 0; g < GEMMS; ++g) {
@@ -38,7 +38,7 @@ int main(void) {
   }
   for (int32_t count, left = GEMMS; left > 0; left -= count) {
     sg_completion done[AT_A_TIME];
-    check(sg_queue_next_batch(queue, done, AT_A_TIME, SG_FOREVER, &count), sg_last_error_message());
+    check(sg_queue_next_batch(queue, done, sizeof(sg_completion), AT_A_TIME, SG_FOREVER, &count), sg_last_error_message());
     for (int32_t i = 0; i < count; ++i) {
       check(done[i].status, done[i].message);
       check_result(done[i].tag);

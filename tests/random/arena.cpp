@@ -55,13 +55,13 @@ arena::arena(sg_context *context) : context_(context) {
   require_ok(sg_context_device_count(context_, &count), "sg_context_device_count");
   for (std::int32_t i = 0; i < count; ++i) {
     device_part &made = devices_.emplace_back();
+    made.part.size = count > 1 ? part_bytes_of_several : part_bytes;
     sg_buffer_options options = SG_BUFFER_OPTIONS_INIT;
-    options.bytes = made.part.size = count > 1 ? part_bytes_of_several : part_bytes;
     options.device = i;
-    require_ok(sg_buffer_create_with(context_, &options, made.memory.out()), "sg_buffer_create_with");
+    require_ok(sg_buffer_create(context_, made.part.size, &options, made.memory.out()), "sg_buffer_create");
     void *address = nullptr;
     require_ok(sg_buffer_data(made.memory, &address), "sg_buffer_data");
-    if (!unified_) made.image.reset(new std::uint8_t[options.bytes]);
+    if (!unified_) made.image.reset(new std::uint8_t[made.part.size]);
     made.part.image = unified_ ? static_cast<std::uint8_t *>(address) : made.image.get();
     made.part.address = static_cast<char *>(address);
   }

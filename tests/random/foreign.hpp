@@ -20,7 +20,7 @@ class foreign_memory {
     sg_context_options options = SG_CONTEXT_OPTIONS_INIT;
     options.device = "sim:h200";
     if (sg_context_create(&options, other_.out()) != SG_STATUS_OK) return nullptr;
-    if (sg_buffer_create(other_, bytes, memory_.out()) != SG_STATUS_OK) return nullptr;
+    if (sg_buffer_create(other_, bytes, nullptr, memory_.out()) != SG_STATUS_OK) return nullptr;
     sg_buffer_data(memory_, &data_);
     return data_;
   }

@@ -1297,12 +1297,12 @@ int run_all(const char *device, random_rounds &rounds) {
   require_ok(sg_context_device_count(context, &devices), "sg_context_device_count");
   std::vector<stream_of_device> streams(4, {nullptr, anywhere});  // the first stays NULL
   for (std::size_t i = 1; i < streams.size(); ++i)
-    require_ok(sg_stream_create(context, 0, &streams[i].handle), "sg_stream_create");
+    require_ok(sg_stream_create(context, nullptr, &streams[i].handle), "sg_stream_create");
   for (int device = 0; device < devices && devices > 1; ++device) {
     sg_stream_options of_device = SG_STREAM_OPTIONS_INIT;
     of_device.device = device;
     streams.push_back({nullptr, device});
-    require_ok(sg_stream_create_with(context, &of_device, &streams.back().handle), "sg_stream_create_with");
+    require_ok(sg_stream_create(context, &of_device, &streams.back().handle), "sg_stream_create");
   }
   std::vector<sg_buffer *> buffers;
   std::vector<void *> pinned;
@@ -1318,8 +1318,8 @@ int run_all(const char *device, random_rounds &rounds) {
       buffers.push_back(nullptr);
       all.on.push_back(nullptr);
       sg_buffer_options of_device = SG_BUFFER_OPTIONS_INIT;
-      of_device.bytes = bytes, of_device.device = device;
-      require_ok(sg_buffer_create_with(context, &of_device, &buffers.back()), "sg_buffer_create_with");
+      of_device.device = device;
+      require_ok(sg_buffer_create(context, bytes, &of_device, &buffers.back()), "sg_buffer_create");
       require_ok(sg_buffer_data(buffers.back(), &all.on.back()), "sg_buffer_data");
     }
     require_ok(sg_host_alloc(context, bytes, &all.host[0]), "sg_host_alloc");

@@ -132,7 +132,7 @@ class random_pipeline {
       require_ok(sg_host_alloc(context_, count * sizeof(double), &data), "sg_host_alloc");
       to.pinned = static_cast<double *>(data);
     } else {
-      require_ok(sg_buffer_create(context_, count * sizeof(double), to.owner.out()), "sg_buffer_create");
+      require_ok(sg_buffer_create(context_, count * sizeof(double), nullptr, to.owner.out()), "sg_buffer_create");
       require_ok(sg_buffer_data(to.owner, &data), "sg_buffer_data");
     }
     to.data = static_cast<double *>(data) + skew;

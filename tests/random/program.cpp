@@ -130,8 +130,8 @@ class writer {
     const auto size = static_cast<long_long>(std::max<std::int64_t>(bytes, 1));
     if (x.where != memory::device) return;
     line(
-        "  sg_buffer *u_%s%d; %s *d_%s%d; sg_buffer_create_with(x, &(sg_buffer_options){sizeof(sg_buffer_options), "
-        "%lld, %d}, &u_%s%d); sg_buffer_data(u_%s%d, (void **)&d_%s%d);",
+        "  sg_buffer *u_%s%d; %s *d_%s%d; sg_buffer_create(x, %lld, &(sg_buffer_options){sizeof(sg_buffer_options), "
+        "%d, 0}, &u_%s%d); sg_buffer_data(u_%s%d, (void **)&d_%s%d);",
         name, step_, type, name, step_, size + static_cast<long_long>(before), x.device, name, step_, name, step_, name,
         step_);
     if (before > 0) line("  d_%s%d += 1;", name, step_);
@@ -183,7 +183,7 @@ class writer {
     if (!p.reads_foreign()) return;
     line(
         "  { sg_context *y; sg_buffer *u; sg_gemm_desc f = d%d; o.device = \"sim:h200\"; sg_context_create(&o, &y);\n"
-        "    sg_buffer_create(y, %zu, &u); sg_buffer_data(u, (void **)&f.%s);\n"
+        "    sg_buffer_create(y, %zu, 0, &u); sg_buffer_data(u, (void **)&f.%s);\n"
         "    if (sg_gemm_async(x, &f, 0, 0) != SG_STATUS_INVALID_ARGUMENT) return puts(\"foreign memory is used\"), 1; "
         "}",
         step_, foreign_memory::bytes, fields[p.foreign]);
@@ -262,18 +262,20 @@ class writer {
 
   // The tester's streams, by index.
   void streams() {
-    static const char *const calls[] = {"sg_stream_create(x, 0", "sg_stream_create(x, 0", "sg_stream_create(x, -1",
-                                        "sg_stream_create(x, 1", "sg_stream_create_limited(x, 0, 1"};
+    static const sg_stream_options of_any[] = {SG_STREAM_OPTIONS_INIT, SG_STREAM_OPTIONS_INIT,
+                                               {sizeof(sg_stream_options), SG_DEVICE_ANY, -1, 0, 0},
+                                               {sizeof(sg_stream_options), SG_DEVICE_ANY, 1, 0, 0},
+                                               {sizeof(sg_stream_options), SG_DEVICE_ANY, 0, 1, 0}};
     std::set<int> used;
     for (const step_case &s : t_.steps) used.insert(s.stream);
-    for (const int i : used)
-      if (i >= streams_of_any)
-        line(
-            "  sg_stream_options w%d = SG_STREAM_OPTIONS_INIT; w%d.device = %d; sg_stream *r%d; "
-            "sg_stream_create_with(x, &w%d, &r%d);",
-            i, i, i - streams_of_any, i, i, i);
-      else if (i >= 0)
-        line("  sg_stream *r%d; %s, &r%d);", i, calls[i], i);
+    for (const int i : used) {
+      if (i < 0) continue;
+      sg_stream_options o = of_any[i < streams_of_any ? i : 0];
+      if (i >= streams_of_any) o.device = i - streams_of_any;
+      line(
+          "  sg_stream_options w%d = {sizeof w%d, %d, %d, %d, 0}; sg_stream *r%d; sg_stream_create(x, &w%d, &r%d);", i, i,
+          o.device, o.priority, o.compute_units, i, i, i);
+    }
   }
 
   // A single GEMM.

@@ -307,19 +307,19 @@ bench::bench(const char *device, bool check_hazards) {
   require_ok(sg_context_create(&options, &context), device);
   memory = std::make_unique<arena>(context);
   for (const int priority : {0, 0, -1, 1}) {
-    sg_stream *stream = nullptr;
-    require_ok(sg_stream_create(context, priority, &stream), "sg_stream_create");
-    streams.push_back(stream);
+    sg_stream_options options_of_stream = SG_STREAM_OPTIONS_INIT;
+    options_of_stream.priority = priority;
+    require_ok(sg_stream_create(context, &options_of_stream, &streams.emplace_back()), "sg_stream_create");
   }
-  sg_stream *limited = nullptr;
-  sg_stream_create_limited(context, 0, 1, &limited);
-  streams.push_back(limited);
+  sg_stream_options limited = SG_STREAM_OPTIONS_INIT;
+  limited.compute_units = 1;
+  sg_stream_create(context, &limited, &streams.emplace_back());  // not every device has a limit
   require_ok(sg_context_device_count(context, &devices), "sg_context_device_count");
   for (std::int32_t i = 0; i < devices && devices > 1; ++i) {
     sg_stream_options of_device = SG_STREAM_OPTIONS_INIT;
     of_device.device = i;
     sg_stream *stream = nullptr;
-    require_ok(sg_stream_create_with(context, &of_device, &stream), "sg_stream_create_with");
+    require_ok(sg_stream_create(context, &of_device, &stream), "sg_stream_create");
     streams.push_back(stream);
   }
 }

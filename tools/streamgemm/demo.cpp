@@ -78,7 +78,7 @@ demo_result classify_on(const std::string &device) {
   const context_handle context = open_context({.device = device});
   const std::uint64_t bytes = all.pixels.size() * sizeof(float);
   sg_buffer *made = nullptr;
-  check(sg_buffer_create(context.get(), bytes, &made), "device memory");
+  check(sg_buffer_create(context.get(), bytes, nullptr, &made), "device memory");
   const buffer_handle buffer(made);
   void *x = nullptr, *memory = nullptr;
   check(sg_buffer_data(made, &x), "device memory");

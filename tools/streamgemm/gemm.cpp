@@ -184,7 +184,7 @@ void run(const gemm_arguments &given) {
   if (given.verify) {
     progress line("verifying");
     const verification check =
-        verify_gemm(a, given.op_a, b, given.op_b, c, end, given.compute, std::max(1, result.statistics.commands),
+        verify_gemm(a, given.op_a, b, given.op_b, c, end, given.compute, int(std::max<std::int64_t>(1, result.statistics.commands)),
                     [&](double f) { line.fraction(f); });
     right = check.passed();
     all["verify"] = {{"passed", right},

@@ -61,10 +61,9 @@ void machine_probe::allocate_host(void *&memory) {
 
 buffer_handle machine_probe::allocate(std::int32_t device) {
   sg_buffer_options options = SG_BUFFER_OPTIONS_INIT;
-  options.bytes = flow_block;
   options.device = device;
   sg_buffer *made = nullptr;
-  check(sg_buffer_create_with(context_, &options, &made), "device memory");
+  check(sg_buffer_create(context_, flow_block, &options, &made), "device memory");
   return buffer_handle(made);
 }
 
@@ -72,7 +71,7 @@ machine_probe::flow machine_probe::flow_of(std::int32_t device, char *to, const 
   sg_stream_options options = SG_STREAM_OPTIONS_INIT;
   options.device = device;
   sg_stream *made = nullptr;
-  check(sg_stream_create_with(context_, &options, &made), "stream");
+  check(sg_stream_create(context_, &options, &made), "stream");
   return {to, from, stream_handle(made)};
 }
 

@@ -33,7 +33,7 @@ placed_memory::placed_memory(sg_context *context, sg_memory_kind kind, std::uint
   void *memory = nullptr;
   if (kind_ == SG_MEMORY_DEVICE) {
     sg_buffer *made = nullptr;
-    check(sg_buffer_create(context, bytes, &made), "device memory");
+    check(sg_buffer_create(context, bytes, nullptr, &made), "device memory");
     buffer_.reset(made);
     check(sg_buffer_data(made, &memory), "device memory");
     data_ = static_cast<char *>(memory);

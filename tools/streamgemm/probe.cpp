@@ -22,13 +22,13 @@ constexpr int repeats = 5;
 
 stream_handle create_stream(sg_context *context) {
   sg_stream *made = nullptr;
-  check(sg_stream_create(context, 0, &made), "stream");
+  check(sg_stream_create(context, nullptr, &made), "stream");
   return stream_handle(made);
 }
 
 buffer_handle allocate(sg_context *context, std::uint64_t bytes) {
   sg_buffer *made = nullptr;
-  check(sg_buffer_create(context, bytes, &made), "device memory");
+  check(sg_buffer_create(context, bytes, nullptr, &made), "device memory");
   return buffer_handle(made);
 }
 

@@ -32,8 +32,7 @@ namespace StreamGemm {
 
     internal Completions(long context) {
       Context = context;
-      Raw.sg_queue_create(context, out Queue);
-      Raw.sg_queue_set_observing(Queue, 0);  // the program observes a job when it asks
+      Raw.sg_call_queue_create(context, out Queue);
       var thread = new Thread(Run) { IsBackground = true, Name = "StreamGemm" };
       try {
         lock (all) {

@@ -51,12 +51,11 @@ namespace StreamGemm {
     /// <summary>The properties of each of its devices, in order.</summary>
     public IReadOnlyList<DeviceInfo> Devices => Enumerable.Range(0, DeviceCount).Select(GetDeviceInfo).ToList().AsReadOnly();
 
-    /// <summary>Creates a stream with options, on one of several devices for instance.</summary>
+    /// <summary>Creates a stream, on one of several devices for instance.</summary>
     /// <param name="options">Its priority, its compute units, the number of the device that its work runs on.</param>
-    public GemmStream CreateStream(StreamOptions options) {
-      if (options == null) throw new ArgumentNullException("options");
+    public GemmStream CreateStream(StreamOptions options = null) {
       long token;
-      Raw.sg_stream_create_with(Handle.Token, options.native, out token);
+      Raw.sg_stream_create(Handle.Token, options?.native, out token);
       GC.KeepAlive(this);
       return new GemmStream(this, token);
     }
@@ -70,19 +69,13 @@ namespace StreamGemm {
       return new GemmPipeline(this, token, checked((long)options.InputBytes));
     }
 
-    /// <summary>Allocates device memory, uninitialised; of several devices that of the first.</summary>
+    /// <summary>Allocates device memory, uninitialised.</summary>
     /// <param name="bytes">Size; above 0.</param>
-    public DeviceBuffer AllocateDevice(long bytes) {
+    /// <param name="options">The number of the context's device; without them the first.</param>
+    public DeviceBuffer AllocateDevice(long bytes, BufferOptions options = null) {
       if (bytes <= 0) throw new ArgumentOutOfRangeException("bytes", bytes, "bytes is not positive");
-      return AllocateDevice(new BufferOptions { Bytes = bytes });
-    }
-
-    /// <summary>Allocates memory of one of several devices, uninitialised.</summary>
-    /// <param name="options">Its size, and the number of the context's device.</param>
-    public DeviceBuffer AllocateDevice(BufferOptions options) {
-      if (options == null) throw new ArgumentNullException("options");
       long token;
-      Raw.sg_buffer_create_with(Handle.Token, options.native, out token);
+      Raw.sg_buffer_create(Handle.Token, (ulong)bytes, options?.native, out token);
       GC.KeepAlive(this);
       return new DeviceBuffer(token);
     }

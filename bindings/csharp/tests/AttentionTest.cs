@@ -145,7 +145,7 @@ static class AttentionTest {
     OnDevice.Refused("heads is 3, which does not divide 4", () => Heads.InColumns(OnDevice.Poisoned(2, 4), 3));
     OnDevice.Refused("the tokens span 6 elements", () => Heads.Strided(OnDevice.Poisoned(1, 5), 1, 1, 2, 3, 0, 0, 3));
     OnDevice.Refused("3 tokens from 3 of 5", () => keys.Slice(3, 3));
-    OnDevice.Fails(soon => context.AttentionAsync(queries, keys, keys, o, new AttentionOptions { Deadline = soon }));
-    OnDevice.Fails(soon => context.AttentionBackwardAsync(queries, keys, keys, o, dq: Place(q), options: new AttentionOptions { Deadline = soon }));
+    OnDevice.Fails(soon => context.AttentionAsync(queries, keys, keys, o, new AttentionOptions { Timeout = soon }));
+    OnDevice.Fails(soon => context.AttentionBackwardAsync(queries, keys, keys, o, dq: Place(q), options: new AttentionOptions { Timeout = soon }));
   }
 }

@@ -145,8 +145,8 @@ static class Conv2dTest {
     OnDevice.Refused("memory is 2 x 120", () => Images.Nchw(OnDevice.Place(x), 3, Height, Width));
     OnDevice.Refused("matrix is 30 x 23", () => { context.Im2ColAsync(from, OnDevice.Poisoned(30, 23), Shape()); });
     OnDevice.Refused("5 channels from 0 of 4", () => from.Slice(0, 5));
-    OnDevice.Fails(soon => context.Conv2dAsync(from, filters, to, Shape(), new Conv2dOptions { Groups = Groups, Deadline = soon }));
-    OnDevice.Fails(soon => context.Conv2dBackwardAsync(to, Shape(), w: filters, dx: OfX(OnDevice.Place(x)), options: new Conv2dOptions { Groups = Groups, Deadline = soon }));
-    OnDevice.Fails(soon => context.Im2ColAsync(from, OnDevice.Poisoned(30, 24), Shape(), new SubmitOptions { Deadline = soon }));
+    OnDevice.Fails(soon => context.Conv2dAsync(from, filters, to, Shape(), new Conv2dOptions { Groups = Groups, Timeout = soon }));
+    OnDevice.Fails(soon => context.Conv2dBackwardAsync(to, Shape(), w: filters, dx: OfX(OnDevice.Place(x)), options: new Conv2dOptions { Groups = Groups, Timeout = soon }));
+    OnDevice.Fails(soon => context.Im2ColAsync(from, OnDevice.Poisoned(30, 24), Shape(), new SubmitOptions { Timeout = soon }));
   }
 }

@@ -42,7 +42,7 @@ static class DevicesTest {
   public static async Task CopiesInAndOut() {
     float[,] host = Numbers.Floats(random, 30, 20), back = new float[30, 20];
     using (DeviceBuffer buffer = context.AllocateDevice(4096 * 4))
-    using (GemmStream stream = context.CreateStream(), limited = context.CreateStream(0, 1)) {
+    using (GemmStream stream = context.CreateStream(), limited = context.CreateStream(new StreamOptions { ComputeUnits = 1 })) {
       Expect.Equal(0, stream.ComputeUnits, "compute units");
       Expect.Equal(1, limited.ComputeUnits, "compute units");
       Expect.True(!limited.IsPartition, "cores are never reserved");
@@ -115,7 +115,7 @@ static class DevicesTest {
   static unsafe IntPtr AddressOf(System.Buffers.MemoryHandle handle) => (IntPtr)handle.Pointer;
 
   public static async Task StreamsAndEvents() {
-    using (GemmStream one = context.CreateStream(), two = context.CreateStream(-1))
+    using (GemmStream one = context.CreateStream(), two = context.CreateStream(new StreamOptions { Priority = -1 }))
     using (GemmEvent start = context.CreateEvent(), end = context.CreateEvent()) {
       Expect.True(start.HasHappened, "an event never recorded");
       float[,] a = Numbers.Floats(random, 300, 300), b = new float[300, 300], c = new float[300, 300];

@@ -322,7 +322,7 @@ static class LayersTest {
     OnDevice.Refused("an index of 64 bits has two", () => Indices.Of(Matrix.Shape(1, 3, DType.I32), IndexType.I64));
     Matrix whole = context.AllocateDevice(8).Matrix(1, 2, DType.I32);
     Expect.Throws<NotSupportedException>(() => context.Gather(whole, OnTheDevice(new[,] { { 0 } }), whole, new GatherOptions { GatherFlags = GatherFlags.Nan }), "options.GatherFlags is 2");
-    OnDevice.Fails(soon => context.GatherAsync(table, OnTheDevice(new[,] { { 0, 0, 0, 0 } }), y, new GatherOptions { Deadline = soon }));
+    OnDevice.Fails(soon => context.GatherAsync(table, OnTheDevice(new[,] { { 0, 0, 0, 0 } }), y, new GatherOptions { Timeout = soon }));
     await context.GatherAsync(table, new long[] { 0, 1, 2, 0 }, y);
     Holds(new double[,] { { 1, 2 }, { 3, 4 }, { 5, 6 }, { 1, 2 } }, y, "by an array");
   }

@@ -84,9 +84,9 @@ static class LinearTest {
     OnDevice.Refused("dbias is 4 x 3", () => context.LinearBackward(y, dbias: weights));
     OnDevice.Refused("dw is 5 x 3", () => context.LinearBackward(y, inputs, dw: OnDevice.Poisoned(Rows, Out)));
     OnDevice.Refused("y is read-only memory", () => context.Linear(inputs, weights, Matrix.Of(new ReadOnlyMemory<double>(new double[15]), 5, 3)));
-    OnDevice.Fails(soon => context.LinearAsync(inputs, weights, y, new LinearOptions { Deadline = soon }));
-    OnDevice.Fails(soon => context.LinearBackwardAsync(y, w: weights, dx: OnDevice.Poisoned(Rows, In), options: new LinearOptions { Deadline = soon }));
-    Expect.Throws<DeadlineExceededException>(() => context.Linear(inputs, weights, y, new LinearOptions { Deadline = TimeSpan.FromTicks(1) }));
+    OnDevice.Fails(soon => context.LinearAsync(inputs, weights, y, new LinearOptions { Timeout = soon }));
+    OnDevice.Fails(soon => context.LinearBackwardAsync(y, w: weights, dx: OnDevice.Poisoned(Rows, In), options: new LinearOptions { Timeout = soon }));
+    Expect.Throws<DeadlineExceededException>(() => context.Linear(inputs, weights, y, new LinearOptions { Timeout = TimeSpan.FromTicks(1) }));
     Expect.True(context.LinearAsync(inputs, weights, y, null, new CancellationToken(true)).IsCanceled, "canceled before the call");
   }
 }

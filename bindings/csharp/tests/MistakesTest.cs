@@ -64,7 +64,7 @@ static class MistakesTest {
     Look(() => context.Gemm(a, b, c, new GemmOptions { Compute = (Compute)77 }), "options.Compute is 77", "no compute");
     Look(() => context.Gemm(a, b, c, new GemmOptions { Activation = (Activation)77 }), "options.Activation is 77", "no activation");
     Look(() => context.Gemm(a, b, c, new GemmOptions { Priority = 9 }), "options.Priority is 9", "from -1 to 1");
-    Look(() => context.Gemm(a, b, c, new GemmOptions { Deadline = TimeSpan.FromSeconds(-1) }), "Deadline is -00:00:01", "positive");
+    Look(() => context.Gemm(a, b, c, new GemmOptions { Timeout = TimeSpan.FromSeconds(-1) }), "Timeout is -00:00:01", "positive");
     Look(() => context.Gemm(a, b, c, new GemmOptions { Bias = M(1, 3) }), "Bias is", "1 x 3", "needs");
     Look(() => context.Gemm(a, b, c, new GemmOptions { Plan = new PlanOptions { TileM = -3 } }), "options.Plan.TileM is -3", "from 0");
     Look(() => context.Plan(a, b, c, new GemmOptions { Plan = new PlanOptions { Parts = -3 } }), "options.Plan.Parts is -3", "from 0");
@@ -113,7 +113,7 @@ static class MistakesTest {
   static void LookAtObjects() {
     Look(() => context.AllocateDevice(-1), "bytes", "positive", "-1");
     Look(() => context.AllocatePinned<float>(-1), "length", "negative", "-1");
-    Look(() => context.CreateStream(5), "priority is 5", "from -1 to 1");
+    Look(() => context.CreateStream(new StreamOptions { Priority = 5 }), "options.Priority is 5", "from -1 to 1");
     Look(() => new GemmContext("no-such"), "no-such");
     Look(() => new GemmContext("cpu\0x"), "device holds a NUL", "cpu\\0x");
     Look(() => new GemmContext(new ContextOptions { MemoryLimit = -5 }), "MemoryLimit is -5", "negative");

@@ -16,7 +16,7 @@ static class ObservationTest {
   static async Task<GemmJob> Failed() {
     using (var open = new ManualResetEventSlim()) {
       Task held = context.CustomAsync(call => open.Wait(), updates: new[] { y });
-      GemmJob late = context.SubmitGemm(x, y, c, new GemmOptions { Deadline = TimeSpan.FromMilliseconds(1) });
+      GemmJob late = context.SubmitGemm(x, y, c, new GemmOptions { Timeout = TimeSpan.FromMilliseconds(1) });
       Thread.Sleep(5);
       open.Set();
       await held;
@@ -54,7 +54,7 @@ static class ObservationTest {
   public static async Task ATaskThatWasAskedForBefore() {
     using (var open = new ManualResetEventSlim()) {
       Task held = context.CustomAsync(call => open.Wait(), updates: new[] { y });
-      Task late = context.SubmitGemm(x, y, c, new GemmOptions { Deadline = TimeSpan.FromMilliseconds(1) }).Completion;
+      Task late = context.SubmitGemm(x, y, c, new GemmOptions { Timeout = TimeSpan.FromMilliseconds(1) }).Completion;
       Thread.Sleep(5);
       open.Set();
       await held;

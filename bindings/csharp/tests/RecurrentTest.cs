@@ -235,7 +235,7 @@ static class RecurrentTest {
     RecurrentOptions wrong = gru.Options();
     wrong.Cn = OnDevice.Poisoned(Batch, Hidden);
     OnDevice.Refused("options.Cn is given; a GRU has no state c", () => context.Recurrent(from, gru.WeightsX, gru.WeightsState, to, wrong));
-    OnDevice.Fails(soon => { kept.Deadline = soon; return context.RecurrentAsync(from, wIh, wHh, to, kept); });
+    OnDevice.Fails(soon => { kept.Timeout = soon; return context.RecurrentAsync(from, wIh, wHh, to, kept); });
     OnDevice.Fails(soon => context.RecurrentBackwardAsync(from, wIh, wHh, to, new RecurrentGradients { Dx = Sequence.ByStep(PoisonedSteps(In), Batch) }, kept));
   }
 }

@@ -10,7 +10,7 @@ static class SeveralDevicesTest {
   static readonly float[,] a = Numbers.Floats(random, 48, 48), b = Numbers.Floats(random, 48, 48);
 
   static Matrix OnDevice(int device, float[,] values = null) {
-    Matrix made = context.AllocateDevice(new BufferOptions { Bytes = 4 * 48 * 48, Device = device }).Matrix(48, 48, DType.F32);
+    Matrix made = context.AllocateDevice(4 * 48 * 48, new BufferOptions { Device = device }).Matrix(48, 48, DType.F32);
     if (values != null) context.Copy(values, made);
     return made;
   }
@@ -89,13 +89,13 @@ static class SeveralDevicesTest {
     }
     Expect.Throws<ArgumentException>(() => context.AllReduce(new Matrix[0]), "there are 0 operands");
     Expect.Throws<ArgumentException>(() => context.AllReduce(new Matrix[] { both[0], a }), "operands[1]");
-    Matrix larger = context.AllocateDevice(new BufferOptions { Bytes = 4 * 49 * 48, Device = 1 }).Matrix(49, 48, DType.F32);
+    Matrix larger = context.AllocateDevice(4 * 49 * 48, new BufferOptions { Device = 1 }).Matrix(49, 48, DType.F32);
     Expect.Throws<ArgumentException>(() => context.AllReduce(new[] { both[0], larger }), "must be equal");
   }
 
   public static void OtherDevicesAreRefusedByName() {
     foreach (int device in new[] { 2, -2 }) {
-      Expect.Throws<ArgumentException>(() => context.AllocateDevice(new BufferOptions { Bytes = 64, Device = device }), "options.Device is " + device);
+      Expect.Throws<ArgumentException>(() => context.AllocateDevice(64, new BufferOptions { Device = device }), "options.Device is " + device);
       Expect.Throws<ArgumentException>(() => context.CreateStream(new StreamOptions { Device = device }), "options.Device is " + device);
       Expect.Throws<ArgumentException>(() => context.GetDeviceInfo(device), "device is " + device);
     }

@@ -114,7 +114,7 @@ static class TasksTest {
     using (var gate = new Gate(1)) {
       GemmJob before = gate.Job(context, stream);
       float[,] two = { { 2 } }, c = { { 7 } };
-      var options = new GemmOptions { Stream = stream, Deadline = TimeSpan.FromMilliseconds(1), Label = "q \u00b7 k" };
+      var options = new GemmOptions { Stream = stream, Timeout = TimeSpan.FromMilliseconds(1), Label = "q \u00b7 k" };
       Task late = context.GemmAsync(two, two, c, options);
       using (GemmJob job = context.SubmitGemm(two, two, c, options)) {
         Expect.Equal("q \u00b7 k", job.Label, "the label");
@@ -141,16 +141,16 @@ static class TasksTest {
     using (var gate = new Gate(1)) {
       GemmJob before = gate.Job(context, stream);
       float[,] two = { { 2 } }, c = { { 7 } };
-      Task late = context.GemmAsync(two, two, c, new GemmOptions { Stream = stream, Deadline = TimeSpan.FromMilliseconds(1) });
+      Task late = context.GemmAsync(two, two, c, new GemmOptions { Stream = stream, Timeout = TimeSpan.FromMilliseconds(1) });
       Thread.Sleep(20);
       gate.Open();
       Expect.Throws<DeadlineExceededException>(() => late.GetAwaiter().GetResult());
       Expect.True(new TimeoutException().GetType().IsAssignableFrom(typeof(DeadlineExceededException)), "a TimeoutException");
       before.Wait();
       Expect.Equal(7f, c[0, 0], "C");
-      context.GemmAsync(two, two, c, new GemmOptions { Deadline = TimeSpan.FromHours(1) }).Wait();
+      context.GemmAsync(two, two, c, new GemmOptions { Timeout = TimeSpan.FromHours(1) }).Wait();
       Expect.Equal(4f, c[0, 0], "C in time");
-      Expect.Throws<ArgumentException>(() => { context.GemmAsync(two, two, c, new GemmOptions { Deadline = TimeSpan.Zero }); }, "Deadline");
+      Expect.Throws<ArgumentException>(() => { context.GemmAsync(two, two, c, new GemmOptions { Timeout = TimeSpan.Zero }); }, "Timeout");
     }
   }
 
@@ -176,7 +176,7 @@ static class TasksTest {
   }
 
   public static async Task JobsCanBeQueriedAndOrdered() {
-    using (GemmStream stream = context.CreateStream(priority: 1)) {
+    using (GemmStream stream = context.CreateStream(new StreamOptions { Priority = 1 })) {
       Expect.Equal(1, stream.Priority, "priority");
       float[,] a = Numbers.Floats(random, 6, 6), b = new float[6, 6], c = new float[6, 6];
       GemmJob slow = Long(stream);

@@ -51,7 +51,8 @@ static void settle_backlog(void) {
   int32_t count = 1;
   while (count > 0 && posted_jobs - settled_jobs > BACKLOG) {
     const uint64_t spare = posted_jobs - settled_jobs - LEFT_OVER;
-    if (sg_queue_next_batch(completion_queue, batch, spare < BATCH ? (int32_t)spare : BATCH, 0, &count) != SG_STATUS_OK)
+    const int32_t most = spare < BATCH ? (int32_t)spare : BATCH;
+    if (sg_queue_next_batch(completion_queue, batch, sizeof *batch, most, 0, &count) != SG_STATUS_OK)
       return;
     settle(batch, count);
   }
@@ -83,7 +84,7 @@ PyObject *drain(PyObject *self, PyObject *queue) {
   sg_queue *from = (sg_queue *)(uintptr_t)PyLong_AsUnsignedLongLong(queue);
   if (PyErr_Occurred()) return NULL;
   Py_BEGIN_ALLOW_THREADS
-  status = sg_queue_next_batch(from, batch, BATCH, SG_FOREVER, &count);
+  status = sg_queue_next_batch(from, batch, sizeof *batch, BATCH, SG_FOREVER, &count);
   Py_END_ALLOW_THREADS
   if (status == SG_STATUS_CANCELLED) Py_RETURN_NONE;
   if (status != SG_STATUS_OK) return raise_call(status, NULL);

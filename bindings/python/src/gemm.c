@@ -86,8 +86,8 @@ bool fill_gemm(call *in, gemm_request *p, const gemm_arguments *g) {
   d->a = p->a.matrix;
   d->b = p->b.matrix;
   d->c = p->c.matrix;
-  d->a_array = p->a.items;
-  d->b_array = p->b.items;
+  d->a_array = (const void *const *)p->a.items;
+  d->b_array = (const void *const *)p->b.items;
   d->c_array = p->c.items;
   d->batch = p->shape.count;
   return g->bias == Py_None || see_bias(in, p, g->bias);

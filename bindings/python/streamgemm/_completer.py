@@ -21,8 +21,9 @@ def start():
     with _lock:
         if _queue or _ending:
             return
-        _queue = _raw.sg_queue_create_shared()
-        _raw.sg_queue_set_observing(_queue, 0)  # the application observes a job when it asks
+        options = _raw.sg_queue_options()
+        options.observes = 0  # the application observes a job when it asks
+        _queue = _raw.sg_queue_create(0, options)
         _thread = threading.Thread(target=_run, args=(_queue,), name="streamgemm", daemon=True)
         _thread.start()
         _raw.set_queue(_queue)

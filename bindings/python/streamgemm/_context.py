@@ -106,7 +106,7 @@ class Context(Handle, ContextMethods):
         options.compute_units = integer(compute_units, "compute_units")
         if device is not None:
             options.device = integer(device, "device", 0)
-        return Stream(_raw.sg_stream_create_with(self._open(), options))
+        return Stream(_raw.sg_stream_create(self._open(), options))
 
     def wrap_stream(self, native):
         """A stream over a `native` one: an address, or an object of PyTorch, CuPy or numba.

@@ -154,7 +154,7 @@ def empty(context, shape, dtype, order="C"):
     shape, size = _shape_of(shape), _dtype_size(dtype)
     if any(not isinstance(extent, int) or extent < 0 for extent in shape):
         raise InvalidArgument(f"shape is {shape}; its extents must be integers, not negative")
-    buffer = _raw.sg_buffer_create(context._open(), max(1, _count(shape) * size))
+    buffer = _raw.sg_buffer_create(context._open(), max(1, _count(shape) * size), None)
     share = _Share()
     when_dropped(share, _raw.sg_buffer_release, buffer)
     made = DeviceArray._at(

@@ -22,9 +22,9 @@ class Buffer(Handle):
     def __init__(self, context, nbytes, *, device=0):
         """Allocates `nbytes` on a device of `context`, by its number there."""
         options = _raw.sg_buffer_options()
-        options.bytes = nbytes = integer(nbytes, "nbytes", 0, (1 << 63) - 1)
+        nbytes = integer(nbytes, "nbytes", 0, (1 << 63) - 1)
         options.device = integer(device, "device", 0)
-        self._own(_raw.sg_buffer_create_with(context._open(), options), _raw.sg_buffer_release)
+        self._own(_raw.sg_buffer_create(context._open(), nbytes, options), _raw.sg_buffer_release)
         self._place = context._places[options.device]
         self.nbytes = nbytes
 

@@ -21,8 +21,8 @@ ref<device_buffer> device_buffer_of(const sg_buffer *handle) {
   return object_of<device_buffer>(handle, object_type::buffer, "buffer");
 }
 
-sg_buffer *made_buffer(const ref<context> &on, device_index device, std::uint64_t bytes, const char *name) {
-  if (bytes == 0) throw error(SG_STATUS_INVALID_ARGUMENT, "@%s is 0; it must be above 0", name);
+sg_buffer *made_buffer(const ref<context> &on, device_index device, std::uint64_t bytes) {
+  if (bytes == 0) throw error(SG_STATUS_INVALID_ARGUMENT, "@bytes is 0; it must be above 0");
   auto made = ref<object>::adopt(new device_buffer(on, on->memory().known(), on->device_memory(device), bytes));
   return handle_of<sg_buffer>(make_handle(std::move(made)));
 }
@@ -159,25 +159,16 @@ sg_status sg_host_unregister(sg_context *context, void *memory) {
   });
 }
 
-sg_status sg_buffer_create(sg_context *context, uint64_t bytes, sg_buffer **out_buffer) {
+sg_status sg_buffer_create(sg_context *context, uint64_t bytes, const sg_buffer_options *options,
+                           sg_buffer **out_buffer) {
   if (out_buffer) *out_buffer = nullptr;
   return guarded([&] {
     const auto on = sg::context_of(context);
-    sg::require(out_buffer, "out_buffer");
-    *out_buffer = sg::made_buffer(on, sg::first_device, bytes, "bytes");
-  });
-}
-
-sg_status sg_buffer_create_with(sg_context *context, const sg_buffer_options *options, sg_buffer **out_buffer) {
-  if (out_buffer) *out_buffer = nullptr;
-  return guarded([&] {
-    const auto on = sg::context_of(context);
-    sg::require(options, "options");
     sg::require(out_buffer, "out_buffer");
     const sg_buffer_options given = sg::options_of(options, SG_BUFFER_OPTIONS_INIT, "options");
     sg::require_reserved(given.reserved, "options->reserved");
     sg::require_device(*on, given.device, 0, "options->device");
-    *out_buffer = sg::made_buffer(on, sg::device_index(given.device), given.bytes, "options->bytes");
+    *out_buffer = sg::made_buffer(on, sg::device_index(given.device), bytes);
   });
 }
 

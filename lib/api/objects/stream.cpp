@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <optional>
-#include <string>
 
 #include "api/context_of.hpp"
 #include "api/entry.hpp"
@@ -17,29 +16,16 @@ namespace {
 
 ref<stream> stream_of(const sg_stream *handle) { return object_of<stream>(handle, object_type::stream, "stream"); }
 
-// `prefix`: of the names in messages.
-sg_stream *made_stream(const ref<context> &on, const sg_stream_options &o, const std::string &prefix) {
-  require_range(o.priority, -1, 1, (prefix + "priority").c_str());
-  require_range(o.compute_units, 0, INT32_MAX, (prefix + "compute_units").c_str());
-  require_device(*on, o.device, SG_DEVICE_ANY, (prefix + "device").c_str());
+sg_stream *made_stream(const ref<context> &on, const sg_stream_options &o) {
+  require_range(o.priority, -1, 1, "options->priority");
+  require_range(o.compute_units, 0, INT32_MAX, "options->compute_units");
+  require_device(*on, o.device, SG_DEVICE_ANY, "options->device");
   const auto device = device_index(std::max(0, o.device));
   if (o.compute_units > 0)
     return handle_of<sg_stream>(make_handle(
         ref<object>::adopt(new stream(on, o.priority, device, on->unit_partitions(device), o.compute_units))));
   const auto wanted = o.device == SG_DEVICE_ANY ? std::nullopt : std::optional(device);
   return handle_of<sg_stream>(make_handle(ref<object>::adopt(new stream(on, o.priority, wanted))));
-}
-
-sg_status create(const sg_context *handle, std::int32_t priority, std::int32_t compute_units, sg_stream **out_stream) {
-  if (out_stream) *out_stream = nullptr;
-  return guarded([&] {
-    const auto on = context_of(handle);
-    require(out_stream, "out_stream");
-    sg_stream_options options = SG_STREAM_OPTIONS_INIT;
-    options.priority = priority;
-    options.compute_units = compute_units;
-    *out_stream = made_stream(on, options, "");
-  });
 }
 
 }  // namespace
@@ -49,23 +35,14 @@ using sg::guarded;
 using sg::object_type;
 using sg::ref;
 
-sg_status sg_stream_create(sg_context *context, int32_t priority, sg_stream **out_stream) {
-  return sg::create(context, priority, 0, out_stream);
-}
-
-sg_status sg_stream_create_limited(sg_context *context, int32_t priority, int32_t compute_units,
-                                   sg_stream **out_stream) {
-  return sg::create(context, priority, compute_units, out_stream);
-}
-
-sg_status sg_stream_create_with(sg_context *context, const sg_stream_options *options, sg_stream **out_stream) {
+sg_status sg_stream_create(sg_context *context, const sg_stream_options *options, sg_stream **out_stream) {
   if (out_stream) *out_stream = nullptr;
   return guarded([&] {
     const auto on = sg::context_of(context);
     sg::require(out_stream, "out_stream");
     const sg_stream_options given = sg::options_of(options, SG_STREAM_OPTIONS_INIT, "options");
     sg::require_reserved(given.reserved, "options->reserved");
-    *out_stream = sg::made_stream(on, given, "options->");
+    *out_stream = sg::made_stream(on, given);
   });
 }
 

@@ -6,14 +6,29 @@
 
 #include <cerrno>
 #include <cstring>
+#include <new>
 
 #include "base/error.hpp"
+#include "base/handle.hpp"
 #include "run/job/job_home.hpp"
 
 namespace sg {
 
-completion_queue::completion_queue(ref<job_home> owner) noexcept
-    : object(object_type::queue), owner_(std::move(owner)) {}
+namespace {
+
+// The caller's handle of a job, for the reference that is given; nullptr without memory for it.
+sg_job *handle_for_caller(ref<object> of) noexcept {
+  try {
+    return reinterpret_cast<sg_job *>(static_cast<std::uintptr_t>(make_handle(std::move(of))));
+  } catch (const std::bad_alloc &) {
+    return nullptr;
+  }
+}
+
+}  // namespace
+
+completion_queue::completion_queue(ref<job_home> owner, sg_queue_jobs jobs, bool observes) noexcept
+    : object(object_type::queue), owner_(std::move(owner)), jobs_(jobs), observes_(observes) {}
 
 completion_queue::~completion_queue() {
   while (first_) {
@@ -50,8 +65,7 @@ void completion_queue::post(ref<job> completed) noexcept {
   signal();
 }
 
-sg_status completion_queue::next_batch(sg_completion *out, std::int32_t capacity, const deadline &until,
-                                       std::int32_t &count) noexcept {
+sg_status completion_queue::next_batch(const receiver &to, const deadline &until, std::int32_t &count) noexcept {
   std::unique_lock lock(lock_);
   if (!first_ && !closed_ && owner_ && owner_->polls()) {
     lock.unlock();
@@ -75,21 +89,25 @@ sg_status completion_queue::next_batch(sg_completion *out, std::int32_t capacity
   }
   job *taken = first_;
   job *last = nullptr;
-  for (count = 0; first_ && count < capacity; ++count) {
+  for (count = 0; first_ && count < to.capacity; ++count) {
     last = first_;
-    out[count] = {last->tag, last->status(), 0, ""};
-    copy_text(out[count].message, sizeof out[count].message, last->message());
-    last->owner().host_has_seen(last->end_ns());
-    if (observes_.load(std::memory_order_relaxed)) last->mark_observed();
     first_ = last->next_completion;
   }
   last->next_completion = nullptr;
   show_descriptor();
   lock.unlock();
-  while (taken) {  // outside the lock: the last reference to a job frees its members
-    job *gone = taken;
-    taken = gone->next_completion;
-    gone->drop_ref();
+  auto *at = reinterpret_cast<char *>(to.first);
+  for (; taken; at += to.stride) {  // outside the lock: the last reference to a job frees its members
+    auto one = ref<job>::adopt(taken);
+    taken = one->next_completion;
+    one->owner().host_has_seen(one->end_ns());
+    if (observes_) one->mark_observed();
+    sg_completion completion = {one->tag, nullptr, one->status(), 0, ""};
+    copy_text(completion.message, sizeof completion.message, one->message());
+    if (jobs_ == SG_QUEUE_JOBS_ALL || (jobs_ == SG_QUEUE_JOBS_FAILED && completion.status != SG_STATUS_OK))
+      completion.job = handle_for_caller(std::move(one));
+    std::memset(at, 0, to.stride);
+    std::memcpy(at, &completion, sizeof completion);
   }
   return SG_STATUS_OK;
 }

@@ -16,15 +16,21 @@ namespace sg {
 
 class completion_queue final : public object {
  public:
-  // `owner`: the context whose device a waiting thread polls; empty: none.
-  explicit completion_queue(ref<job_home> owner) noexcept;
+  // Where a caller receives completions.
+  struct receiver {
+    sg_completion *first;
+    std::uint64_t stride;  // bytes from one to the next
+    std::int32_t capacity;
+  };
+
+  // `owner`: the context whose device a waiting thread polls; empty: none. `observes`: whether a collected completion
+  // counts as observed by the application.
+  completion_queue(ref<job_home> owner, sg_queue_jobs jobs, bool observes) noexcept;
   ~completion_queue() override;
 
   void post(ref<job> completed) noexcept;
   // SG_STATUS_OK with at least one, SG_STATUS_TIMEOUT, or SG_STATUS_CANCELLED when closed and empty.
-  sg_status next_batch(sg_completion *out, std::int32_t capacity, const deadline &until, std::int32_t &count) noexcept;
-  // Whether a collected completion counts as observed by the application.
-  void set_observing(bool observes) noexcept { observes_.store(observes, std::memory_order_relaxed); }
+  sg_status next_batch(const receiver &to, const deadline &until, std::int32_t &count) noexcept;
   void close() noexcept;
   int descriptor();  // Throws sg::error.
 
@@ -33,9 +39,10 @@ class completion_queue final : public object {
   void show_descriptor() noexcept;
 
   const ref<job_home> owner_;  // may be empty
+  const sg_queue_jobs jobs_;
+  const bool observes_;
   std::mutex lock_;
   job *first_ = nullptr, *last_ = nullptr;
-  std::atomic<bool> observes_{true};
   bool closed_ = false;
   int fd_ = -1;  // an eventfd, made on the first request
   bool fd_readable_ = false;

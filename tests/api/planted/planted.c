@@ -206,9 +206,9 @@ sg_status sg_stream_wait_event(sg_stream *stream, sg_event *event) {
   return planted("does-not-wait-for-events") ? SG_STATUS_OK : REAL(sg_stream_wait_event)(stream, event);
 }
 
-sg_status sg_queue_next_batch(sg_queue *queue, sg_completion *out, int32_t capacity, int64_t timeout_ns,
+sg_status sg_queue_next_batch(sg_queue *queue, sg_completion *out, uint64_t size, int32_t capacity, int64_t timeout_ns,
                               int32_t *count) {
-  const sg_status status = REAL(sg_queue_next_batch)(queue, out, capacity, timeout_ns, count);
+  const sg_status status = REAL(sg_queue_next_batch)(queue, out, size, capacity, timeout_ns, count);
   if (planted("swaps-tags") && status == SG_STATUS_OK) out[0].tag ^= 1;
   return status;
 }

@@ -43,7 +43,7 @@ class placed_operand {
       require(sg_host_alloc(context, static_cast<std::uint64_t>(bytes), &pinned_), "sg_host_alloc");
       view_.data = pinned_;
     } else if (place == SG_MEMORY_DEVICE) {
-      require(sg_buffer_create(context, static_cast<std::uint64_t>(bytes), device_.out()), "sg_buffer_create");
+      require(sg_buffer_create(context, static_cast<std::uint64_t>(bytes), nullptr, device_.out()), "sg_buffer_create");
       require(sg_buffer_data(device_, &view_.data), "sg_buffer_data");
     }
   }

@@ -21,7 +21,7 @@ class operand_memory {
     bytes = std::max<std::size_t>(1, bytes);
     switch (drawn_place()) {
       case place::device:
-        EXPECT_OK(sg_buffer_create(on, bytes, device_.out()));
+        EXPECT_OK(sg_buffer_create(on, bytes, nullptr, device_.out()));
         EXPECT_OK(sg_buffer_data(device_, &data_));
         break;
       case place::pinned:

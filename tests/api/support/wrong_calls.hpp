@@ -43,10 +43,10 @@ class bad_input : public on_each_device {
  protected:
   void SetUp() override {
     on_each_device::SetUp();
-    ASSERT_OK(sg_stream_create(context_, 0, stream_.out()));
+    ASSERT_OK(sg_stream_create(context_, nullptr, stream_.out()));
     ASSERT_OK(sg_event_create(context_, event_.out()));
-    ASSERT_OK(sg_buffer_create(context_, 4096, buffer_.out()));
-    ASSERT_OK(sg_queue_create(context_, queue_.out()));
+    ASSERT_OK(sg_buffer_create(context_, 4096, nullptr, buffer_.out()));
+    ASSERT_OK(sg_queue_create(context_, nullptr, queue_.out()));
     const sg_gemm_desc desc = good();
     ASSERT_OK(sg_gemm_async(context_, &desc, nullptr, job_.out()));
     ASSERT_OK(sg_job_wait(job_, SG_FOREVER));

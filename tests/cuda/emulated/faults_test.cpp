@@ -49,7 +49,7 @@ class small_gemms {
 
   bool run() {
     std::fill(c_.begin(), c_.end(), -1.0);
-    std::string seen = failure(sg_buffer_create(context_, bytes, memory_.out()), "sg_buffer_create");
+    std::string seen = failure(sg_buffer_create(context_, bytes, nullptr, memory_.out()), "sg_buffer_create");
     void *data = nullptr;
     if (seen.empty()) seen = failure(sg_buffer_data(memory_, &data), "sg_buffer_data");
     if (seen.empty()) seen = failure(sg_graph_create(context_, &graph_), "sg_graph_create");

@@ -22,7 +22,7 @@ class emulated_partitions : public testing::Test {
   }
   stream limited(std::int32_t units, std::int32_t expected) {
     stream made;
-    EXPECT_OK(sg_stream_create_limited(context_, 0, units, made.out()));
+    EXPECT_OK(create_stream(context_, 0, units, made.out()));
     std::int32_t granted = -1, is_partition = -1;
     EXPECT_OK(sg_stream_compute_units(made, &granted));
     EXPECT_OK(sg_stream_is_partition(made, &is_partition));
@@ -49,7 +49,7 @@ TEST_F(emulated_partitions, whole_groups_that_are_free) {
     const stream most = limited(15, 12), none = limited(2, 0);
     const context other = open_context("cuda:0");
     stream of_other;
-    EXPECT_OK(sg_stream_create_limited(other, 0, 2, of_other.out()));
+    EXPECT_OK(create_stream(other, 0, 2, of_other.out()));
     std::int32_t is_partition = -1;
     EXPECT_OK(sg_stream_is_partition(of_other, &is_partition));
     EXPECT_EQ(0, is_partition) << "another context has all of them";
@@ -60,11 +60,11 @@ TEST_F(emulated_partitions, whole_groups_that_are_free) {
 TEST_F(emulated_partitions, gemms_stay_in_their_partition) {
   const stream in = limited(8, 8);
   stream beside;
-  ASSERT_OK(sg_stream_create(context_, 0, beside.out()));
+  ASSERT_OK(sg_stream_create(context_, nullptr, beside.out()));
   std::vector<double> a(n * n, 1), b(n * n, 2), c(n * n);
   buffer memory;
   void *data = nullptr;
-  ASSERT_OK(sg_buffer_create(context_, 3 * n * n * sizeof(double), memory.out()));
+  ASSERT_OK(sg_buffer_create(context_, 3 * n * n * sizeof(double), nullptr, memory.out()));
   ASSERT_OK(sg_buffer_data(memory, &data));
   auto *x = static_cast<double *>(data);
   ASSERT_OK(sg_copy(context_, x, a.data(), n * n * sizeof(double), nullptr));
@@ -111,7 +111,7 @@ TEST_F(emulated_partitions, creation_without_memory_is_refused) {
   for (int nth = 1; nth <= 8; ++nth) {
     emulated_gpu_break(EMULATED_NO_MEMORY, nth, 0);
     sg_stream *made = nullptr;
-    const sg_status status = sg_stream_create_limited(context_, 0, 8, &made);
+    const sg_status status = create_stream(context_, 0, 8, &made);
     const bool broken = emulated_gpu_is_broken() != 0;
     emulated_gpu_break(EMULATED_NONE, 0, 0);
     if (status != SG_STATUS_OK) {

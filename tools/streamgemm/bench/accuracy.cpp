@@ -172,7 +172,7 @@ class accuracy_suite {
 
   buffer_handle made(std::size_t count) const {
     sg_buffer *fresh = nullptr;
-    check(sg_buffer_create(context_.get(), count * sizeof(float), &fresh), "device memory");
+    check(sg_buffer_create(context_.get(), count * sizeof(float), nullptr, &fresh), "device memory");
     return buffer_handle(fresh);
   }
 

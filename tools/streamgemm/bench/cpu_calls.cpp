@@ -28,7 +28,7 @@ double each_call(workload &work, const std::function<void(int)> &call) {
 
 bench_variant call_with_queue(sg_context *context, const shared_workload &work) {
   sg_queue *made = nullptr;
-  check(sg_queue_create(context, &made), "sg_queue_create");
+  check(sg_queue_create(context, nullptr, &made), "sg_queue_create");
   const std::shared_ptr<sg_queue> queue(made, sg_queue_release);
   return {own_variant, [context, work, queue] {
             sg_submit submit = SG_SUBMIT_INIT;
@@ -41,11 +41,10 @@ bench_variant call_with_queue(sg_context *context, const shared_workload &work) 
             std::vector<sg_completion> done(256);
             for (int left = work->count(); left > 0;) {
               std::int32_t count = 0;
-              check(sg_queue_next_batch(queue.get(), done.data(), int(done.size()), SG_FOREVER, &count),
+              check(sg_queue_next_batch(queue.get(), done.data(), sizeof(sg_completion), int(done.size()), SG_FOREVER, &count),
                     "sg_queue_next_batch");
               for (int i = 0; i < count; ++i)
-                if (done[std::size_t(i)].status != SG_STATUS_OK)
-                  throw failure(exit_code::failed, done[std::size_t(i)].message);
+                check(done[std::size_t(i)].status, "a product");
               left -= count;
             }
             return seconds;

@@ -56,7 +56,7 @@ gemm_set::gemm_set(sg_context *context, std::vector<shape> shapes, const gemm_ki
     pinned_ = std::shared_ptr<void>(memory, [context](void *block) { sg_host_free(context, block); });
   } else {
     sg_buffer *made = nullptr;
-    check(sg_buffer_create(context_, std::uint64_t(end), &made), "device memory");
+    check(sg_buffer_create(context_, std::uint64_t(end), nullptr, &made), "device memory");
     buffer_.reset(made);
     check(sg_buffer_data(made, &memory), "device memory");
   }

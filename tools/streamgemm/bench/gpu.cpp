@@ -127,7 +127,7 @@ class gpu_suite {
 
     device_block(sg_context *context, const gpu_case &x) {
       sg_buffer *made = nullptr;
-      check(sg_buffer_create(context, std::uint64_t(x.all_bytes()), &made), "device memory");
+      check(sg_buffer_create(context, std::uint64_t(x.all_bytes()), nullptr, &made), "device memory");
       buffer_.reset(made);
       void *memory = nullptr;
       check(sg_buffer_data(made, &memory), "device memory");

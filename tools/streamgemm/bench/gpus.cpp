@@ -54,10 +54,9 @@ class host_block {
 struct device_memory {
   device_memory(sg_context *context, std::int32_t device, std::uint64_t bytes) {
     sg_buffer_options options = SG_BUFFER_OPTIONS_INIT;
-    options.bytes = bytes;
     options.device = device;
     sg_buffer *made = nullptr;
-    check(sg_buffer_create_with(context, &options, &made), "device memory");
+    check(sg_buffer_create(context, bytes, &options, &made), "device memory");
     buffer.reset(made);
     void *address = nullptr;
     check(sg_buffer_data(made, &address), "device memory");

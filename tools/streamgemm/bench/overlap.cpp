@@ -34,7 +34,7 @@ class transfer_list {
  public:
   transfer_list(sg_context *context, const gemm_set &set) {
     sg_buffer *made = nullptr;
-    check(sg_buffer_create(context, std::uint64_t(set.bytes()), &made), "device memory");
+    check(sg_buffer_create(context, std::uint64_t(set.bytes()), nullptr, &made), "device memory");
     buffer_.reset(made);
     void *memory = nullptr;
     check(sg_buffer_data(made, &memory), "device memory");

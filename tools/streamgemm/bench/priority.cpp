@@ -19,18 +19,18 @@ using std::chrono::steady_clock;
 
 queue_handle make_queue(sg_context *context) {
   sg_queue *made = nullptr;
-  check(sg_queue_create(context, &made), "sg_queue_create");
+  check(sg_queue_create(context, nullptr, &made), "sg_queue_create");
   return queue_handle(made);
 }
 
 // Completions up to now or within the time; none after it.
 int next_completions(sg_queue *queue, std::vector<sg_completion> &done, std::int64_t timeout_ns) {
   std::int32_t count = 0;
-  const sg_status status = sg_queue_next_batch(queue, done.data(), std::int32_t(done.size()), timeout_ns, &count);
+  const sg_status status = sg_queue_next_batch(queue, done.data(), sizeof(sg_completion), std::int32_t(done.size()), timeout_ns, &count);
   if (status == SG_STATUS_TIMEOUT) return 0;
   check(status, "sg_queue_next_batch");
   for (int i = 0; i < count; ++i)
-    if (done[std::size_t(i)].status != SG_STATUS_OK) throw failure(exit_code::failed, done[std::size_t(i)].message);
+    check(done[std::size_t(i)].status, "a product");
   return count;
 }
 
@@ -142,7 +142,9 @@ struct shares {
  private:
   static stream_handle limited(sg_context *context, std::int32_t &units) {
     sg_stream *made = nullptr;
-    check(sg_stream_create_limited(context, 0, units, &made), "sg_stream_create_limited");
+    sg_stream_options options = SG_STREAM_OPTIONS_INIT;
+    options.compute_units = units;
+    check(sg_stream_create(context, &options, &made), "sg_stream_create");
     stream_handle owned(made);
     check(sg_stream_compute_units(made, &units), "sg_stream_compute_units");
     return owned;

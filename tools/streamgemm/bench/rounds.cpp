@@ -73,7 +73,7 @@ std::shared_ptr<stream_set> round_device::streams(int count) const {
   auto all = std::make_shared<stream_set>();
   for (int i = 0; i < count; ++i) {
     sg_stream *made = nullptr;
-    check(sg_stream_create(context(), 0, &made), "sg_stream_create");
+    check(sg_stream_create(context(), nullptr, &made), "sg_stream_create");
     all->emplace_back(made);
   }
   return all;

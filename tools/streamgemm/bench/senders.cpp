@@ -127,7 +127,7 @@ round_fn send_over_streams(sg_context *context, submissions all, int streams) {
   const auto held = std::make_shared<std::vector<stream_handle>>();
   for (int i = 0; i < streams; ++i) {
     sg_stream *made = nullptr;
-    check(sg_stream_create(context, 0, &made), "sg_stream_create");
+    check(sg_stream_create(context, nullptr, &made), "sg_stream_create");
     held->emplace_back(made);
   }
   return [context, held, all = std::move(all)] {

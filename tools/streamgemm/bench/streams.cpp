@@ -134,7 +134,7 @@ class streams_suite {
     const auto held = std::make_shared<state>();
     const std::int64_t bytes = whole.b.rows * whole.b.ld * sg_dtype_size(whole.b.dtype);
     sg_buffer *buffer = nullptr;
-    check(sg_buffer_create(device_.context(), std::uint64_t(bytes), &buffer), "device memory");
+    check(sg_buffer_create(device_.context(), std::uint64_t(bytes), nullptr, &buffer), "device memory");
     held->memory.reset(buffer);
     sg_event *event = nullptr;
     check(sg_event_create(device_.context(), &event), "sg_event_create");

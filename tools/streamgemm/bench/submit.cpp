@@ -72,7 +72,7 @@ class submit_suite {
     add("conv2d", sg_conv2d_async, conv);
     for (const std::int64_t steps : {16, 1024}) {
       sg_recurrent_desc lstm = SG_RECURRENT_DESC_INIT;
-      lstm.cell = SG_CELL_LSTM, lstm.steps = steps, lstm.batch = 1, lstm.in = lstm.hidden = 16;
+      lstm.cell = SG_CELL_LSTM, lstm.steps = steps, lstm.batch = 1, lstm.inputs = lstm.hidden = 16;
       lstm.dtype = SG_DTYPE_F32;
       lstm.x.data = vector(steps * 16), lstm.y.data = vector(steps * 16);
       lstm.x.step_stride = lstm.x.batch_stride = lstm.y.step_stride = lstm.y.batch_stride = 16;
@@ -95,7 +95,7 @@ class submit_suite {
 
   void *vector(std::int64_t elements) {
     sg_buffer *made = nullptr;
-    check(sg_buffer_create(context_.get(), std::uint64_t(elements) * 8, &made), "sg_buffer_create");
+    check(sg_buffer_create(context_.get(), std::uint64_t(elements) * 8, nullptr, &made), "sg_buffer_create");
     buffers_.emplace_back(made);
     void *data = nullptr;
     check(sg_buffer_data(made, &data), "sg_buffer_data");

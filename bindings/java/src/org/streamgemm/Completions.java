@@ -26,8 +26,7 @@ final class Completions implements Runnable {
   private boolean open = true;
 
   Completions(long context, String name) {
-    queue = Native.sg_queue_create(context);
-    Native.sg_queue_set_observing(queue, 0); // the program observes a job when it asks
+    queue = Native.sg_call_queue_create(context);
     thread = new Thread(null, this, "streamgemm-completions-" + name, 256 << 10);
     thread.setDaemon(true);
     thread.start();

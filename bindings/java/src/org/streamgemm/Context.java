@@ -108,6 +108,15 @@ public final class Context extends NativeObject {
   }
 
   /**
+   * A stream.
+   *
+   * @return a stream, to be closed
+   */
+  public Stream stream() {
+    return stream(new StreamOptions());
+  }
+
+  /**
    * A stream with options, on one of several devices for instance.
    *
    * @param options its priority, its compute units, the number of the device that its work runs on
@@ -115,7 +124,7 @@ public final class Context extends NativeObject {
    */
   public Stream stream(StreamOptions options) {
     try {
-      return new Stream(options.with(struct -> Native.sg_stream_create_with(handle(), struct)));
+      return new Stream(options.with(struct -> Native.sg_stream_create(handle(), struct)));
     } finally {
       reachabilityFence(this);
     }
@@ -389,19 +398,20 @@ public final class Context extends NativeObject {
    * @return a buffer, to be closed
    */
   public DeviceBuffer allocateDevice(long bytes) {
-    return allocateDevice(new BufferOptions().bytes(bytes));
+    return allocateDevice(bytes, new BufferOptions());
   }
 
   /**
    * Memory of one of several devices. Not cleared.
    *
-   * @param options its size, and the number of the context's device
+   * @param bytes its size, above 0
+   * @param options the number of the context's device
    * @return a buffer, to be closed
    */
-  public DeviceBuffer allocateDevice(BufferOptions options) {
+  public DeviceBuffer allocateDevice(long bytes, BufferOptions options) {
     try {
-      long made = Pinned.patiently(() -> options.with(struct -> Native.sg_buffer_create_with(handle(), struct)));
-      return new DeviceBuffer(made, options.bytes());
+      long made = Pinned.patiently(() -> options.with(struct -> Native.sg_buffer_create(handle(), bytes, struct)));
+      return new DeviceBuffer(made, bytes);
     } finally {
       reachabilityFence(this);
     }

@@ -6,6 +6,7 @@ import static java.lang.ref.Reference.reachabilityFence;
 import java.util.ArrayList;
 import java.util.List;
 import org.streamgemm.internal.Native;
+import org.streamgemm.internal.RawConstants;
 
 /**
  * Submissions recorded once and run with one call, many times. They are ordered as separate submissions would

@@ -70,19 +70,19 @@ public class ContextTest {
   @Test(timeout = Support.LIMIT)
   public void streamsAndEvents() {
     float[] values = Support.integers(64 * 64, 1);
-    try (Context context = Context.open("sim:h200"); Gate gate = new Gate(values); Stream first = context.stream(1);
+    try (Context context = Context.open("sim:h200"); Gate gate = new Gate(values); Stream first = context.stream(new StreamOptions().priority(1));
          Stream second = context.stream(); Event start = context.event(); Event between = context.event();
          Event end = context.event()) {
       assertEquals(1, first.priority());
       assertEquals(0, first.computeUnits());
-      try (Stream limited = context.stream(0, 5)) {
+      try (Stream limited = context.stream(new StreamOptions().computeUnits(5))) {
         assertEquals(5, limited.computeUnits());
         assertFalse(limited.isPartition());
       }
-      assertThrows(StreamGemmException.InvalidArgument.class, () -> context.stream(0, -1));
+      assertThrows(StreamGemmException.InvalidArgument.class, () -> context.stream(new StreamOptions().computeUnits(-1)));
       assertTrue(start.hasHappened());
       assertThrows(StreamGemmException.InvalidArgument.class, () -> start.secondsUntil(end));
-      assertThrows(StreamGemmException.InvalidArgument.class, () -> context.stream(5));
+      assertThrows(StreamGemmException.InvalidArgument.class, () -> context.stream(new StreamOptions().priority(5)));
       Matrix x = Matrix.of(Support.direct(values), 64, 64);
       start.record(first);
       context.gemmAsync(

@@ -95,7 +95,7 @@ public abstract class DeviceTest {
   /** The failure of a job reaches its future. */
   final void fails(Function<Submit, Job<?>> call) {
     ExecutionException failure = assertThrows(
-        ExecutionException.class, () -> call.apply(new Submit().deadline(Duration.ofNanos(1)).label("late")).get());
+        ExecutionException.class, () -> call.apply(new Submit().timeout(Duration.ofNanos(1)).label("late")).get());
     assertTrue(failure.toString(), failure.getCause() instanceof StreamGemmException.DeadlineExceeded);
     assertTrue(failure.toString(), failure.getMessage().contains("late"));
   }

@@ -76,7 +76,7 @@ public class EarlyEndTest {
     Matrix two = Matrix.of(Support.direct(2), 1, 1);
     Matrix to = Matrix.of(Support.directNan(1), 1, 1);
     Submit named = new Submit().stream(stream).label("q \u00b7 k");
-    Job<Matrix> job = context.gemmAsync(Gemm.of(two, two, to), named.deadline(Duration.ofMillis(1)));
+    Job<Matrix> job = context.gemmAsync(Gemm.of(two, two, to), named.timeout(Duration.ofMillis(1)));
     assertEquals("q \u00b7 k", job.label());
     Thread.sleep(20);
     gate.open();
@@ -94,15 +94,15 @@ public class EarlyEndTest {
     Matrix two = Matrix.of(Support.direct(2), 1, 1);
     FloatBuffer late = Support.directNan(1);
     Job<Matrix> job = context.gemmAsync(Gemm.of(two, two, Matrix.of(late, 1, 1)),
-        new Submit().stream(stream).deadline(Duration.ofMillis(1)));
+        new Submit().stream(stream).timeout(Duration.ofMillis(1)));
     Thread.sleep(20);
     gate.open();
     Throwable cause = assertThrows(CompletionException.class, job::join).getCause();
     assertEquals(StreamGemmException.DeadlineExceeded.class, cause.getClass());
     assertTrue(Float.isNaN(late.get(0)));
-    context.gemmAsync(Gemm.of(two, two, Matrix.of(late, 1, 1)), new Submit().deadline(Duration.ofHours(1))).join();
+    context.gemmAsync(Gemm.of(two, two, Matrix.of(late, 1, 1)), new Submit().timeout(Duration.ofHours(1))).join();
     assertEquals(4, late.get(0), 0);
-    assertThrows(IllegalArgumentException.class, () -> new Submit().deadline(Duration.ZERO));
+    assertThrows(IllegalArgumentException.class, () -> new Submit().timeout(Duration.ZERO));
   }
 
   @Test(timeout = Support.LIMIT)

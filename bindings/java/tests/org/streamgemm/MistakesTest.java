@@ -134,8 +134,8 @@ public class MistakesTest {
     look(() -> context.allocateDevice(-1), "bytes is -1", "negative");
     look(() -> context.allocateDevice(0), "bytes is 0");
     look(() -> context.allocatePinned(-1), "bytes is -1", "negative");
-    look(() -> context.stream(5), "priority is 5", "from -1 to 1");
-    look(() -> context.stream(0, -4), "computeUnits is -4", "from 0");
+    look(() -> context.stream(new StreamOptions().priority(5)), "options.priority is 5", "from -1 to 1");
+    look(() -> context.stream(new StreamOptions().computeUnits(-4)), "options.computeUnits is -4", "from 0");
     look(() -> Context.open("no-such"), "no-such");
     look(() -> Context.open("cpu\0x"), "NUL");
     look(() -> Context.open(new ContextOptions().memoryLimit(-5)), "memoryLimit is -5", "negative");

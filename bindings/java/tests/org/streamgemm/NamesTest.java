@@ -60,7 +60,7 @@ public class NamesTest {
         {gemm, "\1desc->beta.im is 1e300", "betaIm is 1e300"},
         {-1, "\1submit->after[2] is 0x7", "submit.after[2] is 0x7"},
         {-1, "\1submit->plan->memory_limit", "submit.plan.memoryLimit"},
-        {-1, "\1submit->timeout_ns", "submit.deadline"},
+        {-1, "\1submit->timeout_ns", "submit.timeout"},
         {-1, "\1dst (0x1) and \1src (0x2) overlap", "to (0x1) and from (0x2) overlap"},
         {-1, "\1path is \"/data/src/dst/desc->a_array\"", "path is \"/data/src/dst/desc->a_array\""},
     };

@@ -20,12 +20,12 @@ public class SeveralDevicesTest {
     return Matrix.of(values, SIDE, SIDE);
   }
 
-  private static BufferOptions memoryOn(int device) {
-    return new BufferOptions().bytes(4 * SIDE * SIDE).device(device);
+  private static DeviceBuffer allocateOn(Context context, int device) {
+    return context.allocateDevice(4 * SIDE * SIDE, new BufferOptions().device(device));
   }
 
   private static Matrix onDevice(Context context, int device, float[] values) {
-    Matrix made = Matrix.of(context.allocateDevice(memoryOn(device)), 0, DType.F32, SIDE, SIDE);
+    Matrix made = Matrix.of(allocateOn(context, device), 0, DType.F32, SIDE, SIDE);
     if (values != null) context.copyAsync(made, host(values)).join();
     return made;
   }
@@ -119,7 +119,7 @@ public class SeveralDevicesTest {
       assertTrue(of.getMessage(), of.getMessage().contains("there are 0 operands"));
       of = assertThrows(StreamGemmException.InvalidArgument.class, () -> context.allReduce(List.of(both.get(0), host(a))));
       assertTrue(of.getMessage(), of.getMessage().contains("operands[1]"));
-      Matrix shorter = Matrix.of(context.allocateDevice(memoryOn(1)), 0, DType.F32, SIDE - 1, SIDE);
+      Matrix shorter = Matrix.of(allocateOn(context, 1), 0, DType.F32, SIDE - 1, SIDE);
       of = assertThrows(StreamGemmException.InvalidArgument.class, () -> context.allReduce(List.of(both.get(0), shorter)));
       assertTrue(of.getMessage(), of.getMessage().contains("must be equal"));
     }
@@ -129,7 +129,7 @@ public class SeveralDevicesTest {
   public void otherDevicesAreRefusedByName() {
     try (Context context = Context.open("sim:h200x2")) {
       for (int device : new int[] {2, -2}) {
-        Exception of = assertThrows(StreamGemmException.InvalidArgument.class, () -> context.allocateDevice(memoryOn(device)));
+        Exception of = assertThrows(StreamGemmException.InvalidArgument.class, () -> allocateOn(context, device));
         assertTrue(of.getMessage(), of.getMessage().contains("device is " + device));
         of = assertThrows(StreamGemmException.InvalidArgument.class, () -> context.stream(new StreamOptions().device(device)));
         assertTrue(of.getMessage(), of.getMessage().contains("device is " + device));
