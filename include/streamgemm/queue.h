@@ -41,7 +41,7 @@ typedef struct sg_queue_options {
 typedef struct sg_completion {
   uint64_t tag;      /**< The tag of the submission. */
   sg_job *job;       /**< One reference to the job, to be released by sg_job_release, if the queue's options ask for it; NULL
-                          otherwise, or if no memory is left for it. */
+                          otherwise, or if no memory is left for it. Since 0.2. */
   sg_status status;  /**< The status of the job. */
   uint32_t reserved; /**< 0. */
   char message[240]; /**< Text of a failure, possibly truncated; "" after success. */

@@ -35,8 +35,14 @@ TEST_P(bad_input, outputs_that_are_null) {
       {"wait any", argument, {"out_index"}, [&] { return sg_job_wait_any(jobs, 1, 0, nullptr); }},
       {"queue create", argument, {"out_queue"}, [&] { return sg_queue_create(context_, nullptr, nullptr); }},
       {"shared queue create", argument, {"out_queue"}, [&] { return sg_queue_create(nullptr, nullptr, nullptr); }},
-      {"queue next", argument, {"out_completions"}, [&] { return sg_queue_next_batch(queue_, nullptr, sizeof(sg_completion), 1, 0, &count); }},
-      {"queue count", argument, {"out_count"}, [&] { return sg_queue_next_batch(queue_, &completion, sizeof(sg_completion), 1, 0, nullptr); }},
+      {"queue next",
+       argument,
+       {"out_completions"},
+       [&] { return sg_queue_next_batch(queue_, nullptr, sizeof(sg_completion), 1, 0, &count); }},
+      {"queue count",
+       argument,
+       {"out_count"},
+       [&] { return sg_queue_next_batch(queue_, &completion, sizeof(sg_completion), 1, 0, nullptr); }},
       {"queue fd", argument, {"out_fd"}, [&] { return sg_queue_fd(queue_, nullptr); }},
       {"plan create", argument, {"out_plan"}, [&] { return create_gemm_plan(context_, &desc, nullptr, nullptr); }},
       {"plan predict", argument, {"out_prediction"}, [&] { return sg_plan_get_prediction(plan_, nullptr); }},
@@ -117,7 +123,9 @@ TEST_P(bad_input, handles_that_are_null) {
       {"", handle, {"context"}, [&] { return sg_host_free(nullptr, a_); }},
       {"", handle, {"context"}, [&] { return sg_host_register(nullptr, a_, 8); }},
       {"", handle, {"context"}, [&] { return sg_host_unregister(nullptr, a_); }},
-      {"", handle, {"context"}, nulls<sg_buffer>([](sg_buffer **out) { return sg_buffer_create(nullptr, 8, nullptr, out); })},
+      {"", handle, {"context"}, nulls<sg_buffer>([](sg_buffer **out) {
+         return sg_buffer_create(nullptr, 8, nullptr, out);
+       })},
       {"", handle, {"buffer"}, nulls<void>([](void **out) { return sg_buffer_data(nullptr, out); })},
       {"", handle, {"buffer"}, [&] { return sg_buffer_size(nullptr, &size); }},
       {"", handle, {"context"}, nulls<sg_job>([&](sg_job **o) {
@@ -127,7 +135,9 @@ TEST_P(bad_input, handles_that_are_null) {
          return sg_copy_2d_async(nullptr, a_, 8, b_, 8, 8, 1, nullptr, o);
        })},
       {"", handle, {"context"}, [&] { return sg_copy(nullptr, a_, b_, 8, nullptr); }},
-      {"", handle, {"context"}, nulls<sg_stream>([](sg_stream **out) { return sg_stream_create(nullptr, nullptr, out); })},
+      {"", handle, {"context"}, nulls<sg_stream>([](sg_stream **out) {
+         return sg_stream_create(nullptr, nullptr, out);
+       })},
       {"", handle, {"context"}, nulls<sg_stream>([&](sg_stream **out) { return sg_stream_wrap(nullptr, a_, out); })},
       {"", handle, {"stream"}, [&] { return sg_stream_priority(nullptr, &number); }},
       {"", handle, {"stream"}, [] { return sg_stream_query(nullptr); }},
@@ -170,8 +180,10 @@ TEST_P(bad_input, handles_that_are_null) {
          EXPECT_EQ(-1, number);
          return status;
        }},
-      {"", handle, {"context"}, nulls<sg_queue>([](sg_queue **out) { return sg_queue_create(nullptr, nullptr, out); })},
-      {"", handle, {"queue"}, [&] { return sg_queue_next_batch(nullptr, &completion, sizeof(sg_completion), 1, 0, &number); }},
+      {"",
+       handle,
+       {"queue"},
+       [&] { return sg_queue_next_batch(nullptr, &completion, sizeof(sg_completion), 1, 0, &number); }},
       {"", handle, {"queue"}, [] { return sg_queue_close(nullptr); }},
       {"",
        handle,
@@ -259,9 +271,18 @@ TEST_P(bad_input, streams_events_jobs_queues) {
       {"", argument, {"count", "0"}, [&] { return sg_job_wait_any(jobs, 0, 0, &number); }},
       {"", argument, {"jobs"}, [&] { return sg_job_wait_any(nullptr, 1, 0, &number); }},
       {"", argument, {"timeout_ns", "-5"}, [&] { return sg_job_wait_any(jobs, 1, -5, &number); }},
-      {"", argument, {"capacity", "0"}, [&] { return sg_queue_next_batch(queue_, completions, sizeof(sg_completion), 0, 0, &number); }},
-      {"", argument, {"capacity", "-3"}, [&] { return sg_queue_next_batch(queue_, completions, sizeof(sg_completion), -3, 0, &number); }},
-      {"", argument, {"timeout_ns", "-2"}, [&] { return sg_queue_next_batch(queue_, completions, sizeof(sg_completion), 1, -2, &number); }},
+      {"",
+       argument,
+       {"capacity", "0"},
+       [&] { return sg_queue_next_batch(queue_, completions, sizeof(sg_completion), 0, 0, &number); }},
+      {"",
+       argument,
+       {"capacity", "-3"},
+       [&] { return sg_queue_next_batch(queue_, completions, sizeof(sg_completion), -3, 0, &number); }},
+      {"",
+       argument,
+       {"timeout_ns", "-2"},
+       [&] { return sg_queue_next_batch(queue_, completions, sizeof(sg_completion), 1, -2, &number); }},
   });
 }
 

@@ -147,7 +147,8 @@ TEST_P(graph_updates, a_group) {
   refused(0, of(other_shape, 2), "operation->desc differs from submission 0 of the graph in its sizes");
   const sg_gemm_desc overlapping[] = {second[0], make_gemm(at(6), at(3), at(8), 1, 2, 1)};
   refused(0, of(overlapping, 2), "overlap");
-  EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, update_recorded(graph_, 0, SG_OPERATION_GEMM, second)) << "a group is not one GEMM";
+  EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, update_recorded(graph_, 0, SG_OPERATION_GEMM, second))
+      << "a group is not one GEMM";
   run();
   EXPECT_EQ(before, fetch(6));
 }

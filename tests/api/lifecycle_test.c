@@ -47,7 +47,9 @@ static sg_status create_event(sg_context *context, void **out) { return sg_event
 static sg_status create_buffer(sg_context *context, void **out) {
   return sg_buffer_create(context, 64, NULL, (sg_buffer **)out);
 }
-static sg_status create_queue(sg_context *context, void **out) { return sg_queue_create(context, NULL, (sg_queue **)out); }
+static sg_status create_queue(sg_context *context, void **out) {
+  return sg_queue_create(context, NULL, (sg_queue **)out);
+}
 
 static sg_gemm_desc small_gemm(double *a, double *b, double *c) {
   sg_gemm_desc desc = SG_GEMM_DESC_INIT;

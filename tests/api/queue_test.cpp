@@ -172,7 +172,8 @@ TEST_P(queues, completions_bring_their_jobs) {
 TEST_P(queues, wrong_sizes_are_refused) {
   sg_completion completion;
   std::int32_t n = 7;
-  for (const std::uint64_t size : {std::uint64_t(0), sizeof completion - 8, sizeof completion + 4, std::uint64_t(1) << 20}) {
+  for (const std::uint64_t size :
+       {std::uint64_t(0), sizeof completion - 8, sizeof completion + 4, std::uint64_t(1) << 20}) {
     EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_queue_next_batch(queue_, &completion, size, 1, 0, &n));
     EXPECT_NE(nullptr, std::strstr(sg_last_error_message(), ("completion_size is " + std::to_string(size)).c_str()));
   }
@@ -182,7 +183,8 @@ TEST_P(queues, closing_wakes_the_waiters) {
   std::thread waiter([&] {
     sg_completion completion;
     std::int32_t n = 7;
-    EXPECT_STATUS(SG_STATUS_CANCELLED, sg_queue_next_batch(queue_, &completion, sizeof(sg_completion), 1, SG_FOREVER, &n));
+    EXPECT_STATUS(SG_STATUS_CANCELLED,
+                  sg_queue_next_batch(queue_, &completion, sizeof(sg_completion), 1, SG_FOREVER, &n));
     EXPECT_EQ(0, n);
   });
   std::this_thread::sleep_for(std::chrono::milliseconds(20));
@@ -200,7 +202,8 @@ TEST_P(queues, a_closed_queue_still_delivers_and_accepts_completions) {
   std::int32_t n = 0;
   EXPECT_OK(sg_queue_next_batch(queue_, &completion, sizeof(sg_completion), 1, SG_FOREVER, &n));
   EXPECT_EQ(1u, completion.tag);
-  EXPECT_STATUS(SG_STATUS_CANCELLED, sg_queue_next_batch(queue_, &completion, sizeof(sg_completion), 1, SG_FOREVER, &n));
+  EXPECT_STATUS(SG_STATUS_CANCELLED,
+                sg_queue_next_batch(queue_, &completion, sizeof(sg_completion), 1, SG_FOREVER, &n));
   submit(2, &c[1]);
   ASSERT_OK(sg_context_synchronize(context_, SG_FOREVER));
   EXPECT_OK(sg_queue_next_batch(queue_, &completion, sizeof(sg_completion), 1, SG_FOREVER, &n));
@@ -492,7 +495,8 @@ TEST_P(shared_queues, time_limits_and_closing) {
   EXPECT_EQ(0, n);
   EXPECT_STATUS(SG_STATUS_TIMEOUT, sg_queue_next_batch(queue_, &completion, sizeof(sg_completion), 1, 5 * ms, &n));
   EXPECT_OK(sg_queue_close(queue_));
-  EXPECT_STATUS(SG_STATUS_CANCELLED, sg_queue_next_batch(queue_, &completion, sizeof(sg_completion), 1, SG_FOREVER, &n));
+  EXPECT_STATUS(SG_STATUS_CANCELLED,
+                sg_queue_next_batch(queue_, &completion, sizeof(sg_completion), 1, SG_FOREVER, &n));
 }
 
 ON_EACH_DEVICE(shared_queues);

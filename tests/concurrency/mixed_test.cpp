@@ -201,7 +201,8 @@ void streams_and_events(shared &s, sg_test::random_source &random) {
   sg_event *event = nullptr;
   matrix a(n * n, 1.0), b(n * n, 1.0), c(n * n), d(n * n);
   sg_stream_options options = SG_STREAM_OPTIONS_INIT;
-  options.priority = static_cast<std::int32_t>(random.below(3)) - 1, options.compute_units = static_cast<std::int32_t>(random.below(3));
+  options.priority = static_cast<std::int32_t>(random.below(3)) - 1,
+  options.compute_units = static_cast<std::int32_t>(random.below(3));
   OK(sg_stream_create(s.context, &options, &first));
   OK(sg_stream_create(s.context, nullptr, &second));
   OK(sg_event_create(s.context, &event));
@@ -342,7 +343,8 @@ void post_to_the_queue(shared &s, sg_test::random_source &) {
 void take_from_the_queue(shared &s, sg_test::random_source &random) {
   sg_completion completions[4];
   std::int32_t count = 0;
-  const sg_status status = sg_queue_next_batch(s.queue, completions, sizeof(sg_completion), 1 + random.below(4), 200000, &count);
+  const sg_status status =
+      sg_queue_next_batch(s.queue, completions, sizeof(sg_completion), 1 + random.below(4), 200000, &count);
   expect(status, "sg_queue_next_batch", SG_STATUS_OK, SG_STATUS_TIMEOUT);
   for (int i = 0; i < count; ++i)
     if (completions[i].tag != 4711 || completions[i].status != SG_STATUS_OK)

@@ -363,8 +363,10 @@ static void in_the_child(sg_context *context, sg_stream *stream, sg_queue *queue
   CHECK_STATUS(SG_STATUS_INVALID_HANDLE, sg_gemm_async(context, &desc, NULL, NULL));
   CHECK_STATUS(SG_STATUS_INVALID_HANDLE, sg_context_synchronize(context, SG_FOREVER));
   CHECK_STATUS(SG_STATUS_INVALID_HANDLE, sg_stream_query(stream));
-  CHECK_STATUS(SG_STATUS_INVALID_HANDLE, sg_queue_next_batch(queue, &completion, sizeof(sg_completion), 1, SG_FOREVER, &count));
-  CHECK_STATUS(SG_STATUS_INVALID_HANDLE, sg_queue_next_batch(shared, &completion, sizeof(sg_completion), 1, SG_FOREVER, &count));
+  CHECK_STATUS(SG_STATUS_INVALID_HANDLE,
+               sg_queue_next_batch(queue, &completion, sizeof(sg_completion), 1, SG_FOREVER, &count));
+  CHECK_STATUS(SG_STATUS_INVALID_HANDLE,
+               sg_queue_next_batch(shared, &completion, sizeof(sg_completion), 1, SG_FOREVER, &count));
   CHECK_STATUS(SG_STATUS_INVALID_HANDLE, sg_queue_release(shared));
   CHECK_STATUS(SG_STATUS_INVALID_HANDLE, sg_job_wait(job, SG_FOREVER));
   CHECK_STATUS(SG_STATUS_INVALID_HANDLE, sg_job_release(job));

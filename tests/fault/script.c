@@ -103,7 +103,9 @@ static void gemms(sg_context *context, sg_stream *stream, sg_queue *queue) {
   if (done[0] && done[1]) expect(d, 6.0 * N * 3 * N, "a GEMM in tiles");
   if (done[2]) expect(e, 6 * N, "a group");
   if (!queue) return;
-  while (posted > 0 && DO(sg_queue_next_batch(queue, completions, sizeof(sg_completion), 4, INT64_C(300000000000), &count))) posted -= count;
+  while (posted > 0 &&
+         DO(sg_queue_next_batch(queue, completions, sizeof(sg_completion), 4, INT64_C(300000000000), &count)))
+    posted -= count;
 }
 
 static void copies(sg_context *context) {

@@ -112,7 +112,8 @@ class round_of_work {
     }
     sg_completion extra;
     std::int32_t count = 0;
-    EXPECT_STATUS(SG_STATUS_TIMEOUT, sg_queue_next_batch(posted, &extra, sizeof(sg_completion), 1, 0, &count)) << "a job posted twice";
+    EXPECT_STATUS(SG_STATUS_TIMEOUT, sg_queue_next_batch(posted, &extra, sizeof(sg_completion), 1, 0, &count))
+        << "a job posted twice";
   }
 
   sg_context *context_;

@@ -83,7 +83,7 @@ void keep(void *&slot, sg_status status, T *out, const char *what) {
 struct caller {
   input &in;
   sg_copy_desc copied = SG_COPY_DESC_INIT;  // the latest copy
-  bool lasting = false;  // operands must not be in device memory
+  bool lasting = false;                     // operands must not be in device memory
   std::size_t arrays_used = 0;
 
   void *&slot(type t) { return g_handles[t][in.below(slots)]; }
@@ -271,7 +271,8 @@ struct caller {
       }
       case 3: {
         sg_queue *out = nullptr;
-        const sg_status status = in.below(4) ? sg_queue_create(c, nullptr, &out) : sg_queue_create(nullptr, nullptr, &out);
+        const sg_status status =
+            in.below(4) ? sg_queue_create(c, nullptr, &out) : sg_queue_create(nullptr, nullptr, &out);
         return keep(slot(queue), status, out, "sg_queue_create");
       }
       case 4: {
@@ -314,8 +315,8 @@ struct caller {
         copied = SG_COPY_DESC_INIT;
         copied.dst_pitch = in.byte(), copied.src_pitch = in.byte(), copied.width = in.byte();
         copied.height = static_cast<std::uint64_t>(in.below(20));
-        status = sg_copy_2d_async(c, dst, copied.dst_pitch, src, copied.src_pitch, copied.width, copied.height, &s.options,
-                                  &out);
+        status = sg_copy_2d_async(c, dst, copied.dst_pitch, src, copied.src_pitch, copied.width, copied.height,
+                                  &s.options, &out);
         break;
       }
       case 3: {
@@ -387,7 +388,10 @@ struct caller {
       case 11: CALL(sg_event_on_complete(handle<sg_event>(event), on_event, nullptr)); break;
       case 12: CALL(sg_stream_wait_event(handle<sg_stream>(stream), handle<sg_event>(event))); break;
       case 13: CALL(sg_stream_synchronize(handle<sg_stream>(stream), timeout())); break;
-      case 14: CALL(sg_queue_next_batch(handle<sg_queue>(queue), completions, sizeof(sg_completion), in.below(4), timeout(), &number)); break;
+      case 14:
+        CALL(sg_queue_next_batch(handle<sg_queue>(queue), completions, sizeof(sg_completion), in.below(4), timeout(),
+                                 &number));
+        break;
       case 15: CALL(sg_queue_fd(handle<sg_queue>(queue), &number)); break;
       case 16: CALL(sg_queue_close(handle<sg_queue>(queue))); break;
       case 17: CALL(sg_plan_get_prediction(handle<sg_plan>(plan), &prediction)); break;

@@ -32,13 +32,14 @@ int main(void) {
     sg_submit submit = SG_SUBMIT_INIT;
     submit.queue = queue;
     submit.tag = (uint64_t)g;
-    check(sg_sgemm_async(context, SG_LAYOUT_ROW_MAJOR, SG_TRANSPOSE_N, SG_TRANSPOSE_N, N, N, N, 1, a[g][0], N, b[0], N, 0, c[g][0], N,
-                         &submit, NULL),
+    check(sg_sgemm_async(context, SG_LAYOUT_ROW_MAJOR, SG_TRANSPOSE_N, SG_TRANSPOSE_N, N, N, N, 1, a[g][0], N, b[0], N,
+                         0, c[g][0], N, &submit, NULL),
           sg_last_error_message());
   }
   for (int32_t count, left = GEMMS; left > 0; left -= count) {
     sg_completion done[AT_A_TIME];
-    check(sg_queue_next_batch(queue, done, sizeof(sg_completion), AT_A_TIME, SG_FOREVER, &count), sg_last_error_message());
+    check(sg_queue_next_batch(queue, done, sizeof(sg_completion), AT_A_TIME, SG_FOREVER, &count),
+          sg_last_error_message());
     for (int32_t i = 0; i < count; ++i) {
       check(done[i].status, done[i].message);
       check_result(done[i].tag);

@@ -262,7 +262,8 @@ class writer {
 
   // The tester's streams, by index.
   void streams() {
-    static const sg_stream_options of_any[] = {SG_STREAM_OPTIONS_INIT, SG_STREAM_OPTIONS_INIT,
+    static const sg_stream_options of_any[] = {SG_STREAM_OPTIONS_INIT,
+                                               SG_STREAM_OPTIONS_INIT,
                                                {sizeof(sg_stream_options), SG_DEVICE_ANY, -1, 0, 0},
                                                {sizeof(sg_stream_options), SG_DEVICE_ANY, 1, 0, 0},
                                                {sizeof(sg_stream_options), SG_DEVICE_ANY, 0, 1, 0}};
@@ -272,9 +273,8 @@ class writer {
       if (i < 0) continue;
       sg_stream_options o = of_any[i < streams_of_any ? i : 0];
       if (i >= streams_of_any) o.device = i - streams_of_any;
-      line(
-          "  sg_stream_options w%d = {sizeof w%d, %d, %d, %d, 0}; sg_stream *r%d; sg_stream_create(x, &w%d, &r%d);", i, i,
-          o.device, o.priority, o.compute_units, i, i, i);
+      line("  sg_stream_options w%d = {sizeof w%d, %d, %d, %d, 0}; sg_stream *r%d; sg_stream_create(x, &w%d, &r%d);", i,
+           i, o.device, o.priority, o.compute_units, i, i, i);
     }
   }
 

@@ -52,8 +52,7 @@ static void settle_backlog(void) {
   while (count > 0 && posted_jobs - settled_jobs > BACKLOG) {
     const uint64_t spare = posted_jobs - settled_jobs - LEFT_OVER;
     const int32_t most = spare < BATCH ? (int32_t)spare : BATCH;
-    if (sg_queue_next_batch(completion_queue, batch, sizeof *batch, most, 0, &count) != SG_STATUS_OK)
-      return;
+    if (sg_queue_next_batch(completion_queue, batch, sizeof *batch, most, 0, &count) != SG_STATUS_OK) return;
     settle(batch, count);
   }
 }

@@ -5,8 +5,8 @@
  * the submission: whatever the user drops, the operands stay. A job completes once, under the GIL. A job without
  * listeners (it has no condition yet) completes in a few stores; the others are handed to Python.
  *
- * Taking a completion from the queue is not the application's observation of a failure (sg_queue_options.observes): that
- * is made by job_observe, when the application asks, however far the package's thread is. */
+ * Taking a completion from the queue is not the application's observation of a failure (sg_queue_options.observes):
+ * that is made by job_observe, when the application asks, however far the package's thread is. */
 #include "native.h"
 
 enum { MESSAGE_SIZE = 4096 };

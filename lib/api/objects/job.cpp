@@ -80,7 +80,6 @@ sg_status sg_job_wait(sg_job *handle, int64_t timeout_ns) {
 
 sg_status sg_job_query(sg_job *job) { return sg::query(job); }
 
-
 sg_status sg_job_cancel(sg_job *handle) {
   return guarded([&] {
     if (!job_of(handle)->request_cancel()) throw sg::error(SG_STATUS_BUSY, "the job had already completed");

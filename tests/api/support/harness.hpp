@@ -40,7 +40,8 @@ inline context open_context(const char *device, std::int32_t lanes = 0,
 
 // C = A * B for row-major f64 matrices without gaps.
 // A stream of any device with a priority and a limit of compute units.
-inline sg_status create_stream(sg_context *context, std::int32_t priority, std::int32_t compute_units, sg_stream **out) {
+inline sg_status create_stream(sg_context *context, std::int32_t priority, std::int32_t compute_units,
+                               sg_stream **out) {
   sg_stream_options options = SG_STREAM_OPTIONS_INIT;
   options.priority = priority, options.compute_units = compute_units;
   return sg_stream_create(context, &options, out);

@@ -41,10 +41,10 @@ bench_variant call_with_queue(sg_context *context, const shared_workload &work) 
             std::vector<sg_completion> done(256);
             for (int left = work->count(); left > 0;) {
               std::int32_t count = 0;
-              check(sg_queue_next_batch(queue.get(), done.data(), sizeof(sg_completion), int(done.size()), SG_FOREVER, &count),
+              check(sg_queue_next_batch(queue.get(), done.data(), sizeof(sg_completion), int(done.size()), SG_FOREVER,
+                                        &count),
                     "sg_queue_next_batch");
-              for (int i = 0; i < count; ++i)
-                check(done[std::size_t(i)].status, "a product");
+              for (int i = 0; i < count; ++i) check(done[std::size_t(i)].status, "a product");
               left -= count;
             }
             return seconds;

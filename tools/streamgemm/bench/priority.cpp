@@ -26,11 +26,11 @@ queue_handle make_queue(sg_context *context) {
 // Completions up to now or within the time; none after it.
 int next_completions(sg_queue *queue, std::vector<sg_completion> &done, std::int64_t timeout_ns) {
   std::int32_t count = 0;
-  const sg_status status = sg_queue_next_batch(queue, done.data(), sizeof(sg_completion), std::int32_t(done.size()), timeout_ns, &count);
+  const sg_status status =
+      sg_queue_next_batch(queue, done.data(), sizeof(sg_completion), std::int32_t(done.size()), timeout_ns, &count);
   if (status == SG_STATUS_TIMEOUT) return 0;
   check(status, "sg_queue_next_batch");
-  for (int i = 0; i < count; ++i)
-    check(done[std::size_t(i)].status, "a product");
+  for (int i = 0; i < count; ++i) check(done[std::size_t(i)].status, "a product");
   return count;
 }
 
