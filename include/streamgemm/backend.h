@@ -4,7 +4,8 @@
  * @brief The interface between the library and a backend: a table of functions over one kind of device.
  *
  * Not part of the umbrella header: applications do not need it. Backends, built in or in a plugin, include this file and
- * nothing else of StreamGEMM.
+ * nothing else of StreamGEMM. It may change with each version of the library, whose ABI it is no part of: a backend is
+ * compiled for one SG_BACKEND_ABI_VERSION, and says by defining SG_BACKEND_UNSTABLE_API that it follows.
  *
  * The core validates; a backend may assume valid input: pointers of the right memory, dimensions > 0, leading dimensions
  * in range, no C that overlaps A or B. All matrices are column major. Enqueueing functions return at once; commands of
@@ -25,6 +26,10 @@
  */
 #ifndef STREAMGEMM_BACKEND_H
 #define STREAMGEMM_BACKEND_H
+
+#ifndef SG_BACKEND_UNSTABLE_API
+#error "backend.h is no stable interface: it may change with each version; a backend that follows it defines SG_BACKEND_UNSTABLE_API"
+#endif
 
 #include <streamgemm/types.h>
 

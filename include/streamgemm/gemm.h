@@ -101,6 +101,12 @@ SG_API sg_status sg_gemm_grouped_async(sg_context *context, const sg_gemm_desc *
                                        const sg_submit *submit, sg_job **out_job);
 
 /**
+ * Submits GEMMs and waits for them: sg_gemm_grouped_async and sg_job_wait in one.
+ * @return The job's status, or why it was not submitted. Blocks. Any thread. Since 0.2.
+ */
+SG_API sg_status sg_gemm_grouped(sg_context *context, const sg_gemm_desc *descs, int32_t count, const sg_submit *submit);
+
+/**
  * BLAS-shaped single precision GEMM: C (m x n) = alpha * op(A) * op(B) + beta * C, all three in `layout`.
  * @return As sg_gemm_async. lda, ldb, ldc are in elements and are never 0 here.
  * Never blocks on work in flight, unless the context has a job limit. Any thread. Since 0.1.
@@ -110,12 +116,28 @@ SG_API sg_status sg_sgemm_async(sg_context *context, sg_layout layout, sg_transp
                                 float beta, float *c, int64_t ldc, const sg_submit *submit, sg_job **out_job);
 
 /**
+ * sg_sgemm_async and sg_job_wait in one.
+ * @return The job's status, or why it was not submitted. Blocks. Any thread. Since 0.2.
+ */
+SG_API sg_status sg_sgemm(sg_context *context, sg_layout layout, sg_transpose op_a, sg_transpose op_b, int64_t m, int64_t n,
+                          int64_t k, float alpha, const float *a, int64_t lda, const float *b, int64_t ldb, float beta,
+                          float *c, int64_t ldc, const sg_submit *submit);
+
+/**
  * BLAS-shaped double precision GEMM. As sg_sgemm_async.
  * @return As sg_gemm_async. Never blocks on work in flight, unless the context has a job limit. Any thread. Since 0.1.
  */
 SG_API sg_status sg_dgemm_async(sg_context *context, sg_layout layout, sg_transpose op_a, sg_transpose op_b, int64_t m, int64_t n,
                                 int64_t k, double alpha, const double *a, int64_t lda, const double *b, int64_t ldb,
                                 double beta, double *c, int64_t ldc, const sg_submit *submit, sg_job **out_job);
+
+/**
+ * sg_dgemm_async and sg_job_wait in one.
+ * @return The job's status, or why it was not submitted. Blocks. Any thread. Since 0.2.
+ */
+SG_API sg_status sg_dgemm(sg_context *context, sg_layout layout, sg_transpose op_a, sg_transpose op_b, int64_t m, int64_t n,
+                          int64_t k, double alpha, const double *a, int64_t lda, const double *b, int64_t ldb, double beta,
+                          double *c, int64_t ldc, const sg_submit *submit);
 
 SG_END_DECLS
 

@@ -16,6 +16,10 @@
  * A run completes with the status of the first submission, in the order of recording, that failed in it; its message names
  * the submission. SG_SUBMIT_UNTRACKED of a run concerns other jobs only: its own submissions keep their order.
  * Submissions that read memory which a failed one was to write do not run.
+ *
+ * Threads: several may record into a graph, change it and run it at once. Each call sees the graph as the calls before it left
+ * it, one after the other; a submission's index is its place in that order, so two threads that record at once must ask
+ * sg_graph_submission_count in turns to know theirs.
  */
 #ifndef STREAMGEMM_GRAPH_H
 #define STREAMGEMM_GRAPH_H
@@ -77,6 +81,12 @@ SG_API sg_status sg_graph_update(sg_graph *graph, int32_t index, const sg_operat
  * @return As sg_gemm_async. Never blocks on work in flight, unless the context has a job limit. Any thread. Since 0.2.
  */
 SG_API sg_status sg_graph_run_async(sg_graph *graph, const sg_submit *submit, sg_job **out_job);
+
+/**
+ * Runs the graph and waits: sg_graph_run_async and sg_job_wait in one.
+ * @return The job's status, or why it was not submitted. Blocks. Any thread. Since 0.2.
+ */
+SG_API sg_status sg_graph_run(sg_graph *graph, const sg_submit *submit);
 
 SG_END_DECLS
 

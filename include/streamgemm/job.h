@@ -172,7 +172,7 @@ SG_API sg_status sg_job_release(sg_job *job);
 /**
  * Waits until the job has completed.
  * @param timeout_ns Nanoseconds; 0 tests without waiting; SG_FOREVER waits without a limit.
- * @return The job's status; SG_STATUS_TIMEOUT; SG_STATUS_DEADLOCK from the job's own callback;
+ * @return The job's status; SG_STATUS_TIMEOUT; SG_STATUS_DEADLOCK within a function that a job consists of (custom.h);
  * SG_STATUS_INVALID_HANDLE; SG_STATUS_INVALID_ARGUMENT (another negative timeout).
  * The message of a failed job becomes this thread's sg_last_error_message. Blocks. On cuda devices it polls for some
  * milliseconds at most around the predicted end before it sleeps, which saves the time of waking a thread. Any thread.

@@ -149,6 +149,13 @@ SG_API sg_status sg_copy_2d_async(sg_context *context, void *dst, uint64_t dst_p
  */
 SG_API sg_status sg_copy(sg_context *context, void *dst, const void *src, uint64_t bytes, const sg_submit *submit);
 
+/**
+ * Copies rows and waits: sg_copy_2d_async and sg_job_wait in one.
+ * @return The job's status, or why it was not submitted. Blocks. Any thread. Since 0.2.
+ */
+SG_API sg_status sg_copy_2d(sg_context *context, void *dst, uint64_t dst_pitch, const void *src, uint64_t src_pitch,
+                            uint64_t width, uint64_t height, const sg_submit *submit);
+
 SG_END_DECLS
 
 #endif /* STREAMGEMM_MEMORY_H */

@@ -3,7 +3,7 @@
  * @file operation.h
  * @brief Any operation by one function: its number and its descriptor.
  *
- * For programs that choose the operation at run time, and for wrappers: sg_operation_async submits what the operation's own
+ * For programs that choose the operation at run time, and for wrappers: sg_run_async submits what the operation's own
  * function submits with the same descriptor, and sg_graph_update (graph.h) changes a recorded one.
  */
 #ifndef STREAMGEMM_OPERATION_H
@@ -116,8 +116,14 @@ typedef struct sg_operation_desc {
  * unknown operation or a NULL descriptor. Never blocks on work in flight, unless the context has a job limit. Any thread.
  * Since 0.2.
  */
-SG_API sg_status sg_operation_async(sg_context *context, const sg_operation_desc *operation, const sg_submit *submit,
-                                    sg_job **out_job);
+SG_API sg_status sg_run_async(sg_context *context, const sg_operation_desc *operation, const sg_submit *submit,
+                              sg_job **out_job);
+
+/**
+ * Submits an operation and waits for it: sg_run_async and sg_job_wait in one.
+ * @return The job's status, or why it was not submitted. Blocks. Any thread. Since 0.2.
+ */
+SG_API sg_status sg_run(sg_context *context, const sg_operation_desc *operation, const sg_submit *submit);
 
 /**
  * Tests whether the context's devices compute an operation, without submitting it: its descriptor is checked and planned.

@@ -22,6 +22,9 @@
  * are proved free of races if the context has SG_CONTEXT_CHECK_HAZARDS.
  *
  * Results are complete in the order of the batches. A batch that fails, or is cancelled, does not stop the next one.
+ *
+ * Threads: several may push into a pipeline at once; each push is a batch of its own, in the order in which they take their
+ * turns. Stages are added and recorded before the first push or sg_pipeline_prepare, which sees those that are complete.
  */
 #ifndef STREAMGEMM_PIPELINE_H
 #define STREAMGEMM_PIPELINE_H

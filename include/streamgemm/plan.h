@@ -111,6 +111,12 @@ SG_API sg_status sg_plan_describe(sg_plan *plan, sg_plan_format format, char *te
 SG_API sg_status sg_plan_run_async(sg_plan *plan, const sg_operation_desc *operation, const sg_submit *submit,
                                    sg_job **out_job);
 
+/**
+ * Runs the plan and waits: sg_plan_run_async and sg_job_wait in one.
+ * @return The job's status, or why it was not submitted. Blocks. Any thread. Since 0.2.
+ */
+SG_API sg_status sg_plan_run(sg_plan *plan, const sg_operation_desc *operation, const sg_submit *submit);
+
 SG_END_DECLS
 
 #endif /* STREAMGEMM_PLAN_H */

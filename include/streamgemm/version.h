@@ -21,6 +21,9 @@
 /** One comparable number: major * 1000000 + minor * 1000 + patch. */
 #define SG_VERSION (SG_VERSION_MAJOR * 1000000 + SG_VERSION_MINOR * 1000 + SG_VERSION_PATCH)
 
+/** Whether these headers are of at least that version, for the preprocessor: `#if SG_VERSION_AT_LEAST(1, 2)`. */
+#define SG_VERSION_AT_LEAST(MAJOR, MINOR) (SG_VERSION >= (MAJOR) * 1000000 + (MINOR) * 1000)
+
 SG_BEGIN_DECLS
 
 /**

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Each public header compiles alone, without a warning, as C99 and as C++17; so does each INIT macro in it. Targets of 32 bits,
-big-endian ones and enums of another width are refused.
+big-endian ones, enums of another width, and backend.h without SG_BACKEND_UNSTABLE_API are refused.
 check_headers.py INCLUDE C-COMPILER... -- C++-COMPILER..."""
 import platform
 import subprocess
@@ -16,7 +16,7 @@ LANGUAGES = {"c": "-std=c99", "c++": "-std=c++17"}
 
 def program(header, items):
     """Includes one header, twice, and makes a variable by each of its INIT macros."""
-    lines = [f"#include <streamgemm/{header}>"] * 2
+    lines = ["#define SG_BACKEND_UNSTABLE_API"] * (header == "backend.h") + [f"#include <streamgemm/{header}>"] * 2
     types = {item.name for item in items if item.kind == "struct"}
     for item in items:
         type_name = item.name.removesuffix("_INIT").lower()
@@ -47,9 +47,11 @@ def refusals(compiler, include):
     }
     if platform.machine() == "x86_64":
         targets["a 32-bit target"] = (["-m32", "-ffreestanding"], target)  # without the C library's headers for it
+    targets["a program of a backend that does not say that it follows"] = ([], "defines SG_BACKEND_UNSTABLE_API")
     for name, (arguments, message) in targets.items():
         command = [*compiler, "-x", "c", "-fsyntax-only", "-I", include, *arguments, "-"]
-        done = subprocess.run(command, input="#include <streamgemm/streamgemm.h>\n", capture_output=True, text=True, check=False)
+        header = "streamgemm.h" if arguments else "backend.h"
+        done = subprocess.run(command, input=f"#include <streamgemm/{header}>\n", capture_output=True, text=True, check=False)
         if done.returncode == 0 or message not in done.stderr:
             yield f"{name} is not refused: {done.stderr}"
 

@@ -242,7 +242,7 @@ static void unknown_inputs(void) {
   CHECK_STATUS(SG_STATUS_UNSUPPORTED, sg_softmax(context, &softmax.known, NULL));
   operation.operation = SG_OPERATION_SOFTMAX;
   operation.desc = &softmax;
-  CHECK_STATUS(SG_STATUS_UNSUPPORTED, sg_operation_async(context, &operation, NULL, &refused));
+  CHECK_STATUS(SG_STATUS_UNSUPPORTED, sg_run_async(context, &operation, NULL, &refused));
   options.known.device = "cpu";
   options.known.struct_size = sizeof options;
   options.tail[0] = 1;

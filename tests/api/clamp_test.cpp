@@ -152,7 +152,7 @@ TEST_P(clamp, follows_the_jobs_of_its_operands_and_is_recorded) {
   sg_operation_desc any = SG_OPERATION_DESC_INIT;
   any.operation = SG_OPERATION_CLAMP, any.desc = &forward;
   job handle;
-  ASSERT_OK(sg_operation_async(context_, &any, nullptr, handle.out()));
+  ASSERT_OK(sg_run_async(context_, &any, nullptr, handle.out()));
   ASSERT_OK(sg_job_wait(handle, SG_FOREVER));
   sg_job_statistics statistics = SG_JOB_STATISTICS_INIT;
   ASSERT_OK(sg_job_get_statistics(handle, &statistics));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operations by sg_operation_async: as by their own functions; refused calls.
+// Operations by sg_run_async: as by their own functions; refused calls.
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <vector>
@@ -43,12 +44,12 @@ class operations : public on_each_device {
   }
   void run(const sg_operation_desc &what, const sg_submit *submit = nullptr) {
     job done;
-    ASSERT_OK(sg_operation_async(context_, &what, submit, done.out()));
+    ASSERT_OK(sg_run_async(context_, &what, submit, done.out()));
     ASSERT_OK(sg_job_wait(done, SG_FOREVER));
   }
   void refused(const sg_operation_desc &what, const char *text) {
     sg_job *none = reinterpret_cast<sg_job *>(1);
-    EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_operation_async(context_, &what, nullptr, &none));
+    EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_run_async(context_, &what, nullptr, &none));
     EXPECT_EQ(nullptr, none);
     EXPECT_NE(nullptr, std::strstr(sg_last_error_message(), text)) << sg_last_error_message();
   }
@@ -99,7 +100,7 @@ TEST_P(operations, are_recorded) {
   sg_axpby_desc axpby = SG_AXPBY_DESC_INIT;
   axpby.a = matrix(0), axpby.c = matrix(1), axpby.beta.re = 0;
   const sg_operation_desc what = of(SG_OPERATION_AXPBY, &axpby);
-  ASSERT_OK(sg_operation_async(context_, &what, &record, nullptr));
+  ASSERT_OK(sg_run_async(context_, &what, &record, nullptr));
   axpby.c = matrix(2);
   ASSERT_OK(sg_graph_update(graph, 0, &what));
   job done;
@@ -119,8 +120,57 @@ TEST_P(operations, refused_calls) {
   sg_operation_desc short_one = of(SG_OPERATION_NORM, &norm);
   short_one.struct_size = 4;
   refused(short_one, "operation");
-  EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_operation_async(context_, nullptr, nullptr, nullptr));
-  EXPECT_STATUS(SG_STATUS_INVALID_HANDLE, sg_operation_async(nullptr, &short_one, nullptr, nullptr));
+  EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_run_async(context_, nullptr, nullptr, nullptr));
+  EXPECT_STATUS(SG_STATUS_INVALID_HANDLE, sg_run_async(nullptr, &short_one, nullptr, nullptr));
+}
+
+// What a call without _async has computed when it returns.
+TEST_P(operations, waiting_forms) {
+  std::vector<float> a(size * size), b(a), c(a), rows(a), product(a);
+  for (std::size_t i = 0; i < a.size(); ++i) a[i] = float(i % 5), b[i] = float(i % 3);
+  for (std::size_t i = 0; i < size; ++i)
+    for (std::size_t j = 0; j < size; ++j)
+      for (std::size_t k = 0; k < size; ++k) product[i * size + j] += a[i * size + k] * b[k * size + j];
+  const auto view = [](std::vector<float> &of) {
+    return sg_matrix{of.data(), size, size, 0, SG_DTYPE_F32, SG_LAYOUT_ROW_MAJOR};
+  };
+  sg_gemm_desc desc = SG_GEMM_DESC_INIT;
+  desc.a = view(a), desc.b = view(b), desc.c = view(c);
+  const sg_operation_desc gemm = of(SG_OPERATION_GEMM, &desc);
+  const auto expect_product = [&](const char *by) {
+    EXPECT_EQ(product, c) << by;
+    std::fill(c.begin(), c.end(), -1.0f);
+  };
+  ASSERT_OK(sg_run(context_, &gemm, nullptr));
+  expect_product("sg_run");
+  ASSERT_OK(sg_gemm_grouped(context_, &desc, 1, nullptr));
+  expect_product("sg_gemm_grouped");
+  ASSERT_OK(sg_sgemm(context_, SG_LAYOUT_ROW_MAJOR, SG_TRANSPOSE_N, SG_TRANSPOSE_N, size, size, size, 1, a.data(), size,
+                     b.data(), size, 0, c.data(), size, nullptr));
+  expect_product("sg_sgemm");
+  const std::vector<double> wide(a.begin(), a.end()), also(b.begin(), b.end());
+  std::vector<double> sums(a.size());
+  ASSERT_OK(sg_dgemm(context_, SG_LAYOUT_ROW_MAJOR, SG_TRANSPOSE_N, SG_TRANSPOSE_N, size, size, size, 1, wide.data(),
+                     size, also.data(), size, 0, sums.data(), size, nullptr));
+  EXPECT_EQ(product, std::vector<float>(sums.begin(), sums.end()));
+  plan planned;
+  ASSERT_OK(sg_plan_create(context_, &gemm, nullptr, planned.out()));
+  ASSERT_OK(sg_plan_run(planned, &gemm, nullptr));
+  expect_product("sg_plan_run");
+  graph recorded;
+  ASSERT_OK(sg_graph_create(context_, recorded.out()));
+  sg_submit into = SG_SUBMIT_INIT;
+  into.graph = recorded;
+  ASSERT_OK(sg_run(context_, &gemm, &into));
+  EXPECT_EQ(-1.0f, c[0]) << "it is recorded only";
+  ASSERT_OK(sg_graph_run(recorded, nullptr));
+  expect_product("sg_graph_run");
+  constexpr std::uint64_t half = size / 2 * sizeof(float), pitch = size * sizeof(float);
+  ASSERT_OK(sg_copy_2d(context_, rows.data(), pitch, a.data(), pitch, half, size, nullptr));
+  for (std::size_t i = 0; i < rows.size(); ++i) EXPECT_EQ(i % size < size / 2 ? a[i] : 0, rows[i]);
+  EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_run(context_, nullptr, nullptr));
+  EXPECT_STATUS(SG_STATUS_INVALID_HANDLE, sg_graph_run(nullptr, nullptr));
+  EXPECT_STATUS(SG_STATUS_INVALID_HANDLE, sg_plan_run(nullptr, &gemm, nullptr));
 }
 
 ON_EACH_DEVICE(operations);

@@ -242,7 +242,7 @@ TEST_P(operation_plans, say_what_the_jobs_do_and_run_as_they) {
       fill(where);
       job alone, planned;
       sg_job_statistics did = SG_JOB_STATISTICS_INIT;
-      ASSERT_OK(sg_operation_async(context_, &given.operation, nullptr, alone.out()));
+      ASSERT_OK(sg_run_async(context_, &given.operation, nullptr, alone.out()));
       ASSERT_OK(sg_job_wait(alone, SG_FOREVER));
       ASSERT_OK(sg_job_get_statistics(alone, &did));
       EXPECT_EQ(did.predicted_seconds, says.predicted_seconds);
@@ -285,7 +285,7 @@ TEST_P(operation_plans, run_with_addresses) {
       plan made;
       ASSERT_OK(sg_plan_create(context_, &shapes.operation, &options, made.out()));
       for (const sg_status status : {sg_plan_run_async(made, &shapes.operation, nullptr, nullptr),
-                                     sg_operation_async(context_, &shapes.operation, nullptr, nullptr)}) {
+                                     sg_run_async(context_, &shapes.operation, nullptr, nullptr)}) {
         EXPECT_EQ(SG_STATUS_INVALID_ARGUMENT, status) << name;
         EXPECT_NE(nullptr, std::strstr(sg_last_error_message(), "SG_PLAN_ADDRESS")) << sg_last_error_message();
       }
@@ -330,7 +330,7 @@ TEST_P(operation_plans, are_recorded) {
   ASSERT_OK(sg_plan_run_async(made, &given.operation, &record, nullptr));
   fill(on_device_);
   job alone, replayed;
-  ASSERT_OK(sg_operation_async(context_, &given.operation, nullptr, alone.out()));
+  ASSERT_OK(sg_run_async(context_, &given.operation, nullptr, alone.out()));
   ASSERT_OK(sg_job_wait(alone, SG_FOREVER));
   const std::vector<values> wanted = contents(on_device_);
   fill(on_device_);

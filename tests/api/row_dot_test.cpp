@@ -158,7 +158,7 @@ TEST_P(row_dot, follows_the_jobs_of_its_operands_and_is_recorded) {
       << sg_last_error_message();
   update.desc = &first;
   job handle;
-  ASSERT_OK(sg_operation_async(context_, &update, nullptr, handle.out()));
+  ASSERT_OK(sg_run_async(context_, &update, nullptr, handle.out()));
   ASSERT_OK(sg_job_wait(handle, SG_FOREVER));
   sg_job_statistics statistics = SG_JOB_STATISTICS_INIT;
   ASSERT_OK(sg_job_get_statistics(handle, &statistics));

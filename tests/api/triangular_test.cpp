@@ -149,7 +149,7 @@ TEST_P(triangular, is_recorded_and_updated) {
   EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_graph_update(graph, 1, &update));
   update.desc = &product;
   job handle;
-  ASSERT_OK(sg_operation_async(context_, &update, nullptr, handle.out()));
+  ASSERT_OK(sg_run_async(context_, &update, nullptr, handle.out()));
   ASSERT_OK(sg_job_wait(handle, SG_FOREVER));
   b.fetch();
   EXPECT_EQ(-30, b.get(0, 0));

@@ -149,7 +149,7 @@ class Mistakes(unittest.TestCase):
         self.fill(of, options, 0)
         struct.pack_into("Q", options, of["device"].offset, ctypes.cast(device, ctypes.c_void_p).value)
         self.assertEqual(self.library.sg_context_create((ctypes.c_char * len(options)).from_buffer(options), ctypes.byref(context)), 0)
-        self.assertLess(self.library.sg_buffer_create(context, ctypes.c_uint64(1 << 50), ctypes.byref(buffer)), 0)
+        self.assertLess(self.library.sg_buffer_create(context, ctypes.c_uint64(1 << 50), None, ctypes.byref(buffer)), 0)
         message = self.library.sg_last_error_message().decode()
         self.library.sg_context_release(context)
         self.assertEqual(message.count(str(1 << 50)), 1, message)

@@ -271,3 +271,24 @@ sg_status sg_dgemm_async(sg_context *handle, sg_layout layout, sg_transpose op_a
     sg::submit_one(*on, &desc, submit, out_job);
   });
 }
+
+sg_status sg_gemm_grouped(sg_context *context, const sg_gemm_desc *descs, int32_t count, const sg_submit *submit) {
+  return sg::submit_and_wait(
+      [&](sg_job **out_job) { return sg_gemm_grouped_async(context, descs, count, submit, out_job); });
+}
+
+sg_status sg_sgemm(sg_context *context, sg_layout layout, sg_transpose op_a, sg_transpose op_b, int64_t m, int64_t n,
+                   int64_t k, float alpha, const float *a, int64_t lda, const float *b, int64_t ldb, float beta,
+                   float *c, int64_t ldc, const sg_submit *submit) {
+  return sg::submit_and_wait([&](sg_job **out_job) {
+    return sg_sgemm_async(context, layout, op_a, op_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc, submit, out_job);
+  });
+}
+
+sg_status sg_dgemm(sg_context *context, sg_layout layout, sg_transpose op_a, sg_transpose op_b, int64_t m, int64_t n,
+                   int64_t k, double alpha, const double *a, int64_t lda, const double *b, int64_t ldb, double beta,
+                   double *c, int64_t ldc, const sg_submit *submit) {
+  return sg::submit_and_wait([&](sg_job **out_job) {
+    return sg_dgemm_async(context, layout, op_a, op_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc, submit, out_job);
+  });
+}

@@ -124,3 +124,7 @@ sg_status sg_graph_run_async(sg_graph *graph, const sg_submit *submit, sg_job **
                   [&](const ref<sg::job> &parent, const sg::submission_order &in) { what->run(parent, in); });
   });
 }
+
+sg_status sg_graph_run(sg_graph *graph, const sg_submit *submit) {
+  return sg::submit_and_wait([&](sg_job **out_job) { return sg_graph_run_async(graph, submit, out_job); });
+}

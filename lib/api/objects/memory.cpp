@@ -226,3 +226,10 @@ sg_status sg_copy(sg_context *context, void *dst, const void *src, uint64_t byte
   return sg::submit_and_wait(
       [&](sg_job **out_job) { return sg_copy_async(context, dst, src, bytes, submit, out_job); });
 }
+
+sg_status sg_copy_2d(sg_context *context, void *dst, uint64_t dst_pitch, const void *src, uint64_t src_pitch,
+                     uint64_t width, uint64_t height, const sg_submit *submit) {
+  return sg::submit_and_wait([&](sg_job **out_job) {
+    return sg_copy_2d_async(context, dst, dst_pitch, src, src_pitch, width, height, submit, out_job);
+  });
+}

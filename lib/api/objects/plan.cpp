@@ -166,3 +166,7 @@ sg_status sg_plan_run_async(sg_plan *handle, const sg_operation_desc *operation,
     entry.submit(on, given, "operation->desc", order, out_job);
   });
 }
+
+sg_status sg_plan_run(sg_plan *plan, const sg_operation_desc *operation, const sg_submit *submit) {
+  return sg::submit_and_wait([&](sg_job **out_job) { return sg_plan_run_async(plan, operation, submit, out_job); });
+}

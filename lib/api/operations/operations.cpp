@@ -80,8 +80,8 @@ const operation_entry &entry_of(sg_operation operation) {
 
 }  // namespace sg
 
-sg_status sg_operation_async(sg_context *context, const sg_operation_desc *operation, const sg_submit *submit,
-                             sg_job **out_job) {
+sg_status sg_run_async(sg_context *context, const sg_operation_desc *operation, const sg_submit *submit,
+                       sg_job **out_job) {
   if (out_job) *out_job = nullptr;
   return sg::guarded([&] {
     const auto on = sg::context_of(context);
@@ -90,6 +90,10 @@ sg_status sg_operation_async(sg_context *context, const sg_operation_desc *opera
     sg::checked_submit order(*on, submit);
     sg::entry_of(given.operation).submit(*on, given, "operation->desc", order, out_job);
   });
+}
+
+sg_status sg_run(sg_context *context, const sg_operation_desc *operation, const sg_submit *submit) {
+  return sg::submit_and_wait([&](sg_job **out_job) { return sg_run_async(context, operation, submit, out_job); });
 }
 
 sg_status sg_context_supports(sg_context *context, const sg_operation_desc *operation) {

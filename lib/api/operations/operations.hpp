@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The operations with one descriptor: their functions by name, and the table that sg_operation_async submits and
+// The operations with one descriptor: their functions by name, and the table that sg_run_async submits and
 // sg_graph_update changes.
 #pragma once
 
