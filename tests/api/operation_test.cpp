@@ -157,7 +157,7 @@ TEST_P(operations, waiting_forms) {
   ASSERT_OK(sg_plan_create(context_, &gemm, nullptr, planned.out()));
   ASSERT_OK(sg_plan_run(planned, &gemm, nullptr));
   expect_product("sg_plan_run");
-  graph recorded;
+  owned<sg_graph, sg_graph_release> recorded;
   ASSERT_OK(sg_graph_create(context_, recorded.out()));
   sg_submit into = SG_SUBMIT_INIT;
   into.graph = recorded;

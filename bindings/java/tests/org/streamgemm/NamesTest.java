@@ -55,7 +55,7 @@ public class NamesTest {
         {-1, "\1descs[12]->stride_c is 1", "products.get(12).strideC is 1"},
         {gemm, "\1desc->a.data is 0x1", "a is 0x1"},
         {Structs.CALL_ATTENTION, "\1desc->q.token_stride is 2; \1desc->kv_heads is 3", "q.tokenStride() is 2; k.heads() is 3"},
-        {Structs.CALL_ATTENTION_BACKWARD, "\1desc->dout is 0x1", "dO is 0x1"},
+        {Structs.CALL_ATTENTION_BACKWARD, "\1desc->dout is 0x1", "dOut is 0x1"},
         {gemm, "\1desc->alpha.re is 0.5", "alpha is 0.5"},
         {gemm, "\1desc->beta.im is 1e300", "betaIm is 1e300"},
         {-1, "\1submit->after[2] is 0x7", "submit.after[2] is 0x7"},
