@@ -81,11 +81,13 @@ typedef struct sg_custom_desc {
                                           devices. */
   double seconds;                    /**< Expected time on the device, for predictions and for simulated devices; 0: that of
                                           the operands' bytes at the rate of the device's memory. */
+  sg_release_callback release;       /**< Called with `user` when the library will not use it again: after the job, or of a recorded
+                                          operation after the graph or the pipeline and its jobs; NULL: nothing is called. */
 } sg_custom_desc;
 
 /** Initial value of an sg_custom_desc. */
 #define SG_CUSTOM_DESC_INIT \
-  { sizeof(sg_custom_desc), NULL, NULL, NULL, 0, 0, 0 }
+  { sizeof(sg_custom_desc), NULL, NULL, NULL, 0, 0, 0, NULL }
 
 /**
  * Submits a custom operation and returns at once.

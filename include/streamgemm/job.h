@@ -158,6 +158,13 @@ typedef struct sg_job_statistics {
 typedef void (*sg_job_callback)(sg_job *job, sg_status status, void *user);
 
 /**
+ * Called once when the library will not use a `user` again that a call has taken; not if that call failed, and not once the
+ * process exits. It runs where callbacks of jobs run, under the rules of sg_job_callback. A callback that is itself called
+ * once, such as sg_job_callback, needs none: it may release its `user`.
+ */
+typedef void (*sg_release_callback)(void *user);
+
+/**
  * Adds a reference.
  * @return SG_STATUS_OK or SG_STATUS_INVALID_HANDLE. Never blocks. Any thread. Since 0.1.
  */

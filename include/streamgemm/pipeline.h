@@ -107,11 +107,13 @@ typedef struct sg_stage_desc {
   sg_weights_place place;     /**< Default: automatic. */
   sg_stage_function function; /**< Called for each batch. NULL: the stage is recorded once. */
   void *user;                 /**< Passed to the function; the caller's, valid until the pipeline is released. */
+  sg_release_callback release; /**< Called with `user` when the library will use neither it nor the weights again: after the
+                                pipeline's release, and its batches; NULL: nothing is called. */
 } sg_stage_desc;
 
 /** Initial value of an sg_stage_desc. */
 #define SG_STAGE_DESC_INIT \
-  { sizeof(sg_stage_desc), NULL, 0, 0, NULL, 0, SG_WEIGHTS_AUTO, NULL, NULL }
+  { sizeof(sg_stage_desc), NULL, 0, 0, NULL, 0, SG_WEIGHTS_AUTO, NULL, NULL, NULL }
 
 /** A prepared pipeline: what was chosen, and what the simulation on the device's model predicts. Since 0.2. */
 typedef struct sg_pipeline_info {

@@ -151,7 +151,10 @@ sg_status sg_pipeline_add_stage(sg_pipeline *pipeline, const sg_stage_desc *desc
                                                                                      std::int64_t batch) {
         return sg::record_batch(ref<sg::job_sink>::share(owner), of, of.index, batch, function, user);
       };
+    const auto kept = sg::user_release::make(found->owner(), d.release, d.user);
+    stage.kept = kept;
     const sg::pipeline_stage &added = found->add(std::move(stage));
+    if (kept) kept->accept();
     if (out_stage)
       sg::write_out(out_stage, sg::public_stage(added, added.index, sg::handle_of<sg_graph>(added.graph_handle), -1),
                     "out_stage");

@@ -148,6 +148,7 @@ void checked_submit::record(const ref<job> &work, const access *accesses, std::s
   recorded.operation = here.operation;
   recorded.fixed = here.fixed;
   recorded.request = here.request;
+  recorded.kept = kept_;
   if (here.index < 0)
     here.records->record(std::move(recorded));
   else
@@ -208,6 +209,7 @@ void checked_submit::go(ref<job> work, const access *accesses, std::size_t acces
   if (untracked_ && !records()) access_count = 0;
   if (work->program) work->follows_on_device = work->program->may_follow && to_.on().orders_commands();
   if (records()) return record(work, accesses, access_count);
+  work->kept = kept_;
   const submission_order order = settle(*work);
   hand_out(*work, out_job, [&] {
     if (will_wait_ && to_.computes_here(*work, order))

@@ -93,6 +93,8 @@ class checked_submit {
   // recorded one; `name` is the descriptor's name in messages.
   void note(sg_operation operation, const form &fixed, const char *name);
   void note_operation(sg_operation operation) noexcept { named_->operation = operation; }  // nothing is fixed
+  // What the operation's function uses: it is kept as long as the job or the recorded submission needs it.
+  void keep(std::shared_ptr<user_release> what) noexcept { kept_ = std::move(what); }
   void note_request(const plan_request &request) noexcept { named_->request = request; }
   // Submits a job with children by `run(parent, order)`.
   template <class Run>
@@ -136,6 +138,7 @@ class checked_submit {
   bool untracked_ = false;
   bool will_wait_ = false;
   ref<job> *pending_ = nullptr;
+  std::shared_ptr<user_release> kept_;
 };
 
 }  // namespace sg

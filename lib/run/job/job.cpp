@@ -56,6 +56,7 @@ void job::clear_rest() noexcept {
   single.batch_size = 1;
   run.reset();
   graph.reset();
+  kept.reset();
   if (program_ && !program_->is_single()) program_.reset();
   status_ = SG_STATUS_OK;
   causes_.clear();

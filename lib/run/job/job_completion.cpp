@@ -123,6 +123,7 @@ void job::complete_in_full(sg_status status) noexcept {
   operands.clear();
   run.reset();
   if (graph) graph = std::shared_ptr<const recorded_graph>(graph->totals);
+  kept.reset();
   if (status != SG_STATUS_OK) {
     owner_->count_failure(status);
     record_failure();
@@ -139,7 +140,7 @@ void job::finish() noexcept {
   const auto status = static_cast<sg_status>(failure_.load(std::memory_order_acquire));
   // No thread waits for it, no callback is set, and none can be. The tracker may still add successors.
   const bool anonymous = has_one_ref();
-  plain = plain && anonymous && status == SG_STATUS_OK;
+  plain = plain && anonymous && status == SG_STATUS_OK && !kept;
   if (!plain) complete_in_full(status);
   if (trace_number != 0) record_completion();
   if (anonymous) {

@@ -22,9 +22,11 @@ bool in_callback_of(const job_home &which) noexcept { return t_home == &which; }
 
 void run_callback(callback_request *request) noexcept {
   const std::unique_ptr<callback_request> owned(request);
-  t_home = &request->target->owner();
-  request->target->mark_observed();  // before the callback may pass the memory on
-  if (!process_exits()) request->run(request->handle, request->target->status(), request->user, request->fn);
+  job *const target = request->target.get();
+  t_home = target ? &target->owner() : request->home.get();
+  if (target) target->mark_observed();  // before the callback may pass the memory on
+  if (!process_exits())
+    request->run(request->handle, target ? target->status() : SG_STATUS_OK, request->user, request->fn);
   t_home = nullptr;
   release_handle(request->handle, request->handle_type);
 }

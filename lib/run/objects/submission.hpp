@@ -15,6 +15,7 @@
 #include "ops/binding.hpp"
 #include "plan/form/form.hpp"
 #include "run/job/job.hpp"
+#include "run/job/user_release.hpp"
 #include "run/objects/stream.hpp"
 #include "run/order/tracker.hpp"
 #include "run/program/program.hpp"
@@ -37,7 +38,8 @@ struct submission {
   std::int64_t stream = -1;          // its number; -1: none
   ref<sg::stream> partition_stream;  // its stream, if that has reserved compute units; a stream refers to no graph
   std::string label;
-  std::uint64_t trace_id = 0;  // 0: that of the run
+  std::uint64_t trace_id = 0;          // 0: that of the run
+  std::shared_ptr<user_release> kept;  // what its function uses
 
   // Kept by updates: the operation, and a form of what is fixed.
   sg_operation operation = SG_OPERATION_MARKER;

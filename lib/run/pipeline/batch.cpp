@@ -181,7 +181,10 @@ std::shared_ptr<const batch_program> batch_maker::program(const pipeline_memory 
   if (!ends.output_in_place)
     add_copy({given_output, nullptr}, ends.output_space, {buffer_of(stages_.back(), output), nullptr}, SG_MEMORY_DEVICE,
              stages_.back().output_bytes, "result", batch_role::transfer_out, made);
-  return std::make_shared<batch_program>(std::move(made));
+  const auto program = std::make_shared<batch_program>(std::move(made));
+  for (const pipeline_stage &stage : stages_)
+    if (stage.kept) program->kept.push_back(stage.kept);
+  return program;
 }
 
 batch_addresses batch_maker::addresses(const pipeline_memory &memory, const batch_ends &ends,

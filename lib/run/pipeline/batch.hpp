@@ -39,6 +39,7 @@ struct pipeline_stage {
   sg_weights_place place = SG_WEIGHTS_AUTO;
   // Makes the submissions of one batch (-1: for planning); empty: they are recorded once.
   std::function<std::vector<submission>(const pipeline_stage &, std::int64_t batch)> record;
+  std::shared_ptr<user_release> kept;  // what the function uses, and the weights
 
   // Addresses that its operations use, and those of the weights in one block.
   std::unique_ptr<address_range> reserved;
