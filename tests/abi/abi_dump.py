@@ -50,8 +50,8 @@ def program(headers):
         for item in items:
             if item.kind == "struct":
                 fields = members[item.name]
-                # A struct with a size field is read up to that size only.
-                grows = " grows" if any(name in ("struct_size", "header") for name, _ in fields) else ""
+                # A struct with a size field is read up to that size only; of a completion the size is an argument.
+                grows = " grows" if item.name == "sg_completion" or any(name == "struct_size" for name, _ in fields) else ""
                 lines.append(
                     f'  printf("struct {item.name} size=%zu{grows}\\n", sizeof({item.name}));'
                 )
@@ -79,7 +79,7 @@ def program(headers):
 
 def dump(include, compiler):
     """The lines of the interface."""
-    headers = [path for path in public_api.headers(pathlib.Path(include) / "streamgemm") if path.name != "streamgemm.h"]
+    headers = [path for path in public_api.headers(pathlib.Path(include) / "streamgemm") if path.name not in ("streamgemm.h", "backend.h")]
     with tempfile.TemporaryDirectory() as folder:
         source, binary = f"{folder}/dump.c", f"{folder}/dump"
         pathlib.Path(source).write_text(program(headers))

@@ -376,7 +376,6 @@ typedef struct sg_padded {
         for header, old, new, named in [
             ("job.h", "int64_t timeout_ns;", "int32_t timeout_ns;", "timeout_ns"),
             ("types.h", "SG_MEMORY_PINNED = 2", "SG_MEMORY_PINNED = 4", "SG_MEMORY_PINNED"),
-            ("backend.h", "int32_t (*device_count)(void);", "int64_t (*device_count)(void);", "device_count"),
             ("graph.h", "sg_graph_update(sg_graph *graph, int32_t index", "sg_graph_update(sg_graph *graph, int64_t index", "sg_graph_update"),
             ("queue.h", "char message[240];", "char message[256];", "sg_completion"),
             ("memory.h", "SG_API sg_status sg_host_free(", "SG_API sg_status sg_host_release(", "sg_host_free"),
