@@ -201,7 +201,17 @@ static void borrow(sg_blas_operation *operation, sg_blas_loan loans[2]) {
   }
 }
 
-/* Submits an operation and waits for it. `is_untouched`: nothing has run. */
+/* Whether a job that failed has written nothing to C: nothing has run, or nothing was copied back to host memory. */
+static bool is_untouched_by(const sg_job_statistics *job, const sg_matrix *c) {
+  if (job->commands_run == 0) return true;
+  sg_memory_kind kind = SG_MEMORY_AUTO;
+  const bool is_copied = !is_unified &&
+                         sg_blas_streamgemm.sg_context_memory_kind(context, c->data, 1, &kind) == SG_STATUS_OK &&
+                         (kind == SG_MEMORY_PAGEABLE || kind == SG_MEMORY_PINNED);
+  return is_copied && job->bytes_out == 0;
+}
+
+/* Submits an operation and waits for it. `is_untouched`: C is as before. */
 static sg_status run(const sg_blas_operation *operation, const char *label, bool wants_statistics, sg_blas_outcome *out,
                      bool *is_untouched) {
   sg_submit submit = SG_SUBMIT_INIT;
@@ -215,7 +225,7 @@ static sg_status run(const sg_blas_operation *operation, const char *label, bool
   if (status != SG_STATUS_OK || wants_statistics) {
     sg_job_statistics statistics = SG_JOB_STATISTICS_INIT;
     const bool is_known = sg_blas_streamgemm.sg_job_get_statistics(job, &statistics) == SG_STATUS_OK;
-    *is_untouched = is_known && statistics.commands_run == 0;
+    *is_untouched = is_known && is_untouched_by(&statistics, operation->c);
     out->bytes_in += statistics.bytes_in;
     out->bytes_out += statistics.bytes_out;
   }
