@@ -154,7 +154,7 @@ double sg_blas_places_of(const sg_blas_call *call, const sg_blas_settings *setti
       places->kinds[i] = (char)kind;
     if (kind == SG_MEMORY_DEVICE) places->has_device_operand = true;
     double seconds;
-    if (i < 2 && kind == SG_MEMORY_PAGEABLE && sg_blas_is_resident(&lines, &seconds)) {
+    if (i < 2 && operation.count == 0 && kind == SG_MEMORY_PAGEABLE && sg_blas_is_resident(&lines, &seconds)) {
       places->kinds[i] = SG_MEMORY_DEVICE;
       places->is_resident[i] = true;
       checking += seconds;
@@ -185,6 +185,7 @@ static bool is_pageable(const sg_blas_lines *lines) {
 
 /* Has the operation read the device's copies of A and B, as far as there are some. */
 static void borrow(sg_blas_operation *operation, sg_blas_loan loans[2]) {
+  if (operation->count > 0) return;
   sg_matrix *const matrices[2] = {operation->a, operation->b};
   const sg_blas_lines c = lines_of(operation->c);
   sg_blas_lines lines[2];
@@ -277,10 +278,10 @@ bool sg_blas_device_compute(const sg_blas_call *call, const sg_blas_settings *se
   return false;
 }
 
-static double predict(sg_operation which, const void *desc, const sg_plan_options *options) {
+static double predict(sg_operation which, const void *desc, int32_t count, const sg_plan_options *options) {
   sg_plan *plan = NULL;
   sg_plan_prediction prediction = SG_PLAN_PREDICTION_INIT;
-  const sg_operation_desc operation = {sizeof operation, which, 1, desc};
+  const sg_operation_desc operation = {sizeof operation, which, count, desc};
   if (sg_blas_streamgemm.sg_plan_create(context, &operation, options, &plan) != SG_STATUS_OK) return 0;
   const bool is_known = sg_blas_streamgemm.sg_plan_predict(plan, &prediction) == SG_STATUS_OK;
   sg_blas_streamgemm.sg_plan_release(plan);
@@ -291,6 +292,7 @@ double sg_blas_predict(const sg_blas_call *call, const sg_blas_settings *setting
   sg_blas_operation operation;
   sg_blas_describe(call, settings, &operation);
   sg_plan_options options = SG_PLAN_OPTIONS_INIT;
+  if (operation.count > 0) return predict(SG_OPERATION_GEMM, operation.descs, operation.count, &options);
   if (operation.which == SG_OPERATION_GEMM) { /* its matrices have addresses all or none */
     operation.a->data = operation.b->data = operation.c->data = NULL;
     options.place_a = (sg_memory_kind)places->kinds[0];
@@ -300,7 +302,7 @@ double sg_blas_predict(const sg_blas_call *call, const sg_blas_settings *setting
     if (places->is_resident[0]) operation.a->data = NULL;
     if (places->is_resident[1]) operation.b->data = NULL;
   }
-  return predict(operation.which, &operation.desc, &options);
+  return predict(operation.which, &operation.desc, 1, &options);
 }
 
 double sg_blas_predict_square(char type, int n) {
@@ -309,5 +311,5 @@ double sg_blas_predict_square(char type, int n) {
   desc.a = desc.b = desc.c = square;
   sg_plan_options options = SG_PLAN_OPTIONS_INIT;
   if (!is_unified) options.place_a = options.place_b = options.place_c = SG_MEMORY_PAGEABLE;
-  return predict(SG_OPERATION_GEMM, &desc, &options);
+  return predict(SG_OPERATION_GEMM, &desc, 1, &options);
 }

@@ -239,7 +239,8 @@ bool sg_blas_compute(sg_blas_call *call) {
   if (call->reason != SG_BLAS_ON_DEVICE) {
     call_cpu(call);
   } else {
-    sg_blas_call columns = call->entry->number == SG_BLAS_GEMM ? *call : sg_blas_in_columns(call);
+    sg_blas_call columns =
+        call->entry->number == SG_BLAS_GEMM || call->batch != NULL ? *call : sg_blas_in_columns(call);
     compute(&columns, &outcome);
     call->reason = columns.reason;
     call->device_seconds = columns.device_seconds;
@@ -247,7 +248,7 @@ bool sg_blas_compute(sg_blas_call *call) {
   is_inside = false;
   const double seconds = sg_blas_now() - started;
   const bool is_on_device = call->reason == SG_BLAS_ON_DEVICE;
-  if (!is_on_device && call->reason != SG_BLAS_EMPTY && call->reason != SG_BLAS_DEVICE_FAILED)
+  if (!is_on_device && call->batch == NULL && call->reason != SG_BLAS_EMPTY && call->reason != SG_BLAS_DEVICE_FAILED)
     sg_blas_learn(call->entry->type, call->work, seconds);
   if (settings.report != NULL) sg_blas_count(call, seconds, is_on_device ? &outcome : NULL);
   sg_blas_set_floating_point_state(kept_state);

@@ -4,11 +4,13 @@
 #include <pthread.h>
 #include <string.h>
 
+#include "batch.h"
 #include "device.h"
 
 /* What a prediction depends on. */
 typedef struct form {
   int64_t m, n, k, lda, ldb, ldc;
+  uint64_t batch; /* a hash of its descriptions */
   int32_t routine, layout;
   char type, side, uplo, transa, transb, diag, reads_c;
   sg_blas_places places;
@@ -43,6 +45,7 @@ static void write_form(const sg_blas_call *call, const sg_blas_settings *setting
   to->transa = call->transa, to->transb = call->transb;
   to->reads_c = sg_blas_reads_c(call, settings);
   to->places = *places;
+  if (call->batch != NULL) to->batch = sg_blas_hash_of_batch(call, settings);
 }
 
 double sg_blas_predicted(const sg_blas_call *call, const sg_blas_settings *settings, const sg_blas_places *places,
