@@ -152,7 +152,7 @@ double sg_blas_places_of(const sg_blas_call *call, const sg_blas_settings *setti
     sg_memory_kind kind = SG_MEMORY_AUTO;
     if (sg_blas_streamgemm.sg_context_memory_kind(context, lines.first, 1, &kind) == SG_STATUS_OK)
       places->kinds[i] = (char)kind;
-    if (kind == SG_MEMORY_DEVICE) places->has_device_operand = true;
+    if (kind == SG_MEMORY_DEVICE || kind == SG_MEMORY_PEER) places->has_device_operand = true;
     double seconds;
     if (i < 2 && operation.count == 0 && kind == SG_MEMORY_PAGEABLE && sg_blas_is_resident(&lines, &seconds)) {
       places->kinds[i] = SG_MEMORY_DEVICE;

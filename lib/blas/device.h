@@ -29,7 +29,7 @@ bool sg_blas_device_compute(const sg_blas_call *call, const sg_blas_settings *se
 /* Where the operands of a call are. */
 typedef struct sg_blas_places {
   char kinds[3];           /* sg_memory_kind of A, B and C; 0 where the device computes in host memory itself */
-  bool has_device_operand; /* the program's own device memory, which the CPU cannot read */
+  bool has_device_operand; /* a device's memory, the program's own, which the CPU cannot read */
   bool is_resident[2];     /* the device has a copy of A or B, whose kind then is device memory */
 } sg_blas_places;
 /* Returns the seconds that it takes to check the copies. */
