@@ -199,7 +199,7 @@ class Thresholds(Dropin):
                 ctypes.memmove(prediction, ctypes.byref(ctypes.c_size_t(ctypes.sizeof(prediction))), 8)
                 assert library.sg_context_create(None, ctypes.byref(context)) == 0
                 assert library.sg_plan_create(context, ctypes.byref(operation), None, ctypes.byref(plan)) == 0
-                assert library.sg_plan_predict(plan, prediction) == 0
+                assert library.sg_plan_get_prediction(plan, prediction) == 0
                 return [by_call, prediction[1]]
             print(json.dumps([predicted(141, 122), predicted(142, 121), predicted(141, 122), predicted(141, 122, has_copy=True)]))
             """,
