@@ -139,21 +139,24 @@ static sg_blas_lines lines_of(const sg_matrix *of) {
                          (size_t)(is_row_major ? of->rows : of->cols), (size_t)of->ld * size, 0};
 }
 
-double sg_blas_places_of(const sg_blas_call *call, const sg_blas_settings *settings, char places[4]) {
+double sg_blas_places_of(const sg_blas_call *call, const sg_blas_settings *settings, sg_blas_places *places) {
   sg_blas_operation operation;
   sg_blas_describe(call, settings, &operation);
   const sg_matrix *const matrices[3] = {operation.a, operation.b, operation.c};
   double checking = 0;
-  memset(places, 0, 4);
+  memset(places, 0, sizeof *places);
   for (int i = 0; i < 3 && !is_unified; ++i) {
     if (matrices[i] == NULL) continue;
-    const sg_blas_lines lines = lines_of(matrices[i]);
+    sg_blas_lines lines = lines_of(matrices[i]);
+    if (i == 0) lines.part = operation.part_of_a;
     sg_memory_kind kind = SG_MEMORY_AUTO;
     if (sg_blas_streamgemm.sg_context_memory_kind(context, lines.first, 1, &kind) == SG_STATUS_OK)
-      places[i] = (char)kind;
+      places->kinds[i] = (char)kind;
+    if (kind == SG_MEMORY_DEVICE || kind == SG_MEMORY_PEER) places->has_device_operand = true;
     double seconds;
-    if (i < 2 && kind == SG_MEMORY_PAGEABLE && sg_blas_is_resident(&lines, &seconds)) {
-      places[i] = SG_MEMORY_DEVICE;
+    if (i < 2 && operation.count == 0 && kind == SG_MEMORY_PAGEABLE && sg_blas_is_resident(&lines, &seconds)) {
+      places->kinds[i] = SG_MEMORY_DEVICE;
+      places->is_resident[i] = true;
       checking += seconds;
     }
   }
@@ -182,6 +185,7 @@ static bool is_pageable(const sg_blas_lines *lines) {
 
 /* Has the operation read the device's copies of A and B, as far as there are some. */
 static void borrow(sg_blas_operation *operation, sg_blas_loan loans[2]) {
+  if (operation->count > 0) return;
   sg_matrix *const matrices[2] = {operation->a, operation->b};
   const sg_blas_lines c = lines_of(operation->c);
   sg_blas_lines lines[2];
@@ -198,7 +202,17 @@ static void borrow(sg_blas_operation *operation, sg_blas_loan loans[2]) {
   }
 }
 
-/* Submits an operation and waits for it. `is_untouched`: nothing has run. */
+/* Whether a job that failed has written nothing to C: nothing has run, or nothing was copied back to host memory. */
+static bool is_untouched_by(const sg_job_statistics *job, const sg_matrix *c) {
+  if (job->commands_run == 0) return true;
+  sg_memory_kind kind = SG_MEMORY_AUTO;
+  const bool is_copied = !is_unified &&
+                         sg_blas_streamgemm.sg_context_memory_kind(context, c->data, 1, &kind) == SG_STATUS_OK &&
+                         (kind == SG_MEMORY_PAGEABLE || kind == SG_MEMORY_PINNED);
+  return is_copied && job->bytes_out == 0;
+}
+
+/* Submits an operation and waits for it. `is_untouched`: C is as before. */
 static sg_status run(const sg_blas_operation *operation, const char *label, bool wants_statistics, sg_blas_outcome *out,
                      bool *is_untouched) {
   sg_submit submit = SG_SUBMIT_INIT;
@@ -212,7 +226,7 @@ static sg_status run(const sg_blas_operation *operation, const char *label, bool
   if (status != SG_STATUS_OK || wants_statistics) {
     sg_job_statistics statistics = SG_JOB_STATISTICS_INIT;
     const bool is_known = sg_blas_streamgemm.sg_job_get_statistics(job, &statistics) == SG_STATUS_OK;
-    *is_untouched = is_known && statistics.commands_run == 0;
+    *is_untouched = is_known && is_untouched_by(&statistics, operation->c);
     out->bytes_in += statistics.bytes_in;
     out->bytes_out += statistics.bytes_out;
   }
@@ -264,24 +278,31 @@ bool sg_blas_device_compute(const sg_blas_call *call, const sg_blas_settings *se
   return false;
 }
 
-static double predict(const sg_gemm_desc *desc, const sg_plan_options *options) {
+static double predict(sg_operation which, const void *desc, int32_t count, const sg_plan_options *options) {
   sg_plan *plan = NULL;
   sg_plan_prediction prediction = SG_PLAN_PREDICTION_INIT;
-  const sg_operation_desc operation = {sizeof operation, SG_OPERATION_GEMM, 1, desc};
+  const sg_operation_desc operation = {sizeof operation, which, count, desc};
   if (sg_blas_streamgemm.sg_plan_create(context, &operation, options, &plan) != SG_STATUS_OK) return 0;
   const bool is_known = sg_blas_streamgemm.sg_plan_get_prediction(plan, &prediction) == SG_STATUS_OK;
   sg_blas_streamgemm.sg_plan_release(plan);
   return is_known ? prediction.predicted_seconds : 0;
 }
 
-double sg_blas_predict(const sg_blas_call *call, const sg_blas_settings *settings, const char places[4]) {
+double sg_blas_predict(const sg_blas_call *call, const sg_blas_settings *settings, const sg_blas_places *places) {
   sg_blas_operation operation;
   sg_blas_describe(call, settings, &operation);
   sg_plan_options options = SG_PLAN_OPTIONS_INIT;
-  options.place_a = (sg_memory_kind)places[0];
-  options.place_b = (sg_memory_kind)places[1];
-  options.place_c = (sg_memory_kind)places[2];
-  return predict(&operation.desc.gemm, &options);
+  if (operation.count > 0) return predict(SG_OPERATION_GEMM, operation.descs, operation.count, &options);
+  if (operation.which == SG_OPERATION_GEMM) { /* its matrices have addresses all or none */
+    operation.a->data = operation.b->data = operation.c->data = NULL;
+    options.place_a = (sg_memory_kind)places->kinds[0];
+    options.place_b = (sg_memory_kind)places->kinds[1];
+    options.place_c = (sg_memory_kind)places->kinds[2];
+  } else { /* what has no address is in device memory */
+    if (places->is_resident[0]) operation.a->data = NULL;
+    if (places->is_resident[1]) operation.b->data = NULL;
+  }
+  return predict(operation.which, &operation.desc, 1, &options);
 }
 
 double sg_blas_predict_square(char type, int n) {
@@ -290,5 +311,5 @@ double sg_blas_predict_square(char type, int n) {
   desc.a = desc.b = desc.c = square;
   sg_plan_options options = SG_PLAN_OPTIONS_INIT;
   if (!is_unified) options.place_a = options.place_b = options.place_c = SG_MEMORY_PAGEABLE;
-  return predict(&desc, &options);
+  return predict(SG_OPERATION_GEMM, &desc, 1, &options);
 }

@@ -26,13 +26,18 @@ bool sg_blas_device_was_touched(void);
    reads. */
 bool sg_blas_device_compute(const sg_blas_call *call, const sg_blas_settings *settings, bool wants_statistics,
                             sg_blas_outcome *out);
-/* Seconds that the device's model predicts for the GEMM with its operands at these places; 0: unknown. */
-double sg_blas_predict(const sg_blas_call *call, const sg_blas_settings *settings, const char places[4]);
-/* Whether the GEMM reads C: beta is not 0. */
+/* Where the operands of a call are. */
+typedef struct sg_blas_places {
+  char kinds[3];           /* sg_memory_kind of A, B and C; 0 where the device computes in host memory itself */
+  bool has_device_operand; /* a device's memory, the program's own, which the CPU cannot read */
+  bool is_resident[2];     /* the device has a copy of A or B, whose kind then is device memory */
+} sg_blas_places;
+/* Returns the seconds that it takes to check the copies. */
+double sg_blas_places_of(const sg_blas_call *call, const sg_blas_settings *settings, sg_blas_places *places);
+/* Seconds that the device's model predicts for the plan of a call with its operands at these places; 0: unknown. */
+double sg_blas_predict(const sg_blas_call *call, const sg_blas_settings *settings, const sg_blas_places *places);
+/* Whether the call reads what it replaces: beta, of a triangular routine alpha, is not 0. */
 bool sg_blas_reads_c(const sg_blas_call *call, const sg_blas_settings *settings);
-/* The memory kinds (sg_memory_kind) of A, B and C; 0 where the device computes in host memory itself. Operands of which
-   the device has a copy count as device memory; returns the seconds that it takes to check the copies. */
-double sg_blas_places_of(const sg_blas_call *call, const sg_blas_settings *settings, char places[4]);
 /* Predicted seconds of a square GEMM of n x n in pageable memory; 0: unknown. */
 double sg_blas_predict_square(char type, int n);
 /* Whether failures have closed the device, or there is none. */

@@ -144,26 +144,22 @@ static void find_model_floors(void) {
   pthread_mutex_unlock(&floors_lock);
 }
 
-/* Whether an operand is in device memory, which the CPU cannot read. */
-static bool is_in_device_memory(const sg_blas_call *call) {
-  char places[4];
-  sg_blas_places_of(call, &settings, places);
-  return places[0] == SG_MEMORY_DEVICE || places[1] == SG_MEMORY_DEVICE || places[2] == SG_MEMORY_DEVICE;
-}
-
-/* Whether a GEMM with valid arguments goes to the device. */
-static sg_blas_reason choose_gemm(sg_blas_call *call) {
+/* Whether a call that is one operation, with valid arguments, goes to the device. */
+static sg_blas_reason choose(sg_blas_call *call) {
   const char type = call->entry->type;
   if (!has_device()) return SG_BLAS_NO_DEVICE;
   if (call->work < load(floor_of(type))) return SG_BLAS_SMALL;
   if (!sg_blas_open_device(&settings)) return set_gate(), SG_BLAS_NO_DEVICE;
   if (settings.has_minimum) return SG_BLAS_ON_DEVICE;
   if (!__atomic_load_n(&has_model_floors, __ATOMIC_ACQUIRE)) find_model_floors();
-  if (call->work < load(floor_of(type)) && !is_in_device_memory(call)) return SG_BLAS_SMALL;
-  call->device_seconds = sg_blas_predicted(call, &settings);
-  const bool wins =
-      call->device_seconds > 0 && sg_blas_device_wins(call->device_seconds, call->work, sg_blas_rate_of(type));
-  return wins || is_in_device_memory(call) ? SG_BLAS_ON_DEVICE : SG_BLAS_CPU_FASTER;
+  sg_blas_places places;
+  const double checking = sg_blas_places_of(call, &settings, &places);
+  if (places.has_device_operand) return SG_BLAS_ON_DEVICE;
+  if (call->work < load(floor_of(type))) return SG_BLAS_SMALL;
+  const double rate = sg_blas_rate_of(type), seconds = sg_blas_predicted(call, &settings, &places, call->work / rate);
+  if (seconds == 0) return SG_BLAS_CPU_FASTER;
+  call->device_seconds = seconds + checking;
+  return sg_blas_device_wins(call->device_seconds, call->work, rate) ? SG_BLAS_ON_DEVICE : SG_BLAS_CPU_FASTER;
 }
 
 /* Computes an operation where `reason` says, and by the CPU if the device could not. */
@@ -175,19 +171,24 @@ static void compute_operation(sg_blas_call *call, sg_blas_outcome *outcome) {
   if (call->reason != SG_BLAS_ON_DEVICE) call_cpu(call);
 }
 
-/* Computes any other routine, in column-major form, by the CPU unless the GEMMs among its parts would go to the device:
- * then the device computes all of it, or where no operation does these GEMMs. */
-static void compute_parts(sg_blas_call *call, sg_blas_outcome *outcome) {
+/* Computes a call, in column-major form but for GEMMs. Where it is no operation the device computes the GEMMs among its
+ * parts that are worth it, and the CPU the rest. */
+static void compute(sg_blas_call *call, sg_blas_outcome *outcome) {
+  if (sg_blas_is_operation(call, &settings)) {
+    call->reason = choose(call);
+    compute_operation(call, outcome);
+    return;
+  }
   sg_blas_part parts[SG_BLAS_PARTS_AT_MOST];
   const int count = sg_blas_split(call, parts);
   call->reason = SG_BLAS_SMALL;
   for (int i = 0; i < count; ++i)
     if (parts[i].call.entry->number == SG_BLAS_GEMM) {
-      parts[i].call.reason = call->reason = choose_gemm(&parts[i].call);
+      parts[i].call.reason = call->reason = choose(&parts[i].call);
       call->device_seconds += parts[i].call.device_seconds;
     }
-  if (call->reason != SG_BLAS_ON_DEVICE || sg_blas_is_operation(call, &settings)) {
-    compute_operation(call, outcome);
+  if (call->reason != SG_BLAS_ON_DEVICE) {
+    call_cpu(call);
     return;
   }
   for (int i = 0; i < count; ++i) {
@@ -195,7 +196,7 @@ static void compute_parts(sg_blas_call *call, sg_blas_outcome *outcome) {
     if (part->entry->number == SG_BLAS_GEMM)
       compute_operation(part, outcome);
     else
-      compute_parts(part, outcome);
+      compute(part, outcome);
     if (part->reason == SG_BLAS_DEVICE_FAILED) call->reason = SG_BLAS_DEVICE_FAILED;
   }
 }
@@ -237,19 +238,17 @@ bool sg_blas_compute(sg_blas_call *call) {
   if (!settings.is_on) call->reason = SG_BLAS_SWITCHED_OFF;
   if (call->reason != SG_BLAS_ON_DEVICE) {
     call_cpu(call);
-  } else if (call->entry->number == SG_BLAS_GEMM) {
-    call->reason = choose_gemm(call);
-    compute_operation(call, &outcome);
   } else {
-    sg_blas_call columns = sg_blas_in_columns(call);
-    compute_parts(&columns, &outcome);
+    sg_blas_call columns =
+        call->entry->number == SG_BLAS_GEMM || call->batch != NULL ? *call : sg_blas_in_columns(call);
+    compute(&columns, &outcome);
     call->reason = columns.reason;
     call->device_seconds = columns.device_seconds;
   }
   is_inside = false;
   const double seconds = sg_blas_now() - started;
   const bool is_on_device = call->reason == SG_BLAS_ON_DEVICE;
-  if (!is_on_device && call->reason != SG_BLAS_EMPTY && call->reason != SG_BLAS_DEVICE_FAILED)
+  if (!is_on_device && call->batch == NULL && call->reason != SG_BLAS_EMPTY && call->reason != SG_BLAS_DEVICE_FAILED)
     sg_blas_learn(call->entry->type, call->work, seconds);
   if (settings.report != NULL) sg_blas_count(call, seconds, is_on_device ? &outcome : NULL);
   sg_blas_set_floating_point_state(kept_state);

@@ -16,6 +16,7 @@ typedef enum sg_blas_library { SG_BLAS_LIBRARY_PRELOAD, SG_BLAS_LIBRARY_LP64, SG
 extern const sg_blas_library sg_blas_this_library;
 
 typedef struct sg_blas_call sg_blas_call;
+struct sg_blas_batch;
 
 /* One exported name of level 3 or of LAPACK. */
 typedef struct sg_blas_entry {
@@ -27,9 +28,11 @@ typedef struct sg_blas_entry {
   sg_blas_routine number;
   void (*call_cpu)(const sg_blas_call *call);
   struct sg_blas_entry *gemm; /* of the same type and form of names */
+  void *checked; /* of a batch: the CPU BLAS's function whose integers are known to be as wide as the name says. Atomic.
+                  */
+  bool is_wide;  /* integers of 64 bits; of LAPACK and of batches */
   /* Of LAPACK: */
   sg_blas_lapack_routine solver;
-  bool is_wide;               /* integers of 64 bits */
   const unsigned char *roles; /* of the arguments, SG_BLAS_ROLE_...; SG_BLAS_ROLES ends them */
 } sg_blas_entry;
 
@@ -66,6 +69,7 @@ struct sg_blas_call {
   int64_t m, n, k, lda, ldb, ldc;
   const void *alpha, *beta, *a, *b;
   void *c;
+  const struct sg_blas_batch *batch; /* of gemm_batch; the sizes and letters are then those of its first GEMM */
   sg_blas_reason reason;
   double device_seconds; /* the device's predicted time, 0: unknown */
 };
@@ -112,7 +116,9 @@ static inline char sg_blas_letter_of(int value) {
   }
 }
 
-static inline int sg_blas_value_of_trans(char letter) { return letter == 'N' ? 111 : letter == 'T' ? 112 : 113; }
+static inline int sg_blas_value_of_trans(char letter) {
+  return letter == 'N' ? 111 : letter == 'T' ? 112 : letter == 'C' ? 113 : 0;
+}
 static inline int sg_blas_value_of_uplo(char letter) { return letter == 'U' ? 121 : 122; }
 static inline int sg_blas_value_of_diag(char letter) { return letter == 'N' ? 131 : 132; }
 static inline int sg_blas_value_of_side(char letter) { return letter == 'L' ? 141 : 142; }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "operations.h"
 
+#include "batch.h"
 #include "library.h"
 
 static const sg_dtype types[256] = {
@@ -37,7 +38,7 @@ static sg_matrix matrix_of(const sg_blas_call *call, const void *data, int64_t r
   return (sg_matrix){(void *)data, rows, cols, ld, sg_blas_type_of(call->entry->type), layout};
 }
 
-static void describe_gemm(const sg_blas_call *call, const sg_blas_settings *settings, sg_gemm_desc *desc) {
+void sg_blas_describe_gemm(const sg_blas_call *call, const sg_blas_settings *settings, sg_gemm_desc *desc) {
   const char type = call->entry->type;
   const bool keeps_a = call->transa == 'N', keeps_b = call->transb == 'N';
   *desc = (sg_gemm_desc)SG_GEMM_DESC_INIT;
@@ -95,7 +96,7 @@ static void describe_update(const sg_blas_call *call, sg_rank_k_desc *desc) {
 
 bool sg_blas_is_operation(const sg_blas_call *call, const sg_blas_settings *settings) {
   const sg_blas_routine routine = call->entry->number;
-  if (routine == SG_BLAS_GEMM) return true;
+  if (routine == SG_BLAS_GEMM || call->batch != NULL) return true;
   if (routine == SG_BLAS_GEMMT || routine == SG_BLAS_GEMMTR) return false;
   return call->entry->type != 's' || settings->compute == SG_COMPUTE_EXACT;
 }
@@ -104,6 +105,7 @@ static bool is_not_zero(sg_scalar x) { return x.re != 0 || x.im != 0; }
 
 void sg_blas_describe(const sg_blas_call *call, const sg_blas_settings *settings, sg_blas_operation *out) {
   out->part_of_a = 0;
+  out->descs = NULL, out->count = 0;
   switch (call->entry->number) {
     case SG_BLAS_TRMM:
     case SG_BLAS_TRSM:
@@ -131,9 +133,18 @@ void sg_blas_describe(const sg_blas_call *call, const sg_blas_settings *settings
       out->c = &out->desc.rank_k.c;
       out->reads_c = is_not_zero(out->desc.rank_k.beta);
       return;
+    case SG_BLAS_GEMM_BATCH:
+    case SG_BLAS_GEMM_BATCH_STRIDED:
+      out->which = SG_OPERATION_GEMM;
+      out->count = sg_blas_describe_batch(call, settings);
+      out->descs = call->batch->descs;
+      out->a = &call->batch->descs->a, out->b = &call->batch->descs->b, out->c = &call->batch->descs->c;
+      out->reads_c = false;
+      for (int32_t i = 0; i < out->count; ++i) out->reads_c = out->reads_c || is_not_zero(out->descs[i].beta);
+      return;
     default:
       out->which = SG_OPERATION_GEMM;
-      describe_gemm(call, settings, &out->desc.gemm);
+      sg_blas_describe_gemm(call, settings, &out->desc.gemm);
       out->a = &out->desc.gemm.a, out->b = &out->desc.gemm.b, out->c = &out->desc.gemm.c;
       out->reads_c = is_not_zero(out->desc.gemm.beta);
       return;
@@ -148,6 +159,9 @@ sg_status sg_blas_submit(const sg_blas_operation *operation, sg_context *on, con
     case SG_OPERATION_SYMMETRIC:
       return sg_blas_streamgemm.sg_symmetric_async(on, &operation->desc.symmetric, submit, out_job);
     case SG_OPERATION_RANK_K: return sg_blas_streamgemm.sg_rank_k_async(on, &operation->desc.rank_k, submit, out_job);
-    default: return sg_blas_streamgemm.sg_gemm_async(on, &operation->desc.gemm, submit, out_job);
+    default:
+      if (operation->count > 0)
+        return sg_blas_streamgemm.sg_gemm_grouped_async(on, operation->descs, operation->count, submit, out_job);
+      return sg_blas_streamgemm.sg_gemm_async(on, &operation->desc.gemm, submit, out_job);
   }
 }

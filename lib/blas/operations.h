@@ -18,8 +18,10 @@ typedef struct sg_blas_operation {
     sg_symmetric_desc symmetric;
     sg_rank_k_desc rank_k;
   } desc;
-  sg_matrix *a, *b, *c; /* C: the result; B: NULL, there is none beside it */
-  unsigned part_of_a;   /* as in sg_blas_lines */
+  const sg_gemm_desc *descs; /* of a batch, which then is described by them alone; A, B and C are the first ones */
+  int32_t count;             /* of descs; 0: no batch */
+  sg_matrix *a, *b, *c;      /* C: the result; B: NULL, there is none beside it */
+  unsigned part_of_a;        /* as in sg_blas_lines */
   bool reads_c;
 } sg_blas_operation;
 
@@ -28,7 +30,8 @@ size_t sg_blas_size_of(sg_dtype type);
 /* Whether one operation computes the call: gemmt has none, and the others compute in f32 what GEMMs may compute in a
    shorter type (SG_BLAS_COMPUTE). */
 bool sg_blas_is_operation(const sg_blas_call *call, const sg_blas_settings *settings);
-/* Describes a GEMM in either layout, and any other call in column-major form. */
+void sg_blas_describe_gemm(const sg_blas_call *call, const sg_blas_settings *settings, sg_gemm_desc *desc);
+/* Describes GEMMs in either layout, and any other call in column-major form. */
 void sg_blas_describe(const sg_blas_call *call, const sg_blas_settings *settings, sg_blas_operation *out);
 /* Submits it; the label is the job's. */
 sg_status sg_blas_submit(const sg_blas_operation *operation, sg_context *on, const sg_submit *submit, sg_job **out_job);

@@ -29,6 +29,8 @@ sg_blas_call sg_blas_in_columns(const sg_blas_call *call) {
   out.uplo = flip(call->uplo, 'U', 'L');
   switch (call->entry->number) {
     case SG_BLAS_GEMM: swap_operands(&out), swap_sizes(&out); break;
+    case SG_BLAS_GEMM_BATCH:
+    case SG_BLAS_GEMM_BATCH_STRIDED: break; /* their GEMMs are described in either layout */
     case SG_BLAS_GEMMT:
     case SG_BLAS_GEMMTR: swap_operands(&out); break;
     case SG_BLAS_SYRK:

@@ -4,48 +4,70 @@
 #include <pthread.h>
 #include <string.h>
 
+#include "batch.h"
 #include "device.h"
 
 /* What a prediction depends on. */
-typedef struct shape {
+typedef struct form {
   int64_t m, n, k, lda, ldb, ldc;
-  int32_t layout;
-  char type, transa, transb, reads_c;
-  char places[4]; /* memory kinds of A, B and C */
-} shape;
+  uint64_t batch; /* a hash of its descriptions */
+  int32_t routine, layout;
+  char type, side, uplo, transa, transb, diag, reads_c;
+  sg_blas_places places;
+} form;
+
+/* A plan takes 1 to 20 ms. */
+static const double planning_seconds = 5e-3;
+static const double unplanned = -1;
 
 enum { PLACES = 1024 };
 static pthread_mutex_t predictions_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct {
-  shape of;
-  double seconds;
-} remembered[PLACES]; /* by hash: a shape replaces another of its place */
+  form of;
+  double seconds;     /* of the device; 0: unknown; or `unplanned` */
+  double cpu_seconds; /* of its calls until it is planned */
+} remembered[PLACES]; /* by hash: a form replaces another of its place */
 
 void sg_blas_predictions_after_fork(void) { pthread_mutex_init(&predictions_lock, NULL); }
 
-static size_t place_of(const shape *of) {
+static size_t place_of(const form *of) {
   uint64_t hash = 1469598103934665603u; /* FNV-1a */
   for (size_t i = 0; i < sizeof *of; ++i) hash = (hash ^ ((const unsigned char *)of)[i]) * 1099511628211u;
   return (size_t)(hash ^ (hash >> 32)) % PLACES;
 }
 
-double sg_blas_predicted(const sg_blas_call *call, const sg_blas_settings *settings) {
-  shape of;
-  memset(&of, 0, sizeof of);
-  of.m = call->m, of.n = call->n, of.k = call->k, of.lda = call->lda, of.ldb = call->ldb, of.ldc = call->ldc;
-  of.layout = (int32_t)call->layout;
-  of.type = call->entry->type, of.transa = call->transa, of.transb = call->transb;
-  of.reads_c = sg_blas_reads_c(call, settings);
-  const double checking = sg_blas_places_of(call, settings, of.places);
+static void write_form(const sg_blas_call *call, const sg_blas_settings *settings, const sg_blas_places *places,
+                       form *to) {
+  memset(to, 0, sizeof *to); /* its gaps, too, are compared */
+  to->m = call->m, to->n = call->n, to->k = call->k, to->lda = call->lda, to->ldb = call->ldb, to->ldc = call->ldc;
+  to->routine = (int32_t)call->entry->number, to->layout = (int32_t)call->layout;
+  to->type = call->entry->type, to->side = call->side, to->uplo = call->uplo, to->diag = call->diag;
+  to->transa = call->transa, to->transb = call->transb;
+  to->reads_c = sg_blas_reads_c(call, settings);
+  to->places = *places;
+  if (call->batch != NULL) to->batch = sg_blas_hash_of_batch(call, settings);
+}
+
+double sg_blas_predicted(const sg_blas_call *call, const sg_blas_settings *settings, const sg_blas_places *places,
+                         double cpu_seconds) {
+  form of;
+  write_form(call, settings, places, &of);
   const size_t place = place_of(&of);
   pthread_mutex_lock(&predictions_lock);
-  double seconds = memcmp(&remembered[place].of, &of, sizeof of) == 0 ? remembered[place].seconds : -1;
+  if (memcmp(&remembered[place].of, &of, sizeof of) != 0) {
+    remembered[place].of = of;
+    remembered[place].seconds = unplanned;
+    remembered[place].cpu_seconds = 0;
+  }
+  double seconds = remembered[place].seconds;
+  if (seconds == unplanned) remembered[place].cpu_seconds += cpu_seconds;
+  const bool is_worth_a_plan = remembered[place].cpu_seconds >= planning_seconds;
   pthread_mutex_unlock(&predictions_lock);
-  if (seconds >= 0) return seconds > 0 ? seconds + checking : 0;
-  seconds = sg_blas_predict(call, settings, of.places);
+  if (seconds != unplanned) return seconds;
+  if (!is_worth_a_plan) return 0;
+  seconds = sg_blas_predict(call, settings, places);
   pthread_mutex_lock(&predictions_lock);
-  remembered[place].of = of;
-  remembered[place].seconds = seconds;
+  if (memcmp(&remembered[place].of, &of, sizeof of) == 0) remembered[place].seconds = seconds;
   pthread_mutex_unlock(&predictions_lock);
-  return seconds > 0 ? seconds + checking : 0;
+  return seconds;
 }

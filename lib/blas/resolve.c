@@ -172,7 +172,14 @@ void *sg_blas_require(const char *name) {
   abort();
 }
 
-void *sg_blas_first_cpu_address(sg_blas_entry *entry) { return sg_blas_require(entry->name); }
+void *sg_blas_first_cpu_address(sg_blas_entry *entry) {
+  const bool has_substitute = entry->gemm != NULL && entry->number >= SG_BLAS_GEMM_BATCH;
+  if (!has_substitute) return sg_blas_require(entry->name);
+  void *address = sg_blas_find(entry->name);
+  if (address == NULL) address = sg_blas_require(entry->gemm->name);
+  __atomic_store_n(&entry->cpu, address, __ATOMIC_RELEASE);
+  return address;
+}
 
 void sg_blas_describe_cpu(const void *address, char *text, size_t size) {
   Dl_info owner;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "validity.h"
 
+#include "batch.h"
 #include "parts.h"
 
 static bool is_op(char letter) { return letter == 'N' || letter == 'T' || letter == 'C'; }
@@ -47,6 +48,7 @@ static bool is_valid_sided(const sg_blas_call *call) {
 
 sg_blas_reason sg_blas_check(const sg_blas_call *given) {
   if (given->layout == SG_BLAS_NO_LAYOUT) return SG_BLAS_INVALID;
+  if (given->batch != NULL) return sg_blas_check_batch(given);
   sg_blas_call columns;
   const sg_blas_call *call = given;
   if (given->layout == SG_BLAS_ROW_MAJOR) columns = sg_blas_in_columns(given), call = &columns;
@@ -66,6 +68,8 @@ sg_blas_reason sg_blas_check(const sg_blas_call *given) {
     case SG_BLAS_HEMM:
     case SG_BLAS_TRMM:
     case SG_BLAS_TRSM: is_valid = is_valid_sided(call); break;
+    case SG_BLAS_GEMM_BATCH:
+    case SG_BLAS_GEMM_BATCH_STRIDED: break; /* of their GEMMs */
   }
   if (!is_valid) return SG_BLAS_INVALID;
   const bool is_real = !is_complex(call->entry->type) || routine == SG_BLAS_HERK;

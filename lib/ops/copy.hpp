@@ -57,6 +57,10 @@ struct copy_shape {
 };
 copy_shape shape_of_copy(const buffer_list &buffers, const command &c);
 double bytes_of_copy(const buffer_list &buffers, const command &c);
+// Bytes over the links to the host, and between devices.
+struct bytes_moved {
+  double in = 0, out = 0, peer = 0;
+};
 // Whether it copies, over the link, what host workers pack or unpack.
 bool copies_slot(const buffer_list &buffers, const command &c);
 

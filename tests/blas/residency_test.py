@@ -619,16 +619,17 @@ print(json.dumps([wrong, counts()]))
         found = self.found("""
 a, b, c = operands(32, 2400, 6000)
 predicted, before = [], 0
-for use in range(5):
+for use in range(3):  # later ones count the time of comparing, as measured
     gemm("cblas_dgemm", a, b, c)
     now = report()["rows"][0]["predicted_device_seconds"]
     predicted.append(now - before)
     before = now
 print(json.dumps([predicted, reasons(), counts()["hits"]]))
 """, {"SG_BLAS_MIN": "auto", "SG_DEVICE": "sim:h200", "OPENBLAS_NUM_THREADS": "1"})
-        self.assertEqual(found[1:], [{"device": 5}, 6])
+        self.assertEqual(found[1:], [{"device": 3}, 2])
         self.assertAlmostEqual(found[0][0], found[0][1], 7)  # from host memory
-        self.assertGreater(abs(found[0][2] / found[0][0] - 1), 0.05)  # both on the device
+        self.assertGreater(found[0][2], 0)  # both on the device
+        self.assertLess(found[0][2], found[0][0] / 4)
 
     def test_failing_allocations(self):
         """Each allocation of the library itself fails in turn, and every second one: the results are right."""

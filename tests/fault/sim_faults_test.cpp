@@ -100,6 +100,10 @@ class round_of_work {
     }
     EXPECT_TRUE(is_fault(e.status)) << what << ": " << sg_status_name(e.status) << ": " << e.message;
     EXPECT_NE("", e.message) << what;
+    sg_job_statistics did = SG_JOB_STATISTICS_INIT;
+    EXPECT_OK(sg_job_get_statistics(job, &did));
+    EXPECT_LE(did.bytes_out, result.size() * sizeof result[0]) << what;
+    if (did.bytes_out == 0) EXPECT_EQ(std::vector<double>(n * n, -1.0), result) << what << ": nothing was copied back";
     return true;
   }
   static void drained(sg_queue *posted, int expected) {
@@ -183,6 +187,34 @@ TEST(sim_faults_and_memory, failed_jobs_release_their_memory) {
     EXPECT_NE(std::string::npos, first.find("SG_STATUS_BACKEND_FAILURE")) << first;
     for (int i = 0; i < 8; ++i) ASSERT_EQ("", run_gemm_case(context, g)) << n << ' ' << i;
   }
+}
+
+// A program that has a copy of what a job replaces may compute it in another way if nothing was copied back.
+TEST(sim_faults_and_statistics, a_failed_job_says_what_it_copied) {
+  constexpr int n = 64;
+  const std::vector<double> a(n * n, 2), b(n * n, 3), before(n * n, 1);
+  sg_job_statistics whole = SG_JOB_STATISTICS_INIT;
+  for (const int fails : {1000, 1, 2, 3, 4}) {
+    const context context = open_context(("sim:h200?fail-copy=" + std::to_string(fails)).c_str());
+    std::vector<double> c = before;
+    sg_gemm_desc desc = make_gemm(a.data(), b.data(), c.data(), n, n, n);
+    desc.beta.re = 1;
+    job job;
+    ASSERT_OK(sg_gemm_async(context, &desc, nullptr, job.out()));
+    const sg_status status = sg_job_wait(job, patience);
+    sg_job_statistics did = SG_JOB_STATISTICS_INIT;
+    ASSERT_OK(sg_job_get_statistics(job, &did));
+    if (status == SG_STATUS_OK) {
+      whole = did;
+      continue;
+    }
+    EXPECT_LE(fails, 4);
+    EXPECT_LE(did.bytes_in, whole.bytes_in);
+    EXPECT_EQ(0u, did.bytes_out) << "the result is copied back by the fourth copy, through memory of the library";
+    EXPECT_EQ(before, c);
+  }
+  EXPECT_EQ(3u * n * n * sizeof(double), whole.bytes_in);
+  EXPECT_EQ(1u * n * n * sizeof(double), whole.bytes_out);
 }
 
 // A late copy delays its job and nothing else.

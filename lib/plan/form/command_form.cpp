@@ -8,10 +8,12 @@
 
 #include "base/error.hpp"
 #include "ops/operation.hpp"
+#include "plan/form/form.hpp"
 #include "plan/form/tiled_plan.hpp"
 #include "plan/form/tiled_steps.hpp"
 #include "plan/form/triangle_parts.hpp"
 #include "plan/schedule/schedule_builder.hpp"
+#include "plan/schedule/simulate.hpp"
 
 namespace sg {
 
@@ -203,8 +205,30 @@ schedule plan_of(const command_form &f, const plan_terms &terms) {
   return made;
 }
 
+namespace {
+
+// The form with triangles that are only read from pinned memory as whole rectangles, which no host worker copies: the
+// other triangle may be read, and has no effect.
+command_form with_rectangles(const command_form &f) {
+  command_form made = f;
+  for (std::size_t i = 0; i < made.parameters.size(); ++i) {
+    command_form::parameter &x = made.parameters[i];
+    if (x.given && x.stored.space == SG_MEMORY_PINNED && !writes(f.mode_of(i))) x.accessed = stored_part::all;
+  }
+  return made;
+}
+
+}  // namespace
+
 schedule plan_in_parts(const command_form &f, const plan_terms &terms, const std::function<schedule()> &whole) {
-  return has_tiles(f) ? plan_in_tiles(f, terms, whole) : whole();
+  if (!has_tiles(f)) return whole();
+  schedule made = plan_in_tiles(f, terms, whole);
+  const command_form rectangles = with_rectangles(f);
+  if (rectangles == f) return made;
+  schedule other = form_of<command_form>(rectangles).plan(terms);
+  if (simulate(other, terms.model).seconds >= simulate(made, terms.model).seconds) return made;
+  other.bound_seconds = made.bound_seconds;
+  return other;
 }
 
 double accessed_bytes(const command_form &f) noexcept {

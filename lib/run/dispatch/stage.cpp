@@ -29,7 +29,8 @@ void run_downcast(const downcast &n) noexcept {
 void stage(inflight_command &f) noexcept {
   sg_status status = SG_STATUS_OK;
   const char *message = nullptr;
-  if (f.owner->failed()) return f.home->complete_calls(f, SG_STATUS_OK, nullptr, 0, 0, 1);
+  f.is_skipped = f.owner->failed();
+  if (f.is_skipped) return f.home->complete_calls(f, SG_STATUS_OK, nullptr, 0, 0, 1);
   const bool in_profiler = trace::profiler_is_on();
   if (in_profiler) trace::push_range("stage");
   const std::int64_t traced_ns = f.owner->trace_number != 0 && trace::recording_is_on() ? monotonic_ns() : 0;

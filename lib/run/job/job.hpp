@@ -21,6 +21,7 @@
 #include "base/handle.hpp"
 #include "base/object.hpp"
 #include "ops/binding.hpp"
+#include "ops/copy.hpp"
 #include "run/job/closing_list.hpp"
 #include "run/job/failure_causes.hpp"
 #include "run/job/failure_text.hpp"
@@ -189,6 +190,7 @@ class alignas(64) job final : public object {
   void release_completion() noexcept;
   bool looks_plain() const noexcept;
   void complete_in_full(sg_status status) noexcept;
+  void count_moved_bytes() noexcept;  // of a job that failed, whose run is still there
   void finish() noexcept;
   void clear_rest() noexcept;
 
@@ -278,6 +280,7 @@ class alignas(64) job final : public object {
   sg_status child_status_ = SG_STATUS_OK;
   failure_text child_message_;
   std::int64_t start_ns_ = unset, busy_ns_ = 0;
+  bytes_moved moved_;                                        // of a completed job that failed, for its statistics
   std::atomic<std::int32_t> commands_run_{0}, commands_{0};  // or children; commands_: 0 before it starts
   std::vector<std::unique_ptr<dependency>> more_dependencies_;
   dependency dependencies_[inline_dependencies];

@@ -121,6 +121,7 @@ void job::complete_in_full(sg_status status) noexcept {
   if (!is_run && !has_children && commands_run_ > 0) add_time(single, ready_ns());
   if (end_ns() == 0) end_ns_.store(ready_ns() ? ready_ns() : owner_->device_now_ns(), std::memory_order_relaxed);
   operands.clear();
+  if (status != SG_STATUS_OK) count_moved_bytes();
   run.reset();
   if (graph) graph = std::shared_ptr<const recorded_graph>(graph->totals);
   kept.reset();

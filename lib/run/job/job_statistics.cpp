@@ -73,6 +73,15 @@ std::uint64_t job::device_bits() const noexcept {
   return graph ? graph->device_bits : program ? program->device_bits() : 0;
 }
 
+void job::count_moved_bytes() noexcept {
+  if (run)
+    moved_ = run->moved();
+  else if (program && program->is_single())
+    moved_ = {program->schedule->bytes_in, program->schedule->bytes_out, program->schedule->bytes_peer};
+  else
+    moved_ = {};
+}
+
 void job::statistics(sg_job_statistics &out) const noexcept {
   out.start_ns = start_ns_ == unset ? 0 : start_ns_;
   out.end_ns = start_ns_ == unset ? 0 : end_ns();
@@ -95,9 +104,11 @@ void job::statistics(sg_job_statistics &out) const noexcept {
     out.predicted_seconds = s.predicted_seconds;
     out.bound_seconds = s.bound_seconds;
     out.flops = s.flops;
-    out.bytes_in = static_cast<std::uint64_t>(s.bytes_in);
-    out.bytes_out = static_cast<std::uint64_t>(s.bytes_out);
-    out.bytes_peer = static_cast<std::uint64_t>(s.bytes_peer);
+    const bytes_moved all =
+        done() && status_ != SG_STATUS_OK ? moved_ : bytes_moved{s.bytes_in, s.bytes_out, s.bytes_peer};
+    out.bytes_in = static_cast<std::uint64_t>(all.in);
+    out.bytes_out = static_cast<std::uint64_t>(all.out);
+    out.bytes_peer = static_cast<std::uint64_t>(all.peer);
     copy_text(out.strategy, sizeof out.strategy, s.strategy.c_str());
   } else {
     copy_text(out.strategy, sizeof out.strategy, "nothing to do");

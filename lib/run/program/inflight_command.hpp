@@ -66,6 +66,7 @@ struct inflight_command {
   std::int32_t batch_size = 1;                 // GEMMs in the call
   std::atomic<std::int32_t> backend_calls{0};  // not completed yet
   std::int64_t start_ns = 0, end_ns = 0;
+  bool is_skipped = false;  // by its staging worker, because the job had failed
 
   void begin(engine *runner, job &of, std::uint32_t command, lane_slot *where, std::int32_t calls) noexcept {
     home = runner;
@@ -78,6 +79,7 @@ struct inflight_command {
     predicted_ns = 0;
     batch_size = 1;
     start_ns = end_ns = 0;
+    is_skipped = false;
     backend_calls.store(calls, std::memory_order_relaxed);
   }
 };

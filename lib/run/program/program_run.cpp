@@ -48,4 +48,21 @@ void program_run::begin_again() noexcept {
   announced = false;
 }
 
+bytes_moved program_run::moved() const noexcept {
+  const schedule &s = *program_->schedule;
+  bytes_moved all;
+  for (std::size_t i = 0; i < states.size(); ++i) {
+    const command &c = s.commands[i];
+    if (states[i] == command_state::waiting) continue;
+    if (c.is<ops::copy_in>()) all.in += bytes_of_copy(s.buffers, c);
+    if (c.is<ops::copy_out>() && !copies_slot(s.buffers, c)) all.out += bytes_of_copy(s.buffers, c);
+    if (c.is<ops::unpack>() && !inflight[i].is_skipped) {
+      const view &from = c.views[ops::unpack::from];
+      all.out += double(from.rows) * double(from.cols) * double(size_of(type_of(s.buffers, from)));
+    }
+    if (c.is<ops::copy_peer>()) all.peer += bytes_of_copy(s.buffers, c);
+  }
+  return all;
+}
+
 }  // namespace sg

@@ -8,6 +8,7 @@
 #include <memory>
 #include <vector>
 
+#include "ops/copy.hpp"
 #include "run/program/inflight_command.hpp"
 #include "run/program/program.hpp"
 
@@ -43,6 +44,9 @@ class program_run {
   }
   bool idle() const noexcept { return in_flight == 0; }
   bool complete() const noexcept { return completed_count == states.size(); }
+  // By copies that have been issued; from the device what has reached, or may have reached, the operands: of slots
+  // what has been unpacked.
+  bytes_moved moved() const noexcept;
   bool all_issued() const noexcept { return completed_count + static_cast<std::size_t>(in_flight) == states.size(); }
 
   std::vector<command_state> states;             // by command
