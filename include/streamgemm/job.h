@@ -135,7 +135,7 @@ typedef struct sg_job_statistics {
                                  norm, 2 dequantization, 3 rotary embedding, 0 cast, transposition, gather, im2col
                                  and col2im. */
   uint64_t bytes_in;        /**< Bytes copied to the device. */
-  uint64_t bytes_out;       /**< Bytes copied from the device. */
+  uint64_t bytes_out;       /**< Bytes copied from the device; of a failed job those that have, or may have, reached the operands. */
   int64_t commands;         /**< Commands of the schedule. */
   int64_t commands_run;     /**< Commands that ran; fewer after a failure or a cancellation. */
   char strategy[64];        /**< Kind of the schedule, in column-major terms: a row-major C is its transpose. */
