@@ -43,18 +43,19 @@ class simulation {
         dependents_(s),
         shared_queues_(
             s.commands, numbers_.devices(), [this](lane where) -> auto & { return model_of(where); }),
-        devices_(numbers_.devices()) {
+        // A device without commands may send to others.
+        devices_(std::max(numbers_.devices(), machine ? machine->devices.size() : 0)) {
     if (machine && (machine->devices.size() > 1 || !machine->shared.empty()))
       machine_ = machine, limits_.emplace(*machine);
     for (std::size_t d = 0; d < devices_.size(); ++d)
       devices_[d].busy_workers.resize(
-          workers_of(s, devices_.size(), model_of({lane_kind::staging, 0, device_index(d)})));
+          workers_of(s, numbers_.devices(), model_of({lane_kind::staging, 0, device_index(d)})));
     const std::size_t count = s.commands.size();
     work_.resize(count);
     blockers_.resize(count);
     queues_.resize(numbers_.count());
     out_.commands.resize(count);
-    out_.busy.resize(devices_.size());
+    out_.busy.resize(numbers_.devices());
     double earliest_issue = 0;  // one thread issues the commands of all devices
     for (std::uint32_t i = 0; i < count; ++i) {
       const device_model &model = model_of(s.commands[i].where);
@@ -261,7 +262,7 @@ class simulation {
     const double step = time - now_;
     // Commands within rounding of this event complete with it.
     const double horizon = time * (1 + 1e-14);
-    works_.assign(devices_.size(), {});
+    works_.assign(out_.busy.size(), {});
     std::size_t kept = 0;
     completed_.clear();
     for (running r : active_) {
@@ -280,7 +281,7 @@ class simulation {
         active_[kept++] = r;
     }
     active_.resize(kept);
-    for (std::size_t d = 0; d < devices_.size(); ++d)
+    for (std::size_t d = 0; d < works_.size(); ++d)
       for (std::size_t kind = 0; kind < lane_kinds; ++kind)
         if (works_[d][kind]) out_.busy[d][kind] += step;
     now_ = time;
