@@ -931,12 +931,12 @@ TEST(pipelines_on_several_devices, wrong_ones_are_refused_by_name) {
 // Each device streams over its own link, which is the limit.
 TEST(pipelines_on_several_devices, are_predicted_to_stream_in_half_the_time) {
   const context on = open_context("sim:h200x2");
-  const auto seconds_on = [&](const std::vector<std::int32_t> &devices) {
+  const auto seconds_on = [&](const std::vector<std::int32_t> &devices, sg_memory_kind weights = SG_MEMORY_PINNED) {
     network_options options;
     options.widths.assign(9, 512);
     options.rows = 4;
     options.place = SG_WEIGHTS_STREAMED;
-    options.weights = SG_MEMORY_PINNED;
+    options.weights = weights;
     options.devices = devices;
     const network net(on, options);
     sg_pipeline_info info = SG_PIPELINE_INFO_INIT;
@@ -948,6 +948,8 @@ TEST(pipelines_on_several_devices, are_predicted_to_stream_in_half_the_time) {
   EXPECT_LE(seconds_on({0, 0, 0, 0, 1, 1, 1, 1}), alone / 1.8);
   EXPECT_LE(seconds_on({0, 1}), alone / 1.8);
   EXPECT_NEAR(1, seconds_on({1}) / alone, 1e-6);
+  // Staging, by the host's threads for both, is the limit.
+  EXPECT_LE(seconds_on({0, 0, 0, 0, 1, 1, 1, 1}, SG_MEMORY_PAGEABLE), seconds_on({0}, SG_MEMORY_PAGEABLE));
 }
 
 ON_EACH_DEVICE(pipelines);
