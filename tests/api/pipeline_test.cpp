@@ -928,6 +928,47 @@ TEST(pipelines_on_several_devices, wrong_ones_are_refused_by_name) {
   EXPECT_NE(nullptr, std::strstr(sg_last_error_message(), "desc->reserved")) << sg_last_error_message();
 }
 
+// Of batches of a device that is lost each fails or has the right result; other stages' device goes on.
+TEST(pipelines_on_several_devices, survive_the_loss_of_one) {
+  if (std::getenv("SG_TEST_SEVERAL")) GTEST_SKIP() << "other devices are under test";
+  int failed = 0;
+  for (int at = 1; at < 48; at += 3) {
+    const std::string name = "sim:h200x2?d1.lost-at=" + std::to_string(at);
+    SCOPED_TRACE(name);
+    const context on = open_context(name.c_str());
+    network_options options;
+    options.devices = {0, 1};
+    options.place = at % 2 ? SG_WEIGHTS_STREAMED : SG_WEIGHTS_RESIDENT;
+    const network net(on, options);
+    std::vector<doubles> inputs, results(6, doubles(net.result_size()));
+    std::vector<job> jobs(results.size());
+    for (unsigned i = 0; i < jobs.size(); ++i) {
+      inputs.push_back(net.input(i));
+      if (sg_pipeline_push_async(net, inputs[i].data(), results[i].data(), nullptr, jobs[i].out()) != SG_STATUS_OK) {
+        EXPECT_NE(nullptr, std::strstr(sg_last_error_message(), "is lost")) << sg_last_error_message();
+        ++failed;
+        break;
+      }
+    }
+    for (unsigned i = 0; i < jobs.size() && jobs[i]; ++i) {
+      const sg_status status = sg_job_wait(jobs[i], SG_FOREVER);
+      if (status == SG_STATUS_OK) {
+        EXPECT_EQ(net.expected(i), results[i]) << "batch " << i;
+      } else {
+        EXPECT_STATUS(SG_STATUS_BACKEND_FAILURE, status);
+        ++failed;
+      }
+    }
+    network_options first;
+    first.devices = {0};
+    const network other(on, first);
+    doubles result(other.result_size());
+    ASSERT_OK(sg_pipeline_push(other, inputs[0].data(), result.data(), nullptr));
+    EXPECT_EQ(other.expected(0), result);
+  }
+  EXPECT_GE(failed, 20);
+}
+
 // Each device streams over its own link, which is the limit.
 TEST(pipelines_on_several_devices, are_predicted_to_stream_in_half_the_time) {
   const context on = open_context("sim:h200x2");
