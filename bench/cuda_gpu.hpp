@@ -35,7 +35,7 @@ struct scalars {
 inline constexpr scalars constants;
 inline const void *scalar(const types &t, double value) { return value == 0 ? constants.zero(t) : constants.one(t); }
 
-inline cublasOperation_t op_of(sg_op op) { return op == SG_OP_N ? CUBLAS_OP_N : CUBLAS_OP_T; }
+inline cublasOperation_t op_of(sg_transpose op) { return op == SG_TRANSPOSE_N ? CUBLAS_OP_N : CUBLAS_OP_T; }
 
 class gpu {
  public:

@@ -23,8 +23,8 @@ double median(std::vector<double> values) {
 struct footprints {
   std::size_t a, b, c;
   footprints(const gpu_gemm &p, std::size_t size)
-      : a(std::size_t(p.lda) * (p.op_a == SG_OP_N ? p.k : p.m) * size),
-        b(std::size_t(p.ldb) * (p.op_b == SG_OP_N ? p.n : p.k) * size),
+      : a(std::size_t(p.lda) * (p.op_a == SG_TRANSPOSE_N ? p.k : p.m) * size),
+        b(std::size_t(p.ldb) * (p.op_b == SG_TRANSPOSE_N ? p.n : p.k) * size),
         c(std::size_t(p.ldc) * p.n * size) {}
   std::size_t all() const { return padded(a) + padded(b) + padded(c); }
   static std::size_t padded(std::size_t bytes) { return (bytes + 255) / 256 * 256; }
@@ -60,7 +60,7 @@ bool is_pinned(const void *memory) {
 double by_panels(const gpu_gemm &p) {
   constexpr int panels = 32;
   types t;
-  if (p.devices > 1 || !types_of(p, t) || p.op_b != SG_OP_N || p.n % panels != 0 || !is_pinned(p.a)) return -1;
+  if (p.devices > 1 || !types_of(p, t) || p.op_b != SG_TRANSPOSE_N || p.n % panels != 0 || !is_pinned(p.a)) return -1;
   gpu &g = the_gpu();
   static const struct side_streams {
     cudaStream_t in, out;
@@ -208,8 +208,8 @@ struct candidates {
     CHECK(cublasLtMatmulDescCreate(&matmul, t.compute, t.size == 8 ? CUDA_R_64F : CUDA_R_32F));
     CHECK(cublasLtMatmulDescSetAttribute(matmul, CUBLASLT_MATMUL_DESC_TRANSA, &op_a, sizeof op_a));
     CHECK(cublasLtMatmulDescSetAttribute(matmul, CUBLASLT_MATMUL_DESC_TRANSB, &op_b, sizeof op_b));
-    CHECK(cublasLtMatrixLayoutCreate(&a, t.data, p.op_a == SG_OP_N ? p.m : p.k, p.op_a == SG_OP_N ? p.k : p.m, p.lda));
-    CHECK(cublasLtMatrixLayoutCreate(&b, t.data, p.op_b == SG_OP_N ? p.k : p.n, p.op_b == SG_OP_N ? p.n : p.k, p.ldb));
+    CHECK(cublasLtMatrixLayoutCreate(&a, t.data, p.op_a == SG_TRANSPOSE_N ? p.m : p.k, p.op_a == SG_TRANSPOSE_N ? p.k : p.m, p.lda));
+    CHECK(cublasLtMatrixLayoutCreate(&b, t.data, p.op_b == SG_TRANSPOSE_N ? p.k : p.n, p.op_b == SG_TRANSPOSE_N ? p.n : p.k, p.ldb));
     CHECK(cublasLtMatrixLayoutCreate(&c, t.data, p.m, p.n, p.ldc));
     cublasLtMatmulPreference_t preference;
     CHECK(cublasLtMatmulPreferenceCreate(&preference));

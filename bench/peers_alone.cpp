@@ -23,7 +23,7 @@ static void run(std::int64_t m, std::int64_t n, std::int64_t k, int count, sg_dt
   for (const peer &p : cpu_peers())
     for (const int threads : {cores, 1}) {
       const peer_threads preparing(p, threads);
-      const multiply_fn multiply = p.prepare(m, n, k, dtype, SG_OP_N);
+      const multiply_fn multiply = p.prepare(m, n, k, dtype, SG_TRANSPOSE_N);
       if (!multiply) continue;
       what.variants.push_back({p.name + " x" + std::to_string(threads), [=, &a, &b, &c] {
                                  const peer_threads running(p, threads);

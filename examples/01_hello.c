@@ -9,7 +9,7 @@ int main(void) {
   sg_job *job = NULL;
   sg_status status = sg_context_create(NULL, &context); /* the GPU if there is one, else the CPU */
   if (status == SG_STATUS_OK)                           /* returns at once: the job computes c = a * b */
-    status = sg_sgemm_async(context, SG_LAYOUT_ROW_MAJOR, SG_OP_N, SG_OP_N, 2, 2, 3, 1.0f, &a[0][0], 3, &b[0][0], 2,
+    status = sg_sgemm_async(context, SG_LAYOUT_ROW_MAJOR, SG_TRANSPOSE_N, SG_TRANSPOSE_N, 2, 2, 3, 1.0f, &a[0][0], 3, &b[0][0], 2,
                             0.0f, &c[0][0], 2, NULL, &job);
   if (status == SG_STATUS_OK) status = sg_job_wait(job, SG_FOREVER);
   if (status == SG_STATUS_OK)

@@ -19,8 +19,8 @@ int main(void) {
   desc.compute = SG_COMPUTE_TF32;
   options.place_a = options.place_b = options.place_c = SG_MEMORY_PINNED;
   check(sg_plan_create(context, &gemm, &options, &plan), "sg_plan_create");
-  check(sg_plan_predict(plan, &says), "sg_plan_predict");
-  check(sg_plan_describe(plan, SG_PLAN_TEXT, text, sizeof text, NULL), "sg_plan_describe");
+  check(sg_plan_get_prediction(plan, &says), "sg_plan_get_prediction");
+  check(sg_plan_describe(plan, SG_PLAN_FORMAT_TEXT, text, sizeof text, NULL), "sg_plan_describe");
   printf("%s\n", text);
   printf("overlap saves %.0f%% of %.2f ms\n", 100 * (1 - says.predicted_seconds / says.serial_seconds),
          says.serial_seconds * 1e3);

@@ -93,7 +93,7 @@ static void submit_all(sg_context *context, float *x, float *products, sg_queue 
     sg_submit submit = SG_SUBMIT_INIT;
     desc.a = rows_of(x + (size_t)b * block * pixels, rows_in(b), pixels);
     desc.b = rows_of(x, samples, pixels);
-    desc.op_b = SG_OP_T;
+    desc.op_b = SG_TRANSPOSE_T;
     desc.c = rows_of(products + (size_t)b * block * samples, rows_in(b), samples);
     submit.queue = queue;
     submit.tag = (uint64_t)b;
@@ -139,7 +139,7 @@ static int classify_on(int argc, char **argv) {
   double started;
 
   context = open_context(argc, argv);
-  check(sg_context_device(context, &info), "sg_context_device");
+  check(sg_context_get_device_info(context, 0, &info), "sg_context_device");
   check(sg_queue_create(context, &queue), "sg_queue_create");
   check(sg_buffer_create(context, sizeof digits.pixel, &buffer), "sg_buffer_create");
   check(sg_buffer_data(buffer, &x), "sg_buffer_data");

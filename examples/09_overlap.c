@@ -51,12 +51,12 @@ static void show(sg_trace *trace, const char *folder, const char *name) {
   char path[1024];
   uint64_t size = 0;
   int i;
-  check(sg_trace_export(trace, SG_TRACE_TEXT, text, sizeof text - 1, &size), "sg_trace_export");
+  check(sg_trace_export(trace, SG_TRACE_FORMAT_TEXT, text, sizeof text - 1, &size), "sg_trace_export");
   text[size < sizeof text ? size : sizeof text - 1] = '\0';
   printf("== %s\n%s\n", name, text);
   for (i = 0; folder && i < 2; ++i) {
     snprintf(path, sizeof path, "%s/%s.%s", folder, name, endings[i]);
-    check(sg_trace_write(trace, path, SG_TRACE_AUTO), "sg_trace_write");
+    check(sg_trace_write(trace, path, SG_TRACE_FORMAT_AUTO), "sg_trace_write");
   }
 }
 

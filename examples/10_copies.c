@@ -123,7 +123,7 @@ static sg_trace_metrics measure(const work *w, int variant, const char *folder, 
   check(sg_trace_get_metrics(trace, w->context, &metrics), "sg_trace_get_metrics");
   if (folder) {
     snprintf(path, sizeof path, "%s/copies-%d.html", folder, variant + 1);
-    check(sg_trace_write(trace, path, SG_TRACE_AUTO), "sg_trace_write");
+    check(sg_trace_write(trace, path, SG_TRACE_FORMAT_AUTO), "sg_trace_write");
   }
   sg_trace_release(trace);
   for (i = 0; i < 3; ++i) sg_stream_release(streams[i]);

@@ -175,7 +175,7 @@ static double measure(const char *device, const char *folder, const char *name, 
          metrics.copy_out_seconds * 1e3, metrics.overlap_efficiency, ideal / metrics.span_seconds);
   if (folder) {
     snprintf(path, sizeof path, "%s/%s.html", folder, name);
-    check(sg_trace_write(trace, path, SG_TRACE_AUTO), "sg_trace_write");
+    check(sg_trace_write(trace, path, SG_TRACE_FORMAT_AUTO), "sg_trace_write");
   }
   sg_trace_release(trace);
   finish(&net);

@@ -20,7 +20,7 @@ import org.streamgemm.Job;
 import org.streamgemm.Layers;
 import org.streamgemm.Linear;
 import org.streamgemm.Matrix;
-import org.streamgemm.Op;
+import org.streamgemm.Transpose;
 import org.streamgemm.Recurrent;
 import org.streamgemm.Sequence;
 import org.streamgemm.Stream;
@@ -78,7 +78,7 @@ public final class Submissions {
     all.put("gelu", () -> layers.elementwiseAsync(Function.GELU, x, null, out, on));
     all.put("softmax", () -> layers.softmaxAsync(x, out, org.streamgemm.Mask.NONE, 0, on));
     all.put("layer norm", () -> layers.layerNormAsync(x, row, row, out, 1e-5, on));
-    all.put("convert", () -> layers.convertAsync(x, Op.N, half, on));
+    all.put("convert", () -> layers.convertAsync(x, Transpose.N, half, on));
     all.put("gather", () -> layers.gatherAsync(x, indices, out, on));
     all.put("attention", () -> layers.attentionAsync(heads[0], heads[1], heads[2], heads[3], new Attention(), on));
     all.put("attention backward",

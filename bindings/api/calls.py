@@ -24,7 +24,7 @@ gather: table indices y
 linear: x w y
 linear_backward: dy x w dx dw dbias
 attention: q k v o
-attention_backward: q k v d_o dq dk dv
+attention_backward: q k v dout dq dk dv
 conv2d: x w y windows
 conv2d_backward: dy windows x w dx dw dbias
 pool2d: x y windows

@@ -441,7 +441,7 @@ class Event(NativeObject):
 
 
 class Trace(NativeObject):
-    bind(sg_trace_write, format=SG_TRACE_AUTO)
+    bind(sg_trace_write, format=SG_TRACE_FORMAT_AUTO)
     bind(sg_trace_export)
     bind(sg_trace_get_metrics, "metrics", "Metrics")
     bind(sg_trace_get_stream_metrics, "metrics", "Metrics")
@@ -450,15 +450,15 @@ class Trace(NativeObject):
 
 
 class Plan(NativeObject):
-    bind(sg_plan_predict, "prediction", "Prediction")
+    bind(sg_plan_get_prediction, "prediction", "Prediction")
     bind(sg_plan_device_size)
-    bind(sg_plan_describe, format=[SG_PLAN_TEXT])
+    bind(sg_plan_describe, format=[SG_PLAN_FORMAT_TEXT])
 
 
 class Context(NativeObject):
     bind(sg_context_device)
     bind(sg_context_device_count)
-    bind(sg_context_describe_device)
+    bind(sg_context_get_device_info)
     bind(sg_context_available_memory)
     bind(sg_context_get_metrics, "metrics", "Metrics")
     bind(sg_context_synchronize)

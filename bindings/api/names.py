@@ -6,7 +6,7 @@ SPECIAL = {"dtype": "DType", "im2col": "Im2Col", "col2im": "Col2Im"}
 
 
 def pascal(name):
-    """sg_memory_kind -> MemoryKind, 3XTF32 -> Tf32x3, d_o -> DO."""
+    """sg_memory_kind -> MemoryKind, 3XTF32 -> Tf32x3, dout -> DO."""
     words = [re.sub(r"^(\d+)x(\w+)$", r"\2x\1", w) for w in name.removeprefix("sg_").lower().split("_")]
     return "".join(SPECIAL.get(w, w[:1].upper() + w[1:]) for w in words)
 

@@ -25,7 +25,7 @@ OPTIONS = {
     "priority": ("priority", "0", "int", "-1 low, 0 normal or the stream's, 1 high."),
     "flags": ("untracked", "False", "bool", "no ordering by operands that overlap."),
     "plan": ("options", "None", "PlanOptions | None", "PlanOptions."),
-    "deadline_ns": ("timeout", "None", "float | None",
+    "timeout_ns": ("timeout", "None", "float | None",
                     "seconds from the call, after which the job is dropped or stopped, and fails as DeadlineExceeded."),
     "label": ("label", "None", "str | None",
               "a name for the job, in the message of its failure and in the library's log; at most 63 bytes of UTF-8 are kept."),

@@ -384,7 +384,7 @@ class Context:
         workspace: as for attention_async. compute: as for gemm_async.
         """
         visible = bytes_of(visible)
-        return attention_backward(d_o=d_out)
+        return attention_backward(dout=d_out)
 
     def lstm(
         x, w_ih, w_hh, bias_ih=None, bias_hh=None, h0=None, c0=None, out=None, *, hn=None, cn=None, reserve=None,

@@ -34,7 +34,7 @@ _Source: TypeAlias = _Array | Job[Any]
 _Operand: TypeAlias = _Source | list[Any] | tuple[Any, ...]
 _Bias: TypeAlias = _Source | complex | None
 _Numpy: TypeAlias = npt.NDArray[Any]
-_Op: TypeAlias = Op | Literal["N", "T", "C", "n", "t", "c"]
+_Op: TypeAlias = Transpose | Literal["N", "T", "C", "n", "t", "c"]
 _Compute: TypeAlias = Compute | str
 _Activation: TypeAlias = Activation | str
 _Place: TypeAlias = MemoryKind | Literal["auto", "pageable", "pinned", "device", "peer"]
@@ -51,7 +51,7 @@ class Error(Exception):
 
 # errors
 
-# enums: Status Op Compute Activation Function Reduction Pooling Side Triangle Diagonal TriangularKind Symmetry Mask Quantization IndexType GateOrder ImageLayout FilterLayout RotaryPairs Split MemoryKind LinkClass LogLevel WhenFull WeightsPlace PlanFormat TraceFormat
+# enums: Status Transpose Compute Activation Function Reduction Pooling Side Triangle Diagonal TriangularKind Symmetry Mask Quantization IndexType GateOrder ImageLayout FilterLayout RotaryPairs Split MemoryKind LinkClass LogLevel WhenFull WeightsPlace PlanFormat TraceFormat
 
 class _Record:
     def __getattr__(self, name: str) -> Any: ...  # additions of later library versions

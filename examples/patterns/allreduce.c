@@ -69,7 +69,7 @@ static void submit_gradients(rank *r, int bucket, const sg_submit *submit) {
     desc.a = matrix(r->x + at * rows * width, rows, width);
     desc.b = matrix(r->dy, rows, width);
     desc.c = matrix(r->gradients + at * width * width, width, width);
-    desc.op_a = SG_OP_T;
+    desc.op_a = SG_TRANSPOSE_T;
     check(sg_gemm_async(r->p.context, &desc, submit, NULL), "sg_gemm_async");
   }
 }

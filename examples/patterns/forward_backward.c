@@ -18,21 +18,21 @@ typedef struct state {
 
 enum { PART = ROWS * (IN + OUT) };
 
-static sg_gemm_desc product(const float *a, sg_op op_a, int64_t a_rows, int64_t a_cols, const float *b, sg_op op_b,
+static sg_gemm_desc product(const float *a, sg_transpose op_a, int64_t a_rows, int64_t a_cols, const float *b, sg_transpose op_b,
                             int64_t b_rows, int64_t b_cols, float *c) {
   sg_gemm_desc desc = SG_GEMM_DESC_INIT;
   desc.a = matrix(a, a_rows, a_cols);
   desc.b = matrix(b, b_rows, b_cols);
   desc.op_a = op_a;
   desc.op_b = op_b;
-  desc.c = matrix(c, op_a == SG_OP_N ? a_rows : a_cols, op_b == SG_OP_N ? b_cols : b_rows);
+  desc.c = matrix(c, op_a == SG_TRANSPOSE_N ? a_rows : a_cols, op_b == SG_TRANSPOSE_N ? b_cols : b_rows);
   return desc;
 }
 
 /* h = relu(x w1), error = h w2 - t. */
 static void forward(state *s, int part, const sg_submit *submit) {
   const int b = part % SLOTS;
-  sg_gemm_desc second = product(s->h[b], SG_OP_N, ROWS, HIDDEN, s->w2, SG_OP_N, HIDDEN, OUT, s->error[b]);
+  sg_gemm_desc second = product(s->h[b], SG_TRANSPOSE_N, ROWS, HIDDEN, s->w2, SG_TRANSPOSE_N, HIDDEN, OUT, s->error[b]);
   sg_axpby_desc minus = SG_AXPBY_DESC_INIT;
   minus.a = matrix(s->x[b] + ROWS * IN, ROWS, OUT);
   minus.c = second.c;
@@ -46,9 +46,9 @@ static void forward(state *s, int part, const sg_submit *submit) {
 /* dw2 += h^T error, dh = (error w2^T) where h > 0, dw1 += x^T dh. */
 static void backward(state *s, int part, const sg_submit *submit) {
   const int b = part % SLOTS;
-  sg_gemm_desc dw2 = product(s->h[b], SG_OP_T, ROWS, HIDDEN, s->error[b], SG_OP_N, ROWS, OUT, s->dw2);
-  sg_gemm_desc dh = product(s->error[b], SG_OP_N, ROWS, OUT, s->w2, SG_OP_T, HIDDEN, OUT, s->dh);
-  sg_gemm_desc dw1 = product(s->x[b], SG_OP_T, ROWS, IN, s->dh, SG_OP_N, ROWS, HIDDEN, s->dw1);
+  sg_gemm_desc dw2 = product(s->h[b], SG_TRANSPOSE_T, ROWS, HIDDEN, s->error[b], SG_TRANSPOSE_N, ROWS, OUT, s->dw2);
+  sg_gemm_desc dh = product(s->error[b], SG_TRANSPOSE_N, ROWS, OUT, s->w2, SG_TRANSPOSE_T, HIDDEN, OUT, s->dh);
+  sg_gemm_desc dw1 = product(s->x[b], SG_TRANSPOSE_T, ROWS, IN, s->dh, SG_TRANSPOSE_N, ROWS, HIDDEN, s->dw1);
   sg_elementwise_desc where = SG_ELEMENTWISE_DESC_INIT;
   where.function = SG_FUNCTION_RELU_GRADIENT;
   where.a = where.c = dh.c;

@@ -111,7 +111,7 @@ static inline void train(const pattern *p, const float *x, const float *t, float
   minus.a = matrix(t, rows, out);
   minus.alpha.re = -1;
   minus.beta.re = 1;
-  backward.op_a = SG_OP_T;
+  backward.op_a = SG_TRANSPOSE_T;
   backward.alpha.re = -rate;
   backward.beta.re = 1;
   check(sg_gemm_async(p->context, &forward, submit, NULL), "sg_gemm_async");
@@ -201,12 +201,12 @@ static inline double pattern_measure(const pattern *p, const pattern_work *work,
   check(sg_trace_get_metrics(trace, p->context, &metrics), "sg_trace_get_metrics");
   if (shows) {
     uint64_t size = 0;
-    check(sg_trace_export(trace, SG_TRACE_TEXT, text, sizeof text - 1, &size), "sg_trace_export");
+    check(sg_trace_export(trace, SG_TRACE_FORMAT_TEXT, text, sizeof text - 1, &size), "sg_trace_export");
     text[size < sizeof text ? size : sizeof text - 1] = '\0';
     printf("\n== %s\n%s\n", work->name, text);
     if (p->folder) {
       snprintf(path, sizeof path, "%s/%s.html", p->folder, work->name);
-      check(sg_trace_write(trace, path, SG_TRACE_AUTO), "sg_trace_write");
+      check(sg_trace_write(trace, path, SG_TRACE_FORMAT_AUTO), "sg_trace_write");
     }
   }
   sg_trace_release(trace);

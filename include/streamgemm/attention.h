@@ -116,7 +116,7 @@ typedef struct sg_attention_backward_desc {
   sg_heads q;          /**< [in: batch x heads x queries x width] Q. */
   sg_heads k;          /**< [in: batch x kv_heads x keys x width] K. */
   sg_heads v;          /**< [in: batch x kv_heads x keys x value_width] V. */
-  sg_heads d_o;        /**< [in: batch x heads x queries x value_width] dO, of O's form. */
+  sg_heads dout;        /**< [in: batch x heads x queries x value_width] dO, of O's form. */
   sg_heads dq;         /**< [out optional: batch x heads x queries x width] Result dQ, of Q's form. Tokens of results do not overlap. */
   sg_heads dk;         /**< [out optional: batch x kv_heads x keys x width] Result dK, of K's form: the sum over the query heads that use a key head. */
   sg_heads dv;         /**< [out optional: batch x kv_heads x keys x value_width] Result dV, of V's form: likewise. */

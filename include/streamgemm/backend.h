@@ -145,8 +145,8 @@ typedef struct sg_backend_gemm {
   int64_t n;                /**< Columns of op(B) and C. */
   int64_t k;                /**< Columns of op(A), rows of op(B). */
   int64_t batch;            /**< >= 1. */
-  sg_op op_a;               /**< SG_OP_C only with complex types. */
-  sg_op op_b;               /**< The same for B. */
+  sg_transpose op_a;               /**< SG_TRANSPOSE_C only with complex types. */
+  sg_transpose op_b;               /**< The same for B. */
   sg_dtype in_type;         /**< Type of A and B. */
   sg_dtype out_type;        /**< Type of C: in_type; f32 for f16 and bf16 too; i32 for i8; f32, f16, bf16 for f8. */
   sg_compute compute;       /**< The least accurate arithmetic allowed. */
@@ -314,7 +314,7 @@ typedef struct sg_backend_convert {
   sg_backend_command header; /**< SG_BACKEND_CONVERT. */
   int64_t m;                 /**< Rows of op(A) and C. */
   int64_t n;                 /**< Their columns. */
-  sg_op op;                  /**< N or T. */
+  sg_transpose op;                  /**< N or T. */
   sg_dtype in_type;          /**< Of A: f64, f32, f16 or bf16. */
   sg_dtype out_type;         /**< Of C: likewise. */
   uint32_t reserved;         /**< 0. */
@@ -512,7 +512,7 @@ typedef struct sg_backend_attention_backward {
   sg_backend_heads q;        /**< Read. */
   sg_backend_heads k;        /**< Read. */
   sg_backend_heads v;        /**< Read. */
-  sg_backend_heads d_o;      /**< Read. */
+  sg_backend_heads dout;      /**< Read. */
   sg_backend_heads dq;       /**< A result, of Q's form. */
   sg_backend_heads dk;       /**< A result, of K's form. */
   sg_backend_heads dv;       /**< A result, of V's form. */
@@ -759,7 +759,7 @@ typedef struct sg_backend_triangular {
   sg_triangular_kind kind;   /**< A solve or a product. */
   sg_side side;              /**< Where op(A) stands. */
   sg_triangle triangle;      /**< Of A as stored. */
-  sg_op op;                  /**< SG_OP_C only with complex types. */
+  sg_transpose op;                  /**< SG_TRANSPOSE_C only with complex types. */
   sg_diagonal diagonal;      /**< Of A. */
   sg_scalar alpha;           /**< A host value; not 0. */
   const void *a;             /**< Read. */
@@ -788,7 +788,7 @@ typedef struct sg_backend_symmetric {
   sg_symmetry symmetry;           /**< Of A of a product, of C of an update. Hermitian only with complex types. */
   sg_triangle triangle;           /**< Of the same. */
   sg_side side;                   /**< Of a product: where A stands. */
-  sg_op op;                       /**< Of an update: N, or T of a symmetric, C of a Hermitian one. */
+  sg_transpose op;                       /**< Of an update: N, or T of a symmetric, C of a Hermitian one. */
   sg_scalar alpha;                /**< A host value; not 0 unless k is. Real of a Hermitian RANK_K. */
   sg_scalar beta;                 /**< A host value; 0 does not read C. Real of a Hermitian update. */
   const void *a;                  /**< Read. */

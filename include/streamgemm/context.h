@@ -29,7 +29,7 @@ SG_BEGIN_DECLS
 typedef struct sg_device_peer {
   char name[32];            /**< The other device, as sg_context_create takes it: "cuda:1". */
   double bytes_per_second;  /**< Of all links of the connection together, in each direction; 0: unknown. */
-  int32_t index;            /**< The other device, as sg_device_describe takes it. */
+  int32_t index;            /**< The other device, as sg_device_get_info takes it. */
   sg_link_class link_class; /**< Class of the connection. */
   int32_t links;            /**< Parallel links of the connection, NVLinks for instance; 0: unknown, or SG_LINK_HOST. */
   int32_t reserved[3];      /**< 0. */
@@ -133,7 +133,7 @@ SG_API sg_status sg_backend_count(int32_t *out_count);
  * @param[in,out] out_info Its struct_size is read; the rest is written.
  * @return SG_STATUS_OK or SG_STATUS_INVALID_ARGUMENT. Blocks as sg_backend_count does. Any thread. Since 0.1.
  */
-SG_API sg_status sg_backend_describe(int32_t index, sg_backend_info *out_info);
+SG_API sg_status sg_backend_get_info(int32_t index, sg_backend_info *out_info);
 
 /**
  * Loads a plugin, so that contexts created later can open its devices: for a program that brings its own, besides those of
@@ -161,7 +161,7 @@ SG_API sg_status sg_device_count(int32_t *out_count);
  * @return SG_STATUS_OK, SG_STATUS_INVALID_ARGUMENT, or why the device could not be opened.
  * Blocks while the device is opened. Any thread. Since 0.1.
  */
-SG_API sg_status sg_device_describe(int32_t index, sg_device_info *out_info);
+SG_API sg_status sg_device_get_info(int32_t index, sg_device_info *out_info);
 
 /**
  * Opens a device, or several, and creates a context on them.
@@ -207,7 +207,7 @@ SG_API sg_status sg_context_device_count(sg_context *context, int32_t *out_count
  * @param[in,out] out_info Its struct_size is read; the rest is written.
  * @return SG_STATUS_OK, SG_STATUS_INVALID_HANDLE or SG_STATUS_INVALID_ARGUMENT. Never blocks. Any thread. Since 0.2.
  */
-SG_API sg_status sg_context_describe_device(sg_context *context, int32_t device, sg_device_info *out_info);
+SG_API sg_status sg_context_get_device_info(sg_context *context, int32_t device, sg_device_info *out_info);
 
 /**
  * Tests whether a device can still be used. A device is lost after a fault that its driver does not recover from. Jobs with

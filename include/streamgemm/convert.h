@@ -64,7 +64,7 @@ typedef struct sg_convert_desc {
   size_t struct_size; /**< sizeof(sg_convert_desc), set by SG_CONVERT_DESC_INIT. */
   sg_matrix a;        /**< [in: rows x cols] A, as stored. */
   sg_matrix c;        /**< [out: op_a(rows x cols)] The result: of A's shape, or with an op that transposes of the transposed one. */
-  sg_op op_a;         /**< N, T, or C, which is T here. Default: N. */
+  sg_transpose op_a;         /**< N, T, or C, which is T here. Default: N. */
   uint32_t reserved;  /**< 0. */
 } sg_convert_desc;
 
@@ -72,7 +72,7 @@ typedef struct sg_convert_desc {
 #define SG_CONVERT_DESC_INIT                                                                                          \
   {                                                                                                                   \
     sizeof(sg_convert_desc), {NULL, 0, 0, 0, SG_DTYPE_F32, SG_LAYOUT_ROW_MAJOR},                                      \
-        {NULL, 0, 0, 0, SG_DTYPE_F32, SG_LAYOUT_ROW_MAJOR}, SG_OP_N, 0                                                \
+        {NULL, 0, 0, 0, SG_DTYPE_F32, SG_LAYOUT_ROW_MAJOR}, SG_TRANSPOSE_N, 0                                                \
   }
 
 /**

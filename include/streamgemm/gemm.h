@@ -41,8 +41,8 @@ typedef struct sg_gemm_desc {
   sg_matrix a;        /**< [in] A as stored; read only. With a_array its data pointer is ignored. */
   sg_matrix b;        /**< [in] B as stored; read only. With b_array its data pointer is ignored. */
   sg_matrix c;        /**< [inout] C. With c_array its data pointer is ignored. */
-  sg_op op_a;         /**< Operation on A. */
-  sg_op op_b;         /**< Operation on B. */
+  sg_transpose op_a;         /**< Operation on A. */
+  sg_transpose op_b;         /**< Operation on B. */
   sg_compute compute; /**< The least accurate arithmetic allowed. Default: exact. */
   uint32_t reserved;  /**< 0. */
   sg_scalar alpha;    /**< Factor of op(A) * op(B), rounded to the accumulator's type. SG_GEMM_DESC_INIT sets 1. */
@@ -67,7 +67,7 @@ typedef struct sg_gemm_desc {
   {                                                                                                             \
     sizeof(sg_gemm_desc), {NULL, 0, 0, 0, SG_DTYPE_F32, SG_LAYOUT_ROW_MAJOR},                                   \
         {NULL, 0, 0, 0, SG_DTYPE_F32, SG_LAYOUT_ROW_MAJOR}, {NULL, 0, 0, 0, SG_DTYPE_F32, SG_LAYOUT_ROW_MAJOR}, \
-        SG_OP_N, SG_OP_N, SG_COMPUTE_EXACT, 0, {1.0, 0.0}, {0.0, 0.0}, 0, 0, 0, 0, NULL, NULL, NULL, NULL, 0,   \
+        SG_TRANSPOSE_N, SG_TRANSPOSE_N, SG_COMPUTE_EXACT, 0, {1.0, 0.0}, {0.0, 0.0}, 0, 0, 0, 0, NULL, NULL, NULL, NULL, 0,   \
         SG_BIAS_PER_COLUMN, SG_ACTIVATION_NONE                                                                  \
   }
 
@@ -105,7 +105,7 @@ SG_API sg_status sg_gemm_grouped_async(sg_context *context, const sg_gemm_desc *
  * @return As sg_gemm_async. lda, ldb, ldc are in elements and are never 0 here.
  * Never blocks on work in flight, unless the context has a job limit. Any thread. Since 0.1.
  */
-SG_API sg_status sg_sgemm_async(sg_context *context, sg_layout layout, sg_op op_a, sg_op op_b, int64_t m, int64_t n,
+SG_API sg_status sg_sgemm_async(sg_context *context, sg_layout layout, sg_transpose op_a, sg_transpose op_b, int64_t m, int64_t n,
                                 int64_t k, float alpha, const float *a, int64_t lda, const float *b, int64_t ldb,
                                 float beta, float *c, int64_t ldc, const sg_submit *submit, sg_job **out_job);
 
@@ -113,7 +113,7 @@ SG_API sg_status sg_sgemm_async(sg_context *context, sg_layout layout, sg_op op_
  * BLAS-shaped double precision GEMM. As sg_sgemm_async.
  * @return As sg_gemm_async. Never blocks on work in flight, unless the context has a job limit. Any thread. Since 0.1.
  */
-SG_API sg_status sg_dgemm_async(sg_context *context, sg_layout layout, sg_op op_a, sg_op op_b, int64_t m, int64_t n,
+SG_API sg_status sg_dgemm_async(sg_context *context, sg_layout layout, sg_transpose op_a, sg_transpose op_b, int64_t m, int64_t n,
                                 int64_t k, double alpha, const double *a, int64_t lda, const double *b, int64_t ldb,
                                 double beta, double *c, int64_t ldc, const sg_submit *submit, sg_job **out_job);
 

@@ -102,7 +102,7 @@ typedef struct sg_submit {
   const sg_plan_options *plan; /**< Restricts the planner's choice; NULL leaves it free. */
   sg_graph *graph;        /**< Record the submission in this graph instead of running it (graph.h). `after` and `queue` are then
                                not allowed, and the call returns no job. NULL: run it. Since 0.2. */
-  int64_t deadline_ns;    /**< Nanoseconds from the submission; 0: none. A job that has not started by then is dropped, one that
+  int64_t timeout_ns;    /**< Nanoseconds from the submission; 0: none. A job that has not started by then is dropped, one that
                                runs is stopped as by sg_job_cancel. It then completes with SG_STATUS_DEADLINE_EXCEEDED, but
                                not before its predecessors. Not allowed for recorded submissions. Since 0.2. */
   const char *label;      /**< A name for the job, UTF-8; NULL or "": none. It begins the message of the job's failure and

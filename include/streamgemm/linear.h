@@ -3,7 +3,7 @@
  * @file linear.h
  * @brief A linear layer: Y = activation(X * W + bias), and its gradients as one job.
  *
- * Shapes: X is rows x in, Y is rows x out, W is in x out, or out x in with op_w SG_OP_T, as many frameworks store it.
+ * Shapes: X is rows x in, Y is rows x out, W is in x out, or out x in with op_w SG_TRANSPOSE_T, as many frameworks store it.
  * The bias has `out` values. Each matrix may be row or column major and has its own leading dimension; gaps are never
  * accessed.
  *
@@ -37,7 +37,7 @@ typedef struct sg_linear_desc {
   sg_matrix w;              /**< [in: op_w(in x out)] W as stored. */
   sg_matrix y;              /**< [out: rows x out] The result, rows x out; overlaps no other operand. */
   const void *bias;         /**< [in optional: out] `out` contiguous values of Y's type; NULL: zeros. */
-  sg_op op_w;               /**< SG_OP_N: W is stored in x out; SG_OP_T: out x in. */
+  sg_transpose op_w;               /**< SG_TRANSPOSE_N: W is stored in x out; SG_TRANSPOSE_T: out x in. */
   sg_activation activation; /**< Default: none. */
   sg_compute compute;       /**< The least accurate arithmetic allowed. Default: exact. */
   uint32_t reserved;        /**< 0. */
@@ -48,7 +48,7 @@ typedef struct sg_linear_desc {
   {                                                                                                                   \
     sizeof(sg_linear_desc), {NULL, 0, 0, 0, SG_DTYPE_F32, SG_LAYOUT_ROW_MAJOR},                                       \
         {NULL, 0, 0, 0, SG_DTYPE_F32, SG_LAYOUT_ROW_MAJOR}, {NULL, 0, 0, 0, SG_DTYPE_F32, SG_LAYOUT_ROW_MAJOR}, NULL, \
-        SG_OP_N, SG_ACTIVATION_NONE, SG_COMPUTE_EXACT, 0                                                              \
+        SG_TRANSPOSE_N, SG_ACTIVATION_NONE, SG_COMPUTE_EXACT, 0                                                              \
   }
 
 /**
@@ -64,7 +64,7 @@ typedef struct sg_linear_backward_desc {
   sg_matrix dw;         /**< [inout optional: op_w(in x out)] Result dW, stored as W is: in x out, or out x in. */
   void *dbias;          /**< [inout optional: out of dbias_dtype] Result: `out` contiguous values of dbias_dtype; NULL: not computed. */
   sg_dtype dbias_dtype; /**< Default: f32. */
-  sg_op op_w;           /**< As in sg_linear_desc, of W and dW. */
+  sg_transpose op_w;           /**< As in sg_linear_desc, of W and dW. */
   sg_compute compute;   /**< The least accurate arithmetic allowed. Default: exact. */
   int32_t accumulate;   /**< 1: the gradients are added to dW and dbias, which are read then; 0: they replace them. */
 } sg_linear_backward_desc;
@@ -75,7 +75,7 @@ typedef struct sg_linear_backward_desc {
     sizeof(sg_linear_backward_desc), {NULL, 0, 0, 0, SG_DTYPE_F32, SG_LAYOUT_ROW_MAJOR},                              \
         {NULL, 0, 0, 0, SG_DTYPE_F32, SG_LAYOUT_ROW_MAJOR}, {NULL, 0, 0, 0, SG_DTYPE_F32, SG_LAYOUT_ROW_MAJOR},       \
         {NULL, 0, 0, 0, SG_DTYPE_F32, SG_LAYOUT_ROW_MAJOR}, {NULL, 0, 0, 0, SG_DTYPE_F32, SG_LAYOUT_ROW_MAJOR}, NULL, \
-        SG_DTYPE_F32, SG_OP_N, SG_COMPUTE_EXACT, 0                                                                    \
+        SG_DTYPE_F32, SG_TRANSPOSE_N, SG_COMPUTE_EXACT, 0                                                                    \
   }
 
 /**

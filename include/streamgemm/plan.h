@@ -38,11 +38,11 @@ typedef struct sg_plan_prediction {
 
 /** Format of a plan's description. */
 typedef enum sg_plan_format SG_ENUM_INT {
-  SG_PLAN_TEXT = 0,    /**< A few lines: strategy, tiles, lanes, prediction, bound, ratio. */
-  SG_PLAN_JSON = 1,    /**< One JSON object with the same, and with every command, its start and its end. */
-  SG_PLAN_TIMELINE = 2,/**< A row for each lane and host worker, a column for each time slot. */
-  SG_PLAN_HTML = 3,    /**< The simulated timeline as a page without other files, like SG_TRACE_HTML. Since 0.2. */
-  SG_PLAN_SVG = 4      /**< The same as a picture. Since 0.2. */
+  SG_PLAN_FORMAT_TEXT = 0,    /**< A few lines: strategy, tiles, lanes, prediction, bound, ratio. */
+  SG_PLAN_FORMAT_JSON = 1,    /**< One JSON object with the same, and with every command, its start and its end. */
+  SG_PLAN_FORMAT_TIMELINE = 2,/**< A row for each lane and host worker, a column for each time slot. */
+  SG_PLAN_FORMAT_HTML = 3,    /**< The simulated timeline as a page without other files, like SG_TRACE_FORMAT_HTML. Since 0.2. */
+  SG_PLAN_FORMAT_SVG = 4      /**< The same as a picture. Since 0.2. */
 } sg_plan_format;
 
 /** The address of an operand of sg_plan_create that has none, but is there: for operands that NULL leaves out, such as a bias. Since 0.2. */
@@ -80,7 +80,7 @@ SG_API sg_status sg_plan_release(sg_plan *plan);
  * @param[in,out] out_prediction Its struct_size is read; the rest is written.
  * @return SG_STATUS_OK, SG_STATUS_INVALID_HANDLE or SG_STATUS_INVALID_ARGUMENT. Never blocks. Any thread. Since 0.1.
  */
-SG_API sg_status sg_plan_predict(sg_plan *plan, sg_plan_prediction *out_prediction);
+SG_API sg_status sg_plan_get_prediction(sg_plan *plan, sg_plan_prediction *out_prediction);
 
 /**
  * Device memory that a run of the plan uses on one of the context's devices.

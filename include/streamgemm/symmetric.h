@@ -85,7 +85,7 @@ typedef struct sg_rank_k_desc {
   sg_matrix c;          /**< [inout: n x n] C, of which one triangle is accessed. */
   sg_triangle triangle; /**< The triangle of C. Default: lower. */
   sg_symmetry symmetry; /**< Of C. Default: symmetric. */
-  sg_op op_a;           /**< Operation on A, and on B. */
+  sg_transpose op_a;           /**< Operation on A, and on B. */
   uint32_t reserved;    /**< 0. */
   sg_scalar alpha;      /**< Rounded to the operands' type; of a Hermitian C without B real. SG_RANK_K_DESC_INIT sets 1. */
   sg_scalar beta;       /**< Rounded likewise; of a Hermitian C real; 0 never reads C. SG_RANK_K_DESC_INIT sets 0. */
@@ -96,7 +96,7 @@ typedef struct sg_rank_k_desc {
   {                                                                                                                   \
     sizeof(sg_rank_k_desc), {NULL, 0, 0, 0, SG_DTYPE_F32, SG_LAYOUT_ROW_MAJOR},                                       \
         {NULL, 0, 0, 0, SG_DTYPE_F32, SG_LAYOUT_ROW_MAJOR}, {NULL, 0, 0, 0, SG_DTYPE_F32, SG_LAYOUT_ROW_MAJOR},       \
-        SG_TRIANGLE_LOWER, SG_SYMMETRY_SYMMETRIC, SG_OP_N, 0, {1.0, 0.0}, {0.0, 0.0}                                  \
+        SG_TRIANGLE_LOWER, SG_SYMMETRY_SYMMETRIC, SG_TRANSPOSE_N, 0, {1.0, 0.0}, {0.0, 0.0}                                  \
   }
 
 /**

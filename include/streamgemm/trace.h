@@ -33,14 +33,14 @@ SG_BEGIN_DECLS
 
 /** Format of a written trace. */
 typedef enum sg_trace_format SG_ENUM_INT {
-  SG_TRACE_AUTO = 0,     /**< By the file's name: .json, .pftrace or .perfetto-trace, .html, .svg, .txt. */
-  SG_TRACE_JSON = 1,     /**< Trace Event Format, for chrome://tracing and ui.perfetto.dev. Times in us. In otherData: the figures of
+  SG_TRACE_FORMAT_AUTO = 0,     /**< By the file's name: .json, .pftrace or .perfetto-trace, .html, .svg, .txt. */
+  SG_TRACE_FORMAT_JSON = 1,     /**< Trace Event Format, for chrome://tracing and ui.perfetto.dev. Times in us. In otherData: the figures of
                               each context, and the advice. */
-  SG_TRACE_PERFETTO = 2, /**< Perfetto's protobuf, for ui.perfetto.dev and trace_processor. */
-  SG_TRACE_HTML = 3,     /**< One page without other files: timeline with zoom, pan and search, figures, advice, commands; the
+  SG_TRACE_FORMAT_PERFETTO = 2, /**< Perfetto's protobuf, for ui.perfetto.dev and trace_processor. */
+  SG_TRACE_FORMAT_HTML = 3,     /**< One page without other files: timeline with zoom, pan and search, figures, advice, commands; the
                               simulated timeline of each schedule is laid over the measured one. */
-  SG_TRACE_SVG = 4,      /**< A picture: one row for each lane and thread. */
-  SG_TRACE_TEXT = 5      /**< Rows of characters, the figures of each context, and advice. */
+  SG_TRACE_FORMAT_SVG = 4,      /**< A picture: one row for each lane and thread. */
+  SG_TRACE_FORMAT_TEXT = 5      /**< Rows of characters, the figures of each context, and advice. */
 } sg_trace_format;
 
 /** What to record. */
@@ -143,7 +143,7 @@ SG_API sg_status sg_trace_write(sg_trace *trace, const char *path, sg_trace_form
 SG_API sg_status sg_trace_check_path(const char *path, sg_trace_format format);
 
 /**
- * A trace as text in memory, in any format but SG_TRACE_AUTO. One that is still recording is stopped first.
+ * A trace as text in memory, in any format but SG_TRACE_FORMAT_AUTO. One that is still recording is stopped first.
  * @param[out] data Receives at most `size` bytes, without a NUL; may be NULL if size is 0.
  * @param[out] out_size NULL, or receives the number of bytes of the whole.
  * @return SG_STATUS_OK, SG_STATUS_INVALID_ARGUMENT, SG_STATUS_OUT_OF_MEMORY, SG_STATUS_INVALID_HANDLE. Blocks. Any thread. Since 0.2.

@@ -41,7 +41,7 @@ typedef struct sg_triangular_desc {
   sg_triangular_kind kind; /**< A solve or a product. Default: a solve. */
   sg_side side;            /**< The side on which op(A) stands. Default: left. */
   sg_triangle triangle;    /**< The triangle of A, before the op. Default: lower. */
-  sg_op op_a;              /**< Operation on A. */
+  sg_transpose op_a;              /**< Operation on A. */
   sg_diagonal diagonal;    /**< The diagonal of A. Default: as stored. */
   uint32_t reserved;       /**< 0. */
   sg_scalar alpha;         /**< Rounded to the operands' type. SG_TRIANGULAR_DESC_INIT sets 1. */
@@ -52,7 +52,7 @@ typedef struct sg_triangular_desc {
   {                                                                                                                   \
     sizeof(sg_triangular_desc), {NULL, 0, 0, 0, SG_DTYPE_F32, SG_LAYOUT_ROW_MAJOR},                                   \
         {NULL, 0, 0, 0, SG_DTYPE_F32, SG_LAYOUT_ROW_MAJOR}, SG_TRIANGULAR_SOLVE, SG_SIDE_LEFT,                        \
-        SG_TRIANGLE_LOWER, SG_OP_N, SG_DIAGONAL_STORED, 0, {1.0, 0.0}                                                 \
+        SG_TRIANGLE_LOWER, SG_TRANSPOSE_N, SG_DIAGONAL_STORED, 0, {1.0, 0.0}                                                 \
   }
 
 /**

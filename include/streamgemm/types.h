@@ -81,11 +81,11 @@ typedef enum sg_layout SG_ENUM_INT {
 } sg_layout;
 
 /** Operation on an operand before the multiplication. */
-typedef enum sg_op SG_ENUM_INT {
-  SG_OP_N = 0, /**< The matrix itself. */
-  SG_OP_T = 1, /**< Its transpose. */
-  SG_OP_C = 2  /**< Its conjugate transpose; the transpose for real types. */
-} sg_op;
+typedef enum sg_transpose SG_ENUM_INT {
+  SG_TRANSPOSE_N = 0, /**< The matrix itself. */
+  SG_TRANSPOSE_T = 1, /**< Its transpose. */
+  SG_TRANSPOSE_C = 2  /**< Its conjugate transpose; the transpose for real types. */
+} sg_transpose;
 
 /**
  * The least accurate arithmetic that the caller allows. A device may compute more accurately, never less: the cpu device

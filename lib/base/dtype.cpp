@@ -19,11 +19,11 @@ const char *name_of(sg_dtype type) noexcept {
   return "unknown";
 }
 
-const char *name_of(sg_op op) noexcept {
+const char *name_of(sg_transpose op) noexcept {
   switch (op) {
-    case SG_OP_N: return "N";
-    case SG_OP_T: return "T";
-    case SG_OP_C: return "C";
+    case SG_TRANSPOSE_N: return "N";
+    case SG_TRANSPOSE_T: return "T";
+    case SG_TRANSPOSE_C: return "C";
   }
   return "unknown";
 }

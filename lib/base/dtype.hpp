@@ -53,7 +53,7 @@ constexpr bool is_compute_of(sg_dtype in, sg_compute compute) noexcept {
 constexpr double flops_per_mac(sg_dtype in) noexcept { return is_complex(in) ? 8.0 : 2.0; }
 
 const char *name_of(sg_dtype type) noexcept;
-const char *name_of(sg_op op) noexcept;
+const char *name_of(sg_transpose op) noexcept;
 const char *name_of(sg_layout layout) noexcept;
 const char *name_of(sg_compute compute) noexcept;
 const char *name_of(sg_memory_kind kind) noexcept;

@@ -85,7 +85,7 @@ static bool create(const sg_blas_settings *settings) {
   options.device = settings->device[0] != '\0' ? settings->device : by_rank;
   sg_device_info info = SG_DEVICE_INFO_INIT;
   bool is_open = sg_blas_streamgemm.sg_context_create(&options, &context) == SG_STATUS_OK &&
-                 sg_blas_streamgemm.sg_context_device(context, &info) == SG_STATUS_OK;
+                 sg_blas_streamgemm.sg_context_get_device_info(context, 0, &info) == SG_STATUS_OK;
   if (is_open && settings->device[0] == '\0' && info.unified_memory) { /* "auto" found no GPU */
     sg_blas_streamgemm.sg_context_release(context);
     return false;
@@ -269,7 +269,7 @@ static double predict(const sg_gemm_desc *desc, const sg_plan_options *options) 
   sg_plan_prediction prediction = SG_PLAN_PREDICTION_INIT;
   const sg_operation_desc operation = {sizeof operation, SG_OPERATION_GEMM, 1, desc};
   if (sg_blas_streamgemm.sg_plan_create(context, &operation, options, &plan) != SG_STATUS_OK) return 0;
-  const bool is_known = sg_blas_streamgemm.sg_plan_predict(plan, &prediction) == SG_STATUS_OK;
+  const bool is_known = sg_blas_streamgemm.sg_plan_get_prediction(plan, &prediction) == SG_STATUS_OK;
   sg_blas_streamgemm.sg_plan_release(plan);
   return is_known ? prediction.predicted_seconds : 0;
 }

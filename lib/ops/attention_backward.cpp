@@ -67,7 +67,7 @@ void lower(const buffer_list &buffers, const command &command, const binding &wh
   made.type = type_of(buffers, command.views[attention_backward::q]);
   made.scale = where.scalars(command.group).alpha.re;
   made.q = heads(attention_backward::q, from.of_q), made.k = heads(attention_backward::k, from.of_k);
-  made.v = heads(attention_backward::v, from.of_v), made.d_o = heads(attention_backward::d_o, from.of_o);
+  made.v = heads(attention_backward::v, from.of_v), made.dout = heads(attention_backward::dout, from.of_o);
   made.dq = heads(attention_backward::dq, from.of_dq), made.dk = heads(attention_backward::dk, from.of_dk);
   made.dv = heads(attention_backward::dv, from.of_dv);
   const view &scratch = command.views[attention_backward::scratch];

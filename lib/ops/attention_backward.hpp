@@ -15,7 +15,7 @@ namespace ops {
 
 // A missing result has no view. `of_o`: the strides of dO.
 struct attention_backward : attention {
-  enum : std::size_t { dq, dk, dv, scratch, q, k, v, d_o, operands };
+  enum : std::size_t { dq, dk, dv, scratch, q, k, v, dout, operands };
   head_strides of_dq, of_dk, of_dv;
   bool operator==(const attention_backward &) const = default;
   static const operation entry;

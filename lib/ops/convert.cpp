@@ -20,7 +20,7 @@ const char *defect(const buffer_list &buffers, const command &command) {
   const view &c = command.views[convert::c], &a = command.views[convert::a];
   if (!c.exists() || !a.exists()) return "a conversion has an operand and a result";
   if (a.items != c.items) return "A and C of a conversion differ in their number of items";
-  const bool transposes = command.as<convert>()->op == SG_OP_T;
+  const bool transposes = command.as<convert>()->op == SG_TRANSPOSE_T;
   const bool fit = a.rows == (transposes ? c.cols : c.rows) && a.cols == (transposes ? c.rows : c.cols);
   if (!fit) return "A and C of a conversion differ in shape";
   const view &divisors = command.views[convert::divisors];
@@ -35,7 +35,7 @@ command_cost cost(const device_model &model, const buffer_list &buffers, const c
 }
 
 std::string describe(const buffer_list &, const command &c) {
-  return (c.as<convert>()->op == SG_OP_T ? "transpose" : "convert") + shape_text(c.views[convert::c]);
+  return (c.as<convert>()->op == SG_TRANSPOSE_T ? "transpose" : "convert") + shape_text(c.views[convert::c]);
 }
 
 void lower(const buffer_list &buffers, const command &command, const binding &where, backend_commands &out) {

@@ -18,7 +18,7 @@ namespace ops {
 
 struct convert {
   enum : std::size_t { c, a, divisors };
-  sg_op op = SG_OP_N;  // N or T, of the views
+  sg_transpose op = SG_TRANSPOSE_N;  // N or T, of the views
   bool operator==(const convert &) const = default;
   static const operation entry;
 };

@@ -26,10 +26,10 @@ const char *defect(const buffer_list &buffers, const command &command) {
   const view &c = command.views[gemm::c], &a = command.views[gemm::a], &b = command.views[gemm::b];
   const view &bias = command.views[gemm::bias];
   if (!c.exists() || !a.exists() || !b.exists()) return "a GEMM has A, B and C";
-  const auto is_shaped = [](const view &v, sg_op op, std::int64_t rows, std::int64_t cols) {
-    return op == SG_OP_N ? v.rows == rows && v.cols == cols : v.rows == cols && v.cols == rows;
+  const auto is_shaped = [](const view &v, sg_transpose op, std::int64_t rows, std::int64_t cols) {
+    return op == SG_TRANSPOSE_N ? v.rows == rows && v.cols == cols : v.rows == cols && v.cols == rows;
   };
-  if (!is_shaped(a, g.op_a, g.m, g.k) || !is_shaped(b, g.op_b, g.k, g.n) || !is_shaped(c, SG_OP_N, g.m, g.n))
+  if (!is_shaped(a, g.op_a, g.m, g.k) || !is_shaped(b, g.op_b, g.k, g.n) || !is_shaped(c, SG_TRANSPOSE_N, g.m, g.n))
     return "the shapes of a GEMM do not fit";
   if ((a.items != 1 && a.items != c.items) || (b.items != 1 && b.items != c.items))
     return "the items of a GEMM do not fit";

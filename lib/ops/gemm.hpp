@@ -23,7 +23,7 @@ namespace ops {
 struct gemm : epilogue {
   enum : std::size_t { c, a, b };
   std::int64_t m = 0, n = 0, k = 0;
-  sg_op op_a = SG_OP_N, op_b = SG_OP_N;
+  sg_transpose op_a = SG_TRANSPOSE_N, op_b = SG_TRANSPOSE_N;
   sg_compute compute = SG_COMPUTE_EXACT;
   scalar_role alpha = scalar_role::one, beta = scalar_role::zero;
   static const operation entry;

@@ -24,7 +24,7 @@ bool is_product(const symmetric &what) noexcept { return what.kind == SG_BACKEND
 // Columns of op(A) of an update.
 std::int64_t depth(const command &c) noexcept {
   const view &a = c.views[symmetric::a];
-  return !a.exists() ? 0 : c.as<symmetric>()->op == SG_OP_N ? a.cols : a.rows;
+  return !a.exists() ? 0 : c.as<symmetric>()->op == SG_TRANSPOSE_N ? a.cols : a.rows;
 }
 
 const char *defect(const buffer_list &buffers, const command &command) {
@@ -42,7 +42,7 @@ const char *defect(const buffer_list &buffers, const command &command) {
   };
   const std::int64_t order = what.side == SG_SIDE_LEFT ? c.rows : c.cols, k = depth(command);
   const bool fit = is_product(what) ? is_shaped(a, order, order) && is_shaped(b, c.rows, c.cols)
-                                    : is_shaped(a, what.op == SG_OP_N ? c.rows : k, what.op == SG_OP_N ? k : c.rows) &&
+                                    : is_shaped(a, what.op == SG_TRANSPOSE_N ? c.rows : k, what.op == SG_TRANSPOSE_N ? k : c.rows) &&
                                           (!b.exists() || is_shaped(b, a.rows, a.cols));
   if (!fit) return "the operands of a symmetric product or update do not fit C";
   const bool same =

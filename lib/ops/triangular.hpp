@@ -21,7 +21,7 @@ struct triangular {
   sg_triangular_kind kind = SG_TRIANGULAR_SOLVE;
   sg_side side = SG_SIDE_LEFT;
   sg_triangle triangle = SG_TRIANGLE_LOWER;
-  sg_op op = SG_OP_N;
+  sg_transpose op = SG_TRANSPOSE_N;
   sg_diagonal diagonal = SG_DIAGONAL_STORED;
   scalar_role alpha = scalar_role::job;
   bool operator==(const triangular &) const = default;

@@ -374,7 +374,7 @@ typedef struct sg_padded {
         shutil.copytree(sys.argv[1], record)
         freeze.write_dump(record, sys.argv[2:])
         for header, old, new, named in [
-            ("job.h", "int64_t deadline_ns;", "int32_t deadline_ns;", "deadline_ns"),
+            ("job.h", "int64_t timeout_ns;", "int32_t deadline_ns;", "timeout_ns"),
             ("types.h", "SG_MEMORY_PINNED = 2", "SG_MEMORY_PINNED = 4", "SG_MEMORY_PINNED"),
             ("backend.h", "int32_t (*device_count)(void);", "int64_t (*device_count)(void);", "device_count"),
             ("graph.h", "sg_graph_set_copy(sg_graph *graph, int32_t index", "sg_graph_set_copy(sg_graph *graph, int64_t index", "sg_graph_set_copy"),

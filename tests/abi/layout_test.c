@@ -17,7 +17,7 @@
 static sg_context *context;
 
 static void enums_are_32_bits_wide(void) {
-  CHECK(sizeof(sg_status) == 4 && sizeof(sg_dtype) == 4 && sizeof(sg_op) == 4 && sizeof(sg_operation) == 4);
+  CHECK(sizeof(sg_status) == 4 && sizeof(sg_dtype) == 4 && sizeof(sg_transpose) == 4 && sizeof(sg_operation) == 4);
   CHECK(sizeof(sg_memory_kind) == 4 && sizeof(sg_plan_format) == 4 && sizeof(sg_log_level) == 4);
 }
 
@@ -65,11 +65,11 @@ static void check_result_struct(const char *what, size_t size, size_t end, sg_st
 
 static sg_job *job;
 static sg_plan *plan;
-static sg_status fill_device(void *p) { return sg_context_device(context, (sg_device_info *)p); }
-static sg_status fill_device_by_index(void *p) { return sg_device_describe(0, (sg_device_info *)p); }
-static sg_status fill_backend(void *p) { return sg_backend_describe(0, (sg_backend_info *)p); }
+static sg_status fill_device(void *p) { return sg_context_get_device_info(context, 0, (sg_device_info *)p); }
+static sg_status fill_device_by_index(void *p) { return sg_device_get_info(0, (sg_device_info *)p); }
+static sg_status fill_backend(void *p) { return sg_backend_get_info(0, (sg_backend_info *)p); }
 static sg_status fill_statistics(void *p) { return sg_job_get_statistics(job, (sg_job_statistics *)p); }
-static sg_status fill_prediction(void *p) { return sg_plan_predict(plan, (sg_plan_prediction *)p); }
+static sg_status fill_prediction(void *p) { return sg_plan_get_prediction(plan, (sg_plan_prediction *)p); }
 
 static double a[4] = {1, 2, 3, 4}, b[4] = {5, 6, 7, 8}, c[4];
 

@@ -46,9 +46,9 @@ class advice_of_traces : public testing::Test {
     sg_trace_metrics m = SG_TRACE_METRICS_INIT;
     EXPECT_OK(sg_trace_get_metrics(recorded, context_, &m));
     std::uint64_t needed = 0;
-    EXPECT_OK(sg_trace_export(recorded, SG_TRACE_JSON, nullptr, 0, &needed));
+    EXPECT_OK(sg_trace_export(recorded, SG_TRACE_FORMAT_JSON, nullptr, 0, &needed));
     exported_.assign(needed, '\0');
-    EXPECT_OK(sg_trace_export(recorded, SG_TRACE_JSON, exported_.data(), needed, nullptr));
+    EXPECT_OK(sg_trace_export(recorded, SG_TRACE_FORMAT_JSON, exported_.data(), needed, nullptr));
     return m.span_seconds;
   }
   // Gain that the latest recording promises for the advice whose title begins so; -1: it does not give it.

@@ -209,7 +209,7 @@ TEST_P(alignment, gemms) {
           sweep(named("gemm", in), in, [=, in = in, out = out](operands &x) {
             sg_gemm_desc d = SG_GEMM_DESC_INIT;
             d.a = x.matrix(in, s.m, s.k), d.b = x.matrix(in, s.n, s.k), d.c = x.matrix(out, s.m, s.n);
-            d.op_b = SG_OP_T, d.beta.re = beta;
+            d.op_b = SG_TRANSPOSE_T, d.beta.re = beta;
             if (ends)
               d.bias = x.add(out, s.n), d.activation = is_complex(out) ? SG_ACTIVATION_NONE : SG_ACTIVATION_RELU;
             return call(sg_gemm, d);
@@ -367,10 +367,10 @@ TEST_P(alignment, functions_of_elements) {
         return call(sg_pool2d, d);
       });
       for (const sg_dtype to : layer_types)
-        for (const sg_op op : {SG_OP_N, SG_OP_T})
+        for (const sg_transpose op : {SG_TRANSPOSE_N, SG_TRANSPOSE_T})
           sweep(named("convert", type), component(to) < component(type) ? to : type, [=](operands &x) {
             sg_convert_desc d = SG_CONVERT_DESC_INIT;
-            d.a = x.matrix(type, op == SG_OP_N ? 5 : cols, op == SG_OP_N ? cols : 5), d.c = x.matrix(to, 5, cols);
+            d.a = x.matrix(type, op == SG_TRANSPOSE_N ? 5 : cols, op == SG_TRANSPOSE_N ? cols : 5), d.c = x.matrix(to, 5, cols);
             d.op_a = op;
             return call(sg_convert, d);
           });
@@ -506,7 +506,7 @@ TEST_P(alignment, attention) {
       sweep(named("gradients of attention", type), type, [=](operands &x) {
         sg_attention_backward_desc d = SG_ATTENTION_BACKWARD_DESC_INIT;
         describe(d, x);
-        d.d_o = add(x), d.dq = add(x), d.dk = add(x), d.dv = add(x);
+        d.dout = add(x), d.dq = add(x), d.dk = add(x), d.dv = add(x);
         return call(sg_attention_backward, d);
       });
     }

@@ -48,10 +48,10 @@ class attention_backward : public on_each_device {
     const auto of_keys = [&](std::int64_t width) {
       return std::make_unique<heads_in_memory>(context_, random_, type, s.batch, s.kv_heads, s.keys, width, granule);
     };
-    const auto q = of_queries(s.width), d_o = of_queries(s.value_width), dq = of_queries(s.width);
+    const auto q = of_queries(s.width), dout = of_queries(s.value_width), dq = of_queries(s.width);
     const auto k = of_keys(s.width), v = of_keys(s.value_width), dk = of_keys(s.width), dv = of_keys(s.value_width);
     sg_attention_backward_desc desc = SG_ATTENTION_BACKWARD_DESC_INIT;
-    desc.q = q->view(), desc.k = k->view(), desc.v = v->view(), desc.d_o = d_o->view();
+    desc.q = q->view(), desc.k = k->view(), desc.v = v->view(), desc.dout = dout->view();
     if (wanted & 1) desc.dq = dq->view();
     if (wanted & 2) desc.dk = dk->view();
     if (wanted & 4) desc.dv = dv->view();
@@ -64,7 +64,7 @@ class attention_backward : public on_each_device {
     attention_values values{values_of(*q, s.batch, s.heads, s.queries, s.width),
                             values_of(*k, s.batch, s.kv_heads, s.keys, s.width),
                             values_of(*v, s.batch, s.kv_heads, s.keys, s.value_width)};
-    const vector of_o = values_of(*d_o, s.batch, s.heads, s.queries, s.value_width);
+    const vector of_o = values_of(*dout, s.batch, s.heads, s.queries, s.value_width);
     const long double factor = scale != 0 ? scale : 1 / std::sqrt(std::max<long double>(1, s.width));
     const auto loss = [&] { return sg_reference::loss_of(s, values, of_o, factor); };
     const auto compare = [&](const char *name, vector &of, heads_in_memory &found, bool is_wanted, std::int64_t heads,
@@ -153,9 +153,9 @@ TEST_P(attention_backward, an_update_may_change_the_scale_s_sign_and_the_offset)
   const auto made = [&] {
     return std::make_unique<heads_in_memory>(context_, random_, SG_DTYPE_BF16, 1, 2, tokens, width, width);
   };
-  const auto q = made(), k = made(), v = made(), d_o = made(), dq = made(), again = made();
+  const auto q = made(), k = made(), v = made(), dout = made(), dq = made(), again = made();
   sg_attention_backward_desc desc = SG_ATTENTION_BACKWARD_DESC_INIT;
-  desc.q = q->view(), desc.k = k->view(), desc.v = v->view(), desc.d_o = d_o->view(), desc.dq = dq->view();
+  desc.q = q->view(), desc.k = k->view(), desc.v = v->view(), desc.dout = dout->view(), desc.dq = dq->view();
   desc.dtype = SG_DTYPE_BF16, desc.heads = desc.kv_heads = 2, desc.queries = desc.keys = tokens;
   desc.width = desc.value_width = width, desc.scale = 0.5, desc.mask = SG_MASK_CAUSAL;
   sg_graph *graph = nullptr;
@@ -198,7 +198,7 @@ TEST_P(attention_backward, packed_operands_and_results_are_ordered_and_recorded)
   }
   sg_attention_backward_desc desc = SG_ATTENTION_BACKWARD_DESC_INIT;
   const auto part = [&](double *of, int which) { return sg_heads{of + which * heads * width, 0, width, row}; };
-  desc.q = part(data[0], 0), desc.k = part(data[0], 1), desc.v = part(data[0], 2), desc.d_o = part(data[1], 0);
+  desc.q = part(data[0], 0), desc.k = part(data[0], 1), desc.v = part(data[0], 2), desc.dout = part(data[1], 0);
   desc.dq = part(data[2], 0), desc.dk = part(data[2], 1), desc.dv = part(data[2], 2);
   desc.dtype = SG_DTYPE_F64, desc.heads = desc.kv_heads = heads, desc.queries = desc.keys = tokens;
   desc.width = desc.value_width = width, desc.mask = SG_MASK_CAUSAL;
@@ -246,7 +246,7 @@ TEST_P(attention_backward, packed_operands_and_results_are_ordered_and_recorded)
   bad(invalid, "desc->heads is 3 and desc->kv_heads is 2", [](d &x) { x.heads = 3; });
   bad(invalid, "desc->dk.head_stride is -1", [](d &x) { x.dk.head_stride = -1; });
   bad(invalid, "tokens of desc->dv overlap", [](d &x) { x.dv.head_stride = 2; });
-  bad(invalid, "desc->d_o.data is NULL", [](d &x) { x.d_o.data = nullptr; });
+  bad(invalid, "desc->dout.data is NULL", [](d &x) { x.dout.data = nullptr; });
   bad(invalid, "desc->dk (", [&](d &x) { x.dv = part(data[2], 1); });
   bad(invalid, "desc->q (", [&](d &x) { x.dk = part(data[0], 0); });
   bad(invalid, "desc->reserved is 1", [](d &x) { x.reserved = 1; });

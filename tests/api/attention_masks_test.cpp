@@ -34,7 +34,7 @@ class attention_masks : public on_each_device {
           k(on, random, type, s.batch, s.kv_heads, s.keys, s.width),
           v(on, random, type, s.batch, s.kv_heads, s.keys, s.value_width),
           o(on, random, type, s.batch, s.heads, s.queries, s.value_width),
-          d_o(on, random, type, s.batch, s.heads, s.queries, s.value_width),
+          dout(on, random, type, s.batch, s.heads, s.queries, s.value_width),
           dq(on, random, type, s.batch, s.heads, s.queries, s.width),
           dk(on, random, type, s.batch, s.kv_heads, s.keys, s.width),
           dv(on, random, type, s.batch, s.kv_heads, s.keys, s.value_width) {}
@@ -48,7 +48,7 @@ class attention_masks : public on_each_device {
     }
 
     attention_sizes s;
-    heads_in_memory q, k, v, o, d_o, dq, dk, dv;
+    heads_in_memory q, k, v, o, dout, dq, dk, dv;
   };
   struct wanted_values {
     vector o, dq, dk, dv;  // in the order of batches, heads, tokens, elements
@@ -72,7 +72,7 @@ class attention_masks : public on_each_device {
             if (added == -INFINITY) continue;
             long double score = 0, gradient = 0;
             for (std::int64_t d = 0; d < s.width; ++d) score += x.q.at(b, h, i, d) * x.k.at(b, of, j, d);
-            for (std::int64_t d = 0; d < s.value_width; ++d) gradient += x.d_o.at(b, h, i, d) * x.v.at(b, of, j, d);
+            for (std::int64_t d = 0; d < s.value_width; ++d) gradient += x.dout.at(b, h, i, d) * x.v.at(b, of, j, d);
             weights.push_back(scale * score + added), gradients.push_back(gradient), shown.push_back(j);
           }
           const auto count = static_cast<std::int64_t>(shown.size());
@@ -84,7 +84,7 @@ class attention_masks : public on_each_device {
             const long double ds = scale * weights[n] * (gradients[n] - mean);
             for (std::int64_t d = 0; d < s.value_width; ++d) {
               w.o[std::size_t(row * s.value_width + d)] += weights[n] * x.v.at(b, of, shown[n], d);
-              w.dv[std::size_t(key * s.value_width + d)] += weights[n] * x.d_o.at(b, h, i, d);
+              w.dv[std::size_t(key * s.value_width + d)] += weights[n] * x.dout.at(b, h, i, d);
             }
             for (std::int64_t d = 0; d < s.width; ++d) {
               w.dq[std::size_t(row * s.width + d)] += ds * x.k.at(b, of, shown[n], d);
@@ -116,7 +116,7 @@ class attention_masks : public on_each_device {
     const drawn_masks masks(context_, random_, type, s, kinds);
     const wanted_values w = wanted(x, masks);
     auto backward = x.described(sg_attention_backward_desc SG_ATTENTION_BACKWARD_DESC_INIT, type);
-    backward.d_o = x.d_o.view(), backward.dq = x.dq.view(), backward.dk = x.dk.view(), backward.dv = x.dv.view();
+    backward.dout = x.dout.view(), backward.dq = x.dq.view(), backward.dk = x.dk.view(), backward.dv = x.dv.view();
     backward.workspace = workspace;
     masks.describe(backward);
     ASSERT_OK(sg_attention_backward(context_, &backward, nullptr));
@@ -296,7 +296,7 @@ TEST_P(masks_of_one_query, wrong_calls_name_the_field) {
   bad("desc->query_lengths (", [](d &x) { x.query_lengths = static_cast<std::int32_t *>(x.o.data); });
 
   auto backward = x().described(sg_attention_backward_desc SG_ATTENTION_BACKWARD_DESC_INIT, SG_DTYPE_F64);
-  backward.d_o = x().d_o.view(), backward.dk = x().dk.view();
+  backward.dout = x().dout.view(), backward.dk = x().dk.view();
   backward.key_lengths = static_cast<std::int32_t *>(backward.dk.data);
   EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_attention_backward(context_, &backward, nullptr));
   EXPECT_NE(nullptr, std::strstr(sg_last_error_message(), "desc->key_lengths (")) << sg_last_error_message();

@@ -36,7 +36,7 @@ class bad_gemm : public bad_input {
             nulls<sg_job>([&](sg_job **out) { return sg_gemm_async(context_, &desc, &submit, out); })},
            {what, expected, words, [&] { return sg_copy(context_, a_, b_, 8, &submit); }},
            {what, expected, words, nulls<sg_job>([&](sg_job **out) {
-              return sg_dgemm_async(context_, SG_LAYOUT_ROW_MAJOR, SG_OP_N, SG_OP_N, 2, 3, 4, 1, a_, 4, b_, 3, 0, c_, 3,
+              return sg_dgemm_async(context_, SG_LAYOUT_ROW_MAJOR, SG_TRANSPOSE_N, SG_TRANSPOSE_N, 2, 3, 4, 1, a_, 4, b_, 3, 0, c_, 3,
                                     &submit, out);
             })}});
   }
@@ -86,7 +86,7 @@ TEST_P(bad_gemm, descriptors) {
   check_desc("m", argument, {"2", "5"}, [](d x) { x.c.rows = 5; });
   check_desc("n", argument, {"3", "9"}, [](d x) { x.c.cols = 9; });
   check_desc("k", argument, {"4", "7"}, [](d x) { x.b.rows = 7; });
-  check_desc("the op changes the sizes", argument, {}, [](d x) { x.op_a = SG_OP_T; });
+  check_desc("the op changes the sizes", argument, {}, [](d x) { x.op_a = SG_TRANSPOSE_T; });
   check_desc("a.ld", argument, {"a.ld", "3"}, [](d x) { x.a.ld = 3; });
   check_desc("b.ld", argument, {"b.ld", "-3"}, [](d x) { x.b.ld = -3; });
   check_desc("c.ld", argument, {"c.ld", "2"}, [](d x) { x.c.ld = 2; });
@@ -96,8 +96,8 @@ TEST_P(bad_gemm, descriptors) {
   check_desc("c.dtype", argument, {"c.dtype", "-1"}, [](d x) { x.c.dtype = static_cast<sg_dtype>(-1); });
   check_desc("a.layout", argument, {"a.layout", "2"}, [](d x) { x.a.layout = static_cast<sg_layout>(2); });
   check_desc("c.layout", argument, {"c.layout", "-1"}, [](d x) { x.c.layout = static_cast<sg_layout>(-1); });
-  check_desc("op_a", argument, {"op_a", "3"}, [](d x) { x.op_a = static_cast<sg_op>(3); });
-  check_desc("op_b", argument, {"op_b", "-1"}, [](d x) { x.op_b = static_cast<sg_op>(-1); });
+  check_desc("op_a", argument, {"op_a", "3"}, [](d x) { x.op_a = static_cast<sg_transpose>(3); });
+  check_desc("op_b", argument, {"op_b", "-1"}, [](d x) { x.op_b = static_cast<sg_transpose>(-1); });
   check_desc("compute", argument, {"compute", "6"}, [](d x) { x.compute = static_cast<sg_compute>(6); });
   check_desc("reserved", argument, {"reserved"}, [](d x) { x.reserved = 1; });
   check_desc("types of a and b", argument, {"f64", "f32"}, [](d x) { x.b.dtype = SG_DTYPE_F32; });
@@ -185,7 +185,7 @@ TEST_P(bad_gemm, pointer_arrays) {
 TEST_P(bad_gemm, blas_shaped_calls) {
   struct arguments {
     sg_layout layout = SG_LAYOUT_ROW_MAJOR;
-    sg_op op_a = SG_OP_N, op_b = SG_OP_N;
+    sg_transpose op_a = SG_TRANSPOSE_N, op_b = SG_TRANSPOSE_N;
     std::int64_t m = 2, n = 3, k = 4, lda = 4, ldb = 3, ldc = 3;
   };
   const auto check_both = [&](std::vector<const char *> words, const std::function<void(arguments &)> &spoil) {
@@ -203,8 +203,8 @@ TEST_P(bad_gemm, blas_shaped_calls) {
   };
   using a = arguments &;
   check_both({"layout", "2"}, [](a x) { x.layout = static_cast<sg_layout>(2); });
-  check_both({"op_a", "7"}, [](a x) { x.op_a = static_cast<sg_op>(7); });
-  check_both({"op_b", "7"}, [](a x) { x.op_b = static_cast<sg_op>(7); });
+  check_both({"op_a", "7"}, [](a x) { x.op_a = static_cast<sg_transpose>(7); });
+  check_both({"op_b", "7"}, [](a x) { x.op_b = static_cast<sg_transpose>(7); });
   check_both({"m", "-1"}, [](a x) { x.m = -1; });
   check_both({"n", "-1"}, [](a x) { x.n = -1; });
   check_both({"k", "-1"}, [](a x) { x.k = -1; });
@@ -213,7 +213,7 @@ TEST_P(bad_gemm, blas_shaped_calls) {
   check_both({"ldb", "2"}, [](a x) { x.ldb = 2; });
   check_both({"ldc", "-9"}, [](a x) { x.ldc = -9; });
   check_both({"lda", "1"}, [](a x) { x.layout = SG_LAYOUT_COLUMN_MAJOR, x.lda = 1, x.ldb = 4, x.ldc = 2; });
-  check_both({"lda", "1"}, [](a x) { x.op_a = SG_OP_T, x.lda = 1; });
+  check_both({"lda", "1"}, [](a x) { x.op_a = SG_TRANSPOSE_T, x.lda = 1; });
 }
 
 TEST_P(bad_gemm, options_of_a_submission) {
@@ -258,7 +258,7 @@ TEST_P(bad_gemm, options_of_a_plan) {
              [](p x) { x.split = SG_SPLIT_BATCH, x.parts = 2; });
   sg_plan_prediction unsized = SG_PLAN_PREDICTION_INIT;
   unsized.struct_size = 0;
-  check({{"struct_size", argument, {"struct_size"}, [&] { return sg_plan_predict(plan_, &unsized); }},
+  check({{"struct_size", argument, {"struct_size"}, [&] { return sg_plan_get_prediction(plan_, &unsized); }},
          {"format", argument, {"format", "5"}, [&] {
             return sg_plan_describe(plan_, static_cast<sg_plan_format>(5), nullptr, 0, nullptr);
           }}});

@@ -14,10 +14,10 @@ TEST_P(bad_input, outputs_that_are_null) {
   check({
       {"backend count", argument, {"out_count"}, [] { return sg_backend_count(nullptr); }},
       {"device count", argument, {"out_count"}, [] { return sg_device_count(nullptr); }},
-      {"backend describe", argument, {"out_info"}, [] { return sg_backend_describe(0, nullptr); }},
-      {"device describe", argument, {"out_info"}, [] { return sg_device_describe(0, nullptr); }},
+      {"backend describe", argument, {"out_info"}, [] { return sg_backend_get_info(0, nullptr); }},
+      {"device describe", argument, {"out_info"}, [] { return sg_device_get_info(0, nullptr); }},
       {"context create", argument, {"out_context"}, [] { return sg_context_create(nullptr, nullptr); }},
-      {"context device", argument, {"out_info"}, [&] { return sg_context_device(context_, nullptr); }},
+      {"context device", argument, {"out_info"}, [&] { return sg_context_get_device_info(context_, 0, nullptr); }},
       {"host alloc", argument, {"out_memory"}, [&] { return sg_host_alloc(context_, 8, nullptr); }},
       {"buffer create", argument, {"out_buffer"}, [&] { return sg_buffer_create(context_, 8, nullptr); }},
       {"buffer data", argument, {"out_data"}, [&] { return sg_buffer_data(buffer_, nullptr); }},
@@ -39,11 +39,11 @@ TEST_P(bad_input, outputs_that_are_null) {
       {"queue count", argument, {"out_count"}, [&] { return sg_queue_next_batch(queue_, &completion, 1, 0, nullptr); }},
       {"queue fd", argument, {"out_fd"}, [&] { return sg_queue_fd(queue_, nullptr); }},
       {"plan create", argument, {"out_plan"}, [&] { return create_gemm_plan(context_, &desc, nullptr, nullptr); }},
-      {"plan predict", argument, {"out_prediction"}, [&] { return sg_plan_predict(plan_, nullptr); }},
+      {"plan predict", argument, {"out_prediction"}, [&] { return sg_plan_get_prediction(plan_, nullptr); }},
       {"plan describe",
        argument,
        {"text"},
-       [&] { return sg_plan_describe(plan_, SG_PLAN_TEXT, nullptr, 10, nullptr); }},
+       [&] { return sg_plan_describe(plan_, SG_PLAN_FORMAT_TEXT, nullptr, 10, nullptr); }},
   });
 }
 
@@ -65,18 +65,18 @@ TEST_P(bad_input, contexts_and_devices) {
   unsized_backend.struct_size = unsized_device.struct_size = 0;
   const std::string long_name(100000, 'x'), long_sim = "sim:" + long_name;
   check({
-      {"backend -1", argument, {"index", "-1"}, [&] { return sg_backend_describe(-1, &backend); }},
-      {"backend count", argument, {"index"}, [&] { return sg_backend_describe(backends, &backend); }},
+      {"backend -1", argument, {"index", "-1"}, [&] { return sg_backend_get_info(-1, &backend); }},
+      {"backend count", argument, {"index"}, [&] { return sg_backend_get_info(backends, &backend); }},
       {"no plugin", argument, {"path is NULL"}, [&] { return sg_backend_load(nullptr); }},
       {"relative plugin", argument, {"path", "\"x.so\"", "absolute"}, [&] { return sg_backend_load("x.so"); }},
       {"absent plugin",
        SG_STATUS_NO_DEVICE,
        {"path", "/nonexistent.so"},
        [&] { return sg_backend_load("/nonexistent.so"); }},
-      {"backend without size", argument, {"struct_size"}, [&] { return sg_backend_describe(0, &unsized_backend); }},
-      {"device -1", argument, {"index", "-1"}, [&] { return sg_device_describe(-1, &device); }},
-      {"device count", argument, {"index"}, [&] { return sg_device_describe(devices, &device); }},
-      {"device without size", argument, {"struct_size"}, [&] { return sg_device_describe(0, &unsized_device); }},
+      {"backend without size", argument, {"struct_size"}, [&] { return sg_backend_get_info(0, &unsized_backend); }},
+      {"device -1", argument, {"index", "-1"}, [&] { return sg_device_get_info(-1, &device); }},
+      {"device count", argument, {"index"}, [&] { return sg_device_get_info(devices, &device); }},
+      {"device without size", argument, {"struct_size"}, [&] { return sg_device_get_info(0, &unsized_device); }},
       {"options without size", argument, {"struct_size"}, create([](sg_context_options &o) { o.struct_size = 0; })},
       {"lanes", argument, {"compute_lanes", "-1"}, create([](sg_context_options &o) { o.compute_lanes = -1; })},
       {"lanes", argument, {"compute_lanes", "1000000"}, create([](sg_context_options &o) {
@@ -112,7 +112,7 @@ TEST_P(bad_input, handles_that_are_null) {
   const auto on_job = [](sg_job *, sg_status, void *) {};
   check({
       {"", handle, {"context"}, [] { return sg_context_synchronize(nullptr, SG_FOREVER); }},
-      {"", handle, {"context"}, [&] { return sg_context_device(nullptr, &info); }},
+      {"", handle, {"context"}, [&] { return sg_context_get_device_info(nullptr, 0, &info); }},
       {"", handle, {"context"}, nulls<void>([](void **out) { return sg_host_alloc(nullptr, 8, out); })},
       {"", handle, {"context"}, [&] { return sg_host_free(nullptr, a_); }},
       {"", handle, {"context"}, [&] { return sg_host_register(nullptr, a_, 8); }},
@@ -185,8 +185,8 @@ TEST_P(bad_input, handles_that_are_null) {
       {"", handle, {"context"}, nulls<sg_plan>([&](sg_plan **out) {
          return create_gemm_plan(nullptr, &desc, nullptr, out);
        })},
-      {"", handle, {"plan"}, [&] { return sg_plan_predict(nullptr, &prediction); }},
-      {"", handle, {"plan"}, [] { return sg_plan_describe(nullptr, SG_PLAN_TEXT, nullptr, 0, nullptr); }},
+      {"", handle, {"plan"}, [&] { return sg_plan_get_prediction(nullptr, &prediction); }},
+      {"", handle, {"plan"}, [] { return sg_plan_describe(nullptr, SG_PLAN_FORMAT_TEXT, nullptr, 0, nullptr); }},
       {"", handle, {"plan"}, nulls<sg_job>([&](sg_job **out) { return run_gemm_plan(nullptr, &desc, nullptr, out); })},
   });
 }
@@ -293,7 +293,7 @@ TEST(device_names, hostile_values) {
   setenv("SG_DEVICE", "sim:h200", 1);
   const context chosen = open_context("auto");
   sg_device_info info = SG_DEVICE_INFO_INIT;
-  EXPECT_OK(sg_context_device(chosen, &info));
+  EXPECT_OK(sg_context_get_device_info(chosen, 0, &info));
   EXPECT_STREQ("sim:h200", info.name);
   unsetenv("SG_DEVICE");
 }

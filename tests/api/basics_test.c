@@ -94,7 +94,7 @@ static void backends_and_devices(void) {
   REQUIRE_OK(sg_backend_count(&backends));
   for (i = 0; i < backends; ++i) {
     sg_backend_info info = SG_BACKEND_INFO_INIT;
-    REQUIRE_OK(sg_backend_describe(i, &info));
+    REQUIRE_OK(sg_backend_get_info(i, &info));
     CHECK(info.name[0] != '\0');
     CHECK((info.available == 1) == (info.reason[0] == '\0'));
     if (strcmp(info.name, "cpu") == 0) cpu_seen = info.available && strcmp(info.origin, "built in") == 0;
@@ -107,7 +107,7 @@ static void backends_and_devices(void) {
     sg_device_info info = SG_DEVICE_INFO_INIT, again = SG_DEVICE_INFO_INIT;
     sg_context_options options = SG_CONTEXT_OPTIONS_INIT;
     sg_context *context = NULL;
-    REQUIRE_OK(sg_device_describe(i, &info));
+    REQUIRE_OK(sg_device_get_info(i, &info));
     CHECK(info.description[0] != '\0');
     CHECK(info.memory_bytes > 0 && info.compute_units >= 1 && info.compute_lanes >= 1 && info.priorities >= 1);
     if (info.unified_memory) {
@@ -121,7 +121,7 @@ static void backends_and_devices(void) {
     if (strcmp(info.name, "cpu") == 0) cpu_device = info.unified_memory;
     options.device = info.name; /* the name that sg_context_create takes */
     REQUIRE_OK(sg_context_create(&options, &context));
-    REQUIRE_OK(sg_context_device(context, &again));
+    REQUIRE_OK(sg_context_get_device_info(context, 0, &again));
     CHECK(strcmp(info.name, again.name) == 0 && strcmp(info.description, again.description) == 0);
     CHECK(info.unified_memory == again.unified_memory && info.compute_units == again.compute_units);
     CHECK(info.compute_lanes == again.compute_lanes && info.copy_engines == again.copy_engines);

@@ -25,7 +25,7 @@ class convert : public placed_values {
                         sg_layout layout = SG_LAYOUT_ROW_MAJOR) {
     return {data, rows, cols, ld, SG_DTYPE_F64, layout};
   }
-  static sg_convert_desc conversion(sg_matrix a, sg_matrix c, sg_op op = SG_OP_N) {
+  static sg_convert_desc conversion(sg_matrix a, sg_matrix c, sg_transpose op = SG_TRANSPOSE_N) {
     sg_convert_desc desc = SG_CONVERT_DESC_INIT;
     desc.a = a, desc.c = c, desc.op_a = op;
     return desc;
@@ -112,8 +112,8 @@ TEST_P(convert, dequantize_large_matrices) {
 TEST_P(convert, ops_and_layouts_of_conversions) {
   const auto a = place(std::vector<double>{1, 2, 3, 4, 5, 6});
   const auto c = place(floats(7, 9.0f));
-  const auto run = [&](sg_op op, sg_layout from, sg_layout to, std::int64_t rows, std::int64_t cols) {
-    const bool transposes = op != SG_OP_N;
+  const auto run = [&](sg_transpose op, sg_layout from, sg_layout to, std::int64_t rows, std::int64_t cols) {
+    const bool transposes = op != SG_TRANSPOSE_N;
     sg_convert_desc desc =
         conversion(view(a, rows, cols, 0, from), view(c, transposes ? cols : rows, transposes ? rows : cols), op);
     desc.c.layout = to;
@@ -122,13 +122,13 @@ TEST_P(convert, ops_and_layouts_of_conversions) {
   };
   const floats same = {1, 2, 3, 4, 5, 6, 9}, turned = {1, 4, 2, 5, 3, 6, 9};
   constexpr sg_layout by_rows = SG_LAYOUT_ROW_MAJOR, by_columns = SG_LAYOUT_COLUMN_MAJOR;
-  EXPECT_EQ(same, run(SG_OP_N, by_rows, by_rows, 2, 3));
-  EXPECT_EQ(turned, run(SG_OP_T, by_rows, by_rows, 2, 3));
-  EXPECT_EQ(turned, run(SG_OP_N, by_rows, by_columns, 2, 3));
-  EXPECT_EQ(same, run(SG_OP_C, by_rows, by_columns, 2, 3));
-  EXPECT_EQ(turned, run(SG_OP_N, by_columns, by_rows, 3, 2));
-  EXPECT_EQ(same, run(SG_OP_N, by_columns, by_columns, 3, 2));
-  EXPECT_EQ(turned, run(SG_OP_T, by_columns, by_columns, 3, 2));
+  EXPECT_EQ(same, run(SG_TRANSPOSE_N, by_rows, by_rows, 2, 3));
+  EXPECT_EQ(turned, run(SG_TRANSPOSE_T, by_rows, by_rows, 2, 3));
+  EXPECT_EQ(turned, run(SG_TRANSPOSE_N, by_rows, by_columns, 2, 3));
+  EXPECT_EQ(same, run(SG_TRANSPOSE_C, by_rows, by_columns, 2, 3));
+  EXPECT_EQ(turned, run(SG_TRANSPOSE_N, by_columns, by_rows, 3, 2));
+  EXPECT_EQ(same, run(SG_TRANSPOSE_N, by_columns, by_columns, 3, 2));
+  EXPECT_EQ(turned, run(SG_TRANSPOSE_T, by_columns, by_columns, 3, 2));
 }
 
 // On cores, long operations are split between workers, by columns or by rows of the result.
@@ -138,7 +138,7 @@ TEST_P(convert, a_vector_is_its_own_transpose_in_place) {
   const sg_matrix row = view(x, 1, 6), column = view(x, 6, 1, 0, SG_LAYOUT_COLUMN_MAJOR);
   const sg_matrix spaced_row = view(x, 1, 3, 2, SG_LAYOUT_COLUMN_MAJOR), spaced_column = view(x, 3, 1, 2);
   for (const auto &[a, c] : {std::pair{row, column}, {column, row}, {spaced_row, spaced_column}}) {
-    const sg_convert_desc desc = conversion(a, c, SG_OP_T);
+    const sg_convert_desc desc = conversion(a, c, SG_TRANSPOSE_T);
     EXPECT_OK(sg_convert(context_, &desc, nullptr));
     EXPECT_EQ(values, fetch(x, values.size()));
   }
@@ -153,7 +153,7 @@ TEST_P(convert, convert_large_matrices) {
     const auto c = place(floats(values.size()));
     for (const bool transposes : {false, true}) {
       const sg_convert_desc desc = conversion(
-          view(a, rows, cols), transposes ? view(c, cols, rows) : view(c, rows, cols), transposes ? SG_OP_T : SG_OP_N);
+          view(a, rows, cols), transposes ? view(c, cols, rows) : view(c, rows, cols), transposes ? SG_TRANSPOSE_T : SG_TRANSPOSE_N);
       ASSERT_OK(sg_convert(context_, &desc, nullptr));
       const floats found = fetch(c, values.size());
       for (std::int64_t i = 0; i < rows; ++i)
@@ -178,7 +178,7 @@ TEST_P(convert, conversions_are_recorded_and_updated) {
   update.operation = SG_OPERATION_CONVERT, update.desc = &desc;
   desc.a.data = other;
   ASSERT_OK(sg_graph_update(graph, 0, &update));
-  desc.a = view(a, 2, 2), desc.op_a = SG_OP_T;
+  desc.a = view(a, 2, 2), desc.op_a = SG_TRANSPOSE_T;
   EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_graph_update(graph, 0, &update));
   EXPECT_NE(nullptr, std::strstr(sg_last_error_message(), "operation->desc differs")) << sg_last_error_message();
   job handle;
@@ -200,16 +200,16 @@ TEST_P(convert, wrong_conversions_name_the_field) {
   };
   using d = sg_convert_desc;
   constexpr sg_status invalid = SG_STATUS_INVALID_ARGUMENT, unsupported = SG_STATUS_UNSUPPORTED;
-  bad(invalid, "desc->op_a is 3", [](d &o) { o.op_a = sg_op(3); });
+  bad(invalid, "desc->op_a is 3", [](d &o) { o.op_a = sg_transpose(3); });
   bad(invalid, "desc->a is 2 x 1; with desc->c of 2 x 2 it must be 2 x 2", [](d &o) { o.a.cols = 1; });
   bad(invalid, "desc->a is 2 x 2; with desc->c of 2 x 3 it must be 3 x 2",
-      [](d &o) { o.c.cols = 3, o.op_a = SG_OP_T; });
+      [](d &o) { o.c.cols = 3, o.op_a = SG_TRANSPOSE_T; });
   bad(unsupported, "desc->a.dtype is i32", [](d &o) { o.a.dtype = SG_DTYPE_I32; });
   bad(unsupported, "desc->c.dtype is c64", [](d &o) { o.c.dtype = SG_DTYPE_C64; });
   bad(invalid, "desc->reserved is 1", [](d &o) { o.reserved = 1; });
   bad(invalid, "desc->a.data is NULL", [](d &o) { o.a.data = nullptr; });
   bad(invalid, "overlap", [&](d &o) { o.a.data = c.data; });                 // f64 over f32
-  bad(invalid, "overlap", [&](d &o) { o.a = o.c, o.op_a = SG_OP_T; });       // transposed in place
+  bad(invalid, "overlap", [&](d &o) { o.a = o.c, o.op_a = SG_TRANSPOSE_T; });       // transposed in place
   bad(invalid, "overlap", [&](d &o) { o.a = view(c, 2, 2, 3); });            // another leading dimension
   bad(invalid, "overlap", [&](d &o) { o.a = o.c, o.a.data = c.data + 1; });  // shifted
   EXPECT_EQ(before, fetch(c, 16));

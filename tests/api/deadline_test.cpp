@@ -15,7 +15,7 @@ class deadlines : public on_each_device {
  protected:
   sg_submit within(std::int64_t ns) {
     sg_submit options = SG_SUBMIT_INIT;
-    options.deadline_ns = ns;
+    options.timeout_ns = ns;
     return options;
   }
   void sleep_for_ms(int count) { std::this_thread::sleep_for(std::chrono::milliseconds(count)); }
@@ -95,7 +95,7 @@ TEST_P(deadlines, of_copies_and_of_graphs) {
   record.graph = graph;
   const sg_gemm_desc d = make_gemm(&a_, &b_, &c_, 1, 1, 1);
   ASSERT_OK(sg_gemm_async(context_, &d, &record, nullptr));
-  record.deadline_ns = ms;
+  record.timeout_ns = ms;
   EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_gemm_async(context_, &d, &record, nullptr));
   ASSERT_OK(sg_graph_run_async(graph, &options, ran.out()));
   sleep_for_ms(40);
@@ -111,7 +111,7 @@ TEST_P(deadlines, negative_values_are_refused) {
   const sg_submit options = within(-1);
   const sg_gemm_desc d = make_gemm(&a_, &b_, &c_, 1, 1, 1);
   EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_gemm_async(context_, &d, &options, nullptr));
-  EXPECT_NE(nullptr, std::strstr(sg_last_error_message(), "submit->deadline_ns is -1"));
+  EXPECT_NE(nullptr, std::strstr(sg_last_error_message(), "submit->timeout_ns is -1"));
 }
 
 ON_EACH_DEVICE(deadlines);
@@ -127,7 +127,7 @@ class deadlines_in_one_lane : public testing::Test {
   }
   void submit(double *to, std::int64_t deadline_ns, job &made) {
     sg_submit options = SG_SUBMIT_INIT;
-    options.deadline_ns = deadline_ns;
+    options.timeout_ns = deadline_ns;
     const sg_gemm_desc d = make_gemm(&a_, &b_, to, 1, 1, 1);
     ASSERT_OK(sg_gemm_async(context_, &d, &options, made.out()));
   }
@@ -211,7 +211,7 @@ TEST_P(long_gemms, stop_when_cancelled) {
 
 TEST_P(long_gemms, stop_at_their_deadline) {
   sg_submit options = SG_SUBMIT_INIT;
-  options.deadline_ns = 30 * ms;
+  options.timeout_ns = 30 * ms;
   EXPECT_STATUS(SG_STATUS_DEADLINE_EXCEEDED, sg_gemm(context_, &desc_, &options));
 }
 

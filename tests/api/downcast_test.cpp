@@ -23,7 +23,7 @@ class downcast : public on_each_device {
  protected:
   bool has_own_memory() {
     sg_device_info info = SG_DEVICE_INFO_INIT;
-    EXPECT_OK(sg_context_device(context_, &info));
+    EXPECT_OK(sg_context_get_device_info(context_, 0, &info));
     return !info.unified_memory;
   }
   // Row-major, without gaps.
@@ -104,7 +104,7 @@ TEST_P(downcast, gaps_transposes_and_sums) {
   desc.a.ld = ld_a;
   desc.a.layout = SG_LAYOUT_COLUMN_MAJOR;
   desc.b = {b.data(), n, k, ld_b, SG_DTYPE_F32, SG_LAYOUT_ROW_MAJOR};
-  desc.op_b = SG_OP_T;
+  desc.op_b = SG_TRANSPOSE_T;
   desc.beta.re = 2;
   run(desc);
   const bool rounds = has_own_memory();

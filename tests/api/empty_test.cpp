@@ -213,7 +213,7 @@ TEST_P(empty, operations_on_rows) {
     rotary.x = given(), rotary.y = result();
     c.finish(sg_rotary(c.on, &rotary, nullptr));
     sg_convert_desc convert = SG_CONVERT_DESC_INIT;
-    convert.a = given(), convert.op_a = SG_OP_T;
+    convert.a = given(), convert.op_a = SG_TRANSPOSE_T;
     convert.c = call::matrix(c.result("c", rows * cols, {}, SG_DTYPE_F32), cols, rows, SG_DTYPE_F32);
     c.finish(sg_convert(c.on, &convert, nullptr));
     sg_gather_desc gather = SG_GATHER_DESC_INIT;
@@ -303,7 +303,7 @@ TEST_P(empty, attention) {
       back.dtype = c.type, back.mask = mask, back.batch = batch, back.heads = heads, back.kv_heads = kv_heads;
       back.queries = queries, back.keys = keys, back.width = width, back.value_width = value_width;
       back.q = desc.q, back.k = desc.k, back.v = desc.v;
-      back.d_o = of(c.operand(batch * of_q * value_width), heads, queries, value_width);
+      back.dout = of(c.operand(batch * of_q * value_width), heads, queries, value_width);
       const bool no_queries = heads == 0 || queries == 0, no_values = value_width == 0;
       back.dq = of(c.result("dq", batch * of_q * width, if_empty(keys == 0 || no_values, 0)), heads, queries, width);
       back.dk = of(c.result("dk", batch * of_k * width, if_empty(no_queries || no_values, 0)), kv_heads, keys, width);

@@ -29,7 +29,7 @@ TEST_P(gemm_plans, every_memory_space_of_every_operand) {
             g.place_b = b;
             g.place_c = c;
             g.layout_a = g.layout_c = static_cast<sg_layout>(layout);
-            g.op_b = SG_OP_T;
+            g.op_b = SG_TRANSPOSE_T;
             g.beta = {beta, 0};
             ASSERT_EQ("", run_gemm_case(context_, g)) << g.text();
           }
@@ -39,15 +39,15 @@ TEST_P(gemm_plans, every_memory_space_of_every_operand) {
 TEST_P(gemm_plans, batches_of_thin_items) {
   for (const sg_memory_kind place : memory_kinds)
     for (const sg_layout layout : {SG_LAYOUT_ROW_MAJOR, SG_LAYOUT_COLUMN_MAJOR})
-      for (const sg_op op : {SG_OP_N, SG_OP_T})
+      for (const sg_transpose op : {SG_TRANSPOSE_N, SG_TRANSPOSE_T})
         for (const std::int64_t pad : {0, 7})
           for (const std::int64_t gap : {0, 5, 5000}) {
             constexpr std::int64_t batch = 3, k = 65;
-            const bool across = (layout == SG_LAYOUT_ROW_MAJOR) == (op == SG_OP_N);  // A is stored as one run
+            const bool across = (layout == SG_LAYOUT_ROW_MAJOR) == (op == SG_TRANSPOSE_N);  // A is stored as one run
             const std::int64_t ld = (across ? k : 1) + pad, stride = (across ? k : (k - 1) * ld + 1) + gap;
             const std::int64_t count = (batch - 1) * stride + (across ? k : (k - 1) * ld + 1);
             std::vector<float> ones(k, 1), sums(batch, -1);
-            sg_matrix a{nullptr, op == SG_OP_N ? 1 : k, op == SG_OP_N ? k : 1, ld, SG_DTYPE_F32, layout};
+            sg_matrix a{nullptr, op == SG_TRANSPOSE_N ? 1 : k, op == SG_TRANSPOSE_N ? k : 1, ld, SG_DTYPE_F32, layout};
             std::vector<float> values(static_cast<std::size_t>(count), std::nanf(""));
             for (std::int64_t item = 0; item < batch; ++item)
               for (std::int64_t p = 0; p < k; ++p)
@@ -127,7 +127,7 @@ TEST_P(gemm_plans, forced_splits) {
             g.k = 61;
             g.pad = 3;
             g.beta = {beta, 0};
-            g.op_a = SG_OP_T;
+            g.op_a = SG_TRANSPOSE_T;
             g.place_a = g.place_b = g.place_c = place;
             g.options.split = split;
             g.options.parts = parts;
@@ -219,7 +219,7 @@ TEST(gemm_memory_limits, less_memory_than_any_operand) {
        {std::uint64_t{0}, std::uint64_t{1} << 20, std::uint64_t{96} << 10, std::uint64_t{24} << 10})
     for (const sg_memory_kind place : {SG_MEMORY_PAGEABLE, SG_MEMORY_PINNED})
       for (const int layout : {0, 1})
-        for (const sg_op op : {SG_OP_N, SG_OP_T}) {
+        for (const sg_transpose op : {SG_TRANSPOSE_N, SG_TRANSPOSE_T}) {
           gemm_case g;
           g.in = g.out = SG_DTYPE_F32;
           g.m = 150;

@@ -248,21 +248,21 @@ TEST_P(gemm_rules, f32_is_computed_in_f32) {
   for (float &x : a) x = static_cast<float>(2049 + 2 * random.below(1024));
   for (float &x : b) x = static_cast<float>(random.below(3) - 1);
   for (const sg_split split : splits)
-    for (const sg_op op : {SG_OP_N, SG_OP_T}) {
+    for (const sg_transpose op : {SG_TRANSPOSE_N, SG_TRANSPOSE_T}) {
       sg_plan_options options = SG_PLAN_OPTIONS_INIT;
       options.split = split;
       sg_submit submit = SG_SUBMIT_INIT;
       submit.plan = &options;
       job handle;
-      ASSERT_OK(sg_sgemm_async(context_, SG_LAYOUT_COLUMN_MAJOR, op, SG_OP_N, m, n, k, 1.0f, a.data(),
-                               op == SG_OP_N ? m : k, b.data(), k, 0.0f, c.data(), m, &submit, handle.out()));
+      ASSERT_OK(sg_sgemm_async(context_, SG_LAYOUT_COLUMN_MAJOR, op, SG_TRANSPOSE_N, m, n, k, 1.0f, a.data(),
+                               op == SG_TRANSPOSE_N ? m : k, b.data(), k, 0.0f, c.data(), m, &submit, handle.out()));
       ASSERT_OK(sg_job_wait(handle, SG_FOREVER));
       for (int j = 0; j < n; ++j)
         for (int i = 0; i < m; ++i) {
           std::int64_t exact = 0;
           for (int l = 0; l < k; ++l) {
             const float x =
-                op == SG_OP_N ? a[static_cast<std::size_t>(i + l * m)] : a[static_cast<std::size_t>(l + i * k)];
+                op == SG_TRANSPOSE_N ? a[static_cast<std::size_t>(i + l * m)] : a[static_cast<std::size_t>(l + i * k)];
             exact += static_cast<std::int64_t>(x) * static_cast<std::int64_t>(b[static_cast<std::size_t>(l + j * k)]);
           }
           ASSERT_EQ(static_cast<float>(exact), c[static_cast<std::size_t>(i + j * m)]) << i << ' ' << j;
@@ -342,7 +342,7 @@ TEST_P(gemm_rules, the_same_call_gives_the_same_bits) {
     std::vector<std::vector<float>> results(6, std::vector<float>(static_cast<std::size_t>(m * n)));
     std::vector<job> jobs(results.size());
     for (std::size_t i = 0; i < results.size(); ++i)
-      ASSERT_OK(sg_sgemm_async(context_, SG_LAYOUT_ROW_MAJOR, SG_OP_N, SG_OP_N, m, n, k, 1.0f, a.data(), k, b.data(), n,
+      ASSERT_OK(sg_sgemm_async(context_, SG_LAYOUT_ROW_MAJOR, SG_TRANSPOSE_N, SG_TRANSPOSE_N, m, n, k, 1.0f, a.data(), k, b.data(), n,
                                0.0f, results[i].data(), n, nullptr, jobs[i].out()));
     for (const job &j : jobs) ASSERT_OK(sg_job_wait(j, SG_FOREVER));
     for (const auto &result : results)
@@ -359,12 +359,12 @@ TEST_P(gemm_rules, blas_shaped_calls_agree_with_the_descriptor) {
     std::vector<double> other = c_;
     sg_gemm_desc desc = make_gemm(a_.data(), b_.data(), c_.data(), n, n, n);
     desc.a.layout = desc.b.layout = desc.c.layout = layout;
-    desc.op_b = SG_OP_T;
+    desc.op_b = SG_TRANSPOSE_T;
     desc.alpha.re = 2;
     desc.beta.re = 3;
     ASSERT_OK(sg_gemm(context_, &desc, nullptr));
     job handle;
-    ASSERT_OK(sg_dgemm_async(context_, layout, SG_OP_N, SG_OP_T, n, n, n, 2, a_.data(), n, b_.data(), n, 3,
+    ASSERT_OK(sg_dgemm_async(context_, layout, SG_TRANSPOSE_N, SG_TRANSPOSE_T, n, n, n, 2, a_.data(), n, b_.data(), n, 3,
                              other.data(), n, nullptr, handle.out()));
     ASSERT_OK(sg_job_wait(handle, SG_FOREVER));
     EXPECT_EQ(c_, other);

@@ -18,12 +18,12 @@ constexpr type_pair all_types[] = {
     {SG_DTYPE_F8_E4M3, SG_DTYPE_F32}, {SG_DTYPE_F8_E4M3, SG_DTYPE_F16}, {SG_DTYPE_F8_E4M3, SG_DTYPE_BF16},
     {SG_DTYPE_F8_E5M2, SG_DTYPE_F32}, {SG_DTYPE_F8_E5M2, SG_DTYPE_F16}, {SG_DTYPE_F8_E5M2, SG_DTYPE_BF16},
 };
-constexpr sg_op ops[] = {SG_OP_N, SG_OP_T, SG_OP_C};
+constexpr sg_transpose ops[] = {SG_TRANSPOSE_N, SG_TRANSPOSE_T, SG_TRANSPOSE_C};
 
 // Complex conjugation needs its operand in C's layout.
 bool exists(const gemm_case &c) {
   return !is_complex(c.in) ||
-         ((c.op_a != SG_OP_C || c.layout_a == c.layout_c) && (c.op_b != SG_OP_C || c.layout_b == c.layout_c));
+         ((c.op_a != SG_TRANSPOSE_C || c.layout_a == c.layout_c) && (c.op_b != SG_TRANSPOSE_C || c.layout_b == c.layout_c));
 }
 
 class gemm_types : public testing::TestWithParam<std::tuple<const char *, type_pair>> {
@@ -42,7 +42,7 @@ TEST_P(gemm_types, vectors_that_end_where_memory_does) {
   for (std::int64_t size = 1; size < 20; ++size)
     for (const std::int64_t depth : {1, 2, 5})
       for (const bool is_row : {false, true})
-        for (const sg_op op : {SG_OP_N, SG_OP_T})
+        for (const sg_transpose op : {SG_TRANSPOSE_N, SG_TRANSPOSE_T})
           for (const std::int64_t pad : {0, 2}) {
             gemm_case c = case_;
             c.m = is_row ? 1 : size;
@@ -55,8 +55,8 @@ TEST_P(gemm_types, vectors_that_end_where_memory_does) {
 }
 
 TEST_P(gemm_types, every_op_and_layout) {
-  for (const sg_op op_a : ops)
-    for (const sg_op op_b : ops)
+  for (const sg_transpose op_a : ops)
+    for (const sg_transpose op_b : ops)
       for (int layouts = 0; layouts < 8; ++layouts)
         for (const std::int64_t pad : {0, 3}) {
           gemm_case c = case_;
@@ -141,7 +141,7 @@ class gemm_tiles : public testing::Test {
   std::int64_t m = 530, n = 260, k = 3900;
 
   template <class In, class Out>
-  void expect_exact(sg_dtype in, sg_dtype out, sg_op op_a, sg_op op_b, double alpha, double beta, In (*in_of)(int),
+  void expect_exact(sg_dtype in, sg_dtype out, sg_transpose op_a, sg_transpose op_b, double alpha, double beta, In (*in_of)(int),
                     Out (*out_of)(int), int range) {
     random_source random(7);
     const auto numbers = [&](std::int64_t count, int least, int most) {
@@ -149,7 +149,7 @@ class gemm_tiles : public testing::Test {
       for (int &each : x) each = least + static_cast<int>(random.below(static_cast<std::size_t>(most - least + 1)));
       return x;
     };
-    const bool a_turned = op_a != SG_OP_N, b_turned = op_b != SG_OP_N;
+    const bool a_turned = op_a != SG_TRANSPOSE_N, b_turned = op_b != SG_TRANSPOSE_N;
     const std::int64_t a_rows = a_turned ? k : m, a_cols = a_turned ? m : k, b_rows = b_turned ? n : k,
                        b_cols = b_turned ? k : n;
     const auto a = numbers(a_rows * (a_cols + pad), -range - 1, range),
@@ -198,50 +198,50 @@ class gemm_tiles : public testing::Test {
 };
 
 TEST_F(gemm_tiles, of_bf16) {
-  expect_exact(SG_DTYPE_BF16, SG_DTYPE_F32, SG_OP_N, SG_OP_N, 1, 0, bf16_of, f32_of, 4);
-  expect_exact(SG_DTYPE_BF16, SG_DTYPE_F32, SG_OP_T, SG_OP_N, 2, -1, bf16_of, f32_of, 4);
-  expect_exact(SG_DTYPE_BF16, SG_DTYPE_F32, SG_OP_T, SG_OP_T, 1, 1, bf16_of, f32_of, 4);
+  expect_exact(SG_DTYPE_BF16, SG_DTYPE_F32, SG_TRANSPOSE_N, SG_TRANSPOSE_N, 1, 0, bf16_of, f32_of, 4);
+  expect_exact(SG_DTYPE_BF16, SG_DTYPE_F32, SG_TRANSPOSE_T, SG_TRANSPOSE_N, 2, -1, bf16_of, f32_of, 4);
+  expect_exact(SG_DTYPE_BF16, SG_DTYPE_F32, SG_TRANSPOSE_T, SG_TRANSPOSE_T, 1, 1, bf16_of, f32_of, 4);
 }
 
 // A column is a row of the blocks that cores compute: more of them than a worker keeps packed.
 TEST_F(gemm_tiles, of_more_rows_than_are_kept_packed) {
   m = 260;
   n = 2300;
-  expect_exact(SG_DTYPE_BF16, SG_DTYPE_F32, SG_OP_N, SG_OP_T, 1, 1, bf16_of, f32_of, 4);
+  expect_exact(SG_DTYPE_BF16, SG_DTYPE_F32, SG_TRANSPOSE_N, SG_TRANSPOSE_T, 1, 1, bf16_of, f32_of, 4);
   m = 530;  // computed in f32 where the processor does not multiply bf16
   n = 7000;
   k = 600;
-  expect_exact(SG_DTYPE_BF16, SG_DTYPE_F32, SG_OP_T, SG_OP_N, 1, 0, bf16_of, f32_of, 4);
+  expect_exact(SG_DTYPE_BF16, SG_DTYPE_F32, SG_TRANSPOSE_T, SG_TRANSPOSE_N, 1, 0, bf16_of, f32_of, 4);
 }
 
 TEST_F(gemm_tiles, of_one_row) {
   m = 256;
   n = 1100;
-  expect_exact(SG_DTYPE_BF16, SG_DTYPE_F32, SG_OP_N, SG_OP_N, 1, 1, bf16_of, f32_of, 4);
-  expect_exact(SG_DTYPE_I8, SG_DTYPE_I32, SG_OP_T, SG_OP_N, 1, 0, i8_of, i32_of, 127);
+  expect_exact(SG_DTYPE_BF16, SG_DTYPE_F32, SG_TRANSPOSE_N, SG_TRANSPOSE_N, 1, 1, bf16_of, f32_of, 4);
+  expect_exact(SG_DTYPE_I8, SG_DTYPE_I32, SG_TRANSPOSE_T, SG_TRANSPOSE_N, 1, 0, i8_of, i32_of, 127);
 }
 
 TEST_F(gemm_tiles, too_deep_to_be_kept_packed) {
   m = 530;
   n = 280;
   k = 33'000;
-  expect_exact(SG_DTYPE_BF16, SG_DTYPE_F32, SG_OP_T, SG_OP_N, 1, 0, bf16_of, f32_of, 4);
+  expect_exact(SG_DTYPE_BF16, SG_DTYPE_F32, SG_TRANSPOSE_T, SG_TRANSPOSE_N, 1, 0, bf16_of, f32_of, 4);
 }
 
 // Whole numbers up to 8 are e4m3's and e5m2's.
 TEST_F(gemm_tiles, of_f8) {
   const auto e4m3_of = [](int x) { return encode_8(SG_DTYPE_F8_E4M3, x); };
   const auto e5m2_of = [](int x) { return encode_8(SG_DTYPE_F8_E5M2, x); };
-  expect_exact<std::uint8_t>(SG_DTYPE_F8_E4M3, SG_DTYPE_F32, SG_OP_N, SG_OP_N, 1, 0, e4m3_of, f32_of, 4);
-  expect_exact<std::uint8_t>(SG_DTYPE_F8_E4M3, SG_DTYPE_F32, SG_OP_T, SG_OP_N, 2, -1, e4m3_of, f32_of, 4);
-  expect_exact<std::uint8_t>(SG_DTYPE_F8_E5M2, SG_DTYPE_F32, SG_OP_T, SG_OP_T, 1, 1, e5m2_of, f32_of, 3);
+  expect_exact<std::uint8_t>(SG_DTYPE_F8_E4M3, SG_DTYPE_F32, SG_TRANSPOSE_N, SG_TRANSPOSE_N, 1, 0, e4m3_of, f32_of, 4);
+  expect_exact<std::uint8_t>(SG_DTYPE_F8_E4M3, SG_DTYPE_F32, SG_TRANSPOSE_T, SG_TRANSPOSE_N, 2, -1, e4m3_of, f32_of, 4);
+  expect_exact<std::uint8_t>(SG_DTYPE_F8_E5M2, SG_DTYPE_F32, SG_TRANSPOSE_T, SG_TRANSPOSE_T, 1, 1, e5m2_of, f32_of, 3);
 }
 
 // Sums reach 2^26, of which f32 would lose the last bits.
 TEST_F(gemm_tiles, of_i8) {
-  expect_exact(SG_DTYPE_I8, SG_DTYPE_I32, SG_OP_N, SG_OP_N, 1, 0, i8_of, i32_of, 127);
-  expect_exact(SG_DTYPE_I8, SG_DTYPE_I32, SG_OP_N, SG_OP_T, 1, 1, i8_of, i32_of, 127);
-  expect_exact(SG_DTYPE_I8, SG_DTYPE_I32, SG_OP_T, SG_OP_T, -2, 3, i8_of, i32_of, 127);
+  expect_exact(SG_DTYPE_I8, SG_DTYPE_I32, SG_TRANSPOSE_N, SG_TRANSPOSE_N, 1, 0, i8_of, i32_of, 127);
+  expect_exact(SG_DTYPE_I8, SG_DTYPE_I32, SG_TRANSPOSE_N, SG_TRANSPOSE_T, 1, 1, i8_of, i32_of, 127);
+  expect_exact(SG_DTYPE_I8, SG_DTYPE_I32, SG_TRANSPOSE_T, SG_TRANSPOSE_T, -2, 3, i8_of, i32_of, 127);
 }
 
 INSTANTIATE_TEST_SUITE_P(devices, gemm_types,

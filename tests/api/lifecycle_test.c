@@ -90,7 +90,7 @@ static sg_status use_queue(void *h) {
 }
 static sg_status use_plan(void *h) {
   sg_plan_prediction prediction = SG_PLAN_PREDICTION_INIT;
-  return sg_plan_predict((sg_plan *)h, &prediction);
+  return sg_plan_get_prediction((sg_plan *)h, &prediction);
 }
 
 #define TYPE(type) \

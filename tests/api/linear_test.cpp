@@ -144,7 +144,7 @@ TEST_P(linear, forward_in_every_type_layout_and_memory) {
                         y = matrix(rows, out, t.out), bias = vector(out, t.out);
     sg_linear_desc desc = SG_LINEAR_DESC_INIT;
     desc.x = x.view(), desc.w = w.view(), desc.y = y.view();
-    desc.op_w = transposed ? SG_OP_T : SG_OP_N;
+    desc.op_w = transposed ? SG_TRANSPOSE_T : SG_TRANSPOSE_N;
     desc.bias = has_bias ? bias.view().data : nullptr;
     desc.activation = relu ? SG_ACTIVATION_RELU : SG_ACTIVATION_NONE;
     ASSERT_OK(sg_linear(context_, &desc, nullptr));
@@ -183,7 +183,7 @@ TEST_P(linear, gradients_in_every_type_layout_and_memory) {
     if (results & 4) desc.dbias = dbias.view().data, desc.dbias_dtype = t.out;
     if (!(results & 1)) desc.w.data = nullptr;
     if (!(results & 2)) desc.x.data = nullptr;
-    desc.op_w = transposed ? SG_OP_T : SG_OP_N;
+    desc.op_w = transposed ? SG_TRANSPOSE_T : SG_TRANSPOSE_N;
     desc.accumulate = adds;
     ASSERT_OK(sg_linear_backward(context_, &desc, nullptr));
     if (results & 1)
@@ -427,11 +427,11 @@ TEST_P(small_linear, wrong_calls_name_the_field) {
   bad(invalid, "desc->x is 1 x 2; with this dy it must be 2 x 2", [](d &x) { x.x.rows = 1; });
   bad(invalid, "desc->dw is 2 x 1; with this x, dy and op of w it must be 2 x 2", [](d &x) { x.dw.cols = 1; });
   bad(invalid, "desc->w is 2 x 3; with this dy, dx and op of w it must be 3 x 2",
-      [](d &x) { x.op_w = SG_OP_N, x.w.cols = x.dx.cols = 3; });
+      [](d &x) { x.op_w = SG_TRANSPOSE_N, x.w.cols = x.dx.cols = 3; });
   bad(invalid, "desc->x.dtype is f32 and desc->dy.dtype is f64", [](d &x) { x.x.dtype = SG_DTYPE_F32; });
   bad(invalid, "desc->dw.dtype is f32, which is no result type of f64", [](d &x) { x.dw.dtype = SG_DTYPE_F32; });
   bad(invalid, "desc->dbias_dtype is f32", [](d &x) { x.dbias_dtype = SG_DTYPE_F32; });
-  bad(invalid, "desc->op_w is 7", [](d &x) { x.op_w = sg_op(7); });
+  bad(invalid, "desc->op_w is 7", [](d &x) { x.op_w = sg_transpose(7); });
   bad(invalid, "desc->accumulate is 2", [](d &x) { x.accumulate = 2; });
   bad(invalid, "desc->compute is 1", [](d &x) { x.compute = sg_compute(1); });
   bad(invalid, "desc->dy.ld is 1", [](d &x) { x.dy.ld = 1; });

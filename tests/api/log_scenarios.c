@@ -82,7 +82,7 @@ static void cancelled(void) {
   const sg_gemm_desc desc = make_gemm(c, N);
   sg_submit submit = SG_SUBMIT_INIT;
   sg_job *job = NULL;
-  submit.deadline_ns = 1;
+  submit.timeout_ns = 1;
   submit.label = "late";
   OK(sg_gemm_async(context, &desc, &submit, &job));
   if (sg_job_wait(job, SG_FOREVER) != SG_STATUS_DEADLINE_EXCEEDED) fail("the deadline did not pass");

@@ -87,7 +87,7 @@ TEST_P(context_counters, count_copies_and_memory) {
   void *data = nullptr;
   ASSERT_OK(sg_buffer_data(buffer, &data));
   sg_device_info device = SG_DEVICE_INFO_INIT;
-  ASSERT_OK(sg_context_device(context_, &device));
+  ASSERT_OK(sg_context_get_device_info(context_, 0, &device));
   const auto kind_of = [&](const void *memory, std::uint64_t size) {
     sg_memory_kind kind = SG_MEMORY_AUTO;
     EXPECT_OK(sg_context_memory_kind(context_, memory, size, &kind));
@@ -115,7 +115,7 @@ TEST_P(context_counters, count_copies_and_memory) {
 
 TEST_P(context_counters, tell_the_available_memory) {
   sg_device_info device = SG_DEVICE_INFO_INIT;
-  ASSERT_OK(sg_context_device(context_, &device));
+  ASSERT_OK(sg_context_get_device_info(context_, 0, &device));
   std::uint64_t before = 0, after = 0, none = 1;
   ASSERT_OK(sg_context_available_memory(context_, 0, &before));
   EXPECT_GT(before, 0u);

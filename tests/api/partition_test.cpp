@@ -36,7 +36,7 @@ class partitions : public testing::TestWithParam<const char *> {
   // At most so many compute units that every device with partitions grants one, and that two leave none for a third.
   std::int32_t half() const {
     sg_device_info device = SG_DEVICE_INFO_INIT;
-    EXPECT_OK(sg_context_device(context_, &device));
+    EXPECT_OK(sg_context_get_device_info(context_, 0, &device));
     return std::max(1, device.compute_units / 2);
   }
   stream limited(std::int32_t units) const {

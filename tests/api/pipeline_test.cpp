@@ -312,7 +312,7 @@ TEST_P(pipelines, an_unobserved_failure_stays_in_its_batch) {
     std::vector<job> jobs(results.size());
     for (std::size_t i = 0; i < results.size(); ++i) {
       sg_submit submit = SG_SUBMIT_INIT;
-      submit.deadline_ns = i == 1 ? 1 : 0;
+      submit.timeout_ns = i == 1 ? 1 : 0;
       ASSERT_OK(sg_pipeline_push_async(net, input.data(), results[i].data(), &submit, jobs[i].out()));
     }
     for (std::size_t i = 0; i < results.size(); ++i) {

@@ -108,7 +108,7 @@ const std::map<std::string, with_addresses> each_operation = {
      [](const address_of &at) {
        sg_attention_backward_desc d = SG_ATTENTION_BACKWARD_DESC_INIT;
        const auto heads = [&](int i) { return sg_heads{at(i), 0, 32, 8}; };
-       d.q = heads(0), d.k = heads(1), d.v = heads(2), d.d_o = heads(3), d.dq = heads(4), d.dk = heads(5),
+       d.q = heads(0), d.k = heads(1), d.v = heads(2), d.dout = heads(3), d.dq = heads(4), d.dk = heads(5),
        d.dv = heads(6);
        d.batch = 1, d.heads = d.kv_heads = 2, d.queries = d.keys = 4, d.width = d.value_width = 8;
        return described_as(SG_OPERATION_ATTENTION_BACKWARD, d);
@@ -208,7 +208,7 @@ class operation_plans : public on_each_device {
   sg_plan_prediction predict(const sg_operation_desc &what, const sg_plan_options *options, plan &made) {
     sg_plan_prediction says = SG_PLAN_PREDICTION_INIT;
     EXPECT_OK(sg_plan_create(context_, &what, options, made.out()));
-    EXPECT_OK(sg_plan_predict(made, &says));
+    EXPECT_OK(sg_plan_get_prediction(made, &says));
     return says;
   }
   void expect_refusal(sg_status wanted, const char *text, const sg_operation_desc &what,
@@ -266,7 +266,7 @@ TEST_P(operation_plans, have_descriptions_in_each_format) {
     const described shapes = with([](int) { return SG_PLAN_ADDRESS; });
     plan made;
     ASSERT_OK(sg_plan_create(context_, &shapes.operation, nullptr, made.out()));
-    for (const sg_plan_format format : {SG_PLAN_TEXT, SG_PLAN_JSON, SG_PLAN_TIMELINE, SG_PLAN_HTML, SG_PLAN_SVG}) {
+    for (const sg_plan_format format : {SG_PLAN_FORMAT_TEXT, SG_PLAN_FORMAT_JSON, SG_PLAN_FORMAT_TIMELINE, SG_PLAN_FORMAT_HTML, SG_PLAN_FORMAT_SVG}) {
       std::uint64_t size = 0;
       EXPECT_OK(sg_plan_describe(made, format, nullptr, 0, &size)) << name;
       EXPECT_GT(size, 20U) << name << ' ' << format;

@@ -31,7 +31,7 @@ class plans : public on_each_device {
 TEST_P(plans, predictions) {
   const plan p = make();
   sg_plan_prediction prediction = SG_PLAN_PREDICTION_INIT;
-  ASSERT_OK(sg_plan_predict(p, &prediction));
+  ASSERT_OK(sg_plan_get_prediction(p, &prediction));
   EXPECT_EQ(2.0 * n * n * n, prediction.flops);
   EXPECT_GT(prediction.predicted_seconds, 0);
   EXPECT_GT(prediction.bound_seconds, 0);
@@ -45,7 +45,7 @@ TEST_P(plans, predictions) {
 
 TEST_P(plans, descriptions) {
   const plan p = make();
-  for (const sg_plan_format format : {SG_PLAN_TEXT, SG_PLAN_JSON, SG_PLAN_TIMELINE, SG_PLAN_HTML, SG_PLAN_SVG}) {
+  for (const sg_plan_format format : {SG_PLAN_FORMAT_TEXT, SG_PLAN_FORMAT_JSON, SG_PLAN_FORMAT_TIMELINE, SG_PLAN_FORMAT_HTML, SG_PLAN_FORMAT_SVG}) {
     std::uint64_t size = 0, again = 0;
     ASSERT_OK(sg_plan_describe(p, format, nullptr, 0, &size));
     ASSERT_GT(size, 20u);
@@ -59,7 +59,7 @@ TEST_P(plans, descriptions) {
     EXPECT_EQ('x', cut[10]) << "written behind the end";
   }
   char json[20000];
-  ASSERT_OK(sg_plan_describe(p, SG_PLAN_JSON, json, sizeof json, nullptr));
+  ASSERT_OK(sg_plan_describe(p, SG_PLAN_FORMAT_JSON, json, sizeof json, nullptr));
   EXPECT_EQ('{', json[0]);
   for (const char *key : {"predicted_seconds", "bound_seconds", "ratio", "strategy", "commands"})
     EXPECT_NE(nullptr, std::strstr(json, key)) << key;
@@ -139,7 +139,7 @@ TEST_P(plans, a_run_that_differs_from_its_plan_is_refused) {
   wrong[1].alpha.re = 0;
   wrong[2].a.rows = wrong[2].c.rows = n - 1;
   wrong[3].a.ld = n + 1;
-  wrong[4].op_a = SG_OP_T;
+  wrong[4].op_a = SG_TRANSPOSE_T;
   wrong[5].a.dtype = wrong[5].b.dtype = wrong[5].c.dtype = SG_DTYPE_F32;
   wrong[6].a.data = nullptr;
   wrong[7].b.layout = SG_LAYOUT_COLUMN_MAJOR;
@@ -185,7 +185,7 @@ TEST_P(plans, outlive_their_context_handle) {
   plan p = make();
   context_.reset();
   sg_plan_prediction prediction = SG_PLAN_PREDICTION_INIT;
-  EXPECT_OK(sg_plan_predict(p, &prediction));
+  EXPECT_OK(sg_plan_get_prediction(p, &prediction));
 }
 
 ON_EACH_DEVICE(plans);
@@ -211,7 +211,7 @@ TEST(plans_on_a_machine, of_two_devices) {
   const auto predict = [&](plan &made) {
     sg_plan_prediction p = SG_PLAN_PREDICTION_INIT;
     EXPECT_OK(create_gemm_plan(machine, &desc, &options, made.out()));
-    EXPECT_OK(sg_plan_predict(made, &p));
+    EXPECT_OK(sg_plan_get_prediction(made, &p));
     return p;
   };
   plan alone, together, chosen;
@@ -234,11 +234,11 @@ TEST(plans_on_a_machine, of_two_devices) {
   EXPECT_EQ(two.predicted_seconds, predict(chosen).predicted_seconds) << "also without any restriction";
 
   char text[4096] = "";
-  EXPECT_OK(sg_plan_describe(together, SG_PLAN_TEXT, text, sizeof text, nullptr));
+  EXPECT_OK(sg_plan_describe(together, SG_PLAN_FORMAT_TEXT, text, sizeof text, nullptr));
   EXPECT_NE(nullptr, std::strstr(text, "devices    0 (h200, "));
   EXPECT_NE(nullptr, std::strstr(text, "peers      268.4 MB"));
   EXPECT_NE(nullptr, std::strstr(text, ": arithmetic\n")) << "the limit that binds: " << text;
-  EXPECT_EQ(SG_STATUS_UNSUPPORTED, sg_plan_describe(together, SG_PLAN_HTML, text, sizeof text, nullptr));
+  EXPECT_EQ(SG_STATUS_UNSUPPORTED, sg_plan_describe(together, SG_PLAN_FORMAT_HTML, text, sizeof text, nullptr));
 }
 
 TEST(plans_on_a_machine, wrong_devices_are_refused_by_name) {
@@ -270,7 +270,7 @@ TEST(plans_on_a_machine, older_options_leave_the_devices_free) {
   plan made;
   EXPECT_OK(create_gemm_plan(machine, &desc, &options, made.out()));
   sg_plan_prediction p = SG_PLAN_PREDICTION_INIT;
-  EXPECT_OK(sg_plan_predict(made, &p));
+  EXPECT_OK(sg_plan_get_prediction(made, &p));
   EXPECT_EQ(2, p.devices);
 }
 
@@ -284,7 +284,7 @@ TEST(plans_on_a_model, eight_thousand_cubed_from_pinned_memory) {
   plan p;
   ASSERT_OK(create_gemm_plan(context, &desc, &options, p.out()));
   sg_plan_prediction prediction = SG_PLAN_PREDICTION_INIT;
-  ASSERT_OK(sg_plan_predict(p, &prediction));
+  ASSERT_OK(sg_plan_get_prediction(p, &prediction));
   EXPECT_EQ(2u * 4 * 8192 * 8192, prediction.bytes_in);
   EXPECT_EQ(4u * 8192 * 8192, prediction.bytes_out);
   EXPECT_LE(prediction.predicted_seconds, 1.10 * prediction.bound_seconds);
@@ -306,7 +306,7 @@ TEST(plans_on_a_model, the_automatic_choice_is_the_fastest) {
         plan p;
         ASSERT_OK(create_gemm_plan(context, &desc, &options, p.out()));
         sg_plan_prediction prediction = SG_PLAN_PREDICTION_INIT;
-        ASSERT_OK(sg_plan_predict(p, &prediction));
+        ASSERT_OK(sg_plan_get_prediction(p, &prediction));
         if (split == SG_SPLIT_AUTO) automatic = prediction.predicted_seconds;
         EXPECT_LE(automatic, prediction.predicted_seconds * (1 + 1e-9)) << m << ' ' << split << ' ' << place;
       }

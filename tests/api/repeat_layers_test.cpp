@@ -102,7 +102,7 @@ const std::vector<operation_case> &cases() {
       {"attention backward", 7,
        [](sg_context *on, addresses at) {
          sg_attention_backward_desc d = attention_at<sg_attention_backward_desc>(SG_ATTENTION_BACKWARD_DESC_INIT, at);
-         d.d_o = heads_at(at[3]), d.dq = heads_at(at[4]), d.dk = heads_at(at[5]), d.dv = heads_at(at[6]);
+         d.dout = heads_at(at[3]), d.dq = heads_at(at[4]), d.dk = heads_at(at[5]), d.dv = heads_at(at[6]);
          return sg_attention_backward(on, &d, nullptr);
        }},
       {"linear backward", 6,

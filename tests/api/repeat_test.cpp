@@ -33,10 +33,10 @@ class repeats : public on_each_device {
     for (std::int64_t i = 0; i < d.c.rows; ++i) {
       for (std::int64_t j = 0; j < d.c.cols; ++j) {
         double sum = 0;
-        const std::int64_t depth = d.op_a == SG_OP_N ? d.a.cols : d.a.rows;
+        const std::int64_t depth = d.op_a == SG_TRANSPOSE_N ? d.a.cols : d.a.rows;
         for (std::int64_t k = 0; k < depth; ++k)
           sum +=
-              (d.op_a == SG_OP_N ? at(d.a, i, k) : at(d.a, k, i)) * (d.op_b == SG_OP_N ? at(d.b, k, j) : at(d.b, j, k));
+              (d.op_a == SG_TRANSPOSE_N ? at(d.a, i, k) : at(d.a, k, i)) * (d.op_b == SG_TRANSPOSE_N ? at(d.b, k, j) : at(d.b, j, k));
         double whole = d.alpha.re * sum + (d.beta.re != 0 ? d.beta.re * at(d.c, i, j) : 0);
         if (d.bias) whole += static_cast<const double *>(d.bias)[d.bias_shape == SG_BIAS_PER_ROW ? i : j];
         result.push_back(d.activation == SG_ACTIVATION_RELU && whole < 0 ? 0 : whole);
@@ -67,8 +67,8 @@ class repeats : public on_each_device {
         {"nothing", [](sg_gemm_desc &) {}},
         {"other matrices", [&](sg_gemm_desc &x) { x.a.data = d_.data(); }},
         {"A and B the same", [&](sg_gemm_desc &x) { x.a.data = x.b.data; }},
-        {"op_a", [](sg_gemm_desc &x) { x.op_a = SG_OP_T; }},
-        {"op_b", [](sg_gemm_desc &x) { x.op_b = SG_OP_T; }},
+        {"op_a", [](sg_gemm_desc &x) { x.op_a = SG_TRANSPOSE_T; }},
+        {"op_b", [](sg_gemm_desc &x) { x.op_b = SG_TRANSPOSE_T; }},
         {"layout of A", [](sg_gemm_desc &x) { x.a.layout = SG_LAYOUT_COLUMN_MAJOR; }},
         {"layout of C", [](sg_gemm_desc &x) { x.c.layout = SG_LAYOUT_COLUMN_MAJOR; }},
         {"alpha", [](sg_gemm_desc &x) { x.alpha.re = -2; }},
@@ -93,7 +93,7 @@ class repeats : public on_each_device {
     std::vector<sg_gemm_desc> descs(count, usual());
     for (std::size_t i = 0; i < count; ++i) {
       descs[i].c.data = results_[i].data();
-      if (i % 3 == 2) descs[i].op_b = SG_OP_T;
+      if (i % 3 == 2) descs[i].op_b = SG_TRANSPOSE_T;
     }
     return descs;
   }

@@ -93,14 +93,14 @@ TEST_F(two_devices, are_named_and_described) {
   ASSERT_EQ(2, count);
   for (std::int32_t i = 0; i < count; ++i) {
     sg_device_info info = SG_DEVICE_INFO_INIT;
-    EXPECT_OK(sg_context_describe_device(context_, i, &info));
+    EXPECT_OK(sg_context_get_device_info(context_, i, &info));
     if (!asked_devices()) {
       EXPECT_EQ("sim:h200x2/" + std::to_string(i), info.name);
     }
     EXPECT_OK(sg_context_device_status(context_, i));
   }
   sg_device_info info = SG_DEVICE_INFO_INIT;
-  EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_context_describe_device(context_, 2, &info));
+  EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_context_get_device_info(context_, 2, &info));
   EXPECT_NE(nullptr, std::strstr(sg_last_error_message(), "device is 2; the context's devices are 0 to 1"));
   EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_context_device_status(context_, -1));
   char text[16384] = "";
@@ -392,7 +392,7 @@ TEST(gemms_on_several_devices, have_the_values_of_one) {
     if (count > 2) continue;
     expect_on(machine, on_several(300, 40, 200, count), count);
     gemm_case what = on_several(130, 260, 150, count);
-    what.op_a = SG_OP_T, what.op_b = SG_OP_T, what.pad = 5, what.beta = {2, 0}, what.alpha = {-1, 0};
+    what.op_a = SG_TRANSPOSE_T, what.op_b = SG_TRANSPOSE_T, what.pad = 5, what.beta = {2, 0}, what.alpha = {-1, 0};
     expect_on(machine, what, count);
     what.layout_a = what.layout_c = SG_LAYOUT_COLUMN_MAJOR;
     what.has_bias = true;
@@ -480,7 +480,7 @@ TEST(gemms_on_several_devices, run_by_a_plan_made_ahead) {
   plan made;
   ASSERT_OK(create_gemm_plan(machine, &desc, &options, made.out()));
   sg_plan_prediction says = SG_PLAN_PREDICTION_INIT;
-  EXPECT_OK(sg_plan_predict(made, &says));
+  EXPECT_OK(sg_plan_get_prediction(made, &says));
   const auto bytes_on = [&](std::int32_t device) {
     std::uint64_t found = 1;
     EXPECT_OK(sg_plan_device_size(made, device, &found));
@@ -559,7 +559,7 @@ TEST(operations_on_several_devices, run_by_a_plan_made_ahead) {
   plan made;
   sg_plan_prediction says = SG_PLAN_PREDICTION_INIT;
   ASSERT_OK(sg_plan_create(machine, &sum, nullptr, made.out()));
-  EXPECT_OK(sg_plan_predict(made, &says));
+  EXPECT_OK(sg_plan_get_prediction(made, &says));
   EXPECT_EQ(2, says.devices);
   EXPECT_GT(says.bytes_peer, 0u);
   job done;
@@ -628,9 +628,9 @@ TEST(traces_of_several_devices, have_lanes_of_each) {
   EXPECT_OK(sg_gemm(machine, &desc, &submit));
   EXPECT_OK(sg_trace_stop(recording));
   std::uint64_t size = 0;
-  EXPECT_OK(sg_trace_export(recording, SG_TRACE_JSON, nullptr, 0, &size));
+  EXPECT_OK(sg_trace_export(recording, SG_TRACE_FORMAT_JSON, nullptr, 0, &size));
   std::string text(size, '\0');
-  EXPECT_OK(sg_trace_export(recording, SG_TRACE_JSON, text.data(), size, nullptr));
+  EXPECT_OK(sg_trace_export(recording, SG_TRACE_FORMAT_JSON, text.data(), size, nullptr));
   for (const char *name :
        {"\"copy in ", "\"copy in of device 1, ", "\"compute of device 1, ", "\"copy out of device 1, "})
     EXPECT_NE(std::string::npos, text.find(name)) << name << text;

@@ -75,7 +75,7 @@ TEST_P(streams, no_limit_unless_asked_for) {
 
 TEST_P(streams, a_limit_is_granted_up_to_what_there_is) {
   sg_device_info device = SG_DEVICE_INFO_INIT;
-  ASSERT_OK(sg_context_device(context_, &device));
+  ASSERT_OK(sg_context_get_device_info(context_, 0, &device));
   for (const std::int32_t wanted : {1, 2, device.compute_units, device.compute_units + 1, INT32_MAX}) {
     stream limited;
     ASSERT_OK(sg_stream_create_limited(context_, 0, wanted, limited.out()));

@@ -48,8 +48,8 @@ class symmetric : public on_each_device {
     sg_rank_k_desc d = SG_RANK_K_DESC_INIT;
     d.triangle = sg_triangle(below(2)), d.symmetry = sg_symmetry(below(2));
     const bool is_hermitian = is_complex(type) && d.symmetry == SG_SYMMETRY_HERMITIAN;
-    const sg_op transposed = !is_complex(type) ? sg_op(1 + below(2)) : is_hermitian ? SG_OP_C : SG_OP_T;
-    d.op_a = below(2) ? SG_OP_N : transposed;
+    const sg_transpose transposed = !is_complex(type) ? sg_transpose(1 + below(2)) : is_hermitian ? SG_TRANSPOSE_C : SG_TRANSPOSE_T;
+    d.op_a = below(2) ? SG_TRANSPOSE_N : transposed;
     d.alpha = {random_.real(), random_.real()};
     d.beta = below(3) ? sg_scalar{random_.real(), is_hermitian ? 0 : random_.real()} : sg_scalar{0, 0};
     return d;
@@ -101,7 +101,7 @@ void symmetric::run_update(sg_rank_k_desc d, sg_dtype type, std::int64_t n, std:
   const bool is_hermitian = is_complex(type) && d.symmetry == SG_SYMMETRY_HERMITIAN;
   if (is_hermitian && !has_b) d.alpha.im = 0;
   const sg_layout of_c = sg_layout(below(2)), of_a = is_hermitian ? of_c : sg_layout(below(2));
-  const std::int64_t rows = d.op_a == SG_OP_N ? n : k, cols = d.op_a == SG_OP_N ? k : n;
+  const std::int64_t rows = d.op_a == SG_TRANSPOSE_N ? n : k, cols = d.op_a == SG_TRANSPOSE_N ? k : n;
   matrix a(context_, type, rows, cols, drawn_form(of_a)), b(context_, type, rows, cols, drawn_form(of_a)),
       c(context_, type, n, n, drawn_form(of_c));
   fill(a, random_), fill(b, random_), fill(c, random_);
@@ -114,7 +114,7 @@ void symmetric::run_update(sg_rank_k_desc d, sg_dtype type, std::int64_t n, std:
   d.a = a.view, d.c = c.view;
   if (has_b) d.b = b.view;
   sg_reference::sum_of_products wanted(n, n);
-  const sg_op primed = is_hermitian ? SG_OP_C : SG_OP_T;
+  const sg_transpose primed = is_hermitian ? SG_TRANSPOSE_C : SG_TRANSPOSE_T;
   const number alpha = factor_of(d.alpha, type), beta = factor_of(d.beta, type);
   const dense x = after(dense_of(a), d.op_a), y = has_b ? after(dense_of(b), d.op_a) : x;
   wanted.add(alpha, x, after(y, primed));
@@ -291,8 +291,8 @@ TEST_P(symmetric, updates_are_split_on_cores) {
     sg_rank_k_desc d = SG_RANK_K_DESC_INIT;
     d.triangle = form % 3 ? SG_TRIANGLE_UPPER : SG_TRIANGLE_LOWER, d.beta = {0.5, 0}, d.alpha = {-2, 0};
     d.symmetry = is_hermitian ? SG_SYMMETRY_HERMITIAN : SG_SYMMETRY_SYMMETRIC;
-    const sg_op turned = is_hermitian ? SG_OP_C : SG_OP_T;
-    d.op_a = transposes ? turned : SG_OP_N;
+    const sg_transpose turned = is_hermitian ? SG_TRANSPOSE_C : SG_TRANSPOSE_T;
+    d.op_a = transposes ? turned : SG_TRANSPOSE_N;
     if (is_hermitian && has_b) d.alpha.im = 0.75;
     const std::int64_t rows = transposes ? k : n, cols = transposes ? n : k;
     matrix a(two, type, rows, cols, {}), b(two, type, rows, cols, {}), c(two, type, n, n, {});
@@ -397,14 +397,14 @@ TEST_P(symmetric, wrong_calls_name_the_field) {
   product(invalid, "desc->a.data is NULL", [](of_product &d) { d.a.data = nullptr; });
   product(invalid, "overlap", [](of_product &d) { d.b.data = d.c.data; });
   using of_update = sg_rank_k_desc;
-  update(invalid, "desc->op_a is 3, which is no op", [](of_update &d) { d.op_a = sg_op(3); });
+  update(invalid, "desc->op_a is 3, which is no op", [](of_update &d) { d.op_a = sg_transpose(3); });
   update(invalid, "desc->op_a is C; of a complex symmetric matrix it must be N or T",
-         [](of_update &d) { d.a.dtype = d.c.dtype = SG_DTYPE_C64, d.op_a = SG_OP_C, d.a.rows = 2, d.a.cols = 2; });
+         [](of_update &d) { d.a.dtype = d.c.dtype = SG_DTYPE_C64, d.op_a = SG_TRANSPOSE_C, d.a.rows = 2, d.a.cols = 2; });
   update(invalid, "desc->op_a is T; of a complex Hermitian matrix it must be N or C", [](of_update &d) {
-    d.a.dtype = d.c.dtype = SG_DTYPE_C64, d.op_a = SG_OP_T, d.symmetry = SG_SYMMETRY_HERMITIAN;
+    d.a.dtype = d.c.dtype = SG_DTYPE_C64, d.op_a = SG_TRANSPOSE_T, d.symmetry = SG_SYMMETRY_HERMITIAN;
   });
   update(invalid, "desc->c is 2 x 1", [](of_update &d) { d.c.cols = 1; });
-  update(invalid, "desc->a is 2 x 3; with desc->c of 2 x 2 it must be 2 x 2", [](of_update &d) { d.op_a = SG_OP_T; });
+  update(invalid, "desc->a is 2 x 3; with desc->c of 2 x 2 it must be 2 x 2", [](of_update &d) { d.op_a = SG_TRANSPOSE_T; });
   update(invalid, "desc->b is 2 x 2", [&](of_update &d) { d.b = d.c; });
   update(invalid, "desc->alpha.im is 0.5; of a Hermitian matrix it must be 0", [](of_update &d) {
     d.a.dtype = d.c.dtype = SG_DTYPE_C64, d.symmetry = SG_SYMMETRY_HERMITIAN, d.alpha.im = 0.5;

@@ -103,9 +103,9 @@ TEST_P(trace_recordings, hold_the_jobs_of_the_context) {
   double of_streams = -1;
   EXPECT_OK(sg_trace_overlap_streams(recorded, streams_[0], streams_[1], &of_streams));
   EXPECT_DOUBLE_EQ(seconds, of_streams) << "each stream had one job";
-  for (const sg_trace_format format : {SG_TRACE_JSON, SG_TRACE_HTML, SG_TRACE_SVG, SG_TRACE_PERFETTO})
+  for (const sg_trace_format format : {SG_TRACE_FORMAT_JSON, SG_TRACE_FORMAT_HTML, SG_TRACE_FORMAT_SVG, SG_TRACE_FORMAT_PERFETTO})
     EXPECT_NE(std::string::npos, exported(recorded, format).find("the first of two")) << int{format};
-  EXPECT_NE(std::string::npos, exported(recorded, SG_TRACE_TEXT).find(GetParam()));
+  EXPECT_NE(std::string::npos, exported(recorded, SG_TRACE_FORMAT_TEXT).find(GetParam()));
 }
 
 TEST_P(trace_recordings, time_each_command_on_the_device) {
@@ -227,13 +227,13 @@ TEST_P(trace_recordings, name_the_request_of_each_job) {
   ASSERT_OK(sg_graph_run_async(recorded_graph, &submit, run.out()));
   finished(run, 72);
   ASSERT_OK(sg_trace_stop(recorded));
-  const std::string json = exported(recorded, SG_TRACE_JSON);
+  const std::string json = exported(recorded, SG_TRACE_FORMAT_JSON);
   const auto names = [&json](const char *request) {
     return json.find("\"trace_id\": \"" + std::string(request) + "\"") != std::string::npos;
   };
   EXPECT_TRUE(names("18446744073709551615") && names("72") && !names("0")) << json;
   EXPECT_TRUE(names("71") || json.find("\"graph\"") != std::string::npos) << "a graph of the device is one command";
-  for (const sg_trace_format format : {SG_TRACE_HTML, SG_TRACE_SVG})
+  for (const sg_trace_format format : {SG_TRACE_FORMAT_HTML, SG_TRACE_FORMAT_SVG})
     EXPECT_NE(std::string::npos, exported(recorded, format).find("named, trace id 18446744073709551615"))
         << int{format};
   submit.struct_size = offsetof(sg_submit, trace_id);  // of a program compiled before
@@ -256,7 +256,7 @@ TEST_P(trace_recordings, do_not_claim_more_work_than_was_done) {
   }
   ASSERT_OK(sg_gemm_grouped_async(context_, group.data(), 64, nullptr, nullptr));
   ASSERT_OK(sg_context_synchronize(context_, SG_FOREVER));
-  const std::string json = exported(recorded, SG_TRACE_JSON);
+  const std::string json = exported(recorded, SG_TRACE_FORMAT_JSON);
   double claimed = 0;
   for (std::size_t at = json.find("\"flops\":"); at != json.npos; at = json.find("\"flops\":", at + 1))
     claimed += std::strtod(json.c_str() + at + 8, nullptr);
@@ -297,7 +297,7 @@ TEST_P(trace_recordings, are_written_by_the_name_of_the_file) {
       {"t.json", "{"}, {"t.html", "<!DOCTYPE html>"}, {"t.svg", "<?xml"}, {"t.txt", ""}, {"t.pftrace", "\x0a"}};
   for (const auto &each : files) {
     const std::string path = folder + "/" + each.name;
-    ASSERT_OK(sg_trace_write(recorded, path.c_str(), SG_TRACE_AUTO)) << path;
+    ASSERT_OK(sg_trace_write(recorded, path.c_str(), SG_TRACE_FORMAT_AUTO)) << path;
     std::ifstream file(path, std::ios::binary);
     const std::string content((std::istreambuf_iterator<char>(file)), {});
     EXPECT_GT(content.size(), 20u);
@@ -314,22 +314,22 @@ TEST_P(trace_recordings, refuse_bad_arguments) {
   std::filesystem::create_directory(folder);
   const std::string pipe = folder / "pipe.json", link = folder / "link.json", target = folder / "target.json";
   ASSERT_EQ(0, mkfifo(pipe.c_str(), 0600));
-  EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_trace_write(recorded, pipe.c_str(), SG_TRACE_AUTO)) << "nobody reads";
+  EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_trace_write(recorded, pipe.c_str(), SG_TRACE_FORMAT_AUTO)) << "nobody reads";
   std::filesystem::create_symlink(target, link);
-  EXPECT_OK(sg_trace_write(recorded, link.c_str(), SG_TRACE_AUTO));
+  EXPECT_OK(sg_trace_write(recorded, link.c_str(), SG_TRACE_FORMAT_AUTO));
   std::filesystem::remove(target);
   ASSERT_EQ(0, chmod(folder.c_str(), 01777));
-  EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_trace_write(recorded, link.c_str(), SG_TRACE_AUTO));
+  EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_trace_write(recorded, link.c_str(), SG_TRACE_FORMAT_AUTO));
   EXPECT_FALSE(std::filesystem::exists(target)) << "a link in a folder like /tmp is not followed";
-  EXPECT_OK(sg_trace_write(recorded, target.c_str(), SG_TRACE_AUTO));
+  EXPECT_OK(sg_trace_write(recorded, target.c_str(), SG_TRACE_FORMAT_AUTO));
   std::filesystem::remove_all(folder);
-  EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_trace_write(recorded, "/nowhere/at/all.json", SG_TRACE_AUTO));
+  EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_trace_write(recorded, "/nowhere/at/all.json", SG_TRACE_FORMAT_AUTO));
   EXPECT_NE(nullptr, std::strstr(sg_last_error_message(), "path is \"/nowhere/at/all.json\""));
-  EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_trace_write(recorded, "trace", SG_TRACE_AUTO));
-  EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_trace_write(recorded, nullptr, SG_TRACE_JSON));
+  EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_trace_write(recorded, "trace", SG_TRACE_FORMAT_AUTO));
+  EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_trace_write(recorded, nullptr, SG_TRACE_FORMAT_JSON));
   EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_trace_write(recorded, "x.json", static_cast<sg_trace_format>(6)));
-  EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_trace_export(recorded, SG_TRACE_AUTO, nullptr, 0, nullptr));
-  EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_trace_export(recorded, SG_TRACE_JSON, nullptr, 1, nullptr));
+  EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_trace_export(recorded, SG_TRACE_FORMAT_AUTO, nullptr, 0, nullptr));
+  EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_trace_export(recorded, SG_TRACE_FORMAT_JSON, nullptr, 1, nullptr));
   EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_trace_start(nullptr, nullptr));
   EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_trace_get_metrics(recorded, context_, nullptr));
   EXPECT_STATUS(SG_STATUS_INVALID_HANDLE, sg_trace_stop(nullptr));

@@ -52,10 +52,10 @@ class triangular : public on_each_device {
     const auto below = [this](int n) { return std::int64_t(random_.below(n)); };
     sg_triangular_desc d = SG_TRIANGULAR_DESC_INIT;
     d.kind = sg_triangular_kind(below(2)), d.side = sg_side(below(2)), d.triangle = sg_triangle(below(2));
-    d.op_a = sg_op(below(3)), d.diagonal = sg_diagonal(below(2)), d.alpha = {random_.real(), random_.real()};
+    d.op_a = sg_transpose(below(3)), d.diagonal = sg_diagonal(below(2)), d.alpha = {random_.real(), random_.real()};
     matrix::form of_b = {sg_layout(below(2)), below(2) * below(9), below(9)}, of_a = of_b;
     of_a.gap = below(2) * 3, of_a.offset = below(5);
-    if (!is_complex(type) || d.op_a != SG_OP_C) of_a.layout = sg_layout(below(2));
+    if (!is_complex(type) || d.op_a != SG_TRANSPOSE_C) of_a.layout = sg_layout(below(2));
     const std::int64_t order = d.side == SG_SIDE_LEFT ? rows : cols;
     matrix a(context_, type, order, order, of_a), b(context_, type, rows, cols, of_b);
     fill_factor(a, d), fill(b, random_);
@@ -196,7 +196,7 @@ TEST_P(triangular, wrong_calls_name_the_field) {
   refused(invalid, "desc->side is 7, which is no side", [](desc &d) { d.side = sg_side(7); });
   refused(invalid, "desc->triangle is 2, which is no triangle", [](desc &d) { d.triangle = sg_triangle(2); });
   refused(invalid, "desc->diagonal is 3", [](desc &d) { d.diagonal = sg_diagonal(3); });
-  refused(invalid, "desc->op_a is 4, which is no op", [](desc &d) { d.op_a = sg_op(4); });
+  refused(invalid, "desc->op_a is 4, which is no op", [](desc &d) { d.op_a = sg_transpose(4); });
   refused(invalid, "desc->reserved is 1", [](desc &d) { d.reserved = 1; });
   refused(invalid, "desc->a is 2 x 2; with desc->b of 2 x 3 it must be 3 x 3", [](desc &d) { d.side = SG_SIDE_RIGHT; });
   refused(invalid, "desc->a is 2 x 1", [](desc &d) { d.a.cols = 1; });
@@ -204,7 +204,7 @@ TEST_P(triangular, wrong_calls_name_the_field) {
   refused(unsupported, "desc->b.dtype is f16; it must be f64, f32, c64 or c128",
           [](desc &d) { d.a.dtype = d.b.dtype = SG_DTYPE_F16; });
   refused(unsupported, "desc->op_a is C",
-          [](desc &d) { d.a.dtype = d.b.dtype = SG_DTYPE_C64, d.op_a = SG_OP_C, d.a.layout = SG_LAYOUT_COLUMN_MAJOR; });
+          [](desc &d) { d.a.dtype = d.b.dtype = SG_DTYPE_C64, d.op_a = SG_TRANSPOSE_C, d.a.layout = SG_LAYOUT_COLUMN_MAJOR; });
   refused(invalid, "desc->alpha.re is 1e+300", [](desc &d) { d.alpha.re = 1e300; });
   refused(invalid, "desc->a.data is NULL", [](desc &d) { d.a.data = nullptr; });
   refused(invalid, "desc->b.data is NULL", [](desc &d) { d.b.data = nullptr; });

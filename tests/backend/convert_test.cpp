@@ -120,7 +120,7 @@ void convert::try_cast(const cast_case &f, Value &&value) {
   at_a.write(stream_, a.bytes.data());
   at_c.write(stream_, c.bytes.data());
   auto what = backend_command<sg_backend_convert>();
-  what.batch = 1, what.m = f.m, what.n = f.n, what.op = f.transposes ? SG_OP_T : SG_OP_N;
+  what.batch = 1, what.m = f.m, what.n = f.n, what.op = f.transposes ? SG_TRANSPOSE_T : SG_TRANSPOSE_N;
   what.in_type = f.in, what.out_type = f.out;
   what.a = at_a.data(), what.lda = a.ld;
   what.c = f.in_place ? at_a.data() : at_c.data(), what.ldc = c.ld;
@@ -251,7 +251,7 @@ TEST_P(convert, items_and_divisors) {
         at_a.write(stream_, a.bytes.data()), at_c.write(stream_, c.bytes.data());
         at_divisors.write(stream_, divisors.data());
         auto what = backend_command<sg_backend_convert>();
-        what.m = m, what.n = n, what.op = transposes ? SG_OP_T : SG_OP_N, what.batch = items;
+        what.m = m, what.n = n, what.op = transposes ? SG_TRANSPOSE_T : SG_TRANSPOSE_N, what.batch = items;
         what.in_type = a.type, what.out_type = out;
         what.a = at_a.data(), what.lda = a.ld, what.stride_a = a.item_elements();
         what.c = at_c.data(), what.ldc = c.ld, what.stride_c = c.item_elements();

@@ -41,7 +41,7 @@ TEST_P(epilogue, every_type_bias_and_activation) {
         for (const auto &size : sizes)
           for (const sg_scalar beta : {sg_scalar{0, 0}, sg_scalar{1, 0}, sg_scalar{-2, 0}}) {
             if (!cases.tries_next()) continue;
-            const sg_op op = (size.m + size.k) % 2 ? SG_OP_T : SG_OP_N;
+            const sg_transpose op = (size.m + size.k) % 2 ? SG_TRANSPOSE_T : SG_TRANSPOSE_N;
             try_shape({.types = types,
                        .m = size.m,
                        .n = size.n,
@@ -73,7 +73,7 @@ TEST_P(epilogue, large_gemms) {
                  .m = size.m,
                  .n = size.n,
                  .k = size.k,
-                 .op_a = SG_OP_T,
+                 .op_a = SG_TRANSPOSE_T,
                  .beta = {size.k == 64 ? 1.0 : 0.0, 0},
                  .bias = size.bias,
                  .activation = activations_for(types.out).back()});

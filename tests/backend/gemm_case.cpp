@@ -58,9 +58,9 @@ real activation_error(sg_activation activation, real x, real error_of_x, real un
 
 gemm_case::gemm_case(const gemm_spec &s, std::uint64_t seed)
     : shape(s),
-      a(s.types.in, s.op_a == SG_OP_N ? s.m : s.k, s.op_a == SG_OP_N ? s.k : s.m, s.gap,
+      a(s.types.in, s.op_a == SG_TRANSPOSE_N ? s.m : s.k, s.op_a == SG_TRANSPOSE_N ? s.k : s.m, s.gap,
         s.form == batching::shared_a ? 1 : s.batch),
-      b(s.types.in, s.op_b == SG_OP_N ? s.k : s.n, s.op_b == SG_OP_N ? s.n : s.k, s.gap, s.batch),
+      b(s.types.in, s.op_b == SG_TRANSPOSE_N ? s.k : s.n, s.op_b == SG_TRANSPOSE_N ? s.n : s.k, s.gap, s.batch),
       c(s.types.out, s.m, s.n, s.gap, s.batch),
       bias(s.types.out, s.bias == bias_form::none ? 0 : (s.bias_per_row() ? s.m : s.n), 1, 3,
            s.own_bias() ? s.batch : 1) {
@@ -138,13 +138,13 @@ struct op_of {
   std::int64_t rows, cols;
   std::vector<T> re, im, magnitude;  // im: of complex types only
 
-  op_of(host_operand &x, std::int64_t item, sg_op op)
-      : rows(op == SG_OP_N ? x.rows : x.cols), cols(op == SG_OP_N ? x.cols : x.rows) {
+  op_of(host_operand &x, std::int64_t item, sg_transpose op)
+      : rows(op == SG_TRANSPOSE_N ? x.rows : x.cols), cols(op == SG_TRANSPOSE_N ? x.cols : x.rows) {
     for (std::int64_t i = 0; i < rows; ++i)
       for (std::int64_t j = 0; j < cols; ++j) {
-        const number value = op == SG_OP_N ? x.get(item, i, j) : x.get(item, j, i);
+        const number value = op == SG_TRANSPOSE_N ? x.get(item, i, j) : x.get(item, j, i);
         re.push_back(static_cast<T>(value.real()));
-        if (is_complex(x.type)) im.push_back(static_cast<T>(op == SG_OP_C ? -value.imag() : value.imag()));
+        if (is_complex(x.type)) im.push_back(static_cast<T>(op == SG_TRANSPOSE_C ? -value.imag() : value.imag()));
         magnitude.push_back(static_cast<T>(is_complex(x.type) ? std::abs(value) : std::abs(value.real())));
       }
   }

@@ -36,7 +36,7 @@ enum class bias_form { none, per_row, per_column, own_per_row, own_per_column };
 struct gemm_spec {
   pair_of_types types = {SG_DTYPE_F32, SG_DTYPE_F32};
   std::int64_t m = 1, n = 1, k = 1;
-  sg_op op_a = SG_OP_N, op_b = SG_OP_N;
+  sg_transpose op_a = SG_TRANSPOSE_N, op_b = SG_TRANSPOSE_N;
   sg_scalar alpha = {1, 0}, beta = {0, 0};
   std::int64_t gap = 0;  // between the end of a column and the start of the next one, in elements
   std::int64_t batch = 1;

@@ -36,15 +36,15 @@ std::vector<scalar_pair> scalars_for(sg_dtype out) {
   return {{{1, 0}, {0, 0}}, {{1, 0}, {1, 0}}, {{-1.5, 0.25}, {0, 0}}, {{1, 0}, {0.5, 0}}, {{0.75, -2}, {-0.5, 1}}};
 }
 
-std::vector<sg_op> ops_for(sg_dtype type) {
-  return is_complex(type) ? std::vector{SG_OP_N, SG_OP_T, SG_OP_C} : std::vector{SG_OP_N, SG_OP_T};
+std::vector<sg_transpose> ops_for(sg_dtype type) {
+  return is_complex(type) ? std::vector{SG_TRANSPOSE_N, SG_TRANSPOSE_T, SG_TRANSPOSE_C} : std::vector{SG_TRANSPOSE_N, SG_TRANSPOSE_T};
 }
 
 TEST_P(gemm, every_type_op_and_scalar) {
   sweep cases;
   for (const pair_of_types types : all_pairs)
-    for (const sg_op op_a : ops_for(types.in))
-      for (const sg_op op_b : ops_for(types.in))
+    for (const sg_transpose op_a : ops_for(types.in))
+      for (const sg_transpose op_b : ops_for(types.in))
         for (const scalar_pair &s : scalars_for(types.out))
           for (const auto &size : sizes) {
             if (!cases.tries_next()) continue;
@@ -64,7 +64,7 @@ TEST_P(gemm, every_type_op_and_scalar) {
 // Larger than one tile, and one element more, in each dimension.
 TEST_P(gemm, sizes_beyond_a_tile) {
   for (const pair_of_types types : all_pairs)
-    for (const sg_op op : {SG_OP_N, SG_OP_T}) {
+    for (const sg_transpose op : {SG_TRANSPOSE_N, SG_TRANSPOSE_T}) {
       for (const sg_scalar beta : {sg_scalar{0, 0}, sg_scalar{2, 0}}) {
         try_shape({.types = types,
                    .m = 1025,
@@ -85,7 +85,7 @@ TEST_P(gemm, sizes_beyond_a_tile) {
 // Small kernels compute strips of vectors in blocks of the depth: every height of a strip and of its last vector, every
 // number of remaining columns, and depths around one and two blocks.
 TEST_P(gemm, f32_at_every_edge_of_small_kernels) {
-  for (const sg_op op_b : {SG_OP_N, SG_OP_T})
+  for (const sg_transpose op_b : {SG_TRANSPOSE_N, SG_TRANSPOSE_T})
     for (const sg_scalar beta : {sg_scalar{0, 0}, sg_scalar{-0.5, 0}}) {
       for (const std::int64_t m : {1, 15, 16, 17, 32, 33, 48, 63, 64, 65, 80, 95, 97, 112, 113, 128, 145})
         for (std::int64_t n = 1; n <= 15; ++n) {
@@ -108,7 +108,7 @@ TEST_P(gemm, batches) {
                    .m = 6,
                    .n = 5,
                    .k = 9,
-                   .op_b = SG_OP_T,
+                   .op_b = SG_TRANSPOSE_T,
                    .beta = {1, 0},
                    .gap = 2,
                    .batch = batch,
@@ -128,7 +128,7 @@ TEST_P(gemm, f32_is_computed_in_f32) {
     std::int64_t m, n, k;
   } shapes[] = {{8, 8, 8}, {24, 24, 24}, {33, 17, 64}, {64, 64, 1024}, {256, 200, 300}};
   for (const auto &s : shapes)
-    for (const sg_op op : {SG_OP_N, SG_OP_T}) {
+    for (const sg_transpose op : {SG_TRANSPOSE_N, SG_TRANSPOSE_T}) {
       gemm_case x({.m = s.m, .n = s.n, .k = s.k, .op_a = op, .op_b = op});
       std::mt19937 random(7);
       for (std::int64_t i = 0; i < s.m * s.k; ++i)
@@ -139,10 +139,10 @@ TEST_P(gemm, f32_is_computed_in_f32) {
       std::vector<double> a, b;  // whose sums of products are exact
       for (std::int64_t i = 0; i < s.m; ++i)
         for (std::int64_t l = 0; l < s.k; ++l)
-          a.push_back(double((op == SG_OP_N ? x.a.get(0, i, l) : x.a.get(0, l, i)).real()));
+          a.push_back(double((op == SG_TRANSPOSE_N ? x.a.get(0, i, l) : x.a.get(0, l, i)).real()));
       for (std::int64_t j = 0; j < s.n; ++j)
         for (std::int64_t l = 0; l < s.k; ++l)
-          b.push_back(double((op == SG_OP_N ? x.b.get(0, l, j) : x.b.get(0, j, l)).real()));
+          b.push_back(double((op == SG_TRANSPOSE_N ? x.b.get(0, l, j) : x.b.get(0, j, l)).real()));
       for (std::int64_t i = 0; i < s.m; ++i)
         for (std::int64_t j = 0; j < s.n; ++j) {
           const double exact = std::inner_product(&a[std::size_t(i * s.k)], &a[std::size_t(i * s.k)] + s.k,
@@ -157,7 +157,7 @@ TEST_P(gemm, i8_sums_are_exact_at_any_depth) {
   for (const std::int64_t k : {1024, 1025, 70000, 140000})
     for (const auto &[x, y] : {std::pair{-128, -128}, {-128, 127}, {127, 127}})
       for (const sg_scalar beta : {sg_scalar{0, 0}, sg_scalar{1, 0}}) {
-        gemm_case p({.types = {SG_DTYPE_I8, SG_DTYPE_I32}, .m = 3, .n = 2, .k = k, .op_a = SG_OP_T, .beta = beta});
+        gemm_case p({.types = {SG_DTYPE_I8, SG_DTYPE_I32}, .m = 3, .n = 2, .k = k, .op_a = SG_TRANSPOSE_T, .beta = beta});
         std::memset(p.a.bytes.data(), x, p.a.bytes.size());
         std::memset(p.b.bytes.data(), y, p.b.bytes.size());
         ASSERT_EQ(p.run(dev(), stream_), SG_STATUS_OK);
@@ -207,7 +207,7 @@ TEST_P(gemm, nan_and_infinity_propagate) {
 TEST_P(gemm, every_value_of_f8) {
   for (const sg_dtype type : {SG_DTYPE_F8_E4M3, SG_DTYPE_F8_E5M2})
     for (const sg_dtype out : {SG_DTYPE_F32, SG_DTYPE_F16, SG_DTYPE_BF16})
-      for (const sg_op op : {SG_OP_N, SG_OP_T})
+      for (const sg_transpose op : {SG_TRANSPOSE_N, SG_TRANSPOSE_T})
         for (const std::int64_t n : {1, 40}) {
           gemm_case a({.types = {type, out}, .m = 256, .n = n, .k = 1, .op_a = op});
           gemm_case b({.types = {type, out}, .m = n, .n = 256, .k = 1, .op_b = op});
@@ -241,8 +241,8 @@ TEST_P(gemm, f8_compute) {
     const bool is_pair = types.in == SG_DTYPE_F8_E4M3 || (types.in == SG_DTYPE_F8_E5M2 && types.out == SG_DTYPE_F32);
     if (!is_pair) continue;
     for (const auto &s : shapes)
-      for (const sg_op op_a : {SG_OP_N, SG_OP_T})
-        for (const sg_op op_b : {SG_OP_N, SG_OP_T}) {
+      for (const sg_transpose op_a : {SG_TRANSPOSE_N, SG_TRANSPOSE_T})
+        for (const sg_transpose op_b : {SG_TRANSPOSE_N, SG_TRANSPOSE_T}) {
           if (!cases.tries_next()) continue;
           const bool adds = op_a == op_b;
           gemm_spec shape = {.types = types, .m = s.m, .n = s.n, .k = s.k, .op_a = op_a, .op_b = op_b};
@@ -252,14 +252,14 @@ TEST_P(gemm, f8_compute) {
           if (HasFatalFailure()) return;
         }
     for (const batching form : all_batchings) {
-      gemm_spec shape = {.types = types, .m = 64, .n = 32, .k = 48, .op_a = SG_OP_T, .batch = 3, .form = form};
+      gemm_spec shape = {.types = types, .m = 64, .n = 32, .k = 48, .op_a = SG_TRANSPOSE_T, .batch = 3, .form = form};
       shape.compute = SG_COMPUTE_F8;
       try_shape(shape);
       shape.bias = bias_form::per_row, shape.activation = SG_ACTIVATION_RELU;
       try_shape(shape);
       if (HasFatalFailure()) return;
     }
-    gemm_case whole({.types = types, .m = 256, .n = 256, .k = 256, .op_a = SG_OP_T, .compute = SG_COMPUTE_F8});
+    gemm_case whole({.types = types, .m = 256, .n = 256, .k = 256, .op_a = SG_TRANSPOSE_T, .compute = SG_COMPUTE_F8});
     std::mt19937 random(3);
     for (host_operand *x : {&whole.a, &whole.b})
       for (std::int64_t i = 0; i < x->rows * x->cols; ++i) x->set(0, i % x->rows, i / x->rows, int(random() % 5) - 2);
@@ -290,7 +290,7 @@ TEST_P(gemm, same_call_same_bits) {
   stream other(dev());
   for (const pair_of_types types : all_pairs)
     for (const std::int64_t n : {7, 65, 200}) {
-      const gemm_spec shape = {.types = types, .m = n, .n = n + 1, .k = 2 * n, .op_a = SG_OP_T, .beta = {1, 0}};
+      const gemm_spec shape = {.types = types, .m = n, .n = n + 1, .k = 2 * n, .op_a = SG_TRANSPOSE_T, .beta = {1, 0}};
       gemm_case first(shape), second = first, third = first;
       ASSERT_EQ(first.run(dev(), stream_), SG_STATUS_OK);
       try_shape({.types = types, .m = 3, .n = 50, .k = 20});

@@ -50,8 +50,8 @@ TEST_P(host_memory, nothing_outside_the_operands_is_touched) {
   } sizes[] = {{1, 1, 1},    {3, 1, 2},    {1, 5, 7},     {7, 5, 3},     {17, 9, 31},
                {24, 24, 24}, {33, 29, 65}, {65, 130, 33}, {100, 3, 513}, {257, 129, 5}};
   for (const pair_of_types types : all_pairs)
-    for (const sg_op op_a : {SG_OP_N, SG_OP_T})
-      for (const sg_op op_b : {SG_OP_N, SG_OP_T})
+    for (const sg_transpose op_a : {SG_TRANSPOSE_N, SG_TRANSPOSE_T})
+      for (const sg_transpose op_b : {SG_TRANSPOSE_N, SG_TRANSPOSE_T})
         for (const auto &s : sizes)
           for (const std::int64_t gap : {0, 3}) {
             gemm_case x(
@@ -74,7 +74,7 @@ TEST_P(host_memory, leading_dimensions_beyond_32_bits) {
   for (const pair_of_types types : all_pairs)
     for (const std::int64_t ld : far)
       for (int which = 0; which < 3; ++which)
-        for (const sg_op op : {SG_OP_N, SG_OP_T}) {
+        for (const sg_transpose op : {SG_TRANSPOSE_N, SG_TRANSPOSE_T}) {
           gemm_case x(
               {.types = types, .m = 5, .n = 3, .k = 4, .op_a = op, .op_b = op, .alpha = {2, 0}, .beta = {3, 0}});
           gemm_case near = x;

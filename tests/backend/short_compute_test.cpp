@@ -36,10 +36,10 @@ class short_compute : public conformance {
 };
 
 real op_a(gemm_case &x, std::int64_t i, std::int64_t l) {
-  return (x.shape.op_a == SG_OP_N ? x.a.get(0, i, l) : x.a.get(0, l, i)).real();
+  return (x.shape.op_a == SG_TRANSPOSE_N ? x.a.get(0, i, l) : x.a.get(0, l, i)).real();
 }
 real op_b(gemm_case &x, std::int64_t l, std::int64_t j) {
-  return (x.shape.op_b == SG_OP_N ? x.b.get(0, l, j) : x.b.get(0, j, l)).real();
+  return (x.shape.op_b == SG_TRANSPOSE_N ? x.b.get(0, l, j) : x.b.get(0, j, l)).real();
 }
 
 // The largest errors, relative to the product of the magnitudes, over some elements: the device's, and that of operands
@@ -68,7 +68,7 @@ errors errors_of(gemm_case &x, const format &part) {
 TEST_P(short_compute, random_sums_are_near_f32) {
   for (const splitting &s : splittings)
     for (const std::int64_t k : depths({130, 1300, 4099}))
-      for (const sg_op op : {SG_OP_N, SG_OP_T}) {
+      for (const sg_transpose op : {SG_TRANSPOSE_N, SG_TRANSPOSE_T}) {
         gemm_spec wanted = shape(k, s.compute);
         wanted.op_a = wanted.op_b = op;
         gemm_case x(wanted, static_cast<std::uint64_t>(k));
@@ -85,7 +85,7 @@ TEST_P(short_compute, scalars_and_gaps_between_columns) {
     for (const std::int64_t aligned : {0, 1}) {
       gemm_spec wanted = shape(s.compute == SG_COMPUTE_3XTF32 ? 530 : 1100, s.compute);  // larger than one block
       wanted.gap = aligned ? 8 : 3;
-      wanted.op_a = aligned ? SG_OP_T : SG_OP_N;
+      wanted.op_a = aligned ? SG_TRANSPOSE_T : SG_TRANSPOSE_N;
       wanted.alpha = {-1.5, 0}, wanted.beta = {0.5, 0};
       gemm_case x(wanted, 7);
       host_operand before = x.c;

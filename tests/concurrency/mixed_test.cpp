@@ -244,7 +244,7 @@ void make_a_plan(shared &s, sg_test::random_source &random) {
   sg_plan *plan = nullptr;
   sg_plan_prediction prediction = SG_PLAN_PREDICTION_INIT;
   if (!OK(create_gemm_plan(s.context, &desc, nullptr, &plan))) return;
-  OK(sg_plan_predict(plan, &prediction));
+  OK(sg_plan_get_prediction(plan, &prediction));
   OK(sg_plan_release(plan));
 }
 

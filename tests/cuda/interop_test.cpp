@@ -254,7 +254,7 @@ TEST_F(cuda, own_streams_pass_a_busy_default_stream) {
 // The reported properties of the other GPUs agree with the runtime, and every GPU is listed.
 TEST_F(cuda, properties_of_peers) {
   sg_device_info info = SG_DEVICE_INFO_INIT;
-  ASSERT_OK(sg_context_device(context_, &info));
+  ASSERT_OK(sg_context_get_device_info(context_, 0, &info));
   EXPECT_STRNE("", info.mig);
   EXPECT_GE(info.nvlinks, -1);
   EXPECT_EQ(info.nvlinks > 0 && info.nvlink_bytes_per_second > 1e9, info.nvlink_bytes_per_second > 0);
@@ -269,7 +269,7 @@ TEST_F(cuda, properties_of_peers) {
     EXPECT_EQ(reachable == 0, peer.link_class == SG_LINK_HOST);
     EXPECT_EQ(peer.link_class == SG_LINK_NVLINK || peer.link_class == SG_LINK_PCIE, peer.links > 0);
     sg_device_info other = SG_DEVICE_INFO_INIT;
-    ASSERT_OK(sg_device_describe(peer.index, &other));
+    ASSERT_OK(sg_device_get_info(peer.index, &other));
     EXPECT_STREQ(other.name, peer.name);
   }
 }

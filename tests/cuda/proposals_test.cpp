@@ -38,16 +38,16 @@ TEST(proposals, are_looked_at_where_the_first_is_not_the_best) {
   EXPECT_EQ(1, proposals_to_examine(gemm, 8)) << "measured on another generation";
   gemm.in_type = SG_DTYPE_F16;
   EXPECT_LT(1, proposals_to_examine(gemm, 9));
-  gemm.op_b = SG_OP_T;
+  gemm.op_b = SG_TRANSPOSE_T;
   EXPECT_EQ(1, proposals_to_examine(gemm, 9)) << "not measured";
-  gemm.op_b = SG_OP_N;
+  gemm.op_b = SG_TRANSPOSE_N;
   gemm.compute_units = 66;
   EXPECT_EQ(1, proposals_to_examine(gemm, 9)) << "the number of waves on the rest of the device is unknown";
   gemm.compute_units = 0;
   gemm.in_type = SG_DTYPE_F64;
   EXPECT_EQ(1, proposals_to_examine(gemm, 9));
   gemm.in_type = SG_DTYPE_F32;
-  gemm.op_b = SG_OP_T;
+  gemm.op_b = SG_TRANSPOSE_T;
   EXPECT_LT(1, proposals_to_examine(gemm, 9));
 }
 

@@ -26,7 +26,7 @@ sg_plan_prediction plan_of(sg_context *context, const gemm_case &g) {
   plan made;
   EXPECT_OK(create_gemm_plan(context, &desc, &where, made.out()));
   sg_plan_prediction says = SG_PLAN_PREDICTION_INIT;
-  EXPECT_OK(sg_plan_predict(made, &says));
+  EXPECT_OK(sg_plan_get_prediction(made, &says));
   return says;
 }
 
@@ -187,7 +187,7 @@ TEST(oom_replan, a_split_k_sum_falls_back_to_one_command) {
   sg_plan_prediction planned = SG_PLAN_PREDICTION_INIT;
   plan made;
   ASSERT_OK(create_gemm_plan(context, &desc, nullptr, made.out()));
-  ASSERT_OK(sg_plan_predict(made, &planned));
+  ASSERT_OK(sg_plan_get_prediction(made, &planned));
   ASSERT_GT(planned.commands, 1) << "it should be summed in parts";
   EXPECT_EQ(1, commands_of_run());
   EXPECT_EQ(1, commands_of_run()) << "results known at that time";

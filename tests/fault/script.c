@@ -131,9 +131,9 @@ static void plans(sg_context *context) {
   sg_job *job = NULL;
   char text[500];
   if (!DO(sg_plan_create(context, &gemm, NULL, &plan))) return;
-  DO(sg_plan_describe(plan, SG_PLAN_TEXT, text, sizeof text, NULL));
-  DO(sg_plan_describe(plan, SG_PLAN_JSON, text, sizeof text, NULL));
-  DO(sg_plan_describe(plan, SG_PLAN_TIMELINE, text, sizeof text, NULL));
+  DO(sg_plan_describe(plan, SG_PLAN_FORMAT_TEXT, text, sizeof text, NULL));
+  DO(sg_plan_describe(plan, SG_PLAN_FORMAT_JSON, text, sizeof text, NULL));
+  DO(sg_plan_describe(plan, SG_PLAN_FORMAT_TIMELINE, text, sizeof text, NULL));
   if (DO(sg_plan_run_async(plan, &gemm, NULL, &job)) && end_of(job, "a plan's run")) expect(c, 6 * N, "a plan's run");
   DO(sg_plan_release(plan));
 }

@@ -121,10 +121,10 @@ struct caller {
     const std::int64_t m = in.dimension(), n = in.dimension(), k = in.dimension();
     const auto dtype = in.choice<sg_dtype>(11);
     sg_gemm_desc desc = SG_GEMM_DESC_INIT;
-    desc.op_a = in.choice<sg_op>(3);
-    desc.op_b = in.choice<sg_op>(3);
-    desc.a = desc.op_a == SG_OP_N ? matrix(m, k, dtype) : matrix(k, m, dtype);
-    desc.b = desc.op_b == SG_OP_N ? matrix(k, n, dtype) : matrix(n, k, dtype);
+    desc.op_a = in.choice<sg_transpose>(3);
+    desc.op_b = in.choice<sg_transpose>(3);
+    desc.a = desc.op_a == SG_TRANSPOSE_N ? matrix(m, k, dtype) : matrix(k, m, dtype);
+    desc.b = desc.op_b == SG_TRANSPOSE_N ? matrix(k, n, dtype) : matrix(n, k, dtype);
     desc.c = matrix(m, n, result_of(dtype));
     desc.compute = in.choice<sg_compute>(6);
     desc.alpha.re = in.below(3);
@@ -383,7 +383,7 @@ struct caller {
       case 14: CALL(sg_queue_next_batch(handle<sg_queue>(queue), completions, in.below(4), timeout(), &number)); break;
       case 15: CALL(sg_queue_fd(handle<sg_queue>(queue), &number)); break;
       case 16: CALL(sg_queue_close(handle<sg_queue>(queue))); break;
-      case 17: CALL(sg_plan_predict(handle<sg_plan>(plan), &prediction)); break;
+      case 17: CALL(sg_plan_get_prediction(handle<sg_plan>(plan), &prediction)); break;
       case 18: CALL(sg_plan_describe(handle<sg_plan>(plan), in.choice<sg_plan_format>(3), text, 100, nullptr)); break;
       case 19: CALL(sg_job_label(j, text, static_cast<std::uint64_t>(in.below(100)), nullptr)); break;
       default: CALL(sg_context_device(handle<sg_context>(context), &info));

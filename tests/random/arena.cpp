@@ -46,7 +46,7 @@ bool arena::shared_part::gaps_untouched() const {
 arena::arena(sg_context *context) : context_(context) {
   require_ok(sg_host_alloc(context_, part_bytes, &pinned_memory_), "sg_host_alloc");
   sg_device_info info = SG_DEVICE_INFO_INIT;
-  require_ok(sg_context_device(context_, &info), "sg_context_device");
+  require_ok(sg_context_get_device_info(context_, 0, &info), "sg_context_device");
   unified_ = info.unified_memory != 0;
   pinned_.image = static_cast<std::uint8_t *>(pinned_memory_);
   pinned_.address = static_cast<char *>(pinned_memory_);

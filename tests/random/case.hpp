@@ -53,7 +53,7 @@ enum class call_form { async, plan, blas };
 struct gemm_case {
   sg_dtype in = SG_DTYPE_F32, out = SG_DTYPE_F32;
   std::int64_t m = 1, n = 1, k = 1, batch = 1;
-  sg_op op_a = SG_OP_N, op_b = SG_OP_N;
+  sg_transpose op_a = SG_TRANSPOSE_N, op_b = SG_TRANSPOSE_N;
   sg_compute compute = SG_COMPUTE_EXACT;
   sg_scalar alpha{1, 0}, beta{0, 0};
   sg_activation activation = SG_ACTIVATION_NONE;
@@ -70,10 +70,10 @@ struct gemm_case {
   std::uint32_t seed = 0;
 
   bool operator==(const gemm_case &) const = default;
-  std::int64_t rows_a() const { return op_a == SG_OP_N ? m : k; }
-  std::int64_t cols_a() const { return op_a == SG_OP_N ? k : m; }
-  std::int64_t rows_b() const { return op_b == SG_OP_N ? k : n; }
-  std::int64_t cols_b() const { return op_b == SG_OP_N ? n : k; }
+  std::int64_t rows_a() const { return op_a == SG_TRANSPOSE_N ? m : k; }
+  std::int64_t cols_a() const { return op_a == SG_TRANSPOSE_N ? k : m; }
+  std::int64_t rows_b() const { return op_b == SG_TRANSPOSE_N ? k : n; }
+  std::int64_t cols_b() const { return op_b == SG_TRANSPOSE_N ? n : k; }
   bool complex() const { return in == SG_DTYPE_C64 || in == SG_DTYPE_C128; }
   // A scalar as the accumulator has it.
   sg_scalar used(sg_scalar s) const {

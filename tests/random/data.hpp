@@ -53,9 +53,9 @@ inline std::vector<element_value> cancelling_bias(const gemm_case &p) {
              b = extent_of(b_case, p.rows_b(), p.cols_b(), p.batch), bias = extent_of_bias(p);
   const int which_b = p.b_is_a ? 0 : 1;
   const auto of_a = table_of(p, p.in, 0), of_b = table_of(p, p.in, which_b);
-  const auto value = [&](const auto &table, int which, const extent_of_operand &e, sg_op op, std::int64_t item,
+  const auto value = [&](const auto &table, int which, const extent_of_operand &e, sg_transpose op, std::int64_t item,
                          std::int64_t i, std::int64_t j) {
-    return table[choice_of(seed_of(p, which), op == SG_OP_N ? e.at(item, i, j) : e.at(item, j, i))];
+    return table[choice_of(seed_of(p, which), op == SG_TRANSPOSE_N ? e.at(item, i, j) : e.at(item, j, i))];
   };
   std::vector<element_value> made;
   const bool per_row = p.bias_shape == SG_BIAS_PER_ROW;

@@ -144,8 +144,8 @@ class drawing {
     gemm_case p;
     types(p);
     p.data = chance(50) ? values::integers : values::reals;
-    p.op_a = static_cast<sg_op>(below(3));
-    p.op_b = static_cast<sg_op>(below(3));
+    p.op_a = static_cast<sg_transpose>(below(3));
+    p.op_b = static_cast<sg_transpose>(below(3));
     p.batch = chance(60) ? 1 : 1 + below(chance(80) ? 8 : 100);
     p.m = size();
     p.n = size();
@@ -162,9 +162,9 @@ class drawing {
     if (t.how != way::grouped && chance(4)) p.foreign = 1 + below(4);
     if (t.how != way::grouped && chance(t.untracked_run ? 75 : 40)) chain(t, index, p);
     // A conjugate transpose of a complex matrix needs the layout of C.
-    if (p.complex() && p.op_a == SG_OP_C) p.a.layout = p.c.layout;
-    if (p.complex() && p.op_b == SG_OP_C) p.b.layout = p.c.layout;
-    if (p.a_from >= 0 && p.a.layout != p.c.layout && p.op_a == SG_OP_C) p.op_a = SG_OP_N;
+    if (p.complex() && p.op_a == SG_TRANSPOSE_C) p.a.layout = p.c.layout;
+    if (p.complex() && p.op_b == SG_TRANSPOSE_C) p.b.layout = p.c.layout;
+    if (p.a_from >= 0 && p.a.layout != p.c.layout && p.op_a == SG_TRANSPOSE_C) p.op_a = SG_TRANSPOSE_N;
     while (!fits(p)) {
       if (p.batch > 1 && p.a_from < 0)
         p.batch /= 2;
@@ -184,8 +184,8 @@ class drawing {
   // C = A * op(A), as a square of a matrix and its transpose.
   void alias_b(gemm_case &p) {
     p.b_is_a = true;
-    p.op_b = p.op_a == SG_OP_N ? SG_OP_T : SG_OP_N;
-    if (p.op_a == SG_OP_C) p.op_a = SG_OP_T;
+    p.op_b = p.op_a == SG_TRANSPOSE_N ? SG_TRANSPOSE_T : SG_TRANSPOSE_N;
+    if (p.op_a == SG_TRANSPOSE_C) p.op_a = SG_TRANSPOSE_T;
     p.n = p.m;
     p.b = p.a;
   }
@@ -199,7 +199,7 @@ class drawing {
       if (before.is_copy || q.out != p.in) continue;
       p.a_from = i;
       p.batch = q.batch;
-      p.op_a = SG_OP_N;
+      p.op_a = SG_TRANSPOSE_N;
       p.m = q.m;
       p.k = q.n;
       p.a = q.c;

@@ -504,10 +504,10 @@ class chain {
 
   void rank_k() {
     sg_rank_k_desc desc = SG_RANK_K_DESC_INIT;
-    desc.triangle = sg_triangle(random_.below(2)), desc.op_a = sg_op(random_.below(3));
+    desc.triangle = sg_triangle(random_.below(2)), desc.op_a = sg_transpose(random_.below(3));
     desc.alpha = {0.5, 0}, desc.beta = {0.25 * random_.below(2), 0};
     const std::int64_t n = upto(side), k = upto(8);
-    const bool is_plain = desc.op_a == SG_OP_N;
+    const bool is_plain = desc.op_a == SG_TRANSPOSE_N;
     const part a = any_part(is_plain ? n : k, is_plain ? k : n, any_layout()), c = any_part(n, n, any_layout());
     if (!is_small(a)) return;
     desc.a = view(a), desc.c = view(c);
@@ -527,7 +527,7 @@ class chain {
   // Products, and the solves of few rows, whose errors stay small.
   void triangular(const part &b) {
     sg_triangular_desc desc = SG_TRIANGULAR_DESC_INIT;
-    desc.triangle = sg_triangle(random_.below(2)), desc.op_a = sg_op(random_.below(3));
+    desc.triangle = sg_triangle(random_.below(2)), desc.op_a = sg_transpose(random_.below(3));
     desc.kind = b.rows <= 3 ? SG_TRIANGULAR_SOLVE : SG_TRIANGULAR_MULTIPLY;
     desc.diagonal = b.rows <= 3 ? SG_DIAGONAL_UNIT : sg_diagonal(random_.below(2)), desc.alpha = {0.5, 0};
     const part a = any_part(b.rows, b.rows, any_layout());
@@ -538,11 +538,11 @@ class chain {
     if (!accepted(sg_triangular_async(context_, &desc, &submit_, handle()), share(a, b))) return;
     const auto factor = [&](std::int64_t i, std::int64_t j) {
       if (i == j && desc.diagonal == SG_DIAGONAL_UNIT) return 1.0;
-      if (desc.op_a != SG_OP_N) std::swap(i, j);
+      if (desc.op_a != SG_TRANSPOSE_N) std::swap(i, j);
       return is_within(desc.triangle, i, j) ? host(a, i, j) : 0.0;
     };
     std::vector<double> x = read(b);
-    const bool is_lower = (desc.triangle == SG_TRIANGLE_LOWER) == (desc.op_a == SG_OP_N);
+    const bool is_lower = (desc.triangle == SG_TRIANGLE_LOWER) == (desc.op_a == SG_TRANSPOSE_N);
     for (std::int64_t j = 0; j < b.cols; ++j)
       for (std::int64_t done = 0; done < b.rows; ++done) {
         const std::int64_t i = is_lower ? done : b.rows - 1 - done;
@@ -737,9 +737,9 @@ class chain {
 
   // From f64, or from small values of f32.
   void convert(const part &c) {
-    const sg_op op = random_.below(2) ? SG_OP_N : SG_OP_T;
+    const sg_transpose op = random_.below(2) ? SG_TRANSPOSE_N : SG_TRANSPOSE_T;
     const sg_layout layout = random_.below(2) ? SG_LAYOUT_ROW_MAJOR : SG_LAYOUT_COLUMN_MAJOR;
-    const bool transposes = op == SG_OP_T;
+    const bool transposes = op == SG_TRANSPOSE_T;
     part a = any_part(transposes ? c.cols : c.rows, transposes ? c.rows : c.cols, layout);
     part beside = a;
     beside.matrix = c.matrix, beside.start = c.start;
@@ -871,7 +871,7 @@ class chain {
     if (!is_small(dy) || !is_small(x) || !is_small(w)) return;
     const int results = 1 + random_.below(7);
     sg_linear_backward_desc desc = SG_LINEAR_BACKWARD_DESC_INIT;
-    desc.dy = view(dy), desc.op_w = transposed ? SG_OP_T : SG_OP_N, desc.accumulate = random_.below(2);
+    desc.dy = view(dy), desc.op_w = transposed ? SG_TRANSPOSE_T : SG_TRANSPOSE_N, desc.accumulate = random_.below(2);
     std::vector<part> read_parts = {dy}, written;
     const bool adds_nothing = desc.accumulate && rows == 0;  // then sums over rows are not looked at
     if (results & 1) desc.w = view(w), desc.dx = view(dx), written.push_back(dx);
@@ -969,17 +969,17 @@ class chain {
     const std::int64_t heads = 1 + random_.below(3), width = upto(side / heads / 2);
     const std::int64_t queries = upto(side / 2), keys = upto(side / 2);
     const auto tokens = [&](std::int64_t count) { return any_heads(count, heads, width); };
-    const part q = tokens(queries), k = tokens(keys), v = tokens(keys), d_o = tokens(queries);
+    const part q = tokens(queries), k = tokens(keys), v = tokens(keys), dout = tokens(queries);
     const part dq = tokens(queries), dk = tokens(keys), dv = tokens(keys);
-    if (!is_small(q) || !is_small(k) || !is_small(v) || !is_small(d_o)) return;
+    if (!is_small(q) || !is_small(k) || !is_small(v) || !is_small(dout)) return;
     sg_attention_backward_desc desc = SG_ATTENTION_BACKWARD_DESC_INIT;
-    desc.q = heads_of(q), desc.k = heads_of(k), desc.v = heads_of(v), desc.d_o = heads_of(d_o);
+    desc.q = heads_of(q), desc.k = heads_of(k), desc.v = heads_of(v), desc.dout = heads_of(dout);
     desc.dq = heads_of(dq), desc.dk = heads_of(dk), desc.dv = heads_of(dv);
     desc.dtype = SG_DTYPE_F64, desc.heads = desc.kv_heads = heads, desc.queries = queries, desc.keys = keys;
     desc.width = desc.value_width = width;
     const masks given = draw_masks(desc);
     if (random_.below(2)) desc.workspace = std::uint64_t(1200 + random_.below(8000));
-    const std::vector<part> inputs = with_bias({q, k, v, d_o}, given);
+    const std::vector<part> inputs = with_bias({q, k, v, dout}, given);
     if (!begins(inputs, {dq, dk, dv})) return;
     note("attention backward", dq);
     bool overlaps = share(dq, dk) || share(dq, dv) || share(dk, dv);
@@ -1000,7 +1000,7 @@ class chain {
           double score = 0, gradient = 0;
           for (std::int64_t d = first; d < first + width; ++d) {
             score += host(q, i, d) * host(k, j, d);
-            gradient += host(d_o, i, d) * host(v, j, d);
+            gradient += host(dout, i, d) * host(v, j, d);
           }
           weights.push_back(scale * score + bias_of(given, i, j));
           gradients.push_back(gradient);
@@ -1011,7 +1011,7 @@ class chain {
           const std::int64_t j = shown[n];
           const double weight = weights[n], ds = scale * weight * (gradients[n] - mean);
           for (std::int64_t d = first; d < first + width; ++d) {
-            host(dv, j, d) += weight * host(d_o, i, d);
+            host(dv, j, d) += weight * host(dout, i, d);
             host(dq, i, d) += ds * host(k, j, d);
             host(dk, j, d) += ds * host(q, i, d);
           }

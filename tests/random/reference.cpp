@@ -91,7 +91,7 @@ struct dense {
 };
 
 template <class R>
-dense<R> dense_of(const operand_image &x, sg_dtype type, sg_op op, std::int64_t item, std::int64_t rows,
+dense<R> dense_of(const operand_image &x, sg_dtype type, sg_transpose op, std::int64_t item, std::int64_t rows,
                   std::int64_t cols, bool complex) {
   dense<R> d;
   d.re.resize(static_cast<std::size_t>(rows * cols));
@@ -99,11 +99,11 @@ dense<R> dense_of(const operand_image &x, sg_dtype type, sg_op op, std::int64_t 
   const std::int64_t size = sg_dtype_size(type);
   for (std::int64_t i = 0; i < rows; ++i)
     for (std::int64_t j = 0; j < cols; ++j) {
-      const std::int64_t at = op == SG_OP_N ? x.extent.at(item, i, j) : x.extent.at(item, j, i);
+      const std::int64_t at = op == SG_TRANSPOSE_N ? x.extent.at(item, i, j) : x.extent.at(item, j, i);
       const number value = load(type, x.bytes + at * size);
       const auto to = static_cast<std::size_t>(i * cols + j);
       d.re[to] = static_cast<R>(value.real());
-      if (complex) d.im[to] = static_cast<R>(op == SG_OP_C ? -value.imag() : value.imag());
+      if (complex) d.im[to] = static_cast<R>(op == SG_TRANSPOSE_C ? -value.imag() : value.imag());
     }
   return d;
 }

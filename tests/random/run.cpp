@@ -214,7 +214,7 @@ class running {
     if (auto wrong = accept(step, "sg_plan_create", create_gemm_plan(on_.context, &shape, &options, made.out())))
       return wrong;
     sg_plan_prediction said = SG_PLAN_PREDICTION_INIT;
-    if (auto wrong = accept(step, "sg_plan_predict", sg_plan_predict(made, &said))) return wrong;
+    if (auto wrong = accept(step, "sg_plan_get_prediction", sg_plan_get_prediction(made, &said))) return wrong;
     if (options.memory_limit > 0 && said.device_bytes > options.memory_limit) {
       fault f;
       f.step = step;

@@ -67,8 +67,8 @@ void for_gemm(std::vector<change> &all, std::size_t step) {
   add([](gemm_case &p) { p.foreign = 0; });
   add([](gemm_case &p) { p.bias_cancels = false; });
   add([](gemm_case &p) { p.b_is_a = false; });
-  add([](gemm_case &p) { p.op_a = SG_OP_N; });
-  add([](gemm_case &p) { p.op_b = SG_OP_N; });
+  add([](gemm_case &p) { p.op_a = SG_TRANSPOSE_N; });
+  add([](gemm_case &p) { p.op_b = SG_TRANSPOSE_N; });
   add([](gemm_case &p) { p.data = values::integers; });
   for (operand_case gemm_case::*which : {&gemm_case::a, &gemm_case::b, &gemm_case::c, &gemm_case::bias})
     for_operand(all, step, which);
@@ -162,13 +162,13 @@ bool settle(test_case &t) {
       const gemm_case &from = t.steps[static_cast<std::size_t>(p.a_from)].gemm;
       if (from.out != p.in) return false;
       p.m = from.m, p.k = from.n, p.batch = from.batch;
-      p.op_a = SG_OP_N;
+      p.op_a = SG_TRANSPOSE_N;
       p.a = from.c;
     }
     if (p.b_is_a) p.n = p.m, p.b = p.a;
-    if (p.b_is_a && (p.op_a == SG_OP_N) == (p.op_b == SG_OP_N)) return false;
-    if (p.complex() && p.op_a == SG_OP_C && p.a.layout != p.c.layout) return false;
-    if (p.complex() && p.op_b == SG_OP_C && p.b.layout != p.c.layout) return false;
+    if (p.b_is_a && (p.op_a == SG_TRANSPOSE_N) == (p.op_b == SG_TRANSPOSE_N)) return false;
+    if (p.complex() && p.op_a == SG_TRANSPOSE_C && p.a.layout != p.c.layout) return false;
+    if (p.complex() && p.op_b == SG_TRANSPOSE_C && p.b.layout != p.c.layout) return false;
     if (s.call == call_form::blas && !blas_fits(s)) s.call = call_form::async;
     if (s.call == call_form::plan && p.nothing_to_do()) return false;
     if (s.options.split == SG_SPLIT_NONE && s.options.parts > 1) return false;

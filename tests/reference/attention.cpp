@@ -8,7 +8,7 @@
 
 namespace sg_reference {
 
-real loss_of(const attention_shape &s, const attention_values &values, const std::vector<real> &d_o, real scale) {
+real loss_of(const attention_shape &s, const attention_values &values, const std::vector<real> &dout, real scale) {
   real loss = 0;
   std::vector<real> weights(static_cast<std::size_t>(s.keys));
   const auto at = [](const std::vector<real> &of, std::int64_t index) { return of[std::size_t(index)]; };
@@ -27,7 +27,7 @@ real loss_of(const attention_shape &s, const attention_values &values, const std
         for (std::int64_t j = 0; j < visible; ++j)
           for (std::int64_t d = 0; d < s.value_width; ++d)
             loss += weights[std::size_t(j)] * at(values.v, (of * s.keys + j) * s.value_width + d) *
-                    at(d_o, row * s.value_width + d);
+                    at(dout, row * s.value_width + d);
       }
   return loss;
 }

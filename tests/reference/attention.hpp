@@ -20,6 +20,6 @@ struct attention_values {
 };
 
 // The sum of dO * O.
-real loss_of(const attention_shape &s, const attention_values &values, const std::vector<real> &d_o, real scale);
+real loss_of(const attention_shape &s, const attention_values &values, const std::vector<real> &dout, real scale);
 
 }  // namespace sg_reference

@@ -47,11 +47,11 @@ inline dense of_symmetric(const dense &a, sg_triangle triangle, bool is_hermitia
   return s;
 }
 
-inline dense after(const dense &a, sg_op op) {
-  if (op == SG_OP_N) return a;
+inline dense after(const dense &a, sg_transpose op) {
+  if (op == SG_TRANSPOSE_N) return a;
   dense t(a.cols, a.rows);
   for (std::int64_t i = 0; i < a.rows; ++i)
-    for (std::int64_t j = 0; j < a.cols; ++j) t.at(j, i) = op == SG_OP_C ? std::conj(a.at(i, j)) : a.at(i, j);
+    for (std::int64_t j = 0; j < a.cols; ++j) t.at(j, i) = op == SG_TRANSPOSE_C ? std::conj(a.at(i, j)) : a.at(i, j);
   return t;
 }
 

@@ -122,22 +122,22 @@ struct shape {
   std::int64_t m, n, k, batch;
 };
 
-wide element_of(const host_matrix &x, sg_op op, std::int64_t item, std::int64_t i, std::int64_t j) {
-  if (op == SG_OP_N) return x.get(item, i, j);
+wide element_of(const host_matrix &x, sg_transpose op, std::int64_t item, std::int64_t i, std::int64_t j) {
+  if (op == SG_TRANSPOSE_N) return x.get(item, i, j);
   const wide value = x.get(item, j, i);
-  return op == SG_OP_C ? std::conj(value) : value;
+  return op == SG_TRANSPOSE_C ? std::conj(value) : value;
 }
 
 // Bytes outside C's elements must be unchanged; elements must be as close as one rounding and sums in the
 // accumulator's type allow.
-void check_gemm(sim_device &device, sim_stream &stream, sg_dtype in, sg_dtype out, shape s, sg_op op_a, sg_op op_b,
+void check_gemm(sim_device &device, sim_stream &stream, sg_dtype in, sg_dtype out, shape s, sg_transpose op_a, sg_transpose op_b,
                 wide alpha, wide beta, bool arrays) {
   SCOPED_TRACE(testing::Message() << "types " << in << "->" << out << " m " << s.m << " n " << s.n << " k " << s.k
                                   << " batch " << s.batch << " ops " << op_a << op_b << " beta " << beta.real()
                                   << " arrays " << arrays);
   std::mt19937 random(unsigned(s.m * 31 + s.n * 7 + s.k + in));
-  host_matrix a(in, op_a == SG_OP_N ? s.m : s.k, op_a == SG_OP_N ? s.k : s.m, 2, s.batch);
-  host_matrix b(in, op_b == SG_OP_N ? s.k : s.n, op_b == SG_OP_N ? s.n : s.k, 1, s.batch);
+  host_matrix a(in, op_a == SG_TRANSPOSE_N ? s.m : s.k, op_a == SG_TRANSPOSE_N ? s.k : s.m, 2, s.batch);
+  host_matrix b(in, op_b == SG_TRANSPOSE_N ? s.k : s.n, op_b == SG_TRANSPOSE_N ? s.n : s.k, 1, s.batch);
   host_matrix c(out, s.m, s.n, 3, s.batch);
   a.fill(random);
   b.fill(random);
@@ -229,8 +229,8 @@ TEST(SimArithmetic, EveryGemmTypeAndOp) {
   sim_device device("h200");
   sim_stream stream(device);
   for (const auto &[in, out] : gemm_types)
-    for (const sg_op op_a : {SG_OP_N, SG_OP_T, SG_OP_C})
-      for (const sg_op op_b : {SG_OP_N, SG_OP_T, SG_OP_C}) {
+    for (const sg_transpose op_a : {SG_TRANSPOSE_N, SG_TRANSPOSE_T, SG_TRANSPOSE_C})
+      for (const sg_transpose op_b : {SG_TRANSPOSE_N, SG_TRANSPOSE_T, SG_TRANSPOSE_C}) {
         const bool whole = in == SG_DTYPE_I8, complex = is_complex(in);
         const wide alpha = whole ? wide(-3) : complex ? wide(0.5L, -1.25L) : wide(1.5L);
         const wide beta = whole ? wide(2) : complex ? wide(-0.25L, 2) : wide(-0.75L);
@@ -246,8 +246,8 @@ TEST(SimArithmetic, SizesAroundTheBlocks) {
   for (const std::int64_t m : {1, 127, 128, 129})
     for (const std::int64_t n : {1, 63, 64, 65})
       for (const std::int64_t k : {1, 128, 131})
-        check_gemm(device, stream, SG_DTYPE_F32, SG_DTYPE_F32, {m, n, k, 1}, SG_OP_N, SG_OP_T, 1, 0, false);
-  check_gemm(device, stream, SG_DTYPE_C64, SG_DTYPE_C64, {130, 66, 129, 1}, SG_OP_C, SG_OP_N, 1, 0, false);
+        check_gemm(device, stream, SG_DTYPE_F32, SG_DTYPE_F32, {m, n, k, 1}, SG_TRANSPOSE_N, SG_TRANSPOSE_T, 1, 0, false);
+  check_gemm(device, stream, SG_DTYPE_C64, SG_DTYPE_C64, {130, 66, 129, 1}, SG_TRANSPOSE_C, SG_TRANSPOSE_N, 1, 0, false);
 }
 
 TEST(SimArithmetic, NothingIsSkipped) {

@@ -19,8 +19,8 @@ void multiply(const gpu_gemm &p) {
       for (std::int64_t i = 0; i < p.m; ++i) {
         float sum = p.beta == 0 ? 0 : c[i + j * p.ldc];
         for (std::int64_t k = 0; k < p.k; ++k)
-          sum += (p.op_a == SG_OP_N ? a[i + k * p.lda] : a[k + i * p.lda]) *
-                 (p.op_b == SG_OP_N ? b[k + j * p.ldb] : b[j + k * p.ldb]);
+          sum += (p.op_a == SG_TRANSPOSE_N ? a[i + k * p.lda] : a[k + i * p.lda]) *
+                 (p.op_b == SG_TRANSPOSE_N ? b[k + j * p.ldb] : b[j + k * p.ldb]);
         c[i + j * p.ldc] = sum;
       }
   }

@@ -111,7 +111,7 @@ TEST(attention, every_form_of_the_gradients_is_sound) {
   for (int turn = 0; turn < 3000; ++turn) {
     attention_form f = any_form(random, turn);
     if (f.keys == 0) continue;
-    f.d_o = f.o;
+    f.dout = f.o;
     f.dq = any_strides(random, f.batch, f.heads, f.queries, f.width);
     f.dk = any_strides(random, f.batch, f.kv_heads, f.keys, f.width);
     f.dv = any_strides(random, f.batch, f.kv_heads, f.keys, f.value_width);
@@ -171,7 +171,7 @@ TEST(attention, interleaved_heads_are_copied_into_one_batch) {
   EXPECT_EQ(7u, made.commands.size());  // three copies, two GEMMs, a softmax, a copy
   EXPECT_TRUE(check_hazards(made).empty());
   attention_form gradients = f;
-  gradients.d_o = f.o, gradients.dq = f.q, gradients.dk = gradients.dv = f.k;
+  gradients.dout = f.o, gradients.dq = f.q, gradients.dk = gradients.dv = f.k;
   gradients.computes_dq = gradients.computes_dk = gradients.computes_dv = true;
   const schedule backward = build_attention_backward(gradients, h200(), 1);
   EXPECT_EQ(14u, backward.commands.size());  // four copies, five GEMMs, two of a softmax, three copies

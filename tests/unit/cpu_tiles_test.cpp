@@ -95,8 +95,8 @@ class operand {
 class cpu_tiles : public testing::Test {
  protected:
   void try_gemm(const types &t, const kernel &panels, const tiling &tiles, std::int64_t m, std::int64_t n,
-                std::int64_t k, sg_op op_a, sg_op op_b, double alpha, double beta) {
-    const bool turned_a = op_a != SG_OP_N, turned_b = op_b != SG_OP_N;
+                std::int64_t k, sg_transpose op_a, sg_transpose op_b, double alpha, double beta) {
+    const bool turned_a = op_a != SG_TRANSPOSE_N, turned_b = op_b != SG_TRANSPOSE_N;
     const std::int64_t gap = (m + n + k) % 3;
     const auto where = m % 2 ? sg_test::flush::to_end : sg_test::flush::to_start;
     operand a(t.in, turned_a ? k : m, turned_a ? m : k, gap, where),
@@ -150,7 +150,7 @@ class cpu_tiles : public testing::Test {
       for (const std::int64_t n : sides)
         for (const std::int64_t k : depths) {
           ++variant;
-          try_gemm(t, panels, small, m, n, k, variant % 2 ? SG_OP_N : SG_OP_T, variant / 2 % 2 ? SG_OP_N : SG_OP_T,
+          try_gemm(t, panels, small, m, n, k, variant % 2 ? SG_TRANSPOSE_N : SG_TRANSPOSE_T, variant / 2 % 2 ? SG_TRANSPOSE_N : SG_TRANSPOSE_T,
                    variant % 5 ? 1 : -2, variant % 3 - 1);
           if (HasFatalFailure()) return;
         }
@@ -159,8 +159,8 @@ class cpu_tiles : public testing::Test {
   // A GEMM too deep for its panels to stay packed.
   void try_deep(const types &t, const kernel &panels) {
     const tiling small = {.kept = 2048, .m = 96, .n = 64, .k = 128};
-    try_gemm(t, panels, small, 100, 70, 9000, SG_OP_N, SG_OP_N, 1, 1);
-    try_gemm(t, panels, small, 70, 100, 9000, SG_OP_T, SG_OP_T, 1, 0);
+    try_gemm(t, panels, small, 100, 70, 9000, SG_TRANSPOSE_N, SG_TRANSPOSE_N, 1, 1);
+    try_gemm(t, panels, small, 70, 100, 9000, SG_TRANSPOSE_T, SG_TRANSPOSE_T, 1, 0);
   }
 
   // Sums beyond 2^31.

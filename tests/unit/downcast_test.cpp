@@ -94,8 +94,8 @@ bool is_narrow(const schedule &s) {
 }
 
 TEST(downcast, every_form_is_right) {
-  for (const sg_op op_a : {SG_OP_N, SG_OP_T})
-    for (const sg_op op_b : {SG_OP_N, SG_OP_T})
+  for (const sg_transpose op_a : {SG_TRANSPOSE_N, SG_TRANSPOSE_T})
+    for (const sg_transpose op_b : {SG_TRANSPOSE_N, SG_TRANSPOSE_T})
       for (const std::int64_t batch : {1, 3})
         for (const batch_form form : {batch_form::strided, batch_form::gapped, batch_form::interleaved,
                                       batch_form::shared_a, batch_form::shared_b, batch_form::pointers})

@@ -220,7 +220,7 @@ TEST(hazard, wrong_form_is_reported) {
       finds([](schedule &s) { s.commands[1].views[ops::gemm::a].offset += 4; }));  // past the end of A's footprint
   EXPECT_TRUE(finds([](schedule &s) { s.commands[0].views[ops::gemm::a].offset = -4; }));
   EXPECT_TRUE(finds([](schedule &s) { s.commands[0].as<ops::gemm>()->k += 1; }));  // shapes
-  EXPECT_TRUE(finds([](schedule &s) { s.commands[0].as<ops::gemm>()->op_a = SG_OP_T; }));
+  EXPECT_TRUE(finds([](schedule &s) { s.commands[0].as<ops::gemm>()->op_a = SG_TRANSPOSE_T; }));
   EXPECT_TRUE(finds([](schedule &s) { s.commands[2].views[ops::reduce::parts].rows -= 1; }));
   EXPECT_TRUE(finds([](schedule &s) { s.commands[0].views[ops::gemm::c].rows = 0; }));
   EXPECT_TRUE(finds([](schedule &s) { s.commands[0].views[ops::gemm::a].ld = 1; }));

@@ -206,10 +206,10 @@ class interpreter {
     return load(s_.buffers[v.buffer].type, address(v, v.items == 1 ? 0 : item, row, col));
   }
 
-  value operated(const view &v, sg_op op, std::int64_t item, std::int64_t row, std::int64_t col) {
-    if (op == SG_OP_N) return element(v, item, row, col);
+  value operated(const view &v, sg_transpose op, std::int64_t item, std::int64_t row, std::int64_t col) {
+    if (op == SG_TRANSPOSE_N) return element(v, item, row, col);
     const value x = element(v, item, col, row);
-    return op == SG_OP_C ? std::conj(x) : x;
+    return op == SG_TRANSPOSE_C ? std::conj(x) : x;
   }
 
   value scalar(scalar_role role, value own) const {
@@ -365,10 +365,10 @@ std::string difference(const bound_problem &before, const bound_problem &after) 
         value sum = 0;
         if (!p.no_multiply)
           for (std::int64_t l = 0; l < p.k; ++l) {
-            value x = p.op_a == SG_OP_N ? before.a.at(item, i, l) : before.a.at(item, l, i);
-            value y = p.op_b == SG_OP_N ? before.b.at(item, l, j) : before.b.at(item, j, l);
-            if (p.op_a == SG_OP_C) x = std::conj(x);
-            if (p.op_b == SG_OP_C) y = std::conj(y);
+            value x = p.op_a == SG_TRANSPOSE_N ? before.a.at(item, i, l) : before.a.at(item, l, i);
+            value y = p.op_b == SG_TRANSPOSE_N ? before.b.at(item, l, j) : before.b.at(item, j, l);
+            if (p.op_a == SG_TRANSPOSE_C) x = std::conj(x);
+            if (p.op_b == SG_TRANSPOSE_C) y = std::conj(y);
             sum += x * y;
           }
         sum *= before.alpha;

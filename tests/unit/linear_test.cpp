@@ -43,7 +43,7 @@ std::vector<problem> problems_of(const linear_form &f) {
     x.type = type, x.space = at;
     return x;
   };
-  const auto op = [](bool transposed) { return transposed ? SG_OP_T : SG_OP_N; };
+  const auto op = [](bool transposed) { return transposed ? SG_TRANSPOSE_T : SG_TRANSPOSE_N; };
   const operand dy = matrix(f.rows, f.out, f.dy_by_rows, f.type, f.at_dy);
   std::vector<problem> all(linear_parts);
   for (problem &each : all) {
@@ -74,7 +74,7 @@ std::vector<problem> problems_of(const linear_form &f) {
   p.m = f.out, p.n = 1, p.k = f.rows;
   p.a = dy;
   p.op_a = op(!f.dy_by_rows);
-  p.a.item_stride = stride_of_groups(p.op_a == SG_OP_N, p.k, dy.ld);
+  p.a.item_stride = stride_of_groups(p.op_a == SG_TRANSPOSE_N, p.k, dy.ld);
   p.beta_zero = !f.accumulate;
   if (f.dbias) {
     p.c = matrix(f.out, 1, false, f.result, f.at_dbias);

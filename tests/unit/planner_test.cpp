@@ -168,7 +168,7 @@ TEST(planner, cores_share_a_command_by_its_largest_operand) {
 
 TEST(planner, streaming_beats_the_forced_alternatives) {
   for (auto f : {pinned(2048, 2048, 2048), pinned(5000, 700, 900), pinned(300, 300, 20000)})
-    for (sg_op op : {SG_OP_N, SG_OP_T})
+    for (sg_transpose op : {SG_TRANSPOSE_N, SG_TRANSPOSE_T})
       for (sg_memory_kind kind : {SG_MEMORY_PINNED, SG_MEMORY_PAGEABLE}) {
         f.op_b = op;
         f.a = f.b = f.c = kind;
@@ -375,7 +375,7 @@ TEST(planner, every_choice_is_right) {
               if (no_multiply && form != batch_form::strided) continue;
               problem_form f;
               f.m = 40, f.n = 37, f.k = 35, f.batch = batch, f.batching = form;
-              f.op_a = SG_OP_T, f.beta_zero = beta_zero, f.no_multiply = no_multiply;
+              f.op_a = SG_TRANSPOSE_T, f.beta_zero = beta_zero, f.no_multiply = no_multiply;
               if (subset & 1) f.a = kind;
               if (subset & 2) f.b = kind;
               if (subset & 4) f.c = kind;

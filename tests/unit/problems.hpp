@@ -24,7 +24,7 @@ inline constexpr int endings = 6;
 
 struct problem_form {
   std::int64_t m = 13, n = 11, k = 17, batch = 1;
-  sg_op op_a = SG_OP_N, op_b = SG_OP_N;
+  sg_transpose op_a = SG_TRANSPOSE_N, op_b = SG_TRANSPOSE_N;
   std::int64_t pad = 0;  // ld beyond tight
   sg_dtype in = SG_DTYPE_F32, out = SG_DTYPE_F32;
   bool beta_zero = true;
@@ -69,8 +69,8 @@ inline problem make(const problem_form &f) {
     }
     return x;
   };
-  p.a = f.op_a == SG_OP_N ? shape(f.m, f.k, f.in, f.a) : shape(f.k, f.m, f.in, f.a);
-  p.b = f.op_b == SG_OP_N ? shape(f.k, f.n, f.in, f.b) : shape(f.n, f.k, f.in, f.b);
+  p.a = f.op_a == SG_TRANSPOSE_N ? shape(f.m, f.k, f.in, f.a) : shape(f.k, f.m, f.in, f.a);
+  p.b = f.op_b == SG_TRANSPOSE_N ? shape(f.k, f.n, f.in, f.b) : shape(f.n, f.k, f.in, f.b);
   p.c = shape(f.m, f.n, f.out, f.c);
   if (f.batching == batch_form::shared_a) p.a.item_stride = 0;
   if (f.batching == batch_form::shared_b) p.b.item_stride = 0;

@@ -9,8 +9,8 @@
 namespace sg::test {
 namespace {
 
-constexpr sg_op real_ops[] = {SG_OP_N, SG_OP_T};
-constexpr sg_op all_ops[] = {SG_OP_N, SG_OP_T, SG_OP_C};
+constexpr sg_transpose real_ops[] = {SG_TRANSPOSE_N, SG_TRANSPOSE_T};
+constexpr sg_transpose all_ops[] = {SG_TRANSPOSE_N, SG_TRANSPOSE_T, SG_TRANSPOSE_C};
 
 struct types {
   sg_dtype in, out;
@@ -32,9 +32,9 @@ void for_forms(Test &&test_one) {
     test_one(f);
   };
   for (types t : all_types)
-    for (sg_op op_a : all_ops)
-      for (sg_op op_b : all_ops) {
-        if (!is_complex(t.in) && (op_a == SG_OP_C || op_b == SG_OP_C)) continue;
+    for (sg_transpose op_a : all_ops)
+      for (sg_transpose op_b : all_ops) {
+        if (!is_complex(t.in) && (op_a == SG_TRANSPOSE_C || op_b == SG_TRANSPOSE_C)) continue;
         for (std::int64_t pad : {0, 3})
           for (bool beta_zero : {true, false}) {
             problem_form f;

@@ -75,8 +75,8 @@ std::vector<spread_choice> choices(const problem &p) {
 std::vector<problem_form> forms() {
   std::vector<problem_form> all(12);
   all[1].beta_zero = false;
-  all[2].op_a = SG_OP_T, all[2].pad = 3;
-  all[3].op_b = SG_OP_T, all[3].in = all[3].out = SG_DTYPE_F64;
+  all[2].op_a = SG_TRANSPOSE_T, all[2].pad = 3;
+  all[3].op_b = SG_TRANSPOSE_T, all[3].in = all[3].out = SG_DTYPE_F64;
   all[4].in = SG_DTYPE_BF16, all[4].out = SG_DTYPE_BF16, all[4].end = ending::row_bias, all[4].bias = SG_MEMORY_PINNED;
   all[5].batch = 5, all[5].batching = batch_form::gapped;
   all[6].batch = 4, all[6].batching = batch_form::shared_a, all[6].end = ending::own_column_bias_relu;
@@ -125,7 +125,7 @@ TEST(spread, random_shapes_are_right) {
     const place &at = all[std::size_t(below(std::int64_t(all.size())) - 1)];
     problem_form f;
     f.m = below(40), f.n = below(40), f.k = below(40), f.pad = below(3) - 1;
-    f.op_a = below(2) == 1 ? SG_OP_N : SG_OP_T, f.op_b = below(2) == 1 ? SG_OP_N : SG_OP_T;
+    f.op_a = below(2) == 1 ? SG_TRANSPOSE_N : SG_TRANSPOSE_T, f.op_b = below(2) == 1 ? SG_TRANSPOSE_N : SG_TRANSPOSE_T;
     f.beta_zero = below(2) == 1;
     f.a = below(2) == 1 ? SG_MEMORY_PINNED : SG_MEMORY_PAGEABLE, f.b = f.c = f.bias = SG_MEMORY_PINNED;
     const problem p = make(f);

@@ -114,8 +114,8 @@ TEST(stream, a_bias_is_loaded_once) {
 
 TEST(stream, panels_are_right_in_every_place_and_op) {
   for (const layout_maker &layout : panel_layouts())
-    for (sg_op op_a : {SG_OP_N, SG_OP_T})
-      for (sg_op op_b : {SG_OP_N, SG_OP_T})
+    for (sg_transpose op_a : {SG_TRANSPOSE_N, SG_TRANSPOSE_T})
+      for (sg_transpose op_b : {SG_TRANSPOSE_N, SG_TRANSPOSE_T})
         for (std::int64_t pad : {0, 3})
           for (bool beta_zero : {true, false}) {
             problem_form f;
@@ -126,8 +126,8 @@ TEST(stream, panels_are_right_in_every_place_and_op) {
 
 TEST(stream, tiles_are_right_in_every_place_and_op) {
   for (const layout_maker &layout : tile_layouts())
-    for (sg_op op_a : {SG_OP_N, SG_OP_T})
-      for (sg_op op_b : {SG_OP_N, SG_OP_T})
+    for (sg_transpose op_a : {SG_TRANSPOSE_N, SG_TRANSPOSE_T})
+      for (sg_transpose op_b : {SG_TRANSPOSE_N, SG_TRANSPOSE_T})
         for (std::int64_t pad : {0, 3})
           for (bool beta_zero : {true, false}) {
             problem_form f;
@@ -156,7 +156,7 @@ TEST(stream, small_padding_is_copied) {
       choice.along = along, choice.panels = 3, choice.pieces = 2;
       problem_form f;
       f.m = 64, f.n = 72, f.k = 80, f.pad = pad;
-      f.op_a = along == axis::m ? SG_OP_T : SG_OP_N, f.op_b = along == axis::m ? SG_OP_T : SG_OP_N;  // whole columns
+      f.op_a = along == axis::m ? SG_TRANSPOSE_T : SG_TRANSPOSE_N, f.op_b = along == axis::m ? SG_TRANSPOSE_T : SG_TRANSPOSE_N;  // whole columns
       f.a = f.b = f.c = SG_MEMORY_PINNED;
       const problem p = make(f);
       stream_layout layout = panel_layout(p, choice);
@@ -200,14 +200,14 @@ TEST(stream, columns_of_16_bit_types_are_spaced_on_the_device) {
   f.m = 443, f.n = 633, f.k = 505;
   for (const sg_memory_kind host : {SG_MEMORY_PINNED, SG_MEMORY_PAGEABLE})
     for (const std::int64_t pad : {0, 1, 8, 60})
-      for (const sg_op op : {SG_OP_N, SG_OP_T}) {
+      for (const sg_transpose op : {SG_TRANSPOSE_N, SG_TRANSPOSE_T}) {
         f.a = f.b = f.c = host, f.pad = pad, f.op_a = f.op_b = op;
         EXPECT_TRUE(are_multiples(leading_dimensions(f, 1 << 24)));
       }
   problem_form small = f;
   small.m = 67, small.n = 69, small.k = 65, small.pad = 1;
   for (const sg_memory_kind host : {SG_MEMORY_PINNED, SG_MEMORY_PAGEABLE})
-    for (const sg_op op : {SG_OP_N, SG_OP_T}) {
+    for (const sg_transpose op : {SG_TRANSPOSE_N, SG_TRANSPOSE_T}) {
       small.a = small.b = small.c = host, small.op_a = small.op_b = op;
       check(small, [](const problem &placed) { return panel_layout(placed, {.panels = 1, .pieces = 1}); });
     }
@@ -221,7 +221,7 @@ TEST(stream, columns_of_16_bit_types_are_spaced_on_the_device) {
   EXPECT_FALSE(are_multiples(leading_dimensions(f, 1 << 24))) << "the items of a batch are one copy";
   f.batch = 1, f.in = f.out = SG_DTYPE_F32;
   EXPECT_FALSE(are_multiples(leading_dimensions(f, 1 << 24)));
-  f.in = f.out = SG_DTYPE_BF16, f.m = 63, f.k = 63, f.op_a = SG_OP_N;
+  f.in = f.out = SG_DTYPE_BF16, f.m = 63, f.k = 63, f.op_a = SG_TRANSPOSE_N;
   EXPECT_FALSE(are_multiples(leading_dimensions(f, 1 << 24))) << "short columns";
 }
 
@@ -257,7 +257,7 @@ TEST(stream, every_type_and_conjugation) {
         for (sg_memory_kind c : {SG_MEMORY_DEVICE, SG_MEMORY_PAGEABLE}) {
           problem_form f;
           f.in = t.in, f.out = t.out, f.beta_zero = beta_zero;
-          f.op_a = is_complex(t.in) ? SG_OP_C : SG_OP_N, f.op_b = SG_OP_T;
+          f.op_a = is_complex(t.in) ? SG_TRANSPOSE_C : SG_TRANSPOSE_N, f.op_b = SG_TRANSPOSE_T;
           f.a = f.b = SG_MEMORY_PAGEABLE, f.c = f.bias = c;
           check(f, layout);
           f.end = beta_zero ? ending::own_row_bias_relu : ending::own_column_bias_relu;
@@ -273,7 +273,7 @@ TEST(stream, batches_of_thin_items) {
     for (batch_form form : {batch_form::strided, batch_form::gapped, batch_form::interleaved, batch_form::pointers})
       for (const auto &[m, n, k] :
            {std::tuple{1, 1, 65}, std::tuple{65, 1, 1}, std::tuple{65, 1, 3}, std::tuple{1, 65, 2}})
-        for (sg_op op : {SG_OP_N, SG_OP_T})
+        for (sg_transpose op : {SG_TRANSPOSE_N, SG_TRANSPOSE_T})
           for (std::int64_t pad : {0, 7}) {
             problem_form f;
             f.m = m, f.n = n, f.k = k, f.op_a = f.op_b = op, f.batch = 3, f.batching = form, f.pad = pad;
@@ -295,7 +295,7 @@ TEST(stream, every_form_of_batch) {
             for (bool no_multiply : {true, false}) {
               problem_form f;
               f.m = 7, f.n = 5, f.k = 9, f.batch = 5, f.batching = form, f.pad = pad, f.beta_zero = beta_zero;
-              f.op_a = SG_OP_T, f.in = f.out = out, f.no_multiply = no_multiply;
+              f.op_a = SG_TRANSPOSE_T, f.in = f.out = out, f.no_multiply = no_multiply;
               for_places(f, [&](const problem_form &placed) {
                 if (!cases.tries_next()) return;
                 if (!placed.no_multiply || placed.c != SG_MEMORY_DEVICE) check(placed, layout);

@@ -32,7 +32,7 @@ command_form form_of_case(const tiled_case &t) {
   const sg_triangle triangle = t.is_lower ? SG_TRIANGLE_LOWER : SG_TRIANGLE_UPPER;
   const sg_side side = t.is_left ? SG_SIDE_LEFT : SG_SIDE_RIGHT;
   const std::int64_t order = t.is_left ? t.rows : t.cols;
-  const sg_op op = t.transposes_a ? SG_OP_T : SG_OP_N;
+  const sg_transpose op = t.transposes_a ? SG_TRANSPOSE_T : SG_TRANSPOSE_N;
   const scalar_role beta = t.beta_zero ? scalar_role::zero : scalar_role::job;
   f.flops_per_element = 2;
   if (t.what == operation::solve || t.what == operation::product) {

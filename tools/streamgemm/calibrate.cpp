@@ -69,7 +69,7 @@ std::vector<std::string> devices_of(sg_context *context) {
   std::vector<std::string> names;
   for (std::int32_t i = 0; i < count; ++i) {
     sg_device_info info = SG_DEVICE_INFO_INIT;
-    check(sg_context_describe_device(context, i, &info), "device information");
+    check(sg_context_get_device_info(context, i, &info), "device information");
     names.emplace_back(info.name);
   }
   return names;

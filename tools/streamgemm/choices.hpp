@@ -30,7 +30,7 @@ inline const choices<sg_activation> activations = {
     {"none", SG_ACTIVATION_NONE}, {"relu", SG_ACTIVATION_RELU}, {"gelu", SG_ACTIVATION_GELU}};
 inline const choices<sg_split> splits = {{"auto", SG_SPLIT_AUTO}, {"none", SG_SPLIT_NONE}, {"m", SG_SPLIT_M},
                                          {"n", SG_SPLIT_N},       {"k", SG_SPLIT_K},       {"batch", SG_SPLIT_BATCH}};
-inline const choices<sg_op> ops = {{"N", SG_OP_N}, {"T", SG_OP_T}, {"C", SG_OP_C}};
+inline const choices<sg_transpose> ops = {{"N", SG_TRANSPOSE_N}, {"T", SG_TRANSPOSE_T}, {"C", SG_TRANSPOSE_C}};
 inline const choices<sg_layout> layouts = {{"row", SG_LAYOUT_ROW_MAJOR}, {"column", SG_LAYOUT_COLUMN_MAJOR}};
 inline const choices<sg_memory_kind> places = {
     {"pageable", SG_MEMORY_PAGEABLE}, {"pinned", SG_MEMORY_PINNED}, {"device", SG_MEMORY_DEVICE}};

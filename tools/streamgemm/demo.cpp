@@ -106,7 +106,7 @@ demo_result classify_on(const std::string &device) {
               SG_DTYPE_F32,
               SG_LAYOUT_ROW_MAJOR};
     desc.b = {x, digits, digit_pixels, 0, SG_DTYPE_F32, SG_LAYOUT_ROW_MAJOR};
-    desc.op_b = SG_OP_T;
+    desc.op_b = SG_TRANSPOSE_T;
     desc.c = {products + std::int64_t(b) * block * digits, rows_in(b), digits, 0, SG_DTYPE_F32, SG_LAYOUT_ROW_MAJOR};
     sg_job *job = nullptr;
     check(sg_gemm_async(context.get(), &desc, nullptr, &job), "GEMM");

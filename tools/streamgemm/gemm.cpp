@@ -25,7 +25,7 @@ struct gemm_arguments {
   context_request where;
   sg_dtype dtype = {};  // 0: that of the files
   sg_compute compute = SG_COMPUTE_EXACT;
-  sg_op op_a = SG_OP_N, op_b = SG_OP_N;
+  sg_transpose op_a = SG_TRANSPOSE_N, op_b = SG_TRANSPOSE_N;
   sg_activation activation = SG_ACTIVATION_NONE;
   sg_plan_options options = SG_PLAN_OPTIONS_INIT;
   bool pinned = false, verify = false, json = false;
@@ -54,8 +54,8 @@ struct outcome {
   double seconds;  // of the submitting thread, from the submission to the return of the wait
 };
 
-std::string shape_of(const matrix &x, sg_op op) {
-  const auto [rows, cols] = op == SG_OP_N ? std::pair(x.rows, x.cols) : std::pair(x.cols, x.rows);
+std::string shape_of(const matrix &x, sg_transpose op) {
+  const auto [rows, cols] = op == SG_TRANSPOSE_N ? std::pair(x.rows, x.cols) : std::pair(x.cols, x.rows);
   return std::to_string(rows) + " x " + std::to_string(cols);
 }
 
@@ -77,7 +77,7 @@ matrix load_bias(const std::string &path, const matrix &c) {
     throw failure(exit_code::usage,
                   path + " is " + sg_dtype_name(bias.dtype) + ", the result is " + sg_dtype_name(c.dtype));
   if (!(bias.rows == 1 && bias.cols == c.cols) && !(bias.rows == c.rows && bias.cols == 1))
-    throw failure(exit_code::usage, path + " is " + shape_of(bias, SG_OP_N) + "; a bias of " + shape_of(c, SG_OP_N) +
+    throw failure(exit_code::usage, path + " is " + shape_of(bias, SG_TRANSPOSE_N) + "; a bias of " + shape_of(c, SG_TRANSPOSE_N) +
                                         " has a value for each column, or in a column one for each row");
   return bias;
 }
@@ -160,9 +160,9 @@ void run(const gemm_arguments &given) {
   if (a.dtype != b.dtype)
     throw failure(exit_code::usage, given.a + " is " + sg_dtype_name(a.dtype) + ", " + given.b + " is " +
                                         sg_dtype_name(b.dtype) + "; they must agree (see --dtype)");
-  const std::int64_t m = given.op_a == SG_OP_N ? a.rows : a.cols, k = given.op_a == SG_OP_N ? a.cols : a.rows;
-  const std::int64_t n = given.op_b == SG_OP_N ? b.cols : b.rows;
-  if ((given.op_b == SG_OP_N ? b.rows : b.cols) != k)
+  const std::int64_t m = given.op_a == SG_TRANSPOSE_N ? a.rows : a.cols, k = given.op_a == SG_TRANSPOSE_N ? a.cols : a.rows;
+  const std::int64_t n = given.op_b == SG_TRANSPOSE_N ? b.cols : b.rows;
+  if ((given.op_b == SG_TRANSPOSE_N ? b.rows : b.cols) != k)
     throw failure(exit_code::usage,
                   "shapes do not fit: " + shape_of(a, given.op_a) + " times " + shape_of(b, given.op_b));
 

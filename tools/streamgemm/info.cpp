@@ -89,7 +89,7 @@ json of_context(const std::string &name) {
   json all = json::array();
   for (std::int32_t i = 0; i < count; ++i) {
     sg_device_info info = SG_DEVICE_INFO_INIT;
-    check(sg_context_describe_device(context.get(), i, &info), "device information");
+    check(sg_context_get_device_info(context.get(), i, &info), "device information");
     all.push_back(to_json(info));
   }
   if (const json calibration = calibration_of(context.get()); !calibration.is_null())
@@ -103,7 +103,7 @@ json backends() {
   json list = json::array();
   for (std::int32_t i = 0; i < count; ++i) {
     sg_backend_info info = SG_BACKEND_INFO_INIT;
-    check(sg_backend_describe(i, &info), "backend");
+    check(sg_backend_get_info(i, &info), "backend");
     list.push_back(
         {{"name", info.name}, {"available", info.available != 0}, {"reason", info.reason}, {"origin", info.origin}});
   }
@@ -116,7 +116,7 @@ json devices() {
   json list = json::array();
   for (std::int32_t i = 0; i < count; ++i) {
     sg_device_info info = SG_DEVICE_INFO_INIT;
-    check(sg_device_describe(i, &info), "device");
+    check(sg_device_get_info(i, &info), "device");
     list.push_back(std::getenv("SG_CALIBRATION") ? of_context(info.name)[0] : to_json(info));
   }
   return list;

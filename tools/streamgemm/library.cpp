@@ -33,7 +33,7 @@ context_handle open_context(const context_request &request) {
 
 sg_device_info device_of(sg_context *context) {
   sg_device_info info = SG_DEVICE_INFO_INIT;
-  check(sg_context_device(context, &info), "device information");
+  check(sg_context_get_device_info(context, 0, &info), "device information");
   return info;
 }
 

@@ -50,7 +50,7 @@ static exit_code run(int argc, char **argv) {
   app.add_option("--trace", trace_file,
                  "Record what runs, and write it here: .json, .pftrace, .html, .svg or .txt (docs/tracing.md)")
       ->check([](const std::string &name) {
-        const bool is_fit = sg_trace_check_path(name.c_str(), SG_TRACE_AUTO) == SG_STATUS_OK;
+        const bool is_fit = sg_trace_check_path(name.c_str(), SG_TRACE_FORMAT_AUTO) == SG_STATUS_OK;
         return is_fit ? std::string() : std::string(sg_last_error_message());
       })
       ->each([&](const std::string &) { trace = start_trace(); });
@@ -74,7 +74,7 @@ static exit_code run(int argc, char **argv) {
     if (stop.get_exit_code() != 0) throw failure(exit_code::usage, complaint_of(app, stop));
     app.exit(stop);  // prints what --help and --version ask for
   }
-  if (trace) check(sg_trace_write(trace.get(), trace_file.c_str(), SG_TRACE_AUTO), "writing the trace");
+  if (trace) check(sg_trace_write(trace.get(), trace_file.c_str(), SG_TRACE_FORMAT_AUTO), "writing the trace");
   return exit_code::ok;
 }
 

@@ -25,7 +25,7 @@ struct plan_arguments {
   sg_dtype dtype = SG_DTYPE_F32;
   sg_dtype output = {};  // 0: the default
   sg_compute compute = SG_COMPUTE_EXACT;
-  sg_op op_a = SG_OP_N, op_b = SG_OP_N;
+  sg_transpose op_a = SG_TRANSPOSE_N, op_b = SG_TRANSPOSE_N;
   sg_layout layout = SG_LAYOUT_ROW_MAJOR;
   sg_memory_kind from = SG_MEMORY_PINNED;
   context_request where;
@@ -56,7 +56,7 @@ sg_matrix matrix_of(std::int64_t rows, std::int64_t cols, sg_dtype dtype, sg_lay
 }
 
 sg_gemm_desc describe_gemm(const plan_arguments &given) {
-  const bool flip_a = given.op_a != SG_OP_N, flip_b = given.op_b != SG_OP_N;
+  const bool flip_a = given.op_a != SG_TRANSPOSE_N, flip_b = given.op_b != SG_TRANSPOSE_N;
   sg_gemm_desc desc = SG_GEMM_DESC_INIT;
   desc.a = matrix_of(flip_a ? given.k : given.m, flip_a ? given.m : given.k, given.dtype, given.layout);
   desc.b = matrix_of(flip_b ? given.n : given.k, flip_b ? given.k : given.n, given.dtype, given.layout);
@@ -128,7 +128,7 @@ run_times run_plan(sg_context *context, sg_plan *plan, const plan_arguments &giv
 
 json to_json(sg_context *context, sg_plan *plan, const plan_arguments &given) {
   sg_plan_prediction says = SG_PLAN_PREDICTION_INIT;
-  check(sg_plan_predict(plan, &says), "prediction");
+  check(sg_plan_get_prediction(plan, &says), "prediction");
   json all = {{"device", device_of(context).name},
               {"m", given.m},
               {"n", given.n},
@@ -151,8 +151,8 @@ json to_json(sg_context *context, sg_plan *plan, const plan_arguments &given) {
               {"commands", says.commands},
               {"devices", says.devices},
               {"bytes_peer", says.bytes_peer},
-              {"timeline", describe(plan, SG_PLAN_TIMELINE)}};
-  if (given.schedule) all["schedule"] = json::parse(describe(plan, SG_PLAN_JSON));
+              {"timeline", describe(plan, SG_PLAN_FORMAT_TIMELINE)}};
+  if (given.schedule) all["schedule"] = json::parse(describe(plan, SG_PLAN_FORMAT_JSON));
   if (given.run) {
     const run_times took = run_plan(context, plan, given);
     all["device_seconds"] = took.device_seconds;
@@ -192,8 +192,8 @@ plan_of_ranks plan_over_ranks(sg_context *context, plan_arguments given) {
   given.m = made.local.m, given.n = made.local.n, given.k = made.local.k;
   given.options.device_count = given.gpus_per_rank;
   const plan_handle plan = make_plan(context, given);
-  check(sg_plan_predict(plan.get(), &made.says), "prediction");
-  made.limit = json::parse(describe(plan.get(), SG_PLAN_JSON)).at("bound_limit");
+  check(sg_plan_get_prediction(plan.get(), &made.says), "prediction");
+  made.limit = json::parse(describe(plan.get(), SG_PLAN_FORMAT_JSON)).at("bound_limit");
   const double word = std::min(size.in, size.out);
   made.received_bytes = least_received(whole, double(given.ranks)) * word;
   made.network_seconds = made.received_bytes / given.network;
@@ -258,16 +258,16 @@ void run(const plan_arguments &given) {
   const context_handle context = open_context(given.where);
   if (given.ranks > 0) return print_ranks(context.get(), given);
   const plan_handle plan = make_plan(context.get(), given);
-  if (!given.html.empty()) write_text(given.html, describe(plan.get(), SG_PLAN_HTML));
+  if (!given.html.empty()) write_text(given.html, describe(plan.get(), SG_PLAN_FORMAT_HTML));
   if (given.json) {
     print_json(to_json(context.get(), plan.get(), given));
     return;
   }
-  std::printf("%s\n%s", describe(plan.get(), SG_PLAN_TEXT).c_str(), describe(plan.get(), SG_PLAN_TIMELINE).c_str());
-  if (given.schedule) std::printf("\n%s\n", describe(plan.get(), SG_PLAN_JSON).c_str());
+  std::printf("%s\n%s", describe(plan.get(), SG_PLAN_FORMAT_TEXT).c_str(), describe(plan.get(), SG_PLAN_FORMAT_TIMELINE).c_str());
+  if (given.schedule) std::printf("\n%s\n", describe(plan.get(), SG_PLAN_FORMAT_JSON).c_str());
   if (given.run) {
     sg_plan_prediction says = SG_PLAN_PREDICTION_INIT;
-    check(sg_plan_predict(plan.get(), &says), "prediction");
+    check(sg_plan_get_prediction(plan.get(), &says), "prediction");
     std::printf("\n%s\n",
                 compared(says.predicted_seconds, run_plan(context.get(), plan.get(), given).device_seconds).c_str());
   }

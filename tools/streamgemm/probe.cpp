@@ -303,7 +303,7 @@ std::optional<double> probe::predicted(sg_dtype dtype, sg_compute compute, std::
   check(known, "plan");
   const plan_handle plan(made);
   sg_plan_prediction says = SG_PLAN_PREDICTION_INIT;
-  check(sg_plan_predict(made, &says), "prediction");
+  check(sg_plan_get_prediction(made, &says), "prediction");
   return says.predicted_seconds;
 }
 

@@ -19,14 +19,14 @@ struct rows {
   const double *row(std::int64_t i) const { return values.data() + i * length; }
 };
 
-std::complex<double> applied(const matrix &x, sg_op op, std::int64_t row, std::int64_t col) {
-  if (op == SG_OP_N) return element(x, row, col);
+std::complex<double> applied(const matrix &x, sg_transpose op, std::int64_t row, std::int64_t col) {
+  if (op == SG_TRANSPOSE_N) return element(x, row, col);
   const auto value = element(x, col, row);
-  return op == SG_OP_C ? std::conj(value) : value;
+  return op == SG_TRANSPOSE_C ? std::conj(value) : value;
 }
 
-rows rows_of_left(const matrix &a, sg_op op) {
-  const std::int64_t m = op == SG_OP_N ? a.rows : a.cols, k = op == SG_OP_N ? a.cols : a.rows;
+rows rows_of_left(const matrix &a, sg_transpose op) {
+  const std::int64_t m = op == SG_TRANSPOSE_N ? a.rows : a.cols, k = op == SG_TRANSPOSE_N ? a.cols : a.rows;
   const std::int64_t parts = is_complex(a.dtype) ? 2 : 1;
   rows result{parts * m, parts * k, std::vector<double>(parts * m * parts * k)};
   for (std::int64_t i = 0; i < m; ++i)
@@ -42,8 +42,8 @@ rows rows_of_left(const matrix &a, sg_op op) {
   return result;
 }
 
-rows rows_of_right(const matrix &b, sg_op op) {
-  const std::int64_t n = op == SG_OP_N ? b.cols : b.rows, k = op == SG_OP_N ? b.rows : b.cols;
+rows rows_of_right(const matrix &b, sg_transpose op) {
+  const std::int64_t n = op == SG_TRANSPOSE_N ? b.cols : b.rows, k = op == SG_TRANSPOSE_N ? b.rows : b.cols;
   const std::int64_t parts = is_complex(b.dtype) ? 2 : 1;
   rows result{n, parts * k, std::vector<double>(n * parts * k)};
   for (std::int64_t p = 0; p < k; ++p)
@@ -167,7 +167,7 @@ void merge(verification &total, const verification &part) {
 
 }  // namespace
 
-verification verify_gemm(const matrix &a, sg_op op_a, const matrix &b, sg_op op_b, const matrix &c, const epilogue &end,
+verification verify_gemm(const matrix &a, sg_transpose op_a, const matrix &b, sg_transpose op_b, const matrix &c, const epilogue &end,
                          sg_compute compute, int pieces, const std::function<void(double)> &tell) {
   const rows left = rows_of_left(a, op_a), right = rows_of_right(b, op_b);
   const std::int64_t parts = is_complex(a.dtype) ? 2 : 1;

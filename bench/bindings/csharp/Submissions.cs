@@ -45,7 +45,7 @@ static class Submissions {
     add("gelu", () => context.ElementwiseAsync(Function.Gelu, x, default(Matrix), y, inOrder));
     add("softmax", () => context.SoftmaxAsync(x, y, softmax));
     add("layer norm", () => context.LayerNormAsync(x, row, row, y, norm));
-    add("convert", () => context.ConvertAsync(x, Op.N, half, inOrder));
+    add("convert", () => context.ConvertAsync(x, Transpose.N, half, inOrder));
     add("gather", () => context.GatherAsync(x, indices, y, gather));
     add("attention", () => context.AttentionAsync(heads[0], heads[1], heads[2], heads[3], attention));
     add("attention backward",

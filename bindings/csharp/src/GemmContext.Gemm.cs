@@ -73,7 +73,7 @@ namespace StreamGemm {
     public void Gemm<T>(ReadOnlySpan<T> a, ReadOnlySpan<T> b, Span<T> c, long m, long n, long k, GemmOptions options = null)
       where T : struct {
       GemmOptions o = options ?? GemmOptions.Default;
-      Gemm(Layout.RowMajor, m, n, k, a, o.OpA == Op.N ? k : m, b, o.OpB == Op.N ? n : k, c, n, o);
+      Gemm(Layout.RowMajor, m, n, k, a, o.OpA == Transpose.N ? k : m, b, o.OpB == Transpose.N ? n : k, c, n, o);
     }
 
     /// <summary>BLAS form: C (m x n) = alpha * op(A) * op(B) + beta * C with leading dimensions, all three in `layout`; blocks
@@ -85,7 +85,7 @@ namespace StreamGemm {
       CheckSizes(m, n, k);
       fixed (byte* pa = &First(a), pb = &First(b), pc = &First<T>(c)) {
         Gemm(View("a", layout, o.OpA, m, k, lda, (long)pa, a.Length, dtype), View("b", layout, o.OpB, k, n, ldb, (long)pb, b.Length, dtype),
-             View("c", layout, Op.N, m, n, ldc, (long)pc, c.Length, dtype), o);
+             View("c", layout, Transpose.N, m, n, ldc, (long)pc, c.Length, dtype), o);
       }
     }
 
@@ -95,11 +95,11 @@ namespace StreamGemm {
                              Memory<T> c, long ldc, GemmOptions options = null,
                              CancellationToken cancellationToken = default(CancellationToken)) where T : struct {
       GemmOptions o = options ?? GemmOptions.Default;
-      bool plainA = o.OpA == Op.N, plainB = o.OpB == Op.N;
+      bool plainA = o.OpA == Transpose.N, plainB = o.OpB == Transpose.N;
       CheckSizes(m, n, k);
       CheckLd("a", layout, o.OpA, m, k, lda, a.Length);
       CheckLd("b", layout, o.OpB, k, n, ldb, b.Length);
-      CheckLd("c", layout, Op.N, m, n, ldc, c.Length);
+      CheckLd("c", layout, Transpose.N, m, n, ldc, c.Length);
       return GemmAsync(Matrix.Of(a, plainA ? m : k, plainA ? k : m, lda, layout), Matrix.Of(b, plainB ? k : n, plainB ? n : k, ldb, layout),
                        Matrix.Of(c, m, n, ldc, layout), o, cancellationToken);
     }
@@ -208,9 +208,9 @@ namespace StreamGemm {
       return list.Count;
     }
 
-    static Matrix View(string name, Layout layout, Op op, long rows, long cols, long ld, long address, long length, DType dtype) {
+    static Matrix View(string name, Layout layout, Transpose op, long rows, long cols, long ld, long address, long length, DType dtype) {
       CheckLd(name, layout, op, rows, cols, ld, length);
-      return new Matrix(null, address, 0, length, false, op == Op.N ? rows : cols, op == Op.N ? cols : rows, ld, dtype, layout);
+      return new Matrix(null, address, 0, length, false, op == Transpose.N ? rows : cols, op == Transpose.N ? cols : rows, ld, dtype, layout);
     }
 
     // The checks of a matrix in a BLAS form, whose arguments have names of their own.
@@ -220,8 +220,8 @@ namespace StreamGemm {
       Native.Size(k, "k");
     }
 
-    static void CheckLd(string name, Layout layout, Op op, long rows, long cols, long ld, long length) {
-      bool byRows = (layout == Layout.RowMajor) == (op == Op.N);
+    static void CheckLd(string name, Layout layout, Transpose op, long rows, long cols, long ld, long length) {
+      bool byRows = (layout == Layout.RowMajor) == (op == Transpose.N);
       long inner = byRows ? cols : rows, outer = byRows ? rows : cols, needed = Matrix.Footprint(inner, outer, ld == 0 ? inner : ld);
       if (ld != 0 && ld < inner)
         throw new ArgumentOutOfRangeException("ld" + name, ld, "ld" + name + " is " + ld + "; it must be at least " + inner + ", or 0");

@@ -24,7 +24,7 @@ namespace StreamGemm {
       if (a == null) throw new ArgumentNullException("a");
       if (b == null) throw new ArgumentNullException("b");
       GemmOptions o = options ?? GemmOptions.Default;
-      return new T[a.GetLongLength(o.OpA == Op.N ? 0 : 1), b.GetLongLength(o.OpB == Op.N ? 1 : 0)];
+      return new T[a.GetLongLength(o.OpA == Transpose.N ? 0 : 1), b.GetLongLength(o.OpB == Transpose.N ? 1 : 0)];
     }
   }
 }

@@ -16,7 +16,7 @@ namespace StreamGemm {
         var all = new BackendInfo[count];
         for (int i = 0; i < count; ++i) {
           all[i] = new BackendInfo();
-          Raw.sg_backend_describe(i, all[i].native);
+          Raw.sg_backend_get_info(i, all[i].native);
         }
         return all;
       }
@@ -42,7 +42,7 @@ namespace StreamGemm {
         var all = new DeviceInfo[count];
         for (int i = 0; i < count; ++i) {
           all[i] = new DeviceInfo();
-          Raw.sg_device_describe(i, all[i].native);
+          Raw.sg_device_get_info(i, all[i].native);
         }
         return all;
       }

@@ -36,7 +36,7 @@ namespace StreamGemm {
       }
       if (root == "desc") return Component(Field(path, call, false), component);
       if (root == "descs") return "items[" + index + "]." + Component(Field(path, call, true), component);
-      if (path == "deadline_ns") path = "deadline";
+      if (path == "timeout_ns") path = "deadline";
       return (plan.IsMatch(path) ? "options.Plan." : "options.") + Pascal(path) + component;
     }
 

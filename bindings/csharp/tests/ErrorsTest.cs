@@ -66,7 +66,7 @@ static class ErrorsTest {
 
   public static void OptionsOutOfRange() {
     Expect.Throws<ArgumentException>(() => { context.GemmAsync(square, other, result, new GemmOptions { Priority = 5 }); }, "options.Priority is 5");
-    Expect.Throws<ArgumentException>(() => { context.GemmAsync(square, other, result, new GemmOptions { OpA = (Op)9 }); }, "options.OpA is 9");
+    Expect.Throws<ArgumentException>(() => { context.GemmAsync(square, other, result, new GemmOptions { OpA = (Transpose)9 }); }, "options.OpA is 9");
     Expect.Throws<ArgumentException>(() => { context.GemmAsync(square, other, result, new GemmOptions { After = new GemmJob[] { null } }); }, "After[0]");
     Expect.Throws<ArgumentException>(() => { context.GemmBatchAsync(new Matrix[] { square }, new Matrix[] { other, other }, new Matrix[] { result }); },
                                      "b has 2 items");
@@ -101,7 +101,7 @@ static class ErrorsTest {
       { attention, "\u0001desc->kv_heads is 3; \u0001desc->k.token_stride is 2", "k.Count is 3; k.TokenStride is 2" },
       { gemm, "\u0001submit->after[2] is 0x7", "options.After[2] is 0x7" },
       { gemm, "\u0001submit->plan->memory_limit", "options.Plan.MemoryLimit" },
-      { gemm, "\u0001submit->deadline_ns", "options.Deadline" },
+      { gemm, "\u0001submit->timeout_ns", "options.Deadline" },
       { gemm, "\u0001dst (0x1) and \u0001src (0x2) overlap", "destination (0x1) and source (0x2) overlap" },
       { gemm, "\u0001path is \"/data/src/dst/desc->a_array\"", "path is \"/data/src/dst/desc->a_array\"" },
     };

@@ -78,7 +78,7 @@ static class GemmTest {
         for (int l = 0; l < 6; ++l) expected[i, j] += a[l, i] * b[j, l];
     await context.GemmAsync(((Matrix)a).T, ((Matrix)b).T, c);
     Numbers.Same(expected, c, "by view");
-    await context.GemmAsync(a, b, d, new GemmOptions { OpA = Op.T, OpB = Op.T });
+    await context.GemmAsync(a, b, d, new GemmOptions { OpA = Transpose.T, OpB = Transpose.T });
     Numbers.Same(expected, d, "by operation");
     await context.GemmAsync(((Matrix)a).T, ((Matrix)b).T, ((Matrix)e).T);
     for (int i = 0; i < 5; ++i)
@@ -156,7 +156,7 @@ static class GemmTest {
   public static async Task ConjugateTransposed() {
     var z = new[,] { { new Complex(1, 2), new Complex(0, 1) } };
     var c = new Complex[1, 1];
-    await context.GemmAsync(z, z, c, new GemmOptions { OpB = Op.C });
+    await context.GemmAsync(z, z, c, new GemmOptions { OpB = Transpose.C });
     Expect.Equal(new Complex(6, 0), c[0, 0], "squared norm");
   }
 
@@ -175,7 +175,7 @@ static class GemmTest {
 
   public static async Task BlasForm() {
     float[] a = Numbers.FloatRow(random, 40), b = Numbers.FloatRow(random, 40), c = new float[40];
-    await context.GemmAsync<float>(Layout.RowMajor, 3, 4, 5, a, 6, b, 7, c, 8, new GemmOptions { OpB = Op.T });
+    await context.GemmAsync<float>(Layout.RowMajor, 3, 4, 5, a, 6, b, 7, c, 8, new GemmOptions { OpB = Transpose.T });
     for (int i = 0; i < 3; ++i)
       for (int j = 0; j < 4; ++j) {
         float expected = 0;

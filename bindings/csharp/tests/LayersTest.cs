@@ -183,7 +183,7 @@ static class LayersTest {
 
   public static async Task Conversions() {
     Matrix a = Place(new double[,] { { 1, 2, 3 }, { 4, 5, 6 } }), c = context.AllocateDevice(24).Matrix(3, 2, DType.F32);
-    await context.ConvertAsync(a, Op.T, c);
+    await context.ConvertAsync(a, Transpose.T, c);
     var found = new float[3, 2];
     context.Copy(c, found);
     Numbers.Same(new float[,] { { 1, 4 }, { 2, 5 }, { 3, 6 } }, found, "transposed");
@@ -244,24 +244,24 @@ static class LayersTest {
     add("scale-and-add", y => context.Axpby(x, y, new AxpbyOptions { Alpha = 3, Beta = 0 }), y => graph.RecordAxpby(x, y, new AxpbyOptions { Alpha = 3, Beta = 0 }));
     add("symmetric product", y => context.Symmetric(x, w, y), y => graph.RecordSymmetric(x, w, y));
     add("update of a triangle", y => {
-      context.Convert(x, Op.N, y);
+      context.Convert(x, Transpose.N, y);
       context.RankK(x, y);
     }, y => {
-      graph.RecordConvert(x, Op.N, y);
+      graph.RecordConvert(x, Transpose.N, y);
       graph.RecordRankK(x, y);
     });
     add("triangular solve", y => {
-      context.Convert(x, Op.N, y);
+      context.Convert(x, Transpose.N, y);
       context.Triangular(w, y);
     }, y => {
-      graph.RecordConvert(x, Op.N, y);
+      graph.RecordConvert(x, Transpose.N, y);
       graph.RecordTriangular(w, y);
     });
     add("softmax", y => context.Softmax(x, y), y => graph.RecordSoftmax(x, y));
     add("layer norm", y => context.LayerNorm(x, none, none, y), y => graph.RecordLayerNorm(x, none, none, y));
     add("RMS norm", y => context.RmsNorm(x, none, y), y => graph.RecordRmsNorm(x, none, y));
     add("rotary", y => context.Rotary(x, y), y => graph.RecordRotary(x, y));
-    add("transposition", y => context.Convert(x, Op.T, y), y => graph.RecordConvert(x, Op.T, y));
+    add("transposition", y => context.Convert(x, Transpose.T, y), y => graph.RecordConvert(x, Transpose.T, y));
     add("rotary backward", y => context.RotaryBackward(x, y), y => graph.RecordRotaryBackward(x, y));
     add("softmax backward", y => context.SoftmaxBackward(x, w, y), y => graph.RecordSoftmaxBackward(x, w, y));
     add("layer norm backward", y => context.LayerNormBackward(x, w, none, y), y => graph.RecordLayerNormBackward(x, w, none, y));

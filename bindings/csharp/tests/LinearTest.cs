@@ -24,7 +24,7 @@ static class LinearTest {
     await context.LinearAsync(inputs, OnDevice.Place(w), y, options);
     OnDevice.Holds(Expected(), y, "with a bias");
     Matrix other = OnDevice.Poisoned(Rows, Out);
-    options.OpW = Op.T;
+    options.OpW = Transpose.T;
     context.Linear(inputs, OnDevice.Place(OnDevice.Transposed(w)), other, options);
     OnDevice.Holds(Expected(), other, "outputs by inputs");
     context.Linear(inputs, OnDevice.Place(w), y);
@@ -57,7 +57,7 @@ static class LinearTest {
 
   public static void EachGradientAlone() {
     Matrix outputs = OnDevice.Place(dy), toX = OnDevice.Poisoned(Rows, In), toW = OnDevice.Poisoned(Out, In), toBias = OnDevice.Poisoned(1, Out);
-    var stored = new LinearOptions { OpW = Op.T };
+    var stored = new LinearOptions { OpW = Transpose.T };
     context.LinearBackward(outputs, w: OnDevice.Place(OnDevice.Transposed(w)), dx: toX, options: stored);
     OnDevice.Holds(dx, toX, "dX alone");
     context.LinearBackward(outputs, x: OnDevice.Place(x), dw: toW, options: stored);
@@ -76,7 +76,7 @@ static class LinearTest {
 
   public static void WrongCallsNameTheArgument() {
     Matrix inputs = OnDevice.Place(x), weights = OnDevice.Place(w), y = OnDevice.Poisoned(Rows, Out);
-    OnDevice.Refused("w is 4 x 3; with this x, y and op of w", () => { context.LinearAsync(inputs, weights, y, new LinearOptions { OpW = Op.T }); });
+    OnDevice.Refused("w is 4 x 3; with this x, y and op of w", () => { context.LinearAsync(inputs, weights, y, new LinearOptions { OpW = Transpose.T }); });
     OnDevice.Refused("y is 4 x 3", () => context.Linear(inputs, weights, weights));
     OnDevice.Refused("options.Bias is 4 x 3", () => context.Linear(inputs, weights, y, new LinearOptions { Bias = weights }));
     OnDevice.Refused("w is missing; dx needs it", () => context.LinearBackward(y, dx: inputs));

@@ -60,7 +60,7 @@ static class MistakesTest {
     Look(() => context.Gemm(a, b, a), "c overlaps a", "memory");
     Look(() => context.Gemm(default(Matrix), b, c), "a is no matrix");
     Look(() => context.Gemm(a, b, c, new GemmOptions { Batch = -2 }), "options.Batch is -2", "negative");
-    Look(() => context.Gemm(a, b, c, new GemmOptions { OpA = (Op)77 }), "options.OpA is 77", "no op");
+    Look(() => context.Gemm(a, b, c, new GemmOptions { OpA = (Transpose)77 }), "options.OpA is 77", "no op");
     Look(() => context.Gemm(a, b, c, new GemmOptions { Compute = (Compute)77 }), "options.Compute is 77", "no compute");
     Look(() => context.Gemm(a, b, c, new GemmOptions { Activation = (Activation)77 }), "options.Activation is 77", "no activation");
     Look(() => context.Gemm(a, b, c, new GemmOptions { Priority = 9 }), "options.Priority is 9", "from -1 to 1");
@@ -103,7 +103,7 @@ static class MistakesTest {
     Look(() => context.Conv2d(images, M(3, 98), result, new Windows(7, 7)), "kernelH is 7", "padded image has 6");
     Look(() => context.Conv2d(images, M(3, 18), result, new Windows(3, 3), new Conv2dOptions { Groups = 3 }), "options.Groups is 3", "divide");
     Look(() => context.Linear(x, M(3, 4), y), "w is 3 x 4", "must be 4 x 4");
-    Look(() => context.Linear(x, M(4, 4), y, new LinearOptions { OpW = (Op)77 }), "options.OpW is 77", "must be");
+    Look(() => context.Linear(x, M(4, 4), y, new LinearOptions { OpW = (Transpose)77 }), "options.OpW is 77", "must be");
     Look(() => context.Clamp(x, y, new ClampOptions { Low = double.NaN }), "options.Low is NaN");
     Look(() => context.Axpby(x, M(4, 3)), "a is 4 x 4", "c is 4 x 3", "equal");
     Look(() => context.RowDot(x, M(4, 3), M(4, 1)), "b is 4 x 3", "4 x 4");

@@ -41,7 +41,7 @@ static class OnDevice {
   /// <summary>A copy in another type.</summary>
   internal static Matrix Cast(Matrix from, DType dtype) {
     Matrix made = Context.AllocateDevice(8 * from.Rows * from.Cols).Matrix(from.Rows, from.Cols, dtype);
-    Context.Convert(from, Op.N, made);
+    Context.Convert(from, Transpose.N, made);
     return made;
   }
 

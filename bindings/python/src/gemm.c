@@ -25,11 +25,11 @@ static bool fill_options(sg_gemm_desc *d, const gemm_arguments *g) {
   const int compute = enum_of(g->compute, hook.computes, "compute");
   const int activation = g->activation == Py_None ? 0 : enum_of(g->activation, hook.activations, "activation");
   if (PyErr_Occurred()) return false;
-  d->op_a = (sg_op)op_a;
-  d->op_b = (sg_op)op_b;
+  d->op_a = (sg_transpose)op_a;
+  d->op_b = (sg_transpose)op_b;
   d->compute = (sg_compute)compute;
   d->activation = (sg_activation)activation;
-  if (op_a < SG_OP_N || op_a > SG_OP_C || op_b < SG_OP_N || op_b > SG_OP_C)
+  if (op_a < SG_TRANSPOSE_N || op_a > SG_TRANSPOSE_C || op_b < SG_TRANSPOSE_N || op_b > SG_TRANSPOSE_C)
     return raise_argument("op_a is %d and op_b is %d; an op is 0, 1 or 2", op_a, op_b);
   return scalar_of(g->alpha, "alpha", &d->alpha) && scalar_of(g->beta, "beta", &d->beta);
 }

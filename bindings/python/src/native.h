@@ -89,7 +89,7 @@ typedef struct hooks {
   PyObject *make_condition; /* () -> threading.Condition */
   PyObject *no_condition;   /* the condition of complete jobs: it never blocks */
   PyObject *start;          /* () starts the thread that completes jobs */
-  PyObject *ops;            /* {name: value} of sg_op, of sg_compute, of sg_activation */
+  PyObject *ops;            /* {name: value} of sg_transpose, of sg_compute, of sg_activation */
   PyObject *computes;
   PyObject *activations;
   PyObject *enums; /* {name of an enum: such a dict}, of all */

@@ -37,7 +37,7 @@ static int axis_of_sequence(const operation *o, int ndim, int at) {
 
 static bool is_transposed(const operation *o, int at) {
   const uint16_t op = o->of->operands[at].op_offset;
-  return op != 0 && FIELD(o, op, sg_op) != SG_OP_N;
+  return op != 0 && FIELD(o, op, sg_transpose) != SG_TRANSPOSE_N;
 }
 
 static bool has_ndim(const view *v, const char *name, int low, int high) {

@@ -191,7 +191,7 @@ static bool is_by_columns(const operation *o, int at) {
   const view *const v = &o->seen[o->first];
   const Py_ssize_t size = (Py_ssize_t)sg_dtype_size(v->dtype);
   const uint16_t op = o->of->operands[o->first].op_offset;
-  return o->axis == -1 && (op == 0 || FIELD(o, op, sg_op) == SG_OP_N) &&
+  return o->axis == -1 && (op == 0 || FIELD(o, op, sg_transpose) == SG_TRANSPOSE_N) &&
          have_same_dims(&o->of->operands[at], &o->of->operands[o->first]) && v->ndim == 2 && v->shape[0] > 1 &&
          v->shape[1] > 1 && v->strides[0] == size && v->strides[1] >= v->shape[0] * size;
 }
@@ -255,7 +255,7 @@ static bool is_matrix_transposed(const operation *o) {
   for (int i = 0; i < o->of->operand_count; ++i) {
     const operand_rule *const rule = &o->of->operands[i];
     transposes =
-        transposes || (rule->kind == OF_ROWS && rule->op_offset != 0 && FIELD(o, rule->op_offset, sg_op) != SG_OP_N);
+        transposes || (rule->kind == OF_ROWS && rule->op_offset != 0 && FIELD(o, rule->op_offset, sg_transpose) != SG_TRANSPOSE_N);
   }
   return !transposes || o->lead.ndim == 1 ||
          raise_argument("%s has %d dimensions; only a matrix is transposed", o->of->operands[0].name, o->seen[0].ndim);

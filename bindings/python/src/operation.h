@@ -44,7 +44,7 @@ typedef struct operand_rule {
   int8_t batch_dim;  /* of values of sequences: the dimension that they have in a batch only; -1: none */
   type_rule type;
   uint16_t type_offset; /* the field that gets its type; 0: none */
-  uint16_t op_offset;   /* the sg_op that transposes it; 0: none */
+  uint16_t op_offset;   /* the sg_transpose that transposes it; 0: none */
   const char *dims[4];  /* products and quotients of letters, which number the symbols, and digits */
 } operand_rule;
 

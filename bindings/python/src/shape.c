@@ -31,9 +31,9 @@ static bool broadcast(const operand *a, const operand *b, gemm_shape *out) {
 }
 
 /* An operand as its caller sees it: "of shape (4, 5), transposed", "a list of 2 of shape (4, 5)". */
-static PyObject *operand_text(const operand *o, sg_op op) {
+static PyObject *operand_text(const operand *o, sg_transpose op) {
   PyObject *const shape = shape_text(&o->seen), *text = NULL;
-  const char *const how = op == SG_OP_N ? "" : ", transposed";
+  const char *const how = op == SG_TRANSPOSE_N ? "" : ", transposed";
   if (shape && o->list)
     text = PyUnicode_FromFormat("%s, a list of %zd of shape %R%s,", o->name, o->list_size, shape, how);
   else if (shape)
@@ -43,7 +43,7 @@ static PyObject *operand_text(const operand *o, sg_op op) {
 }
 
 /* k, inner: the sizes that are multiplied, of a and b. */
-static bool refuse_shapes(const operand *a, sg_op op_a, int64_t k, const operand *b, sg_op op_b, int64_t inner) {
+static bool refuse_shapes(const operand *a, sg_transpose op_a, int64_t k, const operand *b, sg_transpose op_b, int64_t inner) {
   PyObject *const text_a = operand_text(a, op_a), *const text_b = operand_text(b, op_b);
   if (text_a && text_b && k != inner)
     raise_argument("%U and %U cannot be multiplied: %lld columns of %s meet %lld rows of %s", text_a, text_b,
@@ -55,12 +55,12 @@ static bool refuse_shapes(const operand *a, sg_op op_a, int64_t k, const operand
   return false;
 }
 
-bool shape_of(const operand *a, sg_op op_a, const operand *b, sg_op op_b, gemm_shape *out) {
-  const int64_t k = op_a == SG_OP_N ? a->matrix.cols : a->matrix.rows;
-  const int64_t inner = op_b == SG_OP_N ? b->matrix.rows : b->matrix.cols;
+bool shape_of(const operand *a, sg_transpose op_a, const operand *b, sg_transpose op_b, gemm_shape *out) {
+  const int64_t k = op_a == SG_TRANSPOSE_N ? a->matrix.cols : a->matrix.rows;
+  const int64_t inner = op_b == SG_TRANSPOSE_N ? b->matrix.rows : b->matrix.cols;
   if (k != inner || !broadcast(a, b, out)) return refuse_shapes(a, op_a, k, b, op_b, inner);
-  out->m = op_a == SG_OP_N ? a->matrix.rows : a->matrix.cols;
-  out->n = op_b == SG_OP_N ? b->matrix.cols : b->matrix.rows;
+  out->m = op_a == SG_TRANSPOSE_N ? a->matrix.rows : a->matrix.cols;
+  out->n = op_b == SG_TRANSPOSE_N ? b->matrix.cols : b->matrix.rows;
   out->ndim = out->batch_ndim;
   if (a->item_ndim != 1) out->extent[out->ndim++] = out->m;
   if (b->item_ndim != 1) out->extent[out->ndim++] = out->n;

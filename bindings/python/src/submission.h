@@ -66,7 +66,7 @@ void operand_done(operand *o);
 bool run_after(call *in, PyObject *job);
 
 /* shape.c */
-bool shape_of(const operand *a, sg_op op_a, const operand *b, sg_op op_b, gemm_shape *out);
+bool shape_of(const operand *a, sg_transpose op_a, const operand *b, sg_transpose op_b, gemm_shape *out);
 bool has_shape(const operand *c, const view *v); /* C, or an item of its list */
 /* The stride of an operand from one item of the batch to the next, in elements; o->items if there is none. */
 bool spread(operand *o, const gemm_shape *over, int64_t *stride);

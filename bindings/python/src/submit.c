@@ -102,7 +102,7 @@ bool fill_order(call *in, const order_arguments *g, sg_submit *submit) {
   submit->flags = untracked != Py_False && PyObject_IsTrue(untracked) > 0 ? SG_SUBMIT_UNTRACKED : 0;
   if (PyErr_Occurred() || !handle_in(g->of[ORDER_STREAM], "stream", "Stream", "_open_stream", &submit->stream) ||
       !handle_in(g->of[ORDER_OPTIONS], "options", "PlanOptions", "_open_options", &submit->plan) ||
-      !deadline_of(g->of[ORDER_TIMEOUT], &submit->deadline_ns) || !label_of(g->of[ORDER_LABEL], &submit->label))
+      !deadline_of(g->of[ORDER_TIMEOUT], &submit->timeout_ns) || !label_of(g->of[ORDER_LABEL], &submit->label))
     return false;
 #define SET_NUMBER(NAME, INDEX, LOW, HIGH)                               \
   if (!number_of(g->of[INDEX], #NAME, LOW, HIGH, &number)) return false; \
@@ -187,7 +187,7 @@ static sg_status run_gemm_to_its_end(sg_context *on, const void *desc, const sg_
 
 static bool wait_for(call *in, const sg_gemm_desc *d, const sg_submit *submit) {
   const blocking_call c = {
-      d, run_gemm_to_its_end, sg_call_gemm, d->c.rows, d->c.cols, d->op_a == SG_OP_N ? d->a.cols : d->a.rows, d->batch};
+      d, run_gemm_to_its_end, sg_call_gemm, d->c.rows, d->c.cols, d->op_a == SG_TRANSPOSE_N ? d->a.cols : d->a.rows, d->batch};
   return run_blocking(in, &c, submit);
 }
 

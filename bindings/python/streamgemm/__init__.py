@@ -47,7 +47,7 @@ _raw.install(
     _job.make_condition,
     _job.NoCondition(),
     _completer.start,
-    _enums.names(_enums.Op),
+    _enums.names(_enums.Transpose),
     _enums.names(_enums.Compute),
     _enums.names(_enums.Activation),
     _enums.all_names(),

@@ -74,7 +74,7 @@ class Context(Handle, ContextMethods):
         """The properties of each of its devices, in order."""
         handle = self._open()
         count = _raw.sg_context_device_count(handle)
-        return [DeviceInfo._read(_raw.sg_context_describe_device, handle, index) for index in range(count)]
+        return [DeviceInfo._read(_raw.sg_context_get_device_info, handle, index) for index in range(count)]
 
     def available_memory(self, device=0):
         """Memory in bytes that can be allocated now, about; on the cpu the host's. device: the number of the context's device."""

@@ -10,7 +10,7 @@ from ._tables import NAMES
 _NAME = re.compile(r"\x01(?:operation->(?=desc))?(\w+)(?:\[(\d+)\])?((?:->\w+(?:\[\d+\])?)*)((?:\.[a-z_]\w*)?)")
 _PARAMETERS = {"NULL": "at address 0", "desc": "the call", "descs": "products", "bytes": "nbytes"}
 _COMPONENTS = {".data": "", ".rows": ".shape[-2]", ".cols": ".shape[-1]", ".ld": ".strides", ".layout": ".strides", ".re": ".real", ".im": ".imag"}
-_OPTIONS = {"deadline_ns": "timeout", "flags": "untracked", "plan": "options"}
+_OPTIONS = {"timeout_ns": "timeout", "flags": "untracked", "plan": "options"}
 
 
 def _field(path, names):

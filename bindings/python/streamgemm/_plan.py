@@ -50,7 +50,7 @@ class Plan(Handle, PlanMethods):
     @property
     def prediction(self):
         """The device model's prediction."""
-        return Prediction._read(_raw.sg_plan_predict, self._open())
+        return Prediction._read(_raw.sg_plan_get_prediction, self._open())
 
     def device_size(self, device):
         """Device memory in bytes that a run uses on one of the context's devices. device: its number."""

@@ -76,7 +76,7 @@ def _all(kind, count, describe):
 
 def devices():
     """All devices of all usable backends."""
-    return _all(DeviceInfo, _raw.sg_device_count, _raw.sg_device_describe)
+    return _all(DeviceInfo, _raw.sg_device_count, _raw.sg_device_get_info)
 
 
 def metrics_text():
@@ -97,4 +97,4 @@ def set_log(level):
 
 def backends():
     """All backends, with the reason if one cannot be used."""
-    return _all(BackendInfo, _raw.sg_backend_count, _raw.sg_backend_describe)
+    return _all(BackendInfo, _raw.sg_backend_count, _raw.sg_backend_get_info)

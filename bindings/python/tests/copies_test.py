@@ -65,7 +65,7 @@ class NotCopied(DeviceTest):
             device = self.context.device
             self.assertEqual(pickle.loads(pickle.dumps(device, protocol)), device)
         self.assertEqual(copy.deepcopy(device), device)
-        self.assertEqual(pickle.loads(pickle.dumps(sg.Op.T)), sg.Op.T)
+        self.assertEqual(pickle.loads(pickle.dumps(sg.Transpose.T)), sg.Transpose.T)
         error = pickle.loads(pickle.dumps(sg.error_of(-1, "text")))
         self.assertEqual((type(error), str(error), error.status), (sg.InvalidArgument, "text", -1))
 

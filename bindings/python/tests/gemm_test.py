@@ -106,7 +106,7 @@ class Gemms(DeviceTest):
         )
         np.testing.assert_array_equal(self.context.gemm(a, b, op_a="T", op_b="T"), a.T @ b.T)
         np.testing.assert_array_equal(self.context.gemm(a, b.T, op_a="C"), a.conj().T @ b.T)
-        np.testing.assert_array_equal(self.context.gemm(a, b.T, op_a=sg.Op.C), a.conj().T @ b.T)
+        np.testing.assert_array_equal(self.context.gemm(a, b.T, op_a=sg.Transpose.C), a.conj().T @ b.T)
 
     def test_complex_scalars(self):
         a, b, c = (integers((4, 4), np.complex128, s) for s in range(3))

@@ -187,7 +187,7 @@ class Values(unittest.TestCase):
         for operation, c, python in (
             ("gemm", "\x01desc->a.dtype is f64 and \x01desc->b.rows is 3", "a.dtype is f64 and b.shape[-2] is 3"),
             ("", "\x01submit->plan->tile_m is -1", "tile_m is -1"),
-            ("", "\x01submit->deadline_ns is -1", "timeout is -1"),
+            ("", "\x01submit->timeout_ns is -1", "timeout is -1"),
             ("gemm_grouped", "\x01descs[2]->c overlaps \x01descs[2]->a", "products[2].c overlaps products[2].a"),
             ("gemm", "\x01desc->a_array[3] is \x01NULL", "a[3] is at address 0"),
             ("gemm", "\x01desc->c_array, desc->c_array", "c, desc->c_array"),

@@ -100,7 +100,7 @@ class Facts(DeviceTest):
         self.assertEqual(sg.__version__, _raw.sg_version_string())
         for kind, prefix in (
             (sg.Status, "SG_STATUS_"),
-            (sg.Op, "SG_OP_"),
+            (sg.Transpose, "SG_TRANSPOSE_"),
             (sg.Split, "SG_SPLIT_"),
             (sg.Compute, "SG_COMPUTE_"),
         ):

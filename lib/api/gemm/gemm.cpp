@@ -179,11 +179,11 @@ void update_gemm(context &on, const sg_operation_desc &given, const submission &
 namespace {
 
 template <class Scalar>
-sg_gemm_desc blas_desc(sg_layout layout, sg_op op_a, sg_op op_b, std::int64_t m, std::int64_t n, std::int64_t k,
+sg_gemm_desc blas_desc(sg_layout layout, sg_transpose op_a, sg_transpose op_b, std::int64_t m, std::int64_t n, std::int64_t k,
                        Scalar alpha, const Scalar *a, std::int64_t lda, const Scalar *b, std::int64_t ldb, Scalar beta,
                        Scalar *c, std::int64_t ldc, sg_dtype type) {
-  require_range(op_a, SG_OP_N, SG_OP_C, "op_a");
-  require_range(op_b, SG_OP_N, SG_OP_C, "op_b");
+  require_range(op_a, SG_TRANSPOSE_N, SG_TRANSPOSE_C, "op_a");
+  require_range(op_b, SG_TRANSPOSE_N, SG_TRANSPOSE_C, "op_b");
   require_range(layout, SG_LAYOUT_ROW_MAJOR, SG_LAYOUT_COLUMN_MAJOR, "layout");
   require_range(m, 0, INT64_MAX, "m");
   require_range(n, 0, INT64_MAX, "n");
@@ -192,8 +192,8 @@ sg_gemm_desc blas_desc(sg_layout layout, sg_op op_a, sg_op op_b, std::int64_t m,
   const auto least = [by_rows](std::int64_t rows, std::int64_t cols) {
     return std::max<std::int64_t>(1, by_rows ? cols : rows);
   };
-  const std::int64_t a_rows = op_a == SG_OP_N ? m : k, a_cols = op_a == SG_OP_N ? k : m;
-  const std::int64_t b_rows = op_b == SG_OP_N ? k : n, b_cols = op_b == SG_OP_N ? n : k;
+  const std::int64_t a_rows = op_a == SG_TRANSPOSE_N ? m : k, a_cols = op_a == SG_TRANSPOSE_N ? k : m;
+  const std::int64_t b_rows = op_b == SG_TRANSPOSE_N ? k : n, b_cols = op_b == SG_TRANSPOSE_N ? n : k;
   require_range(lda, least(a_rows, a_cols), INT64_MAX, "lda");
   require_range(ldb, least(b_rows, b_cols), INT64_MAX, "ldb");
   require_range(ldc, least(m, n), INT64_MAX, "ldc");
@@ -248,7 +248,7 @@ sg_status sg_gemm_grouped_async(sg_context *handle, const sg_gemm_desc *descs, i
   });
 }
 
-sg_status sg_sgemm_async(sg_context *handle, sg_layout layout, sg_op op_a, sg_op op_b, int64_t m, int64_t n, int64_t k,
+sg_status sg_sgemm_async(sg_context *handle, sg_layout layout, sg_transpose op_a, sg_transpose op_b, int64_t m, int64_t n, int64_t k,
                          float alpha, const float *a, int64_t lda, const float *b, int64_t ldb, float beta, float *c,
                          int64_t ldc, const sg_submit *submit, sg_job **out_job) {
   if (out_job) *out_job = nullptr;
@@ -260,7 +260,7 @@ sg_status sg_sgemm_async(sg_context *handle, sg_layout layout, sg_op op_a, sg_op
   });
 }
 
-sg_status sg_dgemm_async(sg_context *handle, sg_layout layout, sg_op op_a, sg_op op_b, int64_t m, int64_t n, int64_t k,
+sg_status sg_dgemm_async(sg_context *handle, sg_layout layout, sg_transpose op_a, sg_transpose op_b, int64_t m, int64_t n, int64_t k,
                          double alpha, const double *a, int64_t lda, const double *b, int64_t ldb, double beta,
                          double *c, int64_t ldc, const sg_submit *submit, sg_job **out_job) {
   if (out_job) *out_job = nullptr;

@@ -112,7 +112,7 @@ sg_status sg_backend_count(int32_t *out_count) {
   });
 }
 
-sg_status sg_backend_describe(int32_t index, sg_backend_info *out_info) {
+sg_status sg_backend_get_info(int32_t index, sg_backend_info *out_info) {
   return guarded([&] {
     sg::require(out_info, "out_info");
     const auto &all = sg::backends();
@@ -144,7 +144,7 @@ sg_status sg_device_count(int32_t *out_count) {
   });
 }
 
-sg_status sg_device_describe(int32_t index, sg_device_info *out_info) {
+sg_status sg_device_get_info(int32_t index, sg_device_info *out_info) {
   return guarded([&] {
     sg::require(out_info, "out_info");
     const auto names = sg::device_names();
@@ -180,7 +180,7 @@ sg_status sg_context_synchronize(sg_context *handle, int64_t timeout_ns) {
 }
 
 sg_status sg_context_device(sg_context *handle, sg_device_info *out_info) {
-  return sg_context_describe_device(handle, 0, out_info);
+  return sg_context_get_device_info(handle, 0, out_info);
 }
 
 sg_status sg_context_device_count(sg_context *handle, int32_t *out_count) {
@@ -208,7 +208,7 @@ sg_status sg_context_machine(sg_context *handle, char *text, uint64_t size, uint
   });
 }
 
-sg_status sg_context_describe_device(sg_context *handle, int32_t device, sg_device_info *out_info) {
+sg_status sg_context_get_device_info(sg_context *handle, int32_t device, sg_device_info *out_info) {
   return guarded([&] {
     const auto context = sg::context_of(handle);
     sg::require_device(*context, device, 0, "device");

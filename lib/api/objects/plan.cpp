@@ -54,16 +54,16 @@ std::string text_of(const prepared_plan &plan, sg_plan_format format) {
     const program &made = *plan.compiled();
     if (made.is_spread())
       throw error(SG_STATUS_UNSUPPORTED,
-                  "the plan is of several devices: @format can be SG_PLAN_TEXT, SG_PLAN_JSON or SG_PLAN_TIMELINE");
+                  "the plan is of several devices: @format can be SG_PLAN_FORMAT_TEXT, SG_PLAN_FORMAT_JSON or SG_PLAN_FORMAT_TIMELINE");
     return trace::history_of_plan({1, 1, made.schedule, made.what, made.request,
                                    std::make_shared<const device_model>(plan.machine().device(made.device()))});
   };
   switch (format) {
-    case SG_PLAN_TEXT: return describe_text(s, plan.machine());
-    case SG_PLAN_JSON: return describe_json(s, plan.machine());
-    case SG_PLAN_TIMELINE: return timeline_text(s, simulate(s, plan.machine()));
-    case SG_PLAN_HTML: return trace::html(history());
-    case SG_PLAN_SVG: return trace::svg(history());
+    case SG_PLAN_FORMAT_TEXT: return describe_text(s, plan.machine());
+    case SG_PLAN_FORMAT_JSON: return describe_json(s, plan.machine());
+    case SG_PLAN_FORMAT_TIMELINE: return timeline_text(s, simulate(s, plan.machine()));
+    case SG_PLAN_FORMAT_HTML: return trace::html(history());
+    case SG_PLAN_FORMAT_SVG: return trace::svg(history());
   }
   throw error(SG_STATUS_INVALID_ARGUMENT, "@format is %d, which is no format", int{format});
 }
@@ -105,7 +105,7 @@ sg_status sg_plan_retain(sg_plan *plan) { return sg::retain(plan, object_type::p
 
 sg_status sg_plan_release(sg_plan *plan) { return sg::release(plan, object_type::plan, "plan"); }
 
-sg_status sg_plan_predict(sg_plan *handle, sg_plan_prediction *out_prediction) {
+sg_status sg_plan_get_prediction(sg_plan *handle, sg_plan_prediction *out_prediction) {
   return guarded([&] {
     const auto plan = prepared_plan_of(handle);
     const sg::schedule &s = plan->commands();

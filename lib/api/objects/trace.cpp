@@ -61,21 +61,21 @@ sg_trace_metrics metrics_in(trace_session &session, std::uint64_t context, std::
   return m;
 }
 
-static_assert(static_cast<int>(trace::file_format::by_name) == SG_TRACE_AUTO &&
-              static_cast<int>(trace::file_format::chrome_json) == SG_TRACE_JSON &&
-              static_cast<int>(trace::file_format::perfetto) == SG_TRACE_PERFETTO &&
-              static_cast<int>(trace::file_format::html) == SG_TRACE_HTML &&
-              static_cast<int>(trace::file_format::svg) == SG_TRACE_SVG &&
-              static_cast<int>(trace::file_format::text) == SG_TRACE_TEXT);
+static_assert(static_cast<int>(trace::file_format::by_name) == SG_TRACE_FORMAT_AUTO &&
+              static_cast<int>(trace::file_format::chrome_json) == SG_TRACE_FORMAT_JSON &&
+              static_cast<int>(trace::file_format::perfetto) == SG_TRACE_FORMAT_PERFETTO &&
+              static_cast<int>(trace::file_format::html) == SG_TRACE_FORMAT_HTML &&
+              static_cast<int>(trace::file_format::svg) == SG_TRACE_FORMAT_SVG &&
+              static_cast<int>(trace::file_format::text) == SG_TRACE_FORMAT_TEXT);
 
 trace::file_format format_of(sg_trace_format format, sg_trace_format lowest) {
-  require_range(format, lowest, SG_TRACE_TEXT, "format");
+  require_range(format, lowest, SG_TRACE_FORMAT_TEXT, "format");
   return static_cast<trace::file_format>(format);
 }
 
 trace::file_format format_of_file(const char *path, sg_trace_format format) {
   require(path, "path");
-  const trace::file_format wanted = format_of(format, SG_TRACE_AUTO);
+  const trace::file_format wanted = format_of(format, SG_TRACE_FORMAT_AUTO);
   return wanted == trace::file_format::by_name ? trace::format_of_name(path) : wanted;
 }
 
@@ -133,7 +133,7 @@ sg_status sg_trace_export(sg_trace *trace, sg_trace_format format, void *data, u
   if (out_size) *out_size = 0;
   return guarded([&] {
     const auto session = session_of(trace);
-    const auto wanted = sg::format_of(format, SG_TRACE_JSON);
+    const auto wanted = sg::format_of(format, SG_TRACE_FORMAT_JSON);
     if (size > 0) sg::require(data, "data");
     const std::string whole = sg::trace::in_format(session->recorded(), wanted);
     if (out_size) *out_size = whole.size();

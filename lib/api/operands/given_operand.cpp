@@ -79,17 +79,17 @@ operand stored(const given_operand &x, std::int64_t batch) {
   return o;
 }
 
-sg_op op_on_stored(const given_operand &x, sg_op op, sg_layout c_layout) {
-  if (op < SG_OP_N || op > SG_OP_C)
+sg_transpose op_on_stored(const given_operand &x, sg_transpose op, sg_layout c_layout) {
+  if (op < SG_TRANSPOSE_N || op > SG_TRANSPOSE_C)
     throw error(SG_STATUS_INVALID_ARGUMENT, "@%s->op_%s is %d, which is no op", x.desc, x.name, int{op});
   const bool complex = is_complex(x.view.dtype);
-  if (op == SG_OP_C && !complex) op = SG_OP_T;
+  if (op == SG_TRANSPOSE_C && !complex) op = SG_TRANSPOSE_T;
   if (x.view.layout == c_layout) return op;
-  if (op == SG_OP_C)
+  if (op == SG_TRANSPOSE_C)
     throw error(SG_STATUS_UNSUPPORTED,
                 "@%s->op_%s is C on a complex %s matrix while the result is %s; give both one layout", x.desc, x.name,
                 name_of(x.view.layout), name_of(c_layout));
-  return op == SG_OP_N ? SG_OP_T : SG_OP_N;
+  return op == SG_TRANSPOSE_N ? SG_TRANSPOSE_T : SG_TRANSPOSE_N;
 }
 
 namespace {

@@ -53,7 +53,7 @@ void check_stride(const given_operand &x, const operand &o, std::int64_t batch, 
 operand stored(const given_operand &x, std::int64_t batch);
 
 // The op on the stored operand that equals `op` on the caller's matrix, with C column major. Throws.
-sg_op op_on_stored(const given_operand &x, sg_op op, sg_layout c_layout);
+sg_transpose op_on_stored(const given_operand &x, sg_transpose op, sg_layout c_layout);
 
 // The operand's address, or its addresses, whose array is added to `storage`. Throws if an address that is `touched` is
 // NULL or misaligned.

@@ -126,7 +126,7 @@ attention_form sizes_of(const Desc &d) {
   if constexpr (std::is_same_v<Desc, sg_attention_desc>)
     f.o = strides_of(d.o);
   else
-    f.d_o = strides_of(d.d_o), f.dq = strides_of(d.dq), f.dk = strides_of(d.dk), f.dv = strides_of(d.dv);
+    f.dout = strides_of(d.dout), f.dq = strides_of(d.dq), f.dk = strides_of(d.dk), f.dv = strides_of(d.dv);
   return f;
 }
 
@@ -196,7 +196,7 @@ bool is_one_command(const context &on, const attention_backward_form &given, con
   const auto heads = [](const sg_heads &x, const head_strides &strides) {
     return sg_backend_heads{x.data, strides.batch, strides.head, strides.token};
   };
-  wanted.d_o = heads(d.d_o, f.d_o);
+  wanted.dout = heads(d.dout, f.dout);
   if (f.computes_dq) wanted.dq = heads(d.dq, f.dq);
   if (f.computes_dk) wanted.dk = heads(d.dk, f.dk);
   if (f.computes_dv) wanted.dv = heads(d.dv, f.dv);
@@ -290,7 +290,7 @@ void submit(context &on, const sg_attention_backward_desc &d, const char *name, 
   const given_heads inputs[] = {{"q", d.q, attention_parameter::q, d.heads, d.queries, d.width, d.dtype},
                                 {"k", d.k, attention_parameter::k, d.kv_heads, d.keys, d.width, d.dtype},
                                 {"v", d.v, attention_parameter::v, d.kv_heads, d.keys, d.value_width, d.dtype},
-                                {"d_o", d.d_o, attention_parameter::o, d.heads, d.queries, d.value_width, d.dtype}};
+                                {"dout", d.dout, attention_parameter::o, d.heads, d.queries, d.value_width, d.dtype}};
   const given_heads results[] = {{"dq", d.dq, attention_parameter::dq, d.heads, d.queries, d.width, d.dtype},
                                  {"dk", d.dk, attention_parameter::dk, d.kv_heads, d.keys, d.width, d.dtype},
                                  {"dv", d.dv, attention_parameter::dv, d.kv_heads, d.keys, d.value_width, d.dtype}};

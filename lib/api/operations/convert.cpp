@@ -81,17 +81,17 @@ void submit(context &on, const sg_convert_desc &d, const char *name, checked_sub
   check_view(a);
   require_layer_type(out);
   require_layer_type(a);
-  const bool transposes = op_on_stored(a, d.op_a, d.a.layout) != SG_OP_N;
+  const bool transposes = op_on_stored(a, d.op_a, d.a.layout) != SG_TRANSPOSE_N;
   require_extent(a, transposes ? d.c.cols : d.c.rows, transposes ? d.c.rows : d.c.cols, out);
   // A matrix of the other layout is the transpose; a vector then has the layout of C.
   given_operand in = a;
   in.view = by_rows_if_both(transposes ? transpose_of(d.a) : d.a);
   ops::convert what;
-  what.op = op_on_stored(in, SG_OP_N, out.view.layout);
+  what.op = op_on_stored(in, SG_TRANSPOSE_N, out.view.layout);
   layer x(on, order);
-  x.set_operation(what, what.op == SG_OP_T ? "transpose" : "convert", 0, command_form::split::either);
-  x.allows_in_place = what.op == SG_OP_N;
-  add_operand(x, in, ops::convert::a, what.op == SG_OP_T ? share::transposed : share::same);
+  x.set_operation(what, what.op == SG_TRANSPOSE_T ? "transpose" : "convert", 0, command_form::split::either);
+  x.allows_in_place = what.op == SG_TRANSPOSE_N;
+  add_operand(x, in, ops::convert::a, what.op == SG_TRANSPOSE_T ? share::transposed : share::same);
   add_operand(x, out, ops::convert::c);
   auto wanted = backend_command<sg_backend_convert>();
   wanted.in_type = d.a.dtype;

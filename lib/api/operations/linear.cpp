@@ -29,14 +29,14 @@ void require_shape(const given_operand &x, std::int64_t rows, std::int64_t cols,
                 x.name, long_long{x.view.rows}, long_long{x.view.cols}, why, long_long{rows}, long_long{cols});
 }
 
-void check_op_w(sg_op op, const char *desc) {
-  if (op != SG_OP_N && op != SG_OP_T)
-    throw error(SG_STATUS_INVALID_ARGUMENT, "@%s->op_w is %d; it must be %d (N) or %d (T)", desc, int{op}, SG_OP_N,
-                SG_OP_T);
+void check_op_w(sg_transpose op, const char *desc) {
+  if (op != SG_TRANSPOSE_N && op != SG_TRANSPOSE_T)
+    throw error(SG_STATUS_INVALID_ARGUMENT, "@%s->op_w is %d; it must be %d (N) or %d (T)", desc, int{op}, SG_TRANSPOSE_N,
+                SG_TRANSPOSE_T);
 }
 
-void require_weight_shape(const given_operand &w, std::int64_t in, std::int64_t out, sg_op op, const char *why) {
-  require_shape(w, op == SG_OP_N ? in : out, op == SG_OP_N ? out : in, why);
+void require_weight_shape(const given_operand &w, std::int64_t in, std::int64_t out, sg_transpose op, const char *why) {
+  require_shape(w, op == SG_TRANSPOSE_N ? in : out, op == SG_TRANSPOSE_N ? out : in, why);
 }
 
 sg_gemm_desc gemm_of(const sg_linear_desc &d, const char *desc) {
@@ -161,7 +161,7 @@ class checked_backward {
   }
 
   // C = op_a(A) * op_b(B), as a column-major problem; a row-major C swaps A and B.
-  void add_product(linear_part part, const given_operand &a, sg_op op_a, const given_operand &b, sg_op op_b,
+  void add_product(linear_part part, const given_operand &a, sg_transpose op_a, const given_operand &b, sg_transpose op_b,
                    const given_operand &c, bool accumulates, bool computes) {
     const bool by_rows = is_row_major(c.view);
     const given_operand &first = by_rows ? b : a, &second = by_rows ? a : b;
@@ -173,7 +173,7 @@ class checked_backward {
     p.c = stored(c, 1);
     p.m = p.c.rows;
     p.n = p.c.cols;
-    p.k = p.op_a == SG_OP_N ? p.a.cols : p.a.rows;
+    p.k = p.op_a == SG_TRANSPOSE_N ? p.a.cols : p.a.rows;
     p.compute = d_.compute;
     p.no_multiply = p.k == 0;
     p.beta_zero = !accumulates;
@@ -191,16 +191,16 @@ class checked_backward {
 
   void add_dx() {
     if (!d_.dx.data || is_zero_sized(d_.dx)) return;
-    add_product(input_gradient, dy_, SG_OP_N, w_, d_.op_w == SG_OP_N ? SG_OP_T : SG_OP_N, dx_, false, true);
+    add_product(input_gradient, dy_, SG_TRANSPOSE_N, w_, d_.op_w == SG_TRANSPOSE_N ? SG_TRANSPOSE_T : SG_TRANSPOSE_N, dx_, false, true);
   }
 
   void add_dw() {
     const bool computes = rows() > 0 || !d_.accumulate;
     if (!d_.dw.data || is_zero_sized(d_.dw)) return;
-    if (d_.op_w == SG_OP_N)
-      add_product(weight_gradient, x_, SG_OP_T, dy_, SG_OP_N, dw_, d_.accumulate, computes);
+    if (d_.op_w == SG_TRANSPOSE_N)
+      add_product(weight_gradient, x_, SG_TRANSPOSE_T, dy_, SG_TRANSPOSE_N, dw_, d_.accumulate, computes);
     else
-      add_product(weight_gradient, dy_, SG_OP_T, x_, SG_OP_N, dw_, d_.accumulate, computes);
+      add_product(weight_gradient, dy_, SG_TRANSPOSE_T, x_, SG_TRANSPOSE_N, dw_, d_.accumulate, computes);
   }
 
   // The problem of plan/layers/column_sums.hpp; it has dY in any case.
@@ -211,10 +211,10 @@ class checked_backward {
     p.m = outputs();
     p.n = 1;
     p.k = rows();
-    p.op_a = is_row_major(d_.dy) ? SG_OP_N : SG_OP_T;
+    p.op_a = is_row_major(d_.dy) ? SG_TRANSPOSE_N : SG_TRANSPOSE_T;
     p.a = stored(dy_, 1);
     total_bytes(p.a, 1, "dy");  // before its multiples are computed
-    p.a.item_stride = stride_of_groups(p.op_a == SG_OP_N, p.k, p.a.ld);
+    p.a.item_stride = stride_of_groups(p.op_a == SG_TRANSPOSE_N, p.k, p.a.ld);
     p.beta_zero = !d_.accumulate;
     bind(dy_, bias_gradient_part, operand_name::a, p.a,
          p.k > 0 && p.m > 0 && (computes || !is_empty()) ? access_mode::read : access_mode::none);

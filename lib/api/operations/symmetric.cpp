@@ -86,11 +86,11 @@ void submit(context &on, const sg_rank_k_desc &d, const char *name, checked_subm
   if (has_b) check_view(b);
   require_blas_type(c);
   require_type_of(a, c);
-  require_choice(d.op_a, SG_OP_C, name, "op_a", "op");
-  const bool transposes = d.op_a != SG_OP_N;
-  if (is_complex(d.c.dtype) && transposes && (d.op_a == SG_OP_C) != is_hermitian)
+  require_choice(d.op_a, SG_TRANSPOSE_C, name, "op_a", "op");
+  const bool transposes = d.op_a != SG_TRANSPOSE_N;
+  if (is_complex(d.c.dtype) && transposes && (d.op_a == SG_TRANSPOSE_C) != is_hermitian)
     throw error(SG_STATUS_INVALID_ARGUMENT, "@%s->op_a is %s; of a complex %s matrix it must be N or %s", name,
-                d.op_a == SG_OP_C ? "C" : "T", is_hermitian ? "Hermitian" : "symmetric", is_hermitian ? "C" : "T");
+                d.op_a == SG_TRANSPOSE_C ? "C" : "T", is_hermitian ? "Hermitian" : "symmetric", is_hermitian ? "C" : "T");
   const std::int64_t k = transposes ? d.a.rows : d.a.cols;
   require_extent(c, d.c.rows, d.c.rows, c);
   require_extent(a, transposes ? k : d.c.rows, transposes ? d.c.rows : k, c);
@@ -101,7 +101,7 @@ void submit(context &on, const sg_rank_k_desc &d, const char *name, checked_subm
                 name, name_of(d.a.layout));
   const bool by_rows = d.a.layout == SG_LAYOUT_ROW_MAJOR;
   what.triangle = triangle_as_stored(d.triangle, d.c);
-  what.op = transposes == by_rows ? SG_OP_N : is_hermitian ? SG_OP_C : SG_OP_T;
+  what.op = transposes == by_rows ? SG_TRANSPOSE_N : is_hermitian ? SG_TRANSPOSE_C : SG_TRANSPOSE_T;
   layer x(on, order);
   x.allows_in_place = false;
   scalar_pair &scalars = x.bound.where().first.scalars;

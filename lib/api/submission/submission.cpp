@@ -29,8 +29,8 @@ checked_submit::checked_submit(context &to, const sg_submit *given) : to_(to) {
   require_range(s.priority, -1, 1, "submit->priority");
   require_range(s.after_count, 0, INT32_MAX, "submit->after_count");
   if (s.after_count > 0) require(s.after, "submit->after");
-  require_range(s.deadline_ns, 0, INT64_MAX, "submit->deadline_ns");
-  deadline_ns_ = s.deadline_ns;
+  require_range(s.timeout_ns, 0, INT64_MAX, "submit->timeout_ns");
+  deadline_ns_ = s.timeout_ns;
   untracked_ = (s.flags & SG_SUBMIT_UNTRACKED) != 0;
   will_wait_ = (s.flags & SG_SUBMIT_WILL_WAIT) != 0;
   priority_ = static_cast<std::int8_t>(s.priority);
@@ -114,9 +114,9 @@ void checked_submit::look_up(const sg_submit &s) {
     if (s.after_count > 0)
       throw error(SG_STATUS_INVALID_ARGUMENT, "@submit->after_count is %d; what is recorded comes after no job",
                   s.after_count);
-    if (s.deadline_ns != 0)
-      throw error(SG_STATUS_INVALID_ARGUMENT, "@submit->deadline_ns is %lld; what is recorded has no deadline",
-                  static_cast<long long>(s.deadline_ns));
+    if (s.timeout_ns != 0)
+      throw error(SG_STATUS_INVALID_ARGUMENT, "@submit->timeout_ns is %lld; what is recorded has no deadline",
+                  static_cast<long long>(s.timeout_ns));
     if (s.queue)
       throw error(SG_STATUS_INVALID_ARGUMENT, "@submit->queue is %p; what is recorded posts no completion",
                   static_cast<void *>(s.queue));

@@ -56,7 +56,7 @@ constexpr bool is_supported(const sg_backend_rotary &what) noexcept {
 }
 
 constexpr bool is_supported(const sg_backend_convert &what) noexcept {
-  const bool divides = what.divisors == nullptr || (what.in_type == SG_DTYPE_F32 && what.op == SG_OP_N);
+  const bool divides = what.divisors == nullptr || (what.in_type == SG_DTYPE_F32 && what.op == SG_TRANSPOSE_N);
   return is_layer_type(what.in_type) && is_layer_type(what.out_type) && divides;
 }
 

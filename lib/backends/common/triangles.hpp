@@ -42,10 +42,10 @@ template <class T>
 struct matrix_after {
   const T *data;
   std::int64_t ld;
-  sg_op op = SG_OP_N;
+  sg_transpose op = SG_TRANSPOSE_N;
   T operator()(std::int64_t i, std::int64_t j) const noexcept {
-    if (op == SG_OP_N) return data[i + j * ld];
-    return op == SG_OP_T ? data[j + i * ld] : number_parts<T>::conjugate(data[j + i * ld]);
+    if (op == SG_TRANSPOSE_N) return data[i + j * ld];
+    return op == SG_TRANSPOSE_T ? data[j + i * ld] : number_parts<T>::conjugate(data[j + i * ld]);
   }
 };
 
@@ -57,7 +57,7 @@ void compute_triangular(const sg_backend_triangular &what, const T *a, T *b) {
   const std::int64_t step = is_left ? 1 : what.ldb, next = is_left ? what.ldb : 1;
   const matrix_after<T> after{a, what.lda, what.op};
   const auto factor = [&](std::int64_t i, std::int64_t l) { return is_left ? after(i, l) : after(l, i); };
-  const bool is_lower = (what.triangle == SG_TRIANGLE_LOWER) == ((what.op == SG_OP_N) == is_left);
+  const bool is_lower = (what.triangle == SG_TRIANGLE_LOWER) == ((what.op == SG_TRANSPOSE_N) == is_left);
   const bool is_unit = what.diagonal == SG_DIAGONAL_UNIT, solves = what.kind == SG_TRIANGULAR_SOLVE;
   const T alpha = number_parts<T>::of(what.alpha);
   const bool upwards =

@@ -41,11 +41,11 @@ struct source {
   std::int64_t row_step, column_step;
   bool conjugate;
 
-  source(const std::byte *bytes, std::int64_t ld, sg_op op)
+  source(const std::byte *bytes, std::int64_t ld, sg_transpose op)
       : data(reinterpret_cast<const typename traits::stored *>(bytes)),
-        row_step(op == SG_OP_N ? 1 : ld),
-        column_step(op == SG_OP_N ? ld : 1),
-        conjugate(op == SG_OP_C) {}
+        row_step(op == SG_TRANSPOSE_N ? 1 : ld),
+        column_step(op == SG_TRANSPOSE_N ? ld : 1),
+        conjugate(op == SG_TRANSPOSE_C) {}
 
   double load(std::int64_t i, std::int64_t p, int plane) const {
     const double value = traits::load(data[(i * row_step + p * column_step) * traits::planes + plane]);

@@ -58,7 +58,7 @@ inline std::function<void()> work_of(const address_space &memory, const sg_backe
 
 // The command's own pointers are not used. `divisors` may be NULL.
 inline void run_convert(const sg_backend_convert &what, const std::byte *a, std::byte *c, const float *divisors) {
-  const std::int64_t row = what.op == SG_OP_T ? what.lda : 1, col = what.op == SG_OP_T ? 1 : what.lda;
+  const std::int64_t row = what.op == SG_TRANSPOSE_T ? what.lda : 1, col = what.op == SG_TRANSPOSE_T ? 1 : what.lda;
   with_layer_type(what.in_type, [&]<class From>() {
     with_layer_type(what.out_type, [&]<class To>() {
       for (std::int64_t item = 0; item < what.batch; ++item)
@@ -80,7 +80,7 @@ inline void run_convert(const sg_backend_convert &what, const std::byte *a, std:
 }
 
 inline std::function<void()> work_of(const address_space &memory, const sg_backend_convert &what) {
-  const bool transposes = what.op == SG_OP_T;
+  const bool transposes = what.op == SG_TRANSPOSE_T;
   const auto extent = [&](std::int64_t rows, std::int64_t cols, std::int64_t ld, std::int64_t stride, sg_dtype type) {
     return strided_extent(rows, 1, cols, ld, type) + strided_extent(1, 0, what.batch, stride, type) -
            static_cast<std::uint64_t>(element_size(type));

@@ -218,7 +218,7 @@ sg_backend_stream::located_gemm sg_backend_stream::located(const sg_backend_gemm
   if (!is_supported(gemm))
     throw failure(SG_STATUS_UNSUPPORTED, "there is no such GEMM (types %d and %d)", gemm.in_type, gemm.out_type);
   const address_space &memory = *device_.memory_;
-  const bool a_as_is = gemm.op_a == SG_OP_N, b_as_is = gemm.op_b == SG_OP_N;
+  const bool a_as_is = gemm.op_a == SG_TRANSPOSE_N, b_as_is = gemm.op_b == SG_TRANSPOSE_N;
   const operand a{"A of a GEMM", gemm.a,        gemm.a_array, a_as_is ? gemm.m : gemm.k, a_as_is ? gemm.k : gemm.m,
                   gemm.lda,      gemm.stride_a, gemm.in_type};
   const operand b{"B of a GEMM", gemm.b,        gemm.b_array, b_as_is ? gemm.k : gemm.n, b_as_is ? gemm.n : gemm.k,

@@ -82,7 +82,7 @@ command command_of(const command_form &f, const std::array<std::int32_t, command
 
 command_form transposition(const operand &from, const operand &to) {
   command_form f;
-  f.what = ops::convert{SG_OP_T};
+  f.what = ops::convert{SG_TRANSPOSE_T};
   f.splits = command_form::split::either;
   f.parameters[ops::convert::c] = {true, share::same, to};
   f.parameters[ops::convert::a] = {true, share::transposed, from};

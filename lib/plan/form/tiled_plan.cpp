@@ -121,7 +121,7 @@ class tiled_schedule {
       return;
     }
     command transposes;
-    transposes.what = ops::convert{SG_OP_T};
+    transposes.what = ops::convert{SG_TRANSPOSE_T};
     transposes.views[ops::convert::c] = view_of(to.buffer, block_of(e.tile));
     std::vector<std::uint32_t> waits = to.users;
     if (x.stored.space == SG_MEMORY_DEVICE) {

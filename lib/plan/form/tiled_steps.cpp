@@ -33,7 +33,7 @@ sg_side side_of(const command_form &f) noexcept {
 extents extents_of(const command_form &f) noexcept {
   const operand &c = f.result(), &a = f.parameters[1].stored;
   if (is_update(f)) {
-    const bool is_plain = std::get<symmetric>(f.what).op == SG_OP_N;
+    const bool is_plain = std::get<symmetric>(f.what).op == SG_TRANSPOSE_N;
     return {c.rows, !f.parameters[1].given ? 1 : is_plain ? a.cols : a.rows};
   }
   return side_of(f) == SG_SIDE_LEFT ? extents{c.rows, c.cols} : extents{c.cols, c.rows};
@@ -62,7 +62,7 @@ class steps_of_form {
       made_.grids[symmetric::a] = {order_, order_};
       add_products(what);
     } else {
-      const bool is_plain = what.op == SG_OP_N;
+      const bool is_plain = what.op == SG_TRANSPOSE_N;
       made_.grids[symmetric::c] = {order_, order_};
       made_.grids[symmetric::a] = made_.grids[symmetric::b] = {is_plain ? order_ : other_, is_plain ? other_ : order_};
       add_updates(what, f.parameters[symmetric::b].given);
@@ -75,7 +75,7 @@ class steps_of_form {
   // A tile of an operand, and the op that a GEMM applies to it.
   struct factor {
     tile_index tile;
-    sg_op op = SG_OP_N;
+    sg_transpose op = SG_TRANSPOSE_N;
   };
 
   tiling::grid of_result() const { return is_left_ ? tiling::grid{order_, other_} : tiling::grid{other_, order_}; }
@@ -96,7 +96,7 @@ class steps_of_form {
   }
   void add_gemm(const tile_index &c, const factor &a, const factor &b, scalar_role alpha, scalar_role beta) {
     ops::gemm g;
-    g.m = rows_of(c), g.n = cols_of(c), g.k = a.op == SG_OP_N ? cols_of(a.tile) : rows_of(a.tile);
+    g.m = rows_of(c), g.n = cols_of(c), g.k = a.op == SG_TRANSPOSE_N ? cols_of(a.tile) : rows_of(a.tile);
     g.op_a = a.op, g.op_b = b.op;
     g.alpha = alpha, g.beta = beta;
     add(g, c, a.tile, b.tile);
@@ -115,7 +115,7 @@ class steps_of_form {
   // Tile (i, k) of op(A), or (k, i) on the right.
   factor of_triangle(const triangular &what, std::int32_t i, std::int32_t k) const {
     if (!is_left_) std::swap(i, k);
-    if (what.op != SG_OP_N) std::swap(i, k);
+    if (what.op != SG_TRANSPOSE_N) std::swap(i, k);
     return {tile(triangular::a, i, k), what.op};
   }
 
@@ -123,7 +123,7 @@ class steps_of_form {
   // that depends on no other, a product from the one on which none depends.
   void add_triangular(const triangular &what) {
     const std::int32_t count = count_of(order_);
-    const bool is_lower = (what.triangle == SG_TRIANGLE_LOWER) == (what.op == SG_OP_N);
+    const bool is_lower = (what.triangle == SG_TRIANGLE_LOWER) == (what.op == SG_TRANSPOSE_N);
     const bool solves = what.kind == SG_TRIANGULAR_SOLVE;
     const auto at = [&](std::int32_t i) { return is_lower == is_left_ ? i : count - 1 - i; };
     const auto result = [&](std::int32_t i, std::int32_t j) { return in_result(triangular::b, at(i), j); };
@@ -153,7 +153,7 @@ class steps_of_form {
     const auto of_a = [&](std::int32_t i, std::int32_t k) -> factor {
       if (!is_left_) std::swap(i, k);
       if (i == k || (i > k) == (what.triangle == SG_TRIANGLE_LOWER)) return {tile(symmetric::a, i, k)};
-      return {tile(symmetric::a, k, i), what.symmetry == SG_SYMMETRY_HERMITIAN ? SG_OP_C : SG_OP_T};
+      return {tile(symmetric::a, k, i), what.symmetry == SG_SYMMETRY_HERMITIAN ? SG_TRANSPOSE_C : SG_TRANSPOSE_T};
     };
     const auto add_tile = [&](std::int32_t i, std::int32_t j, std::int32_t k) {
       const tile_index c = in_result(symmetric::c, i, j);
@@ -176,9 +176,9 @@ class steps_of_form {
   void add_updates(const symmetric &what, bool has_b) {
     const std::int32_t count = count_of(order_);
     const bool is_lower = what.triangle == SG_TRIANGLE_LOWER, is_hermitian = what.symmetry == SG_SYMMETRY_HERMITIAN;
-    const sg_op turned = is_hermitian ? SG_OP_C : SG_OP_T;
+    const sg_transpose turned = is_hermitian ? SG_TRANSPOSE_C : SG_TRANSPOSE_T;
     const auto stored = [&](std::size_t x, std::int32_t i, std::int32_t k) {
-      return what.op == SG_OP_N ? tile(x, i, k) : tile(x, k, i);
+      return what.op == SG_TRANSPOSE_N ? tile(x, i, k) : tile(x, k, i);
     };
     const auto add_tile = [&](std::int32_t i, std::int32_t j, std::int32_t k) {
       const tile_index c = tile(symmetric::c, i, j);
@@ -191,7 +191,7 @@ class steps_of_form {
         return add(block, c, a(i), b(i));
       }
       if (!has_a_) return add(ops::axpby{scalar_role::zero, beta}, c);
-      const sg_op op_b = what.op == SG_OP_N ? turned : SG_OP_N;
+      const sg_transpose op_b = what.op == SG_TRANSPOSE_N ? turned : SG_TRANSPOSE_N;
       add_gemm(c, {a(i), what.op}, {has_b ? b(j) : a(j), op_b}, what.alpha, beta);
       if (has_b)
         add_gemm(c, {b(i), what.op}, {a(j), op_b}, is_hermitian ? scalar_role::conjugate : what.alpha,

@@ -24,10 +24,10 @@ std::int64_t first_column(bool is_lower, std::int64_t n, std::int64_t index, std
 }
 
 // The rows of op(A) that belong to some rows or columns of the result.
-view rows_of(const view &a, sg_op op, columns which, std::int64_t size) {
+view rows_of(const view &a, sg_transpose op, columns which, std::int64_t size) {
   view v = a;
-  v.offset += which.first * (op == SG_OP_N ? 1 : a.ld) * size;
-  (op == SG_OP_N ? v.rows : v.cols) = which.end - which.first;
+  v.offset += which.first * (op == SG_TRANSPOSE_N ? 1 : a.ld) * size;
+  (op == SG_TRANSPOSE_N ? v.rows : v.cols) = which.end - which.first;
   return v;
 }
 
@@ -60,9 +60,9 @@ void add_triangle_part(const command &whole, sg_dtype type, std::int64_t index, 
   // op(X) * op(Y)', of the rows beside the block and its columns.
   const auto add_product = [&](const view &x, const view &y, scalar_role alpha, scalar_role beta) {
     ops::gemm g;
-    g.m = beside.end - beside.first, g.n = own.end - own.first, g.k = what.op == SG_OP_N ? a.cols : a.rows;
+    g.m = beside.end - beside.first, g.n = own.end - own.first, g.k = what.op == SG_TRANSPOSE_N ? a.cols : a.rows;
     g.op_a = what.op;
-    g.op_b = what.op != SG_OP_N ? SG_OP_N : what.symmetry == SG_SYMMETRY_HERMITIAN ? SG_OP_C : SG_OP_T;
+    g.op_b = what.op != SG_TRANSPOSE_N ? SG_TRANSPOSE_N : what.symmetry == SG_SYMMETRY_HERMITIAN ? SG_TRANSPOSE_C : SG_TRANSPOSE_T;
     g.alpha = alpha, g.beta = beta;
     command product;
     product.what = g;

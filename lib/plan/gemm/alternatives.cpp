@@ -11,8 +11,8 @@ namespace {
 
 // The problem with another m and n.
 problem resized(problem p, std::int64_t m, std::int64_t n) noexcept {
-  (p.op_a == SG_OP_N ? p.a.rows : p.a.cols) = m;
-  (p.op_b == SG_OP_N ? p.b.cols : p.b.rows) = n;
+  (p.op_a == SG_TRANSPOSE_N ? p.a.rows : p.a.cols) = m;
+  (p.op_b == SG_TRANSPOSE_N ? p.b.cols : p.b.rows) = n;
   if (p.has_bias()) (p.bias.rows == p.m ? p.bias.rows : p.bias.cols) = p.bias.rows == p.m ? m : n;
   p.m = p.c.rows = m;
   p.n = p.c.cols = n;

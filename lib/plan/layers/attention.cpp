@@ -55,11 +55,11 @@ class attention_build : attention_parts {
     const view values = of_keys(v, b, keys.first, keys.size),
                factors = of_block(weights, f_.type, b.items.size, b.rows.size, keys.size);
     if (!rounds || f_.value_width == 0)
-      return multiply(of_queries(o, b), values, SG_OP_N, factors, SG_OP_N, scalar_role::one, false, lane);
+      return multiply(of_queries(o, b), values, SG_TRANSPOSE_N, factors, SG_TRANSPOSE_N, scalar_role::one, false, lane);
     // The scores are no longer needed.
     const std::int32_t wide = alias(scores_[lane], score_type_, b.rows.size, f_.value_width * size_of(score_type_));
     const view averages{wide, 0, b.items.size, 0, f_.value_width, f_.value_width, b.rows.size};
-    multiply(averages, values, SG_OP_N, factors, SG_OP_N, scalar_role::one, false, lane);
+    multiply(averages, values, SG_TRANSPOSE_N, factors, SG_TRANSPOSE_N, scalar_role::one, false, lane);
     convert(of_queries(o, b), averages, sums, lane);
   }
 
@@ -91,7 +91,7 @@ ops::attention fused(const attention_form &f) {
 ops::attention_backward fused(const attention_backward_form &f) {
   ops::attention_backward what;
   static_cast<ops::attention &>(what) = fused(static_cast<const attention_form &>(f));
-  what.of_o = f.d_o;
+  what.of_o = f.dout;
   what.of_dq = f.dq, what.of_dk = f.dk, what.of_dv = f.dv;
   return what;
 }
@@ -164,7 +164,7 @@ schedule build_fused_attention(const attention_backward_form &f, const device_mo
   build.add_queries(c, what::q, "Q", f.q, f.width);
   build.add_keys(c, what::k, "K", f.k, f.width);
   build.add_keys(c, what::v, "V", f.v, f.value_width);
-  build.add_queries(c, what::d_o, "dO", f.d_o, f.value_width);
+  build.add_queries(c, what::dout, "dO", f.dout, f.value_width);
   f.computes_dq ? build.add_queries(c, what::dq, "dQ", f.dq, f.width) : build.skip("dQ");
   f.computes_dk ? build.add_keys(c, what::dk, "dK", f.dk, f.width) : build.skip("dK");
   f.computes_dv ? build.add_keys(c, what::dv, "dV", f.dv, f.value_width) : build.skip("dV");

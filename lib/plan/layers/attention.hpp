@@ -44,7 +44,7 @@ struct attention_form {
   std::int64_t workspace = 0;  // limit of the arena in bytes; 0: by the model
   bool by_device = false;      // the device has one command for it
   // Of the gradients, which have no O.
-  head_strides d_o, dq, dk, dv;
+  head_strides dout, dq, dk, dv;
   bool computes_dq = false, computes_dk = false, computes_dv = false;
   std::array<memory_space, attention_parameters> spaces{};  // by parameter
   bool operator==(const attention_form &) const = default;

@@ -14,7 +14,7 @@ namespace {
 
 attention_parts::operand_lists gradient_operands_of(const attention_form &f) {
   using enum attention_parameter;
-  attention_parts::operand_lists made{{{q, f.q, f.width}, {o, f.d_o, f.value_width}},
+  attention_parts::operand_lists made{{{q, f.q, f.width}, {o, f.dout, f.value_width}},
                                       {{k, f.k, f.width}, {v, f.v, f.value_width}}};
   if (f.computes_dq) made.of_queries.push_back({dq, f.dq, f.width, true});
   if (f.computes_dk) made.of_keys.push_back({dk, f.dk, f.width, true});
@@ -97,7 +97,7 @@ class attention_backward_build : attention_parts {
   }
 
   void add_block(const block_of_queries &b, std::uint16_t lane) {
-    const heads_operand &q = of_queries_[0], &d_o = of_queries_[1], &k = of_keys_[0], &v = of_keys_[1];
+    const heads_operand &q = of_queries_[0], &dout = of_queries_[1], &k = of_keys_[0], &v = of_keys_[1];
     const range keys = visible_keys(b.rows);
     if (keys.size == 0) {
       if (f_.computes_dq && f_.width > 0) fill(of_queries(of_queries_[2], b), lane);
@@ -109,10 +109,10 @@ class attention_backward_build : attention_parts {
     };
     add_weights(b, k, q, products, weights, {}, keys, lane);
     if (f_.computes_dv)
-      add_to(results_.back(), b, of_queries(d_o, b), block(weights, f_.type), scalar_role::one, keys, lane);
+      add_to(results_.back(), b, of_queries(dout, b), block(weights, f_.type), scalar_role::one, keys, lane);
     if (f_.width == 0 || !(f_.computes_dq || f_.computes_dk)) return;
     if (f_.value_width > 0)
-      multiply(block(products, score_type_), of_keys(v, b, keys.first, keys.size), SG_OP_T, of_queries(d_o, b), SG_OP_N,
+      multiply(block(products, score_type_), of_keys(v, b, keys.first, keys.size), SG_TRANSPOSE_T, of_queries(dout, b), SG_TRANSPOSE_N,
                scalar_role::one, false, lane);
     else
       fill(block(products, score_type_), lane);
@@ -123,8 +123,8 @@ class attention_backward_build : attention_parts {
     c.views[ops::softmax_backward::dy] = of_stack(products, b, keys.size);
     builder_.add(c);
     if (f_.computes_dq)
-      multiply(of_queries(of_queries_[2], b), of_keys(k, b, keys.first, keys.size), SG_OP_N, block(weights, f_.type),
-               SG_OP_N, scalar_role::job, false, lane);
+      multiply(of_queries(of_queries_[2], b), of_keys(k, b, keys.first, keys.size), SG_TRANSPOSE_N, block(weights, f_.type),
+               SG_TRANSPOSE_N, scalar_role::job, false, lane);
     if (f_.computes_dk)
       add_to(results_.front(), b, of_queries(q, b), block(weights, f_.type), scalar_role::job, keys, lane);
   }
@@ -133,7 +133,7 @@ class attention_backward_build : attention_parts {
   void add_to(result &x, const block_of_queries &b, const view &rows, const view &weights, scalar_role alpha,
               const range &keys, std::uint16_t lane) {
     if (x.to.width == 0) return;
-    multiply(view_of(x, b, keys.first, keys.size, lane), rows, SG_OP_N, weights, SG_OP_T, alpha, x.keys > 0, lane);
+    multiply(view_of(x, b, keys.first, keys.size, lane), rows, SG_TRANSPOSE_N, weights, SG_TRANSPOSE_T, alpha, x.keys > 0, lane);
     x.keys = std::max(x.keys, keys.end());
   }
 

@@ -231,9 +231,9 @@ std::int32_t attention_parts::alias(std::int32_t buffer, sg_dtype type, std::int
   return alias;
 }
 
-void attention_parts::multiply(const view &c, const view &a, sg_op op_a, const view &b, sg_op op_b, scalar_role alpha,
+void attention_parts::multiply(const view &c, const view &a, sg_transpose op_a, const view &b, sg_transpose op_b, scalar_role alpha,
                                bool adds, std::uint16_t lane) {
-  const std::int64_t k = op_a == SG_OP_N ? a.cols : a.rows;
+  const std::int64_t k = op_a == SG_TRANSPOSE_N ? a.cols : a.rows;
   command made = builder_.multiply(
       {c.rows, c.cols, k, op_a, op_b, f_.compute, alpha, adds ? scalar_role::one : scalar_role::zero}, lane);
   made.views[ops::gemm::a] = a, made.views[ops::gemm::b] = b, made.views[ops::gemm::c] = c;
@@ -254,7 +254,7 @@ void attention_parts::add_weights(const block_of_queries &b, const heads_operand
                                   std::uint16_t lane) {
   const view products = of_block(scores, score_type_, b.items.size, b.rows.size, keys.size);
   if (f_.width > 0)
-    multiply(products, of_keys(k, b, keys.first, keys.size), SG_OP_T, of_queries(q, b), SG_OP_N, scalar_role::job,
+    multiply(products, of_keys(k, b, keys.first, keys.size), SG_TRANSPOSE_T, of_queries(q, b), SG_TRANSPOSE_N, scalar_role::job,
              false, lane);
   else
     fill(products, lane);  // products of nothing

@@ -66,7 +66,7 @@ void visit_heads(attention_form &f, head_strides &of_o, access_mode mode_of_o, c
 
 void visit_operands(attention_form &f, const operand_visitor &visit) { visit_heads(f, f.o, access_mode::write, visit); }
 void visit_operands(attention_backward_form &f, const operand_visitor &visit) {
-  visit_heads(f, f.d_o, access_mode::read, visit);
+  visit_heads(f, f.dout, access_mode::read, visit);
 }
 
 schedule plan_of(const attention_form &f, const plan_terms &terms) {

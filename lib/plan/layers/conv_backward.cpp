@@ -239,8 +239,8 @@ class conv_backward : conv_build {
                     outputs};
     const scalar_role beta = has_sums_[lane] ? scalar_role::one : scalar_role::zero;
     has_sums_[lane] = true;
-    const command c = channels_last() ? gemm(part, windows, SG_OP_N, dy, SG_OP_T, b.count(), beta, lane)
-                                      : gemm(part, windows, SG_OP_T, dy, SG_OP_N, b.count(), beta, lane);
+    const command c = channels_last() ? gemm(part, windows, SG_TRANSPOSE_N, dy, SG_TRANSPOSE_T, b.count(), beta, lane)
+                                      : gemm(part, windows, SG_TRANSPOSE_T, dy, SG_TRANSPOSE_N, b.count(), beta, lane);
     const std::uint32_t computed = builder_.add(c, waits);
     if (x.users) builder_.merge(*x.users, is_own ? computed : taken);
     builder_.merge(filter_parts_, computed);
@@ -257,8 +257,8 @@ class conv_backward : conv_build {
     const view filter{w_, 0, f_.of.groups, 0, columns, columns, outputs};
     const view windows = is_own ? pixels(dx, type_, f_.of.channels, b, false)
                                 : matrix_items(matrices_[lane], sum_type_, b, f_.of.columns(), false);
-    const command c = channels_last() ? gemm(windows, filter, SG_OP_N, dy, SG_OP_N, outputs, scalar_role::zero, lane)
-                                      : gemm(windows, dy, SG_OP_N, filter, SG_OP_T, outputs, scalar_role::zero, lane);
+    const command c = channels_last() ? gemm(windows, filter, SG_TRANSPOSE_N, dy, SG_TRANSPOSE_N, outputs, scalar_role::zero, lane)
+                                      : gemm(windows, dy, SG_TRANSPOSE_N, filter, SG_TRANSPOSE_T, outputs, scalar_role::zero, lane);
     const std::uint32_t computed = builder_.add(c, waits);
     if (is_own) {
       builder_.merge(writers, computed);

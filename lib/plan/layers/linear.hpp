@@ -26,7 +26,7 @@ struct linear_problems {
   bool operator==(const linear_problems &) const = default;
   sums_of_columns sums() const noexcept {
     const problem &p = all[bias_gradient_part];
-    return {p.k, p.m, p.op_a == SG_OP_N, p.a.type, p.c.type, !p.beta_zero, std::int32_t(bias_gradient_part)};
+    return {p.k, p.m, p.op_a == SG_TRANSPOSE_N, p.a.type, p.c.type, !p.beta_zero, std::int32_t(bias_gradient_part)};
   }
   bool computes(linear_part part) const noexcept { return all[part].c.rows > 0 && all[part].c.cols > 0; }
   const operand &dy() const noexcept { return all[bias_gradient_part].a; }

@@ -66,7 +66,7 @@ class norm_backward_plan {
   // Transposes a matrix that is column major; returns the command.
   std::uint32_t transpose(const matrix &from, const matrix &to, bool to_rows, std::span<const std::uint32_t> waits) {
     command c;
-    c.what = ops::convert{SG_OP_T};
+    c.what = ops::convert{SG_TRANSPOSE_T};
     const view by_columns{to_rows ? from.buffer : to.buffer, 0, 1, 0, to_rows ? from.ld : to.ld, f_.rows, f_.columns};
     const view by_rows{to_rows ? to.buffer : from.buffer, 0, 1, 0, f_.columns, f_.columns, f_.rows};
     c.views[ops::convert::a] = to_rows ? by_columns : by_rows;

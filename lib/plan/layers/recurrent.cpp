@@ -104,8 +104,8 @@ class recurrent_build : recurrent_parts {
           view_of(rows_, rows, all_batch(), {both, multiplies ? 1u : 0u}, part.to * hidden(), part.count * hidden());
       const view bias = bias_of(part), *given = bias_ >= 0 ? &bias : nullptr;
       if (!multiplies) return fill(c, lane, given);
-      multiply(c, of_weights(which::w_ih, part.from * hidden(), part.count * hidden()), SG_OP_T,
-               view_of(x, steps, all_batch(), {both + 1, 1}, 0, f_.in), SG_OP_N, false, lane, given);
+      multiply(c, of_weights(which::w_ih, part.from * hidden(), part.count * hidden()), SG_TRANSPOSE_T,
+               view_of(x, steps, all_batch(), {both + 1, 1}, 0, f_.in), SG_TRANSPOSE_N, false, lane, given);
     };
     for (const weight_part &part : input_parts()) add_part(part, f_.in > 0);
     if (!f_.is_lstm()) add_part({0, 3, 1}, false);
@@ -117,7 +117,7 @@ class recurrent_build : recurrent_parts {
     const view before = turn > 0 ? of_step(y, step_of(turn - 1), batch) : of_state(which::h0, batch);
     const auto add_product = [&](const weight_part &part, const view &state) {
       multiply(blocks_of(turn, batch, part.to, part.count),
-               of_weights(which::w_hh, part.from * hidden(), part.count * hidden()), SG_OP_T, state, SG_OP_N, true,
+               of_weights(which::w_hh, part.from * hidden(), part.count * hidden()), SG_TRANSPOSE_T, state, SG_TRANSPOSE_N, true,
                lane);
     };
     if (has_state && f_.cell == SG_CELL_GRU_RESET_BEFORE) {

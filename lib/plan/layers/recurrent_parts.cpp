@@ -203,9 +203,9 @@ void recurrent_parts::end_phase() {
   for (auto &waits : pending_) waits = barrier_;
 }
 
-void recurrent_parts::multiply(const view &c, const view &a, sg_op op_a, const view &b, sg_op op_b, bool adds, int lane,
+void recurrent_parts::multiply(const view &c, const view &a, sg_transpose op_a, const view &b, sg_transpose op_b, bool adds, int lane,
                                const view *bias) {
-  const std::int64_t k = op_a == SG_OP_N ? a.cols : a.rows;
+  const std::int64_t k = op_a == SG_TRANSPOSE_N ? a.cols : a.rows;
   command made = builder_.multiply(
       {c.rows, c.cols, k, op_a, op_b, f_.compute, scalar_role::one, adds ? scalar_role::one : scalar_role::zero}, 0);
   made.views[ops::gemm::a] = a, made.views[ops::gemm::b] = b, made.views[ops::gemm::c] = c;

@@ -67,7 +67,7 @@ class recurrent_parts {
   void note(std::uint32_t command);  // of this phase, appended to the builder itself
 
   // c = op_a(a) * op_b(b) (+ c).
-  void multiply(const view &c, const view &a, sg_op op_a, const view &b, sg_op op_b, bool adds, int lane,
+  void multiply(const view &c, const view &a, sg_transpose op_a, const view &b, sg_transpose op_b, bool adds, int lane,
                 const view *bias = nullptr);
   void fill(const view &c, int lane = 0, const view *bias = nullptr);  // with zeros, or the bias in each column
   void convert(const view &to, const view &from, int lane = 0);

@@ -48,7 +48,7 @@ struct parameter {
 // The product of two matrices as one command: c = alpha * op_a(a) * op_b(b) + beta * c.
 struct product {
   std::int64_t m = 0, n = 0, k = 0;
-  sg_op op_a = SG_OP_N, op_b = SG_OP_N;
+  sg_transpose op_a = SG_TRANSPOSE_N, op_b = SG_TRANSPOSE_N;
   sg_compute compute = SG_COMPUTE_EXACT;
   scalar_role alpha = scalar_role::job, beta = scalar_role::zero;
 };

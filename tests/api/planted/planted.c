@@ -40,7 +40,7 @@ static void spoil_request(sg_gemm_desc *desc) {
   if (planted("reads-a") && desc->alpha.re == 0 && desc->a.data) *(volatile char *)desc->a.data;
   if (planted("skips-zeros") && all_zero(&desc->a)) desc->alpha.re = 0;
   if (planted("scales-wrongly") && desc->beta.re == -1) desc->beta.re = 1;
-  if (planted("drops-conjugation") && desc->op_a == SG_OP_C) desc->op_a = SG_OP_T;
+  if (planted("drops-conjugation") && desc->op_a == SG_TRANSPOSE_C) desc->op_a = SG_TRANSPOSE_T;
   if (planted("drops-an-item") && desc->batch > 1) --desc->batch;
 }
 
@@ -99,7 +99,7 @@ sg_status sg_gemm(sg_context *context, const sg_gemm_desc *desc, const sg_submit
 }
 
 /* tf32 instead of f32; one bit that flips now and then. */
-sg_status sg_sgemm_async(sg_context *context, sg_layout layout, sg_op op_a, sg_op op_b, int64_t m, int64_t n, int64_t k,
+sg_status sg_sgemm_async(sg_context *context, sg_layout layout, sg_transpose op_a, sg_transpose op_b, int64_t m, int64_t n, int64_t k,
                          float alpha, const float *a, int64_t lda, const float *b, int64_t ldb, float beta, float *c,
                          int64_t ldc, const sg_submit *submit, sg_job **out_job) {
   static float rounded[1 << 20];
@@ -213,8 +213,8 @@ sg_status sg_queue_next_batch(sg_queue *queue, sg_completion *out, int32_t capac
   return status;
 }
 
-sg_status sg_plan_predict(sg_plan *plan, sg_plan_prediction *out) {
-  const sg_status status = REAL(sg_plan_predict)(plan, out);
+sg_status sg_plan_get_prediction(sg_plan *plan, sg_plan_prediction *out) {
+  const sg_status status = REAL(sg_plan_get_prediction)(plan, out);
   if (planted("predicts-too-fast") && status == SG_STATUS_OK) out->predicted_seconds *= 0.2;
   if (planted("predicts-too-slow") && status == SG_STATUS_OK) out->predicted_seconds *= 2;
   return status;

@@ -125,10 +125,10 @@ precision precision_of(const gemm_case &what) {
 
 long double magnitude(number x) { return std::fabs(x.real()) + std::fabs(x.imag()); }
 
-number element(const placed_operand &x, sg_op op, std::int64_t item, std::int64_t i, std::int64_t j) {
-  if (op == SG_OP_N) return x.get(item, i, j);
+number element(const placed_operand &x, sg_transpose op, std::int64_t item, std::int64_t i, std::int64_t j) {
+  if (op == SG_TRANSPOSE_N) return x.get(item, i, j);
   const number value = x.get(item, j, i);
-  return op == SG_OP_C ? std::conj(value) : value;
+  return op == SG_TRANSPOSE_C ? std::conj(value) : value;
 }
 
 std::int32_t wrapped(long double value) {
@@ -210,7 +210,7 @@ std::string check_result(const gemm_case &what, const placed_operand &a, const p
 }
 
 std::string run(sg_context *context, const gemm_case &what, sg_job_statistics *stats) {
-  const bool ta = what.op_a != SG_OP_N, tb = what.op_b != SG_OP_N;
+  const bool ta = what.op_a != SG_TRANSPOSE_N, tb = what.op_b != SG_TRANSPOSE_N;
   const std::int64_t a_items = what.form == batch_form::shared_a ? 1 : what.batch;
   placed_operand a(context, what.place_a, what.in, what.layout_a, ta ? what.k : what.m, ta ? what.m : what.k, what.pad,
                    a_items);

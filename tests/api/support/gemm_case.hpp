@@ -15,7 +15,7 @@ enum class batch_form { single, strided, shared_a, pointers };
 struct gemm_case {
   sg_dtype in = SG_DTYPE_F64, out = SG_DTYPE_F64;
   std::int64_t m = 1, n = 1, k = 1;
-  sg_op op_a = SG_OP_N, op_b = SG_OP_N;
+  sg_transpose op_a = SG_TRANSPOSE_N, op_b = SG_TRANSPOSE_N;
   sg_layout layout_a = SG_LAYOUT_ROW_MAJOR, layout_b = SG_LAYOUT_ROW_MAJOR, layout_c = SG_LAYOUT_ROW_MAJOR;
   std::int64_t pad = 0;  // elements of each leading dimension beyond the matrix
   sg_scalar alpha{1, 0}, beta{0, 0};

@@ -44,8 +44,8 @@ inline cublasStatus_t enqueue(cublasHandle_t handle, std::function<void()> work)
   return status_of(enqueue(handle->stream, std::move(work)));
 }
 
-inline sg_op op_of(cublasOperation_t op) noexcept {
-  return op == CUBLAS_OP_N ? SG_OP_N : op == CUBLAS_OP_T ? SG_OP_T : SG_OP_C;
+inline sg_transpose op_of(cublasOperation_t op) noexcept {
+  return op == CUBLAS_OP_N ? SG_TRANSPOSE_N : op == CUBLAS_OP_T ? SG_TRANSPOSE_T : SG_TRANSPOSE_C;
 }
 
 inline bool has_rows(std::int64_t ld, std::int64_t rows) noexcept { return ld >= std::max<std::int64_t>(1, rows); }

@@ -57,7 +57,7 @@ void spoil_diagonal(const sg_backend_symmetric &x) noexcept {
 cublasStatus_t run(cublasHandle_t handle, const sg_backend_symmetric &x) {
   if (const cublasStatus_t status = emulated::entered(emulated::call::command)) return status;
   const bool is_product = x.kind == SG_BACKEND_SYMMETRIC_MULTIPLY;
-  const std::int64_t rows = is_product ? (x.side == SG_SIDE_LEFT ? x.m : x.n) : x.op == SG_OP_N ? x.n : x.k;
+  const std::int64_t rows = is_product ? (x.side == SG_SIDE_LEFT ? x.m : x.n) : x.op == SG_TRANSPOSE_N ? x.n : x.k;
   if (x.m < 0 || x.n < 0 || x.k < 0 || !emulated::has_rows(x.lda, rows) || !emulated::has_rows(x.ldc, x.m) ||
       (x.b != nullptr && !emulated::has_rows(x.ldb, is_product ? x.m : rows)))
     return CUBLAS_STATUS_INVALID_VALUE;

@@ -92,7 +92,7 @@ class small_gemms {
     std::vector<sg_gemm_desc> group;
     for (int i = 0; i < count; ++i) {
       sg_gemm_desc one = make_gemm(item(0), item(1), item(2 + count + i), n, n, n);
-      one.op_a = i % 2 ? SG_OP_T : SG_OP_N;  // both matrices are constant
+      one.op_a = i % 2 ? SG_TRANSPOSE_T : SG_TRANSPOSE_N;  // both matrices are constant
       one.alpha = {i + 1.0, 0};
       group.push_back(one);
     }

@@ -28,7 +28,7 @@ void expect_peer(const sg_device_info &info, int entry, sg_link_class link_class
 TEST(emulated_peers, edges) {
   const context opened = open_context("cuda:0");
   sg_device_info info = SG_DEVICE_INFO_INIT;
-  ASSERT_OK(sg_context_device(opened, &info));
+  ASSERT_OK(sg_context_get_device_info(opened, 0, &info));
   ASSERT_EQ(3, info.peer_count);
   if (nvml_is_absent()) {
     expect_peer(info, 0, SG_LINK_UNKNOWN, 0, 0);
@@ -112,7 +112,7 @@ TEST(emulated_peers, a_plan_says_what_it_copies_from_a_peer) {
   sg_plan *plan = nullptr;
   ASSERT_OK(create_gemm_plan(opened, &desc, &options, &plan));
   std::string text(std::size_t{1} << 20, '\0');
-  EXPECT_OK(sg_plan_describe(plan, SG_PLAN_JSON, text.data(), text.size(), nullptr));
+  EXPECT_OK(sg_plan_describe(plan, SG_PLAN_FORMAT_JSON, text.data(), text.size(), nullptr));
   EXPECT_NE(std::string::npos, text.find("A of a peer")) << text.c_str();
   EXPECT_OK(sg_plan_release(plan));
 }

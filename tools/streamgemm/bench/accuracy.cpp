@@ -166,7 +166,7 @@ class accuracy_suite {
       return desc;
     }
     gpu_gemm gemm(sg_compute compute) const {
-      return {of.m, of.n, of.k, SG_DTYPE_F32, compute, SG_OP_N, SG_OP_N, of.m, of.k, of.m, a(), b(), c()};
+      return {of.m, of.n, of.k, SG_DTYPE_F32, compute, SG_TRANSPOSE_N, SG_TRANSPOSE_N, of.m, of.k, of.m, a(), b(), c()};
     }
   };
 

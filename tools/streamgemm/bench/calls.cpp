@@ -55,7 +55,7 @@ class calls_suite {
     for (const peer &p : peers_)
       for (const int threads : cores_ > 1 ? std::vector{cores_, 1} : std::vector{1}) {
         const std::string variant = p.name + " x" + std::to_string(threads);
-        const multiply_fn multiply = p.prepare(size.m, size.n, size.k, type, SG_OP_N);
+        const multiply_fn multiply = p.prepare(size.m, size.n, size.k, type, SG_TRANSPOSE_N);
         if (!multiply) continue;
         what.variants.push_back({variant, [p, threads, multiply, work, calls, variant] {
                                    const peer_threads running(p, threads);

@@ -86,7 +86,7 @@ class cpu_suite {
     for (const peer &p : peers_)
       for (const int threads : cores_ > 1 ? std::vector{cores_, 1} : std::vector{1}) {
         const peer_threads preparing(p, threads);
-        const multiply_fn multiply = p.prepare(work->size().m, work->size().n, work->size().k, work->in(), SG_OP_N);
+        const multiply_fn multiply = p.prepare(work->size().m, work->size().n, work->size().k, work->in(), SG_TRANSPOSE_N);
         if (!multiply) {
           out_.leave_out(to.name, name_of(p, threads));
           continue;
@@ -110,7 +110,7 @@ class cpu_suite {
       const peer_threads preparing(p, 1);
       std::vector<multiply_fn> multiply;  // each thread's own
       for (int t = 0; t < cores_; ++t)
-        multiply.push_back(p.prepare(work->size().m, work->size().n, work->size().k, work->in(), SG_OP_N));
+        multiply.push_back(p.prepare(work->size().m, work->size().n, work->size().k, work->in(), SG_TRANSPOSE_N));
       if (!multiply.front()) continue;
       const std::string name = name_of(p, 1) + ", on " + std::to_string(cores_) + " threads";
       to.variants.push_back({name, [p, name, multiply, work] {
@@ -207,7 +207,7 @@ class cpu_suite {
     for (const peer &p : peers_) {
       if (p.name != "OpenBLAS") continue;
       const std::string label = "convert, " + name_of(p, cores_);
-      const multiply_fn multiply = p.prepare(size.m, size.n, size.k, SG_DTYPE_F32, SG_OP_N);
+      const multiply_fn multiply = p.prepare(size.m, size.n, size.k, SG_DTYPE_F32, SG_TRANSPOSE_N);
       what.variants.push_back({label, [this, p, multiply, work, size] {
                                  std::vector<float> a(size.m * size.k), b(size.k * size.n), c(size.m * size.n);
                                  const peer_threads running(p, cores_);

@@ -119,7 +119,7 @@ void measure_call_cost(bool quick, sg_context *context, const std::vector<peer> 
                              return std::accumulate(calls.begin(), calls.end(), 0.0) / double(calls.size());
                            }});
   for (const peer &p : peers)
-    if (const multiply_fn multiply = p.prepare(32, 32, 32, SG_DTYPE_F32, SG_OP_N))
+    if (const multiply_fn multiply = p.prepare(32, 32, 32, SG_DTYPE_F32, SG_TRANSPOSE_N))
       what.variants.push_back({p.name + " x1, the call and its work", [p, work, multiply] {
                                  const peer_threads running(p, 1);
                                  return each_call(*work, [&](int i) { multiply(work->a(i), work->b(i), work->c(i)); });

@@ -65,7 +65,7 @@ std::string label_of(const gpu_case &x) {
                      : x.dtype == SG_DTYPE_F16 ? "f16 "
                                                : "bf16 ";
   return type + std::to_string(x.m) + "x" + std::to_string(x.n) + "x" + std::to_string(x.k) + " " +
-         (x.op_a == SG_OP_N ? "N" : "T") + (x.op_b == SG_OP_N ? "N" : "T") +
+         (x.op_a == SG_TRANSPOSE_N ? "N" : "T") + (x.op_b == SG_TRANSPOSE_N ? "N" : "T") +
          (x.pad > 0 ? " pad" + std::to_string(x.pad) : "");
 }
 
@@ -74,8 +74,8 @@ gpu_case drawn_case(drawer &draw, double most_flops) {
   while (true) {
     const sizes of = drawn_sizes(draw, std::pow(10.0, draw.between(6, std::log10(most_flops))) / 2);
     gpu_case made{"", of.m, of.n, of.k, types[std::size_t(draw.whole(0, 3))]};
-    made.op_a = draw.one_in(2) ? SG_OP_N : SG_OP_T;
-    made.op_b = draw.one_in(2) ? SG_OP_N : SG_OP_T;
+    made.op_a = draw.one_in(2) ? SG_TRANSPOSE_N : SG_TRANSPOSE_T;
+    made.op_b = draw.one_in(2) ? SG_TRANSPOSE_N : SG_TRANSPOSE_T;
     made.pad = draw.one_in(2) ? 0 : draw.whole(1, 40);
     made.pinned.fill(draw.one_in(2));
     if (draw.one_in(4))

@@ -77,7 +77,7 @@ double gemm_set::flops() const {
 sg_gemm_desc gemm_set::desc(int i) const {
   const shape &x = shapes_[std::size_t(i)];
   const offsets &at = at_[std::size_t(i)];
-  const bool plain = kind_.op_b == SG_OP_N;
+  const bool plain = kind_.op_b == SG_TRANSPOSE_N;
   sg_gemm_desc desc = SG_GEMM_DESC_INIT;
   desc.a = {data_ + at.a, x.m, x.k, x.k, kind_.in, SG_LAYOUT_ROW_MAJOR};
   desc.b = {data_ + at.b, plain ? x.k : x.n, plain ? x.n : x.k, plain ? x.n : x.k, kind_.in, SG_LAYOUT_ROW_MAJOR};
@@ -115,7 +115,7 @@ double gemm_set::expected(int i, std::int64_t row, std::int64_t col) const {
   const std::int64_t size = sg_dtype_size(kind_.in), a = at_[std::size_t(i)].a / size, b = at_[std::size_t(i)].b / size;
   double sum = 0;
   for (std::int64_t k = 0; k < x.k; ++k)
-    sum += element(a + row * x.k + k) * element(b + (kind_.op_b == SG_OP_N ? k * x.n + col : col * x.k + k));
+    sum += element(a + row * x.k + k) * element(b + (kind_.op_b == SG_TRANSPOSE_N ? k * x.n + col : col * x.k + k));
   return sum;
 }
 

@@ -17,7 +17,7 @@ using submissions = std::vector<sg_gemm_desc>;
 
 struct gemm_kind {
   sg_dtype in = SG_DTYPE_F32, out = SG_DTYPE_F32;
-  sg_op op_b = SG_OP_N;
+  sg_transpose op_b = SG_TRANSPOSE_N;
   bool one_sum = false;  // all GEMMs are added up in one C, one after another
   bool pinned = false;   // the operands are in pinned host memory, not on the device
 };

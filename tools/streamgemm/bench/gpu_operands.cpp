@@ -81,8 +81,8 @@ double seen_sample::known(int i) const {
   const std::int64_t ld_a = of.rows_a() + of.pad, ld_b = of.rows_b() + of.pad;
   double sum = 0;
   for (std::int64_t p = 0; p < of.k; ++p) {
-    const std::int64_t in_a = of.op_a == SG_OP_N ? row(i) + p * ld_a : p + row(i) * ld_a;
-    const std::int64_t in_b = of.op_b == SG_OP_N ? p + col(i) * ld_b : col(i) + p * ld_b;
+    const std::int64_t in_a = of.op_a == SG_TRANSPOSE_N ? row(i) + p * ld_a : p + row(i) * ld_a;
+    const std::int64_t in_b = of.op_b == SG_TRANSPOSE_N ? p + col(i) * ld_b : col(i) + p * ld_b;
     sum += value_of(of.dtype, x_.a + in_a * of.size()) * value_of(of.dtype, x_.b + in_b * of.size());
   }
   return sum;

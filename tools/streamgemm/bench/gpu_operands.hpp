@@ -16,16 +16,16 @@ struct gpu_case {
   std::int64_t m, n, k;
   sg_dtype dtype = SG_DTYPE_F32;
   sg_compute compute = SG_COMPUTE_EXACT;
-  sg_op op_a = SG_OP_N, op_b = SG_OP_N;
+  sg_transpose op_a = SG_TRANSPOSE_N, op_b = SG_TRANSPOSE_N;
   std::int64_t pad = 0;                          // of each leading dimension
   std::int64_t outputs = 1;                      // number of Cs that consecutive GEMMs write cyclically
   std::array<bool, 3> pinned{true, true, true};  // memory on the host of A, B and C, otherwise pageable
 
   double flops() const { return 2.0 * double(m) * double(n) * double(k); }
-  std::int64_t rows_a() const { return op_a == SG_OP_N ? m : k; }
-  std::int64_t cols_a() const { return op_a == SG_OP_N ? k : m; }
-  std::int64_t rows_b() const { return op_b == SG_OP_N ? k : n; }
-  std::int64_t cols_b() const { return op_b == SG_OP_N ? n : k; }
+  std::int64_t rows_a() const { return op_a == SG_TRANSPOSE_N ? m : k; }
+  std::int64_t cols_a() const { return op_a == SG_TRANSPOSE_N ? k : m; }
+  std::int64_t rows_b() const { return op_b == SG_TRANSPOSE_N ? k : n; }
+  std::int64_t cols_b() const { return op_b == SG_TRANSPOSE_N ? n : k; }
   std::int64_t size() const { return sg_dtype_size(dtype); }
   std::int64_t bytes_a() const { return (rows_a() + pad) * cols_a() * size(); }
   std::int64_t bytes_b() const { return (rows_b() + pad) * cols_b() * size(); }

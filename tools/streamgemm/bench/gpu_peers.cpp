@@ -29,7 +29,7 @@ gpu_gemm gpu_gemm_of(const sg_gemm_desc &desc) {
   gpu_gemm same{};
   same.m = desc.c.cols;
   same.n = desc.c.rows;
-  same.k = desc.op_a == SG_OP_N ? desc.a.cols : desc.a.rows;
+  same.k = desc.op_a == SG_TRANSPOSE_N ? desc.a.cols : desc.a.rows;
   same.dtype = desc.a.dtype;
   same.compute = desc.compute;
   same.op_a = desc.op_b;

@@ -17,7 +17,7 @@ struct gpu_gemm {
   std::int64_t m, n, k;
   sg_dtype dtype;
   sg_compute compute;
-  sg_op op_a, op_b;
+  sg_transpose op_a, op_b;
   std::int64_t lda, ldb, ldc;
   const void *a, *b;
   void *c;

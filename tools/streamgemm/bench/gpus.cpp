@@ -134,7 +134,7 @@ class gpus_suite {
   // As the backend counts its devices: 3 for "cuda:3", 1 for "sim:h200x2/1"; empty for a name by UUID.
   std::optional<std::int32_t> number_of(std::int32_t device) const {
     sg_device_info info = SG_DEVICE_INFO_INIT;
-    check(sg_context_describe_device(context_.get(), device, &info), "a device");
+    check(sg_context_get_device_info(context_.get(), device, &info), "a device");
     const std::string name = info.name;
     const std::size_t first = name.find_last_of(":/") + 1;
     std::int32_t number = 0;

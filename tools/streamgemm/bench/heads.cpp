@@ -10,7 +10,7 @@ constexpr int heads = 12;
 
 // `items` sequences; the matrices of a head are contiguous, or those of a sequence are, as models store them.
 void measure_heads(small_suite &suite, const shape &size, int items, bool by_sequence) {
-  const gemm_kind kind{SG_DTYPE_BF16, suite.on_host() ? SG_DTYPE_F32 : SG_DTYPE_BF16, SG_OP_T};
+  const gemm_kind kind{SG_DTYPE_BF16, suite.on_host() ? SG_DTYPE_F32 : SG_DTYPE_BF16, SG_TRANSPOSE_T};
   const std::string name = std::to_string(items) + " x " + std::to_string(heads) + " heads, " + size.text() + " bf16" +
                            (by_sequence ? ", interleaved" : "");
   if (!suite.wants(name)) return;

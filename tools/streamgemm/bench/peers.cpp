@@ -15,9 +15,9 @@
 namespace sg::cli {
 
 #ifdef SG_BENCH_OPENBLAS
-static multiply_fn openblas_prepare(std::int64_t m, std::int64_t n, std::int64_t k, sg_dtype dtype, sg_op op_b) {
-  const CBLAS_TRANSPOSE op = op_b == SG_OP_N ? CblasNoTrans : CblasTrans;
-  const std::int64_t ldb = op_b == SG_OP_N ? n : k;
+static multiply_fn openblas_prepare(std::int64_t m, std::int64_t n, std::int64_t k, sg_dtype dtype, sg_transpose op_b) {
+  const CBLAS_TRANSPOSE op = op_b == SG_TRANSPOSE_N ? CblasNoTrans : CblasTrans;
+  const std::int64_t ldb = op_b == SG_TRANSPOSE_N ? n : k;
   if (dtype == SG_DTYPE_F32)
     return [=](const void *a, const void *b, void *c) {
       cblas_sgemm(CblasRowMajor, CblasNoTrans, op, blasint(m), blasint(n), blasint(k), 1.0f,
@@ -43,11 +43,11 @@ using tag = dnnl::memory::format_tag;
 // The matmul primitive, created once, with memory objects whose pointers change from call to call.
 class onednn_gemm {
  public:
-  onednn_gemm(std::int64_t m, std::int64_t n, std::int64_t k, sg_op op_b, data_type in, data_type out)
+  onednn_gemm(std::int64_t m, std::int64_t n, std::int64_t k, sg_transpose op_b, data_type in, data_type out)
       : engine_(dnnl::engine::kind::cpu, 0),
         stream_(engine_),
         a_(memory(m, k, in, tag::ab)),
-        b_(memory(k, n, in, op_b == SG_OP_N ? tag::ab : tag::ba)),
+        b_(memory(k, n, in, op_b == SG_TRANSPOSE_N ? tag::ab : tag::ba)),
         c_(memory(m, n, out, tag::ab)),
         arguments_{{DNNL_ARG_SRC, a_}, {DNNL_ARG_WEIGHTS, b_}, {DNNL_ARG_DST, c_}} {
 #if DNNL_VERSION_MAJOR >= 3
@@ -78,7 +78,7 @@ class onednn_gemm {
   dnnl::matmul primitive_;
 };
 
-multiply_fn onednn_prepare(std::int64_t m, std::int64_t n, std::int64_t k, sg_dtype dtype, sg_op op_b) {
+multiply_fn onednn_prepare(std::int64_t m, std::int64_t n, std::int64_t k, sg_dtype dtype, sg_transpose op_b) {
   data_type in, out = data_type::f32;
   switch (dtype) {
     case SG_DTYPE_F32: in = data_type::f32; break;
@@ -97,11 +97,11 @@ multiply_fn onednn_prepare(std::int64_t m, std::int64_t n, std::int64_t k, sg_dt
 }
 
 // The BLAS-like call, which needs no preparation; for some shapes it is the faster of the two.
-multiply_fn onednn_sgemm_prepare(std::int64_t m, std::int64_t n, std::int64_t k, sg_dtype dtype, sg_op op_b) {
+multiply_fn onednn_sgemm_prepare(std::int64_t m, std::int64_t n, std::int64_t k, sg_dtype dtype, sg_transpose op_b) {
   if (dtype != SG_DTYPE_F32) return {};
   return [=](const void *a, const void *b, void *c) {
-    dnnl_sgemm('N', op_b == SG_OP_N ? 'N' : 'T', m, n, k, 1.0f, static_cast<const float *>(a), k,
-               static_cast<const float *>(b), op_b == SG_OP_N ? n : k, 0.0f, static_cast<float *>(c), n);
+    dnnl_sgemm('N', op_b == SG_TRANSPOSE_N ? 'N' : 'T', m, n, k, 1.0f, static_cast<const float *>(a), k,
+               static_cast<const float *>(b), op_b == SG_TRANSPOSE_N ? n : k, 0.0f, static_cast<float *>(c), n);
   };
 }
 
@@ -114,8 +114,8 @@ std::string onednn_version() {
 #endif
 
 #ifdef SG_BENCH_OPENBLAS
-static multiply_fn openblas_prepare_vector(std::int64_t m, std::int64_t n, std::int64_t k, sg_dtype dtype, sg_op op_b) {
-  if (dtype != SG_DTYPE_F64 || op_b != SG_OP_N || (m != 1 && n != 1)) return {};
+static multiply_fn openblas_prepare_vector(std::int64_t m, std::int64_t n, std::int64_t k, sg_dtype dtype, sg_transpose op_b) {
+  if (dtype != SG_DTYPE_F64 || op_b != SG_TRANSPOSE_N || (m != 1 && n != 1)) return {};
   const auto at = [](const void *x) { return static_cast<const double *>(x); };
   if (n == 1)
     return [=](const void *a, const void *b, void *c) {

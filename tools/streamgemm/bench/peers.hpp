@@ -18,7 +18,7 @@ struct peer {
   std::string name, version;
   // All preparation that a caller can do ahead for one shape; empty when the library lacks the type on this processor.
   // oneDNN chooses here how many threads it will use.
-  std::function<multiply_fn(std::int64_t m, std::int64_t n, std::int64_t k, sg_dtype dtype, sg_op op_b)> prepare;
+  std::function<multiply_fn(std::int64_t m, std::int64_t n, std::int64_t k, sg_dtype dtype, sg_transpose op_b)> prepare;
   // The library's own number of threads, for later calls of this thread.
   std::function<int()> threads;
   std::function<void(int)> set_threads;

@@ -126,7 +126,7 @@ struct shares {
 
   explicit shares(sg_context *context) {
     sg_device_info device = SG_DEVICE_INFO_INIT;
-    check(sg_context_device(context, &device), "sg_context_device");
+    check(sg_context_get_device_info(context, 0, &device), "sg_context_device");
     urgent_units = std::max(1, device.compute_units / 8);
     large_units = std::max(1, device.compute_units - urgent_units);
     urgent = limited(context, urgent_units);

@@ -133,7 +133,7 @@ double round_device::arithmetic(const sg_gemm_desc &desc, int count) const {
   check(sg_plan_create(context(), &gemm, &options, &made), "sg_plan_create");
   const plan_handle plan(made);
   sg_plan_prediction prediction = SG_PLAN_PREDICTION_INIT;
-  check(sg_plan_predict(plan.get(), &prediction), "sg_plan_predict");
+  check(sg_plan_get_prediction(plan.get(), &prediction), "sg_plan_get_prediction");
   return prediction.bound_seconds * count;
 }
 

@@ -118,7 +118,7 @@ class submit_suite {
     if constexpr (requires { d.o; })
       d.o = heads();
     else
-      d.d_o = heads(), d.dq = heads(), d.dk = heads(), d.dv = heads();
+      d.dout = heads(), d.dq = heads(), d.dk = heads(), d.dv = heads();
     return d;
   }
 

@@ -73,7 +73,7 @@ void pack(void *panel, sg_dtype panel_type, const block &of) noexcept {
   const std::int64_t size = element_size(type), panel_size = element_size(panel_type);
   const auto *from = static_cast<const char *>(x);
   auto *to = static_cast<char *>(panel);
-  if (op == SG_OP_N) {
+  if (op == SG_TRANSPOSE_N) {
     for (std::int64_t j = 0; j < cols; ++j)
       convert(to + j * rows * panel_size, panel_type, from + (row + (col + j) * ld) * size, type, rows);
     return;
@@ -81,8 +81,8 @@ void pack(void *panel, sg_dtype panel_type, const block &of) noexcept {
   from += (col + row * ld) * size;
   if (panel_type == type) {
     transpose_elements(panel, rows, from, ld, rows, cols, size);
-    if (op == SG_OP_C && type == SG_DTYPE_C64) conjugate(static_cast<float *>(panel), rows * cols);
-    if (op == SG_OP_C && type == SG_DTYPE_C128) conjugate(static_cast<double *>(panel), rows * cols);
+    if (op == SG_TRANSPOSE_C && type == SG_DTYPE_C64) conjugate(static_cast<float *>(panel), rows * cols);
+    if (op == SG_TRANSPOSE_C && type == SG_DTYPE_C128) conjugate(static_cast<double *>(panel), rows * cols);
     return;
   }
   // Transpose some columns of the panel in the source's type, then convert them.

@@ -15,7 +15,7 @@ struct block {
   const void *x = nullptr;
   sg_dtype type = SG_DTYPE_F32;
   std::int64_t ld = 0;
-  sg_op op = SG_OP_N;
+  sg_transpose op = SG_TRANSPOSE_N;
   std::int64_t row = 0, col = 0, rows = 0, cols = 0;
 };
 

@@ -23,26 +23,26 @@ struct matrix_vector {
 
 // A GEMM with one column or one row of C as a matrix times a vector; false: CBLAS has no such routine.
 bool as_matrix_vector(const gemm_args &p, matrix_vector &out) noexcept {
-  if (p.n == 1 && p.op_b != SG_OP_C) {
+  if (p.n == 1 && p.op_b != SG_TRANSPOSE_C) {
     out = {.op = transpose_of(p.op_a),
-           .rows = p.op_a == SG_OP_N ? p.m : p.k,
-           .cols = p.op_a == SG_OP_N ? p.k : p.m,
+           .rows = p.op_a == SG_TRANSPOSE_N ? p.m : p.k,
+           .cols = p.op_a == SG_TRANSPOSE_N ? p.k : p.m,
            .matrix = p.a,
            .ld = p.lda,
            .x = p.b,
-           .x_step = p.op_b == SG_OP_N ? 1 : p.ldb,
+           .x_step = p.op_b == SG_TRANSPOSE_N ? 1 : p.ldb,
            .y_step = 1,
            .y_count = p.m};
     return true;
   }
-  if (p.m == 1 && p.op_a != SG_OP_C && p.op_b != SG_OP_C) {  // the transpose: C^T = op(B)^T * op(A)^T
-    out = {.op = p.op_b == SG_OP_N ? CblasTrans : CblasNoTrans,
-           .rows = p.op_b == SG_OP_N ? p.k : p.n,
-           .cols = p.op_b == SG_OP_N ? p.n : p.k,
+  if (p.m == 1 && p.op_a != SG_TRANSPOSE_C && p.op_b != SG_TRANSPOSE_C) {  // the transpose: C^T = op(B)^T * op(A)^T
+    out = {.op = p.op_b == SG_TRANSPOSE_N ? CblasTrans : CblasNoTrans,
+           .rows = p.op_b == SG_TRANSPOSE_N ? p.k : p.n,
+           .cols = p.op_b == SG_TRANSPOSE_N ? p.n : p.k,
            .matrix = p.b,
            .ld = p.ldb,
            .x = p.a,
-           .x_step = p.op_a == SG_OP_N ? p.lda : 1,
+           .x_step = p.op_a == SG_TRANSPOSE_N ? p.lda : 1,
            .y_step = p.ldc,
            .y_count = p.n};
     return true;

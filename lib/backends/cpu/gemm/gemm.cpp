@@ -45,8 +45,8 @@ sg_status run_in_parts(const gemm_args &p, const kernel &by, sg_dtype in, sg_dty
   const bool holds_sums = sum_type_of(out) == out;
   const std::int64_t k = holds_sums ? std::min(p.k, std::max(grain, depth / grain * grain)) : p.k;
   const std::int64_t in_size = element_size(in), out_size = element_size(out);
-  const auto part_of = [in_size](const void *x, sg_op op, std::int64_t ld, std::int64_t row, std::int64_t col) {
-    return static_cast<const char *>(x) + (op == SG_OP_N ? row + col * ld : col + row * ld) * in_size;
+  const auto part_of = [in_size](const void *x, sg_transpose op, std::int64_t ld, std::int64_t row, std::int64_t col) {
+    return static_cast<const char *>(x) + (op == SG_TRANSPOSE_N ? row + col * ld : col + row * ld) * in_size;
   };
   for (std::int64_t j = 0; j < p.n; j += n)
     for (std::int64_t i = 0; i < p.m; i += m)

@@ -16,7 +16,7 @@ class workspace;
 // C = alpha * op(A) * op(B) + beta * C, one item, column major; by the rules of sg_backend_gemm.
 struct gemm_args {
   std::int64_t m = 0, n = 0, k = 0;
-  sg_op op_a = SG_OP_N, op_b = SG_OP_N;
+  sg_transpose op_a = SG_TRANSPOSE_N, op_b = SG_TRANSPOSE_N;
   sg_scalar alpha = {1, 0}, beta = {0, 0};
   const void *a = nullptr;
   const void *b = nullptr;

@@ -13,7 +13,7 @@
 namespace sg::cpu {
 namespace {
 
-constexpr char letter_of(sg_op op) noexcept { return op == SG_OP_N ? 'N' : 'T'; }
+constexpr char letter_of(sg_transpose op) noexcept { return op == SG_TRANSPOSE_N ? 'N' : 'T'; }
 
 sg_status run_onednn_f32(const gemm_args &p, workspace &space) noexcept {
   return guarded(space, [&p] {
@@ -36,7 +36,7 @@ sg_status run_onednn_i8(const gemm_args &p, workspace &space) noexcept {
 // The parameters of a generated primitive: bf16 to `out`.
 struct matmul_key {
   std::int64_t m, n, k, lda, ldb, ldc;
-  sg_op op_a, op_b;
+  sg_transpose op_a, op_b;
   sg_dtype out;
   std::int32_t adds;  // to C
 
@@ -56,8 +56,8 @@ dnnl::memory::desc view_of(std::int64_t rows, std::int64_t cols, bool transposed
 class matmul {
  public:
   explicit matmul(const matmul_key &key) {
-    const dnnl::memory::desc source = view_of(key.n, key.k, key.op_b == SG_OP_N, key.ldb, SG_DTYPE_BF16);
-    const dnnl::memory::desc weights = view_of(key.k, key.m, key.op_a == SG_OP_N, key.lda, SG_DTYPE_BF16);
+    const dnnl::memory::desc source = view_of(key.n, key.k, key.op_b == SG_TRANSPOSE_N, key.ldb, SG_DTYPE_BF16);
+    const dnnl::memory::desc weights = view_of(key.k, key.m, key.op_a == SG_TRANSPOSE_N, key.lda, SG_DTYPE_BF16);
     const dnnl::memory::desc result = view_of(key.n, key.m, true, key.ldc, key.out);
     dnnl::primitive_attr attributes;
     attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
@@ -179,8 +179,8 @@ sg_status onednn_warm_up() noexcept {
     all[2] = onednn_kernel(SG_DTYPE_I8, SG_DTYPE_I32);
   }
   for (const kernel &x : all)
-    for (const sg_op op_a : {SG_OP_N, SG_OP_T})
-      for (const sg_op op_b : {SG_OP_N, SG_OP_T}) {
+    for (const sg_transpose op_a : {SG_TRANSPOSE_N, SG_TRANSPOSE_T})
+      for (const sg_transpose op_b : {SG_TRANSPOSE_N, SG_TRANSPOSE_T}) {
         if (!x) continue;
         const gemm_args p = {.m = n,
                              .n = n,

@@ -43,7 +43,7 @@ kernel of_cblas(sg_dtype in, sg_dtype out) noexcept {
 bool suits_cblas(const gemm_args &p) noexcept {
   constexpr std::int64_t tiny = 24 * 24 * 24;
   if (p.m <= tiny && p.n <= tiny && p.k <= tiny && p.m * p.n <= tiny && p.m * p.n * p.k <= tiny) return true;
-  return p.op_a != SG_OP_N && p.m <= 96 && p.n <= 96 && p.k > 512;
+  return p.op_a != SG_TRANSPOSE_N && p.m <= 96 && p.n <= 96 && p.k > 512;
 }
 
 // One core, Gflop/s, on a Sapphire Rapids class Xeon, operands in cache: our small kernel, OpenBLAS, oneDNN's sgemm:
@@ -51,7 +51,7 @@ bool suits_cblas(const gemm_args &p) noexcept {
 //   64x64x1024: 131, 94, 127 | 64x256x64: 133, 94, 127 | 128^3: 130, 103, 136
 constexpr bool suits_small(const gemm_args &p) noexcept {
   constexpr std::int64_t largest_c = 80 * 80;
-  return p.op_a == SG_OP_N && p.m <= largest_c && p.n <= largest_c && p.m * p.n <= largest_c;
+  return p.op_a == SG_TRANSPOSE_N && p.m <= largest_c && p.n <= largest_c && p.m * p.n <= largest_c;
 }
 
 // A matrix times a vector has a routine of its own in BLAS. One core of the EPYC, other programs beside it, us, our
@@ -65,7 +65,7 @@ sg_status run_dot(const gemm_args &p) noexcept {
   constexpr std::int64_t piece = 1024;
   alignas(64) float gathered[2][piece], levels[64];
   const auto *a = static_cast<const float *>(p.a), *b = static_cast<const float *>(p.b);
-  const std::int64_t a_step = p.op_a == SG_OP_N ? p.lda : 1, b_step = p.op_b == SG_OP_N ? 1 : p.ldb;
+  const std::int64_t a_step = p.op_a == SG_TRANSPOSE_N ? p.lda : 1, b_step = p.op_b == SG_TRANSPOSE_N ? 1 : p.ldb;
   const std::int64_t at_once = a_step == 1 && b_step == 1 ? p.k : piece;
   const auto contiguous = [](const float *from, std::int64_t step, std::int64_t count, float *to) {
     if (step == 1) return from;

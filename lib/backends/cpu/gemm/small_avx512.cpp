@@ -142,7 +142,7 @@ constexpr std::int64_t vectors_of_strip(std::int64_t left) noexcept {
 }  // namespace
 
 void multiply_small(const gemm_args &p) noexcept {
-  const bool plain = p.op_b == SG_OP_N;
+  const bool plain = p.op_b == SG_TRANSPOSE_N;
   const auto *a = static_cast<const float *>(p.a), *b = static_cast<const float *>(p.b);
   auto *c = static_cast<float *>(p.c);
   strip s = {.a = a,

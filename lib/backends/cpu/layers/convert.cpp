@@ -87,7 +87,7 @@ sg_status convert_item(const sg_backend_convert &what, workspace &space) noexcep
   constexpr std::int64_t side = 64;
   alignas(64) char tile[side * side * 8];
   const std::int64_t in_size = element_size(what.in_type), out_size = element_size(what.out_type);
-  const bool transposes = what.op == SG_OP_T;
+  const bool transposes = what.op == SG_TRANSPOSE_T;
   const std::int64_t rows = transposes ? side : cast_step, cols = transposes ? side : 1;
   poll end(space);
   for (std::int64_t j0 = 0; j0 < what.n; j0 += cols)
@@ -95,7 +95,7 @@ sg_status convert_item(const sg_backend_convert &what, workspace &space) noexcep
       const std::int64_t height = std::min(rows, what.m - i0), width = std::min(cols, what.n - j0);
       const char *from = static_cast<const char *>(what.a) + (i0 + j0 * what.lda) * in_size;
       if (transposes) {
-        pack(tile, what.in_type, {what.a, what.in_type, what.lda, SG_OP_T, i0, j0, height, width});
+        pack(tile, what.in_type, {what.a, what.in_type, what.lda, SG_TRANSPOSE_T, i0, j0, height, width});
         from = tile;
       }
       for (std::int64_t j = 0; j < width; ++j) {

@@ -46,12 +46,12 @@ sg_status run_product(const sg_backend_symmetric &what, workspace &space) noexce
 // C = alpha * op(X) * op(Y)' + beta * C of the rows and columns of C from these on.
 sg_backend_gemm rectangle_of(const sg_backend_symmetric &what, std::int64_t row, std::int64_t rows, std::int64_t col,
                              std::int64_t cols) noexcept {
-  const bool is_plain = what.op == SG_OP_N;
-  const sg_op primed = what.symmetry == SG_SYMMETRY_HERMITIAN ? SG_OP_C : SG_OP_T;
+  const bool is_plain = what.op == SG_TRANSPOSE_N;
+  const sg_transpose primed = what.symmetry == SG_SYMMETRY_HERMITIAN ? SG_TRANSPOSE_C : SG_TRANSPOSE_T;
   sg_backend_gemm g{};
   g.header = {sizeof g, SG_BACKEND_GEMM};
   g.m = rows, g.n = cols, g.k = what.k, g.batch = 1;
-  g.op_a = what.op, g.op_b = is_plain ? primed : SG_OP_N;
+  g.op_a = what.op, g.op_b = is_plain ? primed : SG_TRANSPOSE_N;
   g.in_type = g.out_type = what.type;
   g.alpha = what.alpha, g.beta = what.beta;
   const void *other = what.b == nullptr ? what.a : what.b;
@@ -78,7 +78,7 @@ sg_status run_update(const sg_backend_symmetric &what, workspace &space) noexcep
   const double multiplications = static_cast<double>(what.n) * static_cast<double>(what.k);
   return in_panels(what.n, multiplications, space, [&](std::int64_t first, std::int64_t width) {
     const std::int64_t end = first + width;
-    const std::int64_t to_row = what.op == SG_OP_N ? 1 : what.lda, to_row_b = what.op == SG_OP_N ? 1 : what.ldb;
+    const std::int64_t to_row = what.op == SG_TRANSPOSE_N ? 1 : what.lda, to_row_b = what.op == SG_TRANSPOSE_N ? 1 : what.ldb;
     sg_backend_symmetric block = what;
     block.m = block.n = width;
     block.a = moved(what.a, first * to_row, what.type), block.b = moved(what.b, first * to_row_b, what.type);

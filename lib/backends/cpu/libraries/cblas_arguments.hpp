@@ -10,8 +10,8 @@
 
 namespace sg::cpu {
 
-constexpr CBLAS_TRANSPOSE transpose_of(sg_op op) noexcept {
-  return op == SG_OP_N ? CblasNoTrans : op == SG_OP_T ? CblasTrans : CblasConjTrans;
+constexpr CBLAS_TRANSPOSE transpose_of(sg_transpose op) noexcept {
+  return op == SG_TRANSPOSE_N ? CblasNoTrans : op == SG_TRANSPOSE_T ? CblasTrans : CblasConjTrans;
 }
 
 // A scalar in CBLAS's form: by value, complex ones by address.

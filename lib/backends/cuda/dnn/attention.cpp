@@ -188,11 +188,11 @@ sg_status run_by_dnn(call_stream &in, dnn::stream_resources &by, const sg_backen
   const aligned_heads::form of_o{what.batch, what.heads, what.queries, value_width, size};
   const aligned_heads::form of_k{what.batch, what.kv_heads, what.keys, width, size};
   const aligned_heads::form of_v{what.batch, what.kv_heads, what.keys, value_width, size};
-  aligned_heads q(in), k(in), v(in), d_o(in), dq(in), dk(in), dv(in);
+  aligned_heads q(in), k(in), v(in), dout(in), dq(in), dk(in), dv(in);
   sg_status status = q.take(what.q, of_q, true);
   if (status == SG_STATUS_OK) status = k.take(what.k, of_k, true);
   if (status == SG_STATUS_OK) status = v.take(what.v, of_v, true);
-  if (status == SG_STATUS_OK) status = d_o.take(what.d_o, of_o, true);
+  if (status == SG_STATUS_OK) status = dout.take(what.dout, of_o, true);
   if (status == SG_STATUS_OK) status = dq.take(results[0], of_q, false);
   if (status == SG_STATUS_OK) status = dk.take(results[1], of_k, false);
   if (status == SG_STATUS_OK) status = dv.take(results[2], of_v, false);
@@ -208,7 +208,7 @@ sg_status run_by_dnn(call_stream &in, dnn::stream_resources &by, const sg_backen
 
   run_of_executable second(in, by);
   second.bind(dnn::of_q, q.data()), second.bind(dnn::of_k, k.data()), second.bind(dnn::of_v, v.data());
-  second.bind(dnn::of_o, o), second.bind(dnn::of_d_o, d_o.data()), second.bind(dnn::of_dq, dq.data());
+  second.bind(dnn::of_o, o), second.bind(dnn::of_d_o, dout.data()), second.bind(dnn::of_dq, dq.data());
   second.bind(dnn::of_dk, dk.data()), second.bind(dnn::of_dv, dv.data());
   second.bind(dnn::of_statistics, statistics), second.bind(dnn::of_sums, sums);
   second.bind(dnn::of_dq_sums, dq_sums), second.bind(dnn::of_one, &values.one);

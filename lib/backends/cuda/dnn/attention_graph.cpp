@@ -141,7 +141,7 @@ std::optional<attention_shape> shape_of(const sg_backend_attention_backward &c) 
   std::optional<attention_shape> s = common_shape(c);
   if (!s) return {};
   s->gradients = true;
-  s->strides[3] = strides_of(c.d_o, c.batch, c.heads, c.queries, c.value_width);
+  s->strides[3] = strides_of(c.dout, c.batch, c.heads, c.queries, c.value_width);
   // A missing result is in memory of the command, without gaps.
   const auto of = [](const sg_backend_heads &x) { return x.data != nullptr ? x : sg_backend_heads{}; };
   const auto dense = [](std::int64_t heads, std::int64_t tokens, std::int64_t width) {
@@ -190,7 +190,7 @@ void describe_gradients(computation &to, const attention_shape &s, bool pads) {
   const auto k = to.stored(of_k, d.by_key(1, s.width).transposed(), s.type);
   const auto v = to.stored(of_v, d.by_key(2, s.value_width).transposed(), s.type);
   const auto o = to.stored(of_o, extent::dense(s.batch, s.heads, s.queries, s.value_width), s.type);
-  const auto d_o = to.stored(of_d_o, d.by_query(3, s.value_width), s.type);
+  const auto dout = to.stored(of_d_o, d.by_query(3, s.value_width), s.type);
   const auto dq = to.stored(of_dq, d.by_query(4, s.width), s.type);
   const auto dk = to.stored(of_dk, d.by_key(5, s.width), s.type);
   const auto dv = to.stored(of_dv, d.by_key(6, s.value_width), s.type);
@@ -204,7 +204,7 @@ void describe_gradients(computation &to, const attention_shape &s, bool pads) {
   const std::int64_t width = s.value_width, heads = s.heads;
   const auto each = to.within(
       {{s.batch, heads, s.queries, width}, {heads * s.queries * width, s.queries * width, heads * width, 1}}, f32);
-  to.apply(multiply, f32, each, d_o, o);
+  to.apply(multiply, f32, each, dout, o);
   const auto of_rows = to.within(d.rows(), f32);
   to.reduce(sum, of_rows, each);
   to.apply(multiply, f32, sums, of_rows, one);
@@ -228,10 +228,10 @@ void describe_gradients(computation &to, const attention_shape &s, bool pads) {
     to.multiply_matrices(of_heads, a, b, keys, -1, rows);
     to.reduce(sum, result, of_heads);
   };
-  add_up(dv, transposed(weights), d_o, s.value_width);
+  add_up(dv, transposed(weights), dout, s.value_width);
 
   const auto of_weights = to.within(d.scores(), f32);
-  to.multiply_matrices(of_weights, d_o, v, rows, keys);
+  to.multiply_matrices(of_weights, dout, v, rows, keys);
   const auto of_scores = d.apply(multiply, d.apply(multiply, d.apply(subtract, of_weights, sums), weights), scale);
   add_up(dk, transposed(of_scores), q, s.width);
 

@@ -17,7 +17,7 @@ bool all_items(const sg_backend_gemm &g, Fits &&fits) noexcept {
 
 sg_status run_item(gemm_resources &in, const sg_backend_gemm &item) noexcept {
   aligned_matrix a(in, item.in_type), b(in, item.in_type), c(in, item.out_type);
-  const bool a_turned = item.op_a != SG_OP_N, b_turned = item.op_b != SG_OP_N;
+  const bool a_turned = item.op_a != SG_TRANSPOSE_N, b_turned = item.op_b != SG_TRANSPOSE_N;
   const bool reads_c = item.beta.re != 0 || item.beta.im != 0;
   sg_status status = a.take(item.a, item.lda, a_turned ? item.k : item.m, a_turned ? item.m : item.k, true);
   if (status == SG_STATUS_OK)

@@ -12,8 +12,8 @@
 
 namespace sg::cuda {
 
-cublasOperation_t blas_op_of(sg_op op) noexcept {
-  return op == SG_OP_N ? CUBLAS_OP_N : op == SG_OP_T ? CUBLAS_OP_T : CUBLAS_OP_C;
+cublasOperation_t blas_op_of(sg_transpose op) noexcept {
+  return op == SG_TRANSPOSE_N ? CUBLAS_OP_N : op == SG_TRANSPOSE_T ? CUBLAS_OP_T : CUBLAS_OP_C;
 }
 
 bool environment_shortens() noexcept {
@@ -257,7 +257,7 @@ bool suits_overlapping_columns(const sg_backend_gemm &what) noexcept {
   constexpr std::int64_t many_elements = 1 << 19;
   const std::int64_t whole = what.n / 8 * 8;
   return has_epilogue(what) && what.n > 8 && what.n != whole && what.m * what.n >= many_elements &&
-         what.op_b == SG_OP_N && suits_fused_epilogue(columns_of(what, 0, whole));
+         what.op_b == SG_TRANSPOSE_N && suits_fused_epilogue(columns_of(what, 0, whole));
 }
 
 sg_status run_gemm(gemm_resources &in, const sg_backend_gemm &what) noexcept {

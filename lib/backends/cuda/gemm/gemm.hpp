@@ -91,7 +91,7 @@ struct blas_types {
 bool blas_types_of(const sg_backend_gemm &what, blas_types &out) noexcept;  // false: cuBLAS has no such GEMM
 // Whether run_gemm() is exactly one cuBLAS call.
 bool is_plain_blas(const sg_backend_gemm &what) noexcept;
-cublasOperation_t blas_op_of(sg_op op) noexcept;
+cublasOperation_t blas_op_of(sg_transpose op) noexcept;
 
 // A scalar in the GEMM's compute type.
 union blas_scalar {

@@ -20,10 +20,10 @@ std::int64_t rounded_up(std::int64_t x, std::int64_t step) noexcept { return (x 
 
 // Meets the requirements of tensor cores.
 bool fits_a(const sg_backend_gemm &g) noexcept {
-  return g.op_a != SG_OP_N && g.k % tensor_core_alignment == 0 && is_aligned(g.a, g.lda);
+  return g.op_a != SG_TRANSPOSE_N && g.k % tensor_core_alignment == 0 && is_aligned(g.a, g.lda);
 }
 bool fits_b(const sg_backend_gemm &g) noexcept {
-  return g.op_b == SG_OP_N && g.k % tensor_core_alignment == 0 && is_aligned(g.b, g.ldb);
+  return g.op_b == SG_TRANSPOSE_N && g.k % tensor_core_alignment == 0 && is_aligned(g.b, g.ldb);
 }
 bool fits_c(const sg_backend_gemm &g) noexcept {
   return g.m % tensor_core_alignment == 0 && is_aligned(g.c, g.ldc * element_size(g.out_type));
@@ -38,7 +38,7 @@ sg_status run_on_chip(gemm_resources &in, const sg_backend_gemm &what, cublasSta
   const bool packs_a = !fits_a(what), packs_b = !fits_b(what);
   sg_backend_gemm lined = what;
   lined.k = rounded_up(what.k, tensor_core_alignment);
-  lined.op_a = SG_OP_T, lined.op_b = SG_OP_N;
+  lined.op_a = SG_TRANSPOSE_T, lined.op_b = SG_TRANSPOSE_N;
   const std::int64_t bytes_a = packs_a ? what.m * lined.k : 0, bytes_b = packs_b ? what.n * lined.k : 0;
   void *memory = nullptr;
   if (bytes_a + bytes_b > 0)
@@ -46,13 +46,13 @@ sg_status run_on_chip(gemm_resources &in, const sg_backend_gemm &what, cublasSta
   sg_status status = SG_STATUS_OK;
   if (packs_a) {
     lined.a = memory, lined.lda = lined.k;
-    const i8_panel panel{what.a, what.lda, what.m, what.k, lined.k, what.op_a != SG_OP_N, memory};
+    const i8_panel panel{what.a, what.lda, what.m, what.k, lined.k, what.op_a != SG_TRANSPOSE_N, memory};
     status = in.owner().check(launch_pack_i8(panel, in.native()), "packing");
   }
   if (packs_b && status == SG_STATUS_OK) {
     void *to = static_cast<char *>(memory) + bytes_a;
     lined.b = to, lined.ldb = lined.k;
-    const i8_panel panel{what.b, what.ldb, what.n, what.k, lined.k, what.op_b == SG_OP_N, to};
+    const i8_panel panel{what.b, what.ldb, what.n, what.k, lined.k, what.op_b == SG_TRANSPOSE_N, to};
     status = in.owner().check(launch_pack_i8(panel, in.native()), "packing");
   }
   if (status == SG_STATUS_OK) status = in.run_matmul(lined, outcome);
@@ -85,10 +85,10 @@ operand operand_of(const void *data, const void *const *array, std::int64_t rows
   return {data, array, rows, cols, ld, stride, array == nullptr && stride == 0 ? 1 : batch};
 }
 operand a_of(const sg_backend_gemm &g) noexcept {
-  return operand_of(g.a, g.a_array, g.m, g.k, g.op_a != SG_OP_N, g.lda, g.stride_a, g.batch);
+  return operand_of(g.a, g.a_array, g.m, g.k, g.op_a != SG_TRANSPOSE_N, g.lda, g.stride_a, g.batch);
 }
 operand b_of(const sg_backend_gemm &g) noexcept {
-  return operand_of(g.b, g.b_array, g.k, g.n, g.op_b != SG_OP_N, g.ldb, g.stride_b, g.batch);
+  return operand_of(g.b, g.b_array, g.k, g.n, g.op_b != SG_TRANSPOSE_N, g.ldb, g.stride_b, g.batch);
 }
 
 // Launches the conversions, as many panels at once as kernel parameters hold.

@@ -11,7 +11,7 @@ namespace {
 
 // Meets the requirements of cuBLAS's tensor core kernels.
 bool is_direct(const sg_backend_gemm &g) noexcept {
-  return !has_pointers(g) && g.op_a != SG_OP_N && g.op_b == SG_OP_N && g.m % 4 == 0 &&
+  return !has_pointers(g) && g.op_a != SG_TRANSPOSE_N && g.op_b == SG_TRANSPOSE_N && g.m % 4 == 0 &&
          g.k % tensor_core_alignment == 0 && is_aligned(g.a, g.lda) && is_aligned(g.b, g.ldb) && g.ldc % 4 == 0 &&
          reinterpret_cast<std::uintptr_t>(g.c) % tensor_core_alignment == 0 &&
          (g.batch == 1 ||
@@ -47,15 +47,15 @@ sg_status packed(gemm_resources &in, const sg_backend_gemm &what) noexcept {
   if (const sg_status status = in.acquire(static_cast<std::uint64_t>((lines + what.n) * depth), &memory)) return status;
   char *a = static_cast<char *>(memory), *b = a + lines * depth;
   sg_status status = in.owner().check(
-      launch_pack_i8({what.a, what.lda, what.m, what.k, depth, what.op_a != SG_OP_N, a}, in.native()), "packing");
+      launch_pack_i8({what.a, what.lda, what.m, what.k, depth, what.op_a != SG_TRANSPOSE_N, a}, in.native()), "packing");
   if (status == SG_STATUS_OK)
     status = in.owner().check(
-        launch_pack_i8({what.b, what.ldb, what.n, what.k, depth, what.op_b == SG_OP_N, b}, in.native()), "packing");
+        launch_pack_i8({what.b, what.ldb, what.n, what.k, depth, what.op_b == SG_TRANSPOSE_N, b}, in.native()), "packing");
   if (status == SG_STATUS_OK) {
     sg_backend_gemm lined = what;
     lined.a = a, lined.b = b;
     lined.lda = lined.ldb = lined.k = depth;
-    lined.op_a = SG_OP_T, lined.op_b = SG_OP_N;
+    lined.op_a = SG_TRANSPOSE_T, lined.op_b = SG_TRANSPOSE_N;
     if (call(in, lined) != CUBLAS_STATUS_SUCCESS) status = plain(in, what);
   }
   in.release(memory);

@@ -126,8 +126,8 @@ sg_status run_split(gemm_resources &in, const sg_backend_gemm &what) noexcept {
   const short_format format = is_tf32 ? short_format::tf32 : short_format::bf16;
   constexpr blas_types of_bf16{CUDA_R_16BF, CUDA_R_32F, CUBLAS_COMPUTE_32F};
   const blas_types of_high = is_tf32 ? blas_types{CUDA_R_32F, CUDA_R_32F, CUBLAS_COMPUTE_32F_FAST_TF32} : of_bf16;
-  split_operand a(what.a, what.lda, what.m, what.op_a != SG_OP_N, false, format);
-  split_operand b(what.b, what.ldb, what.n, what.op_b == SG_OP_N, true, format);
+  split_operand a(what.a, what.lda, what.m, what.op_a != SG_TRANSPOSE_N, false, format);
+  split_operand b(what.b, what.ldb, what.n, what.op_b == SG_TRANSPOSE_N, true, format);
   const std::int64_t whole = what.k / 16 * 16;  // the unaligned remainder is a piece of its own
   std::int64_t deepest = even_part(whole, most_split);
   void *memory = nullptr;

@@ -113,7 +113,7 @@ bool matmul::describe_matrices(const sg_backend_gemm &g) noexcept {
     return false;
   if (const cublasLtEpilogue_t epilogue = epilogue_of(g); epilogue != CUBLASLT_EPILOGUE_DEFAULT)
     if (!set(CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue) || !set_bias(g)) return false;
-  const bool a_turned = g.op_a != SG_OP_N, b_turned = g.op_b != SG_OP_N;
+  const bool a_turned = g.op_a != SG_TRANSPOSE_N, b_turned = g.op_b != SG_TRANSPOSE_N;
   return create(a_, types.in, a_turned ? g.k : g.m, a_turned ? g.m : g.k, g.lda) &&
          create(b_, types.in, b_turned ? g.n : g.k, b_turned ? g.k : g.n, g.ldb) &&
          create(c_, types.out, g.m, g.n, g.ldc);

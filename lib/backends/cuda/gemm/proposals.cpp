@@ -33,7 +33,7 @@ std::size_t with_long_parts(const sg_backend_gemm &what, const proposal *from, s
 }  // namespace
 
 int proposals_to_examine(const sg_backend_gemm &what, int major) noexcept {
-  const bool plain = what.op_a == SG_OP_N && what.op_b == SG_OP_N && what.compute_units == 0;
+  const bool plain = what.op_a == SG_TRANSPOSE_N && what.op_b == SG_TRANSPOSE_N && what.compute_units == 0;
   const bool is_measured = what.in_type == SG_DTYPE_F32 || (is_short_float(what.in_type) && plain);
   return major == 9 && is_measured ? some : 1;
 }

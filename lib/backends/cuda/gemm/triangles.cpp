@@ -137,7 +137,7 @@ class column_of_zeros {
     const auto bytes = static_cast<std::uint64_t>(x.n * element_size(x.type));
     if (const sg_status status = in_.acquire(bytes, &memory_)) return status;
     x.kind = SG_BACKEND_SYMMETRIC_RANK_K;
-    x.op = SG_OP_N;
+    x.op = SG_TRANSPOSE_N;
     x.alpha = {1, 0};
     x.a = memory_, x.lda = x.n, x.k = 1;
     return in_.owner().check(cudaMemsetAsync(memory_, 0, bytes, in_.native()), "zeros of a symmetric update");
@@ -169,7 +169,7 @@ sg_status run_triangular(gemm_resources &in, const sg_backend_triangular &what) 
 sg_status run_symmetric(gemm_resources &in, const sg_backend_symmetric &what) noexcept {
   const bool is_product = what.kind == SG_BACKEND_SYMMETRIC_MULTIPLY;
   const std::int64_t order = what.side == SG_SIDE_LEFT ? what.m : what.n;
-  const bool is_plain = what.op == SG_OP_N;
+  const bool is_plain = what.op == SG_TRANSPOSE_N;
   const std::int64_t rows = is_plain ? what.n : what.k, cols = is_plain ? what.k : what.n;  // of an update's A and B
   const accessed_part triangle = part_of(what.triangle);
   aligned_matrix a(in, what.type, is_product ? triangle : accessed_part::all), b(in, what.type),

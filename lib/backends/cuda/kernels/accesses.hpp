@@ -39,7 +39,7 @@ inline sg_backend_elementwise as_one_column(sg_backend_elementwise what) noexcep
   return what;
 }
 inline sg_backend_convert as_one_column(sg_backend_convert what) noexcept {
-  const bool dense = what.op != SG_OP_T && what.divisors == nullptr && what.lda == what.m && what.ldc == what.m;
+  const bool dense = what.op != SG_TRANSPOSE_T && what.divisors == nullptr && what.lda == what.m && what.ldc == what.m;
   if (dense) what.m *= what.n, what.n = 1;
   return what;
 }
@@ -61,7 +61,7 @@ inline std::int64_t pack_of(const sg_backend_convert &what) noexcept {
   const std::int64_t in_size = element_size(what.in_type), out_size = element_size(what.out_type);
   const std::int64_t count = whole_pack_of(in_size, out_size);
   const bool aligned =
-      what.op != SG_OP_T && are_aligned({{what.a, count * in_size, what.n, what.lda * in_size},
+      what.op != SG_TRANSPOSE_T && are_aligned({{what.a, count * in_size, what.n, what.lda * in_size},
                                          {what.a, count * in_size, what.batch, what.stride_a * in_size},
                                          {what.c, count * out_size, what.n, what.ldc * out_size},
                                          {what.c, count * out_size, what.batch, what.stride_c * out_size}});

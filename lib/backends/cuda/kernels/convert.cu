@@ -115,7 +115,7 @@ cudaError_t launch_cast(const sg_backend_convert &what, cudaStream_t in) {
 template <class From, class To>
 cudaError_t launch_pair(const sg_backend_convert &given, cudaStream_t in) {
   const sg_backend_convert what = as_one_column(given);
-  if (what.op == SG_OP_T) {
+  if (what.op == SG_TRANSPOSE_T) {
     const dim3 grid(limited((what.m + side - 1) / side, 1 << 16), limited((what.n + side - 1) / side, 1 << 15),
                     grid_of_items(what));
     transpose_kernel<From, To><<<grid, dim3(side, lines), 0, in>>>(what);

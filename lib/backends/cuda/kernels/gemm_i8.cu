@@ -96,7 +96,7 @@ cudaError_t launch_gemm_i8(const sg_backend_gemm &what, cudaStream_t in) noexcep
   x.a_array = what.a_array, x.b_array = what.b_array, x.c_array = what.c_array;
   x.stride_a = what.stride_a, x.stride_b = what.stride_b, x.stride_c = what.stride_c;
   x.m = what.m, x.n = what.n, x.k = what.k, x.lda = what.lda, x.ldb = what.ldb, x.ldc = what.ldc;
-  x.transposed_a = what.op_a != SG_OP_N, x.transposed_b = what.op_b != SG_OP_N;
+  x.transposed_a = what.op_a != SG_TRANSPOSE_N, x.transposed_b = what.op_b != SG_TRANSPOSE_N;
   x.alpha = std::uint32_t(std::int64_t(what.alpha.re)), x.beta = std::uint32_t(std::int64_t(what.beta.re));
   const dim3 block(tile, rows_of_threads);
   for (; x.first_item < what.batch; x.first_item += most_in_y) {

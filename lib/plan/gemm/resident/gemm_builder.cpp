@@ -8,11 +8,11 @@ bool touches_host(const problem &p) noexcept {
 }
 
 block block_of_a(const problem &p, range m, range k) {
-  return p.op_a == SG_OP_N ? block{m.first, k.first, m.size, k.size} : block{k.first, m.first, k.size, m.size};
+  return p.op_a == SG_TRANSPOSE_N ? block{m.first, k.first, m.size, k.size} : block{k.first, m.first, k.size, m.size};
 }
 
 block block_of_b(const problem &p, range k, range n) {
-  return p.op_b == SG_OP_N ? block{k.first, n.first, k.size, n.size} : block{n.first, k.first, n.size, k.size};
+  return p.op_b == SG_TRANSPOSE_N ? block{k.first, n.first, k.size, n.size} : block{n.first, k.first, n.size, k.size};
 }
 
 gemm_builder::gemm_builder(std::span<const problem> problems) : problems_(problems.begin(), problems.end()) {

@@ -14,7 +14,7 @@ namespace sg {
 struct problem {
   std::int64_t m = 0, n = 0, k = 0;
   std::int64_t batch = 1;
-  sg_op op_a = SG_OP_N, op_b = SG_OP_N;
+  sg_transpose op_a = SG_TRANSPOSE_N, op_b = SG_TRANSPOSE_N;
   sg_compute compute = SG_COMPUTE_EXACT;
   operand a, b, c;
   bool no_multiply = false;  // alpha == 0 or k == 0: A and B are not read

@@ -84,7 +84,7 @@ public final class Context extends NativeObject {
   }
 
   private static String nameOf(long handle) {
-    return DeviceInfo.from(struct -> Native.sg_context_device(handle, struct)).name();
+    return DeviceInfo.from(struct -> Native.sg_context_get_device_info(handle, 0, struct)).name();
   }
 
   // Devices.

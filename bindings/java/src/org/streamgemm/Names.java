@@ -59,7 +59,7 @@ final class Names {
         return "products.get(" + found.group(2) + ")." + component(field(path, call), component);
       case "submit":
       case "options":
-        return found.group(1) + "." + camel(path.equals("deadline_ns") ? "deadline" : path);
+        return found.group(1) + "." + camel(path.equals("timeout_ns") ? "deadline" : path);
       default:
         String name = PARAMETERS.getOrDefault(found.group(1), camel(found.group(1)));
         return found.group(2) == null ? name : name + ".get(" + found.group(2) + ")";

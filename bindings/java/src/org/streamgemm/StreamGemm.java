@@ -37,7 +37,7 @@ public final class StreamGemm {
    * @return one for each, with the reason why it cannot be used
    */
   public static List<BackendInfo> backends() {
-    return each(Native.sg_backend_count(), index -> BackendInfo.from(struct -> Native.sg_backend_describe(index, struct)));
+    return each(Native.sg_backend_count(), index -> BackendInfo.from(struct -> Native.sg_backend_get_info(index, struct)));
   }
 
   /**
@@ -74,7 +74,7 @@ public final class StreamGemm {
    * @return one for each
    */
   public static List<DeviceInfo> devices() {
-    return each(Native.sg_device_count(), index -> DeviceInfo.from(struct -> Native.sg_device_describe(index, struct)));
+    return each(Native.sg_device_count(), index -> DeviceInfo.from(struct -> Native.sg_device_get_info(index, struct)));
   }
 
   private static <T> List<T> each(long count, IntFunction<T> describe) {

@@ -71,7 +71,7 @@ public abstract class DeviceTest {
   /** A copy in another type. */
   final Matrix cast(Matrix from, DType dtype) {
     Matrix made = context.deviceMatrix(dtype, from.rows(), from.cols());
-    return context.layers().convert(from, Op.N, made);
+    return context.layers().convert(from, Transpose.N, made);
   }
 
   /** Values that every type holds exactly, and small sums of their products, too. */

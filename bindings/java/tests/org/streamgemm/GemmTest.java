@@ -217,7 +217,7 @@ public class GemmTest {
     float[] c = wanted.clone();
     Matrix aT = Matrix.of(a, 0, K, M, 0, Layout.COLUMN_MAJOR); // K x M: the transpose of A
     Matrix bT = Matrix.of(b, 0, N, K, 0, Layout.COLUMN_MAJOR);
-    context.gemmAsync(Gemm.of(aT, bT, Matrix.of(c, M, N)).with(Op.T, Op.T).with(2, -1)).join();
+    context.gemmAsync(Gemm.of(aT, bT, Matrix.of(c, M, N)).with(Transpose.T, Transpose.T).with(2, -1)).join();
     assertArrayEquals(wanted, c, 0);
   }
 

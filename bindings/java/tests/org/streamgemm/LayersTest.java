@@ -230,7 +230,7 @@ public class LayersTest extends DeviceTest {
   public void conversions() {
     Matrix a = place(2, 3, 1, 2, 3, 4, 5, 6);
     Matrix c = context.deviceMatrix(DType.F32, 3, 2);
-    context.layers().convertAsync(a, Op.T, c, DEFAULTS).join();
+    context.layers().convertAsync(a, Transpose.T, c, DEFAULTS).join();
     float[] found = new float[6];
     context.copyAsync(Matrix.of(found, 3, 2), c).join();
     assertArrayEquals(new float[] {1, 4, 2, 5, 3, 6}, found, 0);
@@ -298,18 +298,18 @@ public class LayersTest extends DeviceTest {
         (l, y) -> l.axpby(x, y, new Axpby().with(3, 0)),
         (l, y) -> l.symmetric(x, w, y, new Symmetric()),
         (l, y) -> {
-          l.convert(x, Op.N, y);
+          l.convert(x, Transpose.N, y);
           l.rankK(x, y, new RankK().beta(2));
         },
         (l, y) -> {
-          l.convert(x, Op.N, y);
+          l.convert(x, Transpose.N, y);
           l.triangular(w, y, new Triangular());
         },
         (l, y) -> l.softmax(x, y, Mask.CAUSAL, 0, 0),
         (l, y) -> l.layerNorm(x, null, null, y, 1e-5),
         (l, y) -> l.rmsNorm(x, null, y, 1e-5),
         (l, y) -> l.rotary(x, y, new Rotary()),
-        (l, y) -> l.convert(x, Op.T, y),
+        (l, y) -> l.convert(x, Transpose.T, y),
         (l, y) -> l.rotaryBackward(x, y, new Rotary()),
         (l, y) -> l.softmaxBackward(x, w, y),
         (l, y) -> l.layerNormBackward(x, w, null, y, null, null, 1e-5),
@@ -320,17 +320,17 @@ public class LayersTest extends DeviceTest {
         (l, y) -> l.pool2d(images(x), images(y), new Windows(1, 1), new Pool2d()),
         (l, y) -> l.pool2dBackward(images(x), images(w), new Windows(1, 1), images(y), new Pool2d()),
         (l, y) -> {
-          l.convert(x, Op.N, y);
+          l.convert(x, Transpose.N, y);
           l.sgd(y, w, new Sgd());
         },
         (l, y) -> {
           l.clamp(x, zeros, new Clamp().low(0).high(0));
           l.clamp(x, zerosToo, new Clamp().low(0).high(0));
-          l.convert(x, Op.N, y);
+          l.convert(x, Transpose.N, y);
           l.adam(y, w, zeros, zerosToo, new Adam());
         },
         (l, y) -> {
-          l.convert(x, Op.N, y);
+          l.convert(x, Transpose.N, y);
           l.scatterAdd(y, w, indices);
         },
         (l, y) -> l.gather(x, indices, y),
@@ -360,7 +360,7 @@ public class LayersTest extends DeviceTest {
       refused("a graph records by the method without Async", () -> graph.layers().softmaxAsync(x, between));
     }
     try (Graph graph = context.graph()) {
-      refused("use a direct buffer", () -> graph.layers().convert(x, Op.N, Matrix.of(new double[4], 2, 2)));
+      refused("use a direct buffer", () -> graph.layers().convert(x, Transpose.N, Matrix.of(new double[4], 2, 2)));
       refused("x is 2 x 2", () -> graph.layers().softmax(x, poisoned(1, 1), Mask.NONE, 0, 0));
     }
   }

@@ -60,7 +60,7 @@ public class LinearTest extends DeviceTest {
     assertSame(y, context.layers().linearAsync(inputs, place(IN, OUT, w), y, layer, DEFAULTS).join());
     holds(expected(), y);
     Matrix other = poisoned(ROWS, OUT);
-    assertSame(other, context.layers().linear(inputs, place(OUT, IN, transposed(w, IN, OUT)), other, layer.opW(Op.T)));
+    assertSame(other, context.layers().linear(inputs, place(OUT, IN, transposed(w, IN, OUT)), other, layer.opW(Transpose.T)));
     holds(expected(), other);
     context.layers().linear(inputs, place(IN, OUT, w), y, new Linear());
     holds(product(x, false, w, false, ROWS, OUT, IN), y);
@@ -103,7 +103,7 @@ public class LinearTest extends DeviceTest {
   public void eachGradientAlone() {
     Matrix outputs = place(ROWS, OUT, dy);
     Matrix toX = poisoned(ROWS, IN);
-    Linear stored = new Linear().opW(Op.T);
+    Linear stored = new Linear().opW(Transpose.T);
     context.layers().linearBackward(outputs, null, place(OUT, IN, transposed(w, IN, OUT)), toX, null, null, stored);
     holds(product(dy, false, w, true, ROWS, IN, OUT), toX);
     Matrix toW = poisoned(OUT, IN);
@@ -134,7 +134,7 @@ public class LinearTest extends DeviceTest {
     Matrix weights = place(IN, OUT, w);
     Matrix y = poisoned(ROWS, OUT);
     Layers layers = context.layers();
-    refused("w is 4 x 3; with this x, y and op of w", () -> layers.linearAsync(inputs, weights, y, new Linear().opW(Op.T), DEFAULTS));
+    refused("w is 4 x 3; with this x, y and op of w", () -> layers.linearAsync(inputs, weights, y, new Linear().opW(Transpose.T), DEFAULTS));
     refused("y is 4 x 3", () -> layers.linear(inputs, weights, poisoned(IN, OUT), new Linear()));
     refused("bias is f64 1 x 4", () -> layers.linear(inputs, weights, y, new Linear().bias(place(1, IN, w[0], w[1], w[2], w[3]))));
     refused("w is null; dx needs it", () -> layers.linearBackward(y, inputs, null, inputs, null, null, new Linear()));
