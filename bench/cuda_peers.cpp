@@ -208,8 +208,10 @@ struct candidates {
     CHECK(cublasLtMatmulDescCreate(&matmul, t.compute, t.size == 8 ? CUDA_R_64F : CUDA_R_32F));
     CHECK(cublasLtMatmulDescSetAttribute(matmul, CUBLASLT_MATMUL_DESC_TRANSA, &op_a, sizeof op_a));
     CHECK(cublasLtMatmulDescSetAttribute(matmul, CUBLASLT_MATMUL_DESC_TRANSB, &op_b, sizeof op_b));
-    CHECK(cublasLtMatrixLayoutCreate(&a, t.data, p.op_a == SG_TRANSPOSE_N ? p.m : p.k, p.op_a == SG_TRANSPOSE_N ? p.k : p.m, p.lda));
-    CHECK(cublasLtMatrixLayoutCreate(&b, t.data, p.op_b == SG_TRANSPOSE_N ? p.k : p.n, p.op_b == SG_TRANSPOSE_N ? p.n : p.k, p.ldb));
+    CHECK(cublasLtMatrixLayoutCreate(&a, t.data, p.op_a == SG_TRANSPOSE_N ? p.m : p.k,
+                                     p.op_a == SG_TRANSPOSE_N ? p.k : p.m, p.lda));
+    CHECK(cublasLtMatrixLayoutCreate(&b, t.data, p.op_b == SG_TRANSPOSE_N ? p.k : p.n,
+                                     p.op_b == SG_TRANSPOSE_N ? p.n : p.k, p.ldb));
     CHECK(cublasLtMatrixLayoutCreate(&c, t.data, p.m, p.n, p.ldc));
     cublasLtMatmulPreference_t preference;
     CHECK(cublasLtMatmulPreferenceCreate(&preference));

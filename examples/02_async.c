@@ -8,8 +8,8 @@ static float a[size * size], power[jobs + 1][size * size];
 
 static sg_status multiply(sg_context *context, const float *x, const float *y, float *z, const sg_submit *submit,
                           sg_job **job) {
-  return sg_sgemm_async(context, SG_LAYOUT_ROW_MAJOR, SG_TRANSPOSE_N, SG_TRANSPOSE_N, size, size, size, 1.0f, x, size, y, size, 0.0f,
-                        z, size, submit, job);
+  return sg_sgemm_async(context, SG_LAYOUT_ROW_MAJOR, SG_TRANSPOSE_N, SG_TRANSPOSE_N, size, size, size, 1.0f, x, size,
+                        y, size, 0.0f, z, size, submit, job);
 }
 
 int main(int argc, char **argv) {

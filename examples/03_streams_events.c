@@ -37,8 +37,8 @@ static void submit_all(sg_context *context, struct work *work) {
   submit.stream = work->stream;
   check(sg_event_record(work->start, work->stream), "sg_event_record");
   check(sg_copy_async(context, a, work->host, bytes, &submit, NULL), "sg_copy_async");
-  check(sg_sgemm_async(context, SG_LAYOUT_COLUMN_MAJOR, SG_TRANSPOSE_N, SG_TRANSPOSE_T, size, size, size, 1.0f, a, size, a, size,
-                       0.0f, c, size, &submit, NULL),
+  check(sg_sgemm_async(context, SG_LAYOUT_COLUMN_MAJOR, SG_TRANSPOSE_N, SG_TRANSPOSE_T, size, size, size, 1.0f, a, size,
+                       a, size, 0.0f, c, size, &submit, NULL),
         "sg_sgemm_async");
   check(sg_copy_async(context, work->host, c, bytes, &submit, NULL), "sg_copy_async");
   check(sg_event_record(work->end, work->stream), "sg_event_record");

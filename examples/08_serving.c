@@ -55,8 +55,8 @@ static void submit(const worker *w, request *r) {
   sg_submit options = SG_SUBMIT_INIT;
   options.stream = r->stream;
   r->submitted_ns = now_ns();
-  check(sg_sgemm_async(w->context, SG_LAYOUT_ROW_MAJOR, SG_TRANSPOSE_N, SG_TRANSPOSE_N, r->rows, WIDTH, WIDTH, 1.0f, r->a, WIDTH,
-                       w->weights, WIDTH, 0.0f, r->c, WIDTH, &options, &r->job),
+  check(sg_sgemm_async(w->context, SG_LAYOUT_ROW_MAJOR, SG_TRANSPOSE_N, SG_TRANSPOSE_N, r->rows, WIDTH, WIDTH, 1.0f,
+                       r->a, WIDTH, w->weights, WIDTH, 0.0f, r->c, WIDTH, &options, &r->job),
         "sg_sgemm_async");
 }
 

@@ -18,8 +18,8 @@ typedef struct state {
 
 enum { PART = ROWS * (IN + OUT) };
 
-static sg_gemm_desc product(const float *a, sg_transpose op_a, int64_t a_rows, int64_t a_cols, const float *b, sg_transpose op_b,
-                            int64_t b_rows, int64_t b_cols, float *c) {
+static sg_gemm_desc product(const float *a, sg_transpose op_a, int64_t a_rows, int64_t a_cols, const float *b,
+                            sg_transpose op_b, int64_t b_rows, int64_t b_cols, float *c) {
   sg_gemm_desc desc = SG_GEMM_DESC_INIT;
   desc.a = matrix(a, a_rows, a_cols);
   desc.b = matrix(b, b_rows, b_cols);

@@ -10,7 +10,7 @@
       each(sg_gemm_async) each(sg_triangular_async) each(sg_symmetric_async) each(sg_rank_k_async)              \
           each(sg_copy_2d_async) each(sg_custom_async) each(sg_job_wait) each(sg_job_release)                   \
               each(sg_job_get_statistics) each(sg_buffer_create) each(sg_buffer_retain) each(sg_buffer_release) \
-                  each(sg_buffer_data) each(sg_plan_create) each(sg_plan_get_prediction) each(sg_plan_release)         \
+                  each(sg_buffer_data) each(sg_plan_create) each(sg_plan_get_prediction) each(sg_plan_release)  \
                       each(sg_last_error_message)
 
 typedef struct sg_blas_library_functions {

@@ -24,7 +24,9 @@ static sg_scalar real_scalar_of(const void *value, char type) {
   return scalar_of(value, type == 'c' || type == 's' ? 's' : 'd');
 }
 
-static sg_transpose op_of(char letter) { return letter == 'N' ? SG_TRANSPOSE_N : letter == 'T' ? SG_TRANSPOSE_T : SG_TRANSPOSE_C; }
+static sg_transpose op_of(char letter) {
+  return letter == 'N' ? SG_TRANSPOSE_N : letter == 'T' ? SG_TRANSPOSE_T : SG_TRANSPOSE_C;
+}
 static sg_side side_of(const sg_blas_call *call) { return call->side == 'L' ? SG_SIDE_LEFT : SG_SIDE_RIGHT; }
 static sg_triangle triangle_of(const sg_blas_call *call) {
   return call->uplo == 'L' ? SG_TRIANGLE_LOWER : SG_TRIANGLE_UPPER;

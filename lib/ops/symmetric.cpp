@@ -41,9 +41,10 @@ const char *defect(const buffer_list &buffers, const command &command) {
     return v.rows == rows && v.cols == cols && v.items == 1;
   };
   const std::int64_t order = what.side == SG_SIDE_LEFT ? c.rows : c.cols, k = depth(command);
-  const bool fit = is_product(what) ? is_shaped(a, order, order) && is_shaped(b, c.rows, c.cols)
-                                    : is_shaped(a, what.op == SG_TRANSPOSE_N ? c.rows : k, what.op == SG_TRANSPOSE_N ? k : c.rows) &&
-                                          (!b.exists() || is_shaped(b, a.rows, a.cols));
+  const bool fit = is_product(what)
+                       ? is_shaped(a, order, order) && is_shaped(b, c.rows, c.cols)
+                       : is_shaped(a, what.op == SG_TRANSPOSE_N ? c.rows : k, what.op == SG_TRANSPOSE_N ? k : c.rows) &&
+                             (!b.exists() || is_shaped(b, a.rows, a.cols));
   if (!fit) return "the operands of a symmetric product or update do not fit C";
   const bool same =
       type_of(buffers, a) == type_of(buffers, c) && (!b.exists() || type_of(buffers, b) == type_of(buffers, c));

@@ -21,8 +21,8 @@ struct symmetric {
   sg_backend_symmetric_kind kind = SG_BACKEND_SYMMETRIC_MULTIPLY;
   sg_symmetry symmetry = SG_SYMMETRY_SYMMETRIC;
   sg_triangle triangle = SG_TRIANGLE_LOWER;
-  sg_side side = SG_SIDE_LEFT;  // of a product
-  sg_transpose op = SG_TRANSPOSE_N;           // of an update
+  sg_side side = SG_SIDE_LEFT;       // of a product
+  sg_transpose op = SG_TRANSPOSE_N;  // of an update
   scalar_role alpha = scalar_role::job, beta = scalar_role::job;
   bool operator==(const symmetric &) const = default;
   static const operation entry;

@@ -370,7 +370,8 @@ TEST_P(alignment, functions_of_elements) {
         for (const sg_transpose op : {SG_TRANSPOSE_N, SG_TRANSPOSE_T})
           sweep(named("convert", type), component(to) < component(type) ? to : type, [=](operands &x) {
             sg_convert_desc d = SG_CONVERT_DESC_INIT;
-            d.a = x.matrix(type, op == SG_TRANSPOSE_N ? 5 : cols, op == SG_TRANSPOSE_N ? cols : 5), d.c = x.matrix(to, 5, cols);
+            d.a = x.matrix(type, op == SG_TRANSPOSE_N ? 5 : cols, op == SG_TRANSPOSE_N ? cols : 5),
+            d.c = x.matrix(to, 5, cols);
             d.op_a = op;
             return call(sg_convert, d);
           });

@@ -36,8 +36,8 @@ class bad_gemm : public bad_input {
             nulls<sg_job>([&](sg_job **out) { return sg_gemm_async(context_, &desc, &submit, out); })},
            {what, expected, words, [&] { return sg_copy(context_, a_, b_, 8, &submit); }},
            {what, expected, words, nulls<sg_job>([&](sg_job **out) {
-              return sg_dgemm_async(context_, SG_LAYOUT_ROW_MAJOR, SG_TRANSPOSE_N, SG_TRANSPOSE_N, 2, 3, 4, 1, a_, 4, b_, 3, 0, c_, 3,
-                                    &submit, out);
+              return sg_dgemm_async(context_, SG_LAYOUT_ROW_MAJOR, SG_TRANSPOSE_N, SG_TRANSPOSE_N, 2, 3, 4, 1, a_, 4,
+                                    b_, 3, 0, c_, 3, &submit, out);
             })}});
   }
   void check_plan(const char *what, sg_status expected, std::vector<const char *> words,

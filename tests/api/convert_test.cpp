@@ -152,8 +152,9 @@ TEST_P(convert, convert_large_matrices) {
     const auto a = place(values);
     const auto c = place(floats(values.size()));
     for (const bool transposes : {false, true}) {
-      const sg_convert_desc desc = conversion(
-          view(a, rows, cols), transposes ? view(c, cols, rows) : view(c, rows, cols), transposes ? SG_TRANSPOSE_T : SG_TRANSPOSE_N);
+      const sg_convert_desc desc =
+          conversion(view(a, rows, cols), transposes ? view(c, cols, rows) : view(c, rows, cols),
+                     transposes ? SG_TRANSPOSE_T : SG_TRANSPOSE_N);
       ASSERT_OK(sg_convert(context_, &desc, nullptr));
       const floats found = fetch(c, values.size());
       for (std::int64_t i = 0; i < rows; ++i)
@@ -208,10 +209,10 @@ TEST_P(convert, wrong_conversions_name_the_field) {
   bad(unsupported, "desc->c.dtype is c64", [](d &o) { o.c.dtype = SG_DTYPE_C64; });
   bad(invalid, "desc->reserved is 1", [](d &o) { o.reserved = 1; });
   bad(invalid, "desc->a.data is NULL", [](d &o) { o.a.data = nullptr; });
-  bad(invalid, "overlap", [&](d &o) { o.a.data = c.data; });                 // f64 over f32
-  bad(invalid, "overlap", [&](d &o) { o.a = o.c, o.op_a = SG_TRANSPOSE_T; });       // transposed in place
-  bad(invalid, "overlap", [&](d &o) { o.a = view(c, 2, 2, 3); });            // another leading dimension
-  bad(invalid, "overlap", [&](d &o) { o.a = o.c, o.a.data = c.data + 1; });  // shifted
+  bad(invalid, "overlap", [&](d &o) { o.a.data = c.data; });                   // f64 over f32
+  bad(invalid, "overlap", [&](d &o) { o.a = o.c, o.op_a = SG_TRANSPOSE_T; });  // transposed in place
+  bad(invalid, "overlap", [&](d &o) { o.a = view(c, 2, 2, 3); });              // another leading dimension
+  bad(invalid, "overlap", [&](d &o) { o.a = o.c, o.a.data = c.data + 1; });    // shifted
   EXPECT_EQ(before, fetch(c, 16));
   const sg_convert_desc itself = conversion(view(c, 4, 4), view(c, 4, 4));
   EXPECT_OK(sg_convert(context_, &itself, nullptr));

@@ -342,8 +342,8 @@ TEST_P(gemm_rules, the_same_call_gives_the_same_bits) {
     std::vector<std::vector<float>> results(6, std::vector<float>(static_cast<std::size_t>(m * n)));
     std::vector<job> jobs(results.size());
     for (std::size_t i = 0; i < results.size(); ++i)
-      ASSERT_OK(sg_sgemm_async(context_, SG_LAYOUT_ROW_MAJOR, SG_TRANSPOSE_N, SG_TRANSPOSE_N, m, n, k, 1.0f, a.data(), k, b.data(), n,
-                               0.0f, results[i].data(), n, nullptr, jobs[i].out()));
+      ASSERT_OK(sg_sgemm_async(context_, SG_LAYOUT_ROW_MAJOR, SG_TRANSPOSE_N, SG_TRANSPOSE_N, m, n, k, 1.0f, a.data(),
+                               k, b.data(), n, 0.0f, results[i].data(), n, nullptr, jobs[i].out()));
     for (const job &j : jobs) ASSERT_OK(sg_job_wait(j, SG_FOREVER));
     for (const auto &result : results)
       ASSERT_EQ(0, std::memcmp(result.data(), results[0].data(), result.size() * sizeof(float))) << m;
@@ -364,8 +364,8 @@ TEST_P(gemm_rules, blas_shaped_calls_agree_with_the_descriptor) {
     desc.beta.re = 3;
     ASSERT_OK(sg_gemm(context_, &desc, nullptr));
     job handle;
-    ASSERT_OK(sg_dgemm_async(context_, layout, SG_TRANSPOSE_N, SG_TRANSPOSE_T, n, n, n, 2, a_.data(), n, b_.data(), n, 3,
-                             other.data(), n, nullptr, handle.out()));
+    ASSERT_OK(sg_dgemm_async(context_, layout, SG_TRANSPOSE_N, SG_TRANSPOSE_T, n, n, n, 2, a_.data(), n, b_.data(), n,
+                             3, other.data(), n, nullptr, handle.out()));
     ASSERT_OK(sg_job_wait(handle, SG_FOREVER));
     EXPECT_EQ(c_, other);
   }

@@ -22,8 +22,8 @@ constexpr sg_transpose ops[] = {SG_TRANSPOSE_N, SG_TRANSPOSE_T, SG_TRANSPOSE_C};
 
 // Complex conjugation needs its operand in C's layout.
 bool exists(const gemm_case &c) {
-  return !is_complex(c.in) ||
-         ((c.op_a != SG_TRANSPOSE_C || c.layout_a == c.layout_c) && (c.op_b != SG_TRANSPOSE_C || c.layout_b == c.layout_c));
+  return !is_complex(c.in) || ((c.op_a != SG_TRANSPOSE_C || c.layout_a == c.layout_c) &&
+                               (c.op_b != SG_TRANSPOSE_C || c.layout_b == c.layout_c));
 }
 
 class gemm_types : public testing::TestWithParam<std::tuple<const char *, type_pair>> {
@@ -141,8 +141,8 @@ class gemm_tiles : public testing::Test {
   std::int64_t m = 530, n = 260, k = 3900;
 
   template <class In, class Out>
-  void expect_exact(sg_dtype in, sg_dtype out, sg_transpose op_a, sg_transpose op_b, double alpha, double beta, In (*in_of)(int),
-                    Out (*out_of)(int), int range) {
+  void expect_exact(sg_dtype in, sg_dtype out, sg_transpose op_a, sg_transpose op_b, double alpha, double beta,
+                    In (*in_of)(int), Out (*out_of)(int), int range) {
     random_source random(7);
     const auto numbers = [&](std::int64_t count, int least, int most) {
       std::vector<int> x(static_cast<std::size_t>(count));

@@ -266,7 +266,8 @@ TEST_P(operation_plans, have_descriptions_in_each_format) {
     const described shapes = with([](int) { return SG_PLAN_ADDRESS; });
     plan made;
     ASSERT_OK(sg_plan_create(context_, &shapes.operation, nullptr, made.out()));
-    for (const sg_plan_format format : {SG_PLAN_FORMAT_TEXT, SG_PLAN_FORMAT_JSON, SG_PLAN_FORMAT_TIMELINE, SG_PLAN_FORMAT_HTML, SG_PLAN_FORMAT_SVG}) {
+    for (const sg_plan_format format :
+         {SG_PLAN_FORMAT_TEXT, SG_PLAN_FORMAT_JSON, SG_PLAN_FORMAT_TIMELINE, SG_PLAN_FORMAT_HTML, SG_PLAN_FORMAT_SVG}) {
       std::uint64_t size = 0;
       EXPECT_OK(sg_plan_describe(made, format, nullptr, 0, &size)) << name;
       EXPECT_GT(size, 20U) << name << ' ' << format;

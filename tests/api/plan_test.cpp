@@ -45,7 +45,8 @@ TEST_P(plans, predictions) {
 
 TEST_P(plans, descriptions) {
   const plan p = make();
-  for (const sg_plan_format format : {SG_PLAN_FORMAT_TEXT, SG_PLAN_FORMAT_JSON, SG_PLAN_FORMAT_TIMELINE, SG_PLAN_FORMAT_HTML, SG_PLAN_FORMAT_SVG}) {
+  for (const sg_plan_format format :
+       {SG_PLAN_FORMAT_TEXT, SG_PLAN_FORMAT_JSON, SG_PLAN_FORMAT_TIMELINE, SG_PLAN_FORMAT_HTML, SG_PLAN_FORMAT_SVG}) {
     std::uint64_t size = 0, again = 0;
     ASSERT_OK(sg_plan_describe(p, format, nullptr, 0, &size));
     ASSERT_GT(size, 20u);

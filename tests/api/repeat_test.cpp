@@ -35,8 +35,8 @@ class repeats : public on_each_device {
         double sum = 0;
         const std::int64_t depth = d.op_a == SG_TRANSPOSE_N ? d.a.cols : d.a.rows;
         for (std::int64_t k = 0; k < depth; ++k)
-          sum +=
-              (d.op_a == SG_TRANSPOSE_N ? at(d.a, i, k) : at(d.a, k, i)) * (d.op_b == SG_TRANSPOSE_N ? at(d.b, k, j) : at(d.b, j, k));
+          sum += (d.op_a == SG_TRANSPOSE_N ? at(d.a, i, k) : at(d.a, k, i)) *
+                 (d.op_b == SG_TRANSPOSE_N ? at(d.b, k, j) : at(d.b, j, k));
         double whole = d.alpha.re * sum + (d.beta.re != 0 ? d.beta.re * at(d.c, i, j) : 0);
         if (d.bias) whole += static_cast<const double *>(d.bias)[d.bias_shape == SG_BIAS_PER_ROW ? i : j];
         result.push_back(d.activation == SG_ACTIVATION_RELU && whole < 0 ? 0 : whole);

@@ -168,7 +168,8 @@ TEST_P(sums, products_of_a_long_k) {
         sg_gemm_desc desc = SG_GEMM_DESC_INIT;
         desc.a = rows_of(at_a, n, k), desc.b = rows_of(at_b, n, k), desc.op_b = SG_TRANSPOSE_T;
         if (columns)  // k x n without gaps is one vector for n 1, and else as many strided ones
-          desc.a = rows_of(at_a, k, n), desc.b = rows_of(at_b, k, n), desc.op_a = SG_TRANSPOSE_T, desc.op_b = SG_TRANSPOSE_N;
+          desc.a = rows_of(at_a, k, n), desc.b = rows_of(at_b, k, n), desc.op_a = SG_TRANSPOSE_T,
+          desc.op_b = SG_TRANSPOSE_N;
         desc.c = rows_of(at_c, n, n);
         ASSERT_OK(sg_gemm(context_, &desc, nullptr));
         const floats &found = at_c.fetch();

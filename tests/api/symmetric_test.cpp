@@ -48,7 +48,9 @@ class symmetric : public on_each_device {
     sg_rank_k_desc d = SG_RANK_K_DESC_INIT;
     d.triangle = sg_triangle(below(2)), d.symmetry = sg_symmetry(below(2));
     const bool is_hermitian = is_complex(type) && d.symmetry == SG_SYMMETRY_HERMITIAN;
-    const sg_transpose transposed = !is_complex(type) ? sg_transpose(1 + below(2)) : is_hermitian ? SG_TRANSPOSE_C : SG_TRANSPOSE_T;
+    const sg_transpose transposed = !is_complex(type) ? sg_transpose(1 + below(2))
+                                    : is_hermitian    ? SG_TRANSPOSE_C
+                                                      : SG_TRANSPOSE_T;
     d.op_a = below(2) ? SG_TRANSPOSE_N : transposed;
     d.alpha = {random_.real(), random_.real()};
     d.beta = below(3) ? sg_scalar{random_.real(), is_hermitian ? 0 : random_.real()} : sg_scalar{0, 0};
@@ -398,13 +400,15 @@ TEST_P(symmetric, wrong_calls_name_the_field) {
   product(invalid, "overlap", [](of_product &d) { d.b.data = d.c.data; });
   using of_update = sg_rank_k_desc;
   update(invalid, "desc->op_a is 3, which is no op", [](of_update &d) { d.op_a = sg_transpose(3); });
-  update(invalid, "desc->op_a is C; of a complex symmetric matrix it must be N or T",
-         [](of_update &d) { d.a.dtype = d.c.dtype = SG_DTYPE_C64, d.op_a = SG_TRANSPOSE_C, d.a.rows = 2, d.a.cols = 2; });
+  update(invalid, "desc->op_a is C; of a complex symmetric matrix it must be N or T", [](of_update &d) {
+    d.a.dtype = d.c.dtype = SG_DTYPE_C64, d.op_a = SG_TRANSPOSE_C, d.a.rows = 2, d.a.cols = 2;
+  });
   update(invalid, "desc->op_a is T; of a complex Hermitian matrix it must be N or C", [](of_update &d) {
     d.a.dtype = d.c.dtype = SG_DTYPE_C64, d.op_a = SG_TRANSPOSE_T, d.symmetry = SG_SYMMETRY_HERMITIAN;
   });
   update(invalid, "desc->c is 2 x 1", [](of_update &d) { d.c.cols = 1; });
-  update(invalid, "desc->a is 2 x 3; with desc->c of 2 x 2 it must be 2 x 2", [](of_update &d) { d.op_a = SG_TRANSPOSE_T; });
+  update(invalid, "desc->a is 2 x 3; with desc->c of 2 x 2 it must be 2 x 2",
+         [](of_update &d) { d.op_a = SG_TRANSPOSE_T; });
   update(invalid, "desc->b is 2 x 2", [&](of_update &d) { d.b = d.c; });
   update(invalid, "desc->alpha.im is 0.5; of a Hermitian matrix it must be 0", [](of_update &d) {
     d.a.dtype = d.c.dtype = SG_DTYPE_C64, d.symmetry = SG_SYMMETRY_HERMITIAN, d.alpha.im = 0.5;

@@ -103,7 +103,8 @@ TEST_P(trace_recordings, hold_the_jobs_of_the_context) {
   double of_streams = -1;
   EXPECT_OK(sg_trace_overlap_streams(recorded, streams_[0], streams_[1], &of_streams));
   EXPECT_DOUBLE_EQ(seconds, of_streams) << "each stream had one job";
-  for (const sg_trace_format format : {SG_TRACE_FORMAT_JSON, SG_TRACE_FORMAT_HTML, SG_TRACE_FORMAT_SVG, SG_TRACE_FORMAT_PERFETTO})
+  for (const sg_trace_format format :
+       {SG_TRACE_FORMAT_JSON, SG_TRACE_FORMAT_HTML, SG_TRACE_FORMAT_SVG, SG_TRACE_FORMAT_PERFETTO})
     EXPECT_NE(std::string::npos, exported(recorded, format).find("the first of two")) << int{format};
   EXPECT_NE(std::string::npos, exported(recorded, SG_TRACE_FORMAT_TEXT).find(GetParam()));
 }
@@ -314,7 +315,8 @@ TEST_P(trace_recordings, refuse_bad_arguments) {
   std::filesystem::create_directory(folder);
   const std::string pipe = folder / "pipe.json", link = folder / "link.json", target = folder / "target.json";
   ASSERT_EQ(0, mkfifo(pipe.c_str(), 0600));
-  EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_trace_write(recorded, pipe.c_str(), SG_TRACE_FORMAT_AUTO)) << "nobody reads";
+  EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_trace_write(recorded, pipe.c_str(), SG_TRACE_FORMAT_AUTO))
+      << "nobody reads";
   std::filesystem::create_symlink(target, link);
   EXPECT_OK(sg_trace_write(recorded, link.c_str(), SG_TRACE_FORMAT_AUTO));
   std::filesystem::remove(target);

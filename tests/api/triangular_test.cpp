@@ -203,8 +203,9 @@ TEST_P(triangular, wrong_calls_name_the_field) {
   refused(invalid, "desc->a.dtype is f64 and desc->b.dtype is f32", [](desc &d) { d.a.dtype = SG_DTYPE_F64; });
   refused(unsupported, "desc->b.dtype is f16; it must be f64, f32, c64 or c128",
           [](desc &d) { d.a.dtype = d.b.dtype = SG_DTYPE_F16; });
-  refused(unsupported, "desc->op_a is C",
-          [](desc &d) { d.a.dtype = d.b.dtype = SG_DTYPE_C64, d.op_a = SG_TRANSPOSE_C, d.a.layout = SG_LAYOUT_COLUMN_MAJOR; });
+  refused(unsupported, "desc->op_a is C", [](desc &d) {
+    d.a.dtype = d.b.dtype = SG_DTYPE_C64, d.op_a = SG_TRANSPOSE_C, d.a.layout = SG_LAYOUT_COLUMN_MAJOR;
+  });
   refused(invalid, "desc->alpha.re is 1e+300", [](desc &d) { d.alpha.re = 1e300; });
   refused(invalid, "desc->a.data is NULL", [](desc &d) { d.a.data = nullptr; });
   refused(invalid, "desc->b.data is NULL", [](desc &d) { d.b.data = nullptr; });

@@ -37,7 +37,8 @@ std::vector<scalar_pair> scalars_for(sg_dtype out) {
 }
 
 std::vector<sg_transpose> ops_for(sg_dtype type) {
-  return is_complex(type) ? std::vector{SG_TRANSPOSE_N, SG_TRANSPOSE_T, SG_TRANSPOSE_C} : std::vector{SG_TRANSPOSE_N, SG_TRANSPOSE_T};
+  return is_complex(type) ? std::vector{SG_TRANSPOSE_N, SG_TRANSPOSE_T, SG_TRANSPOSE_C}
+                          : std::vector{SG_TRANSPOSE_N, SG_TRANSPOSE_T};
 }
 
 TEST_P(gemm, every_type_op_and_scalar) {
@@ -157,7 +158,8 @@ TEST_P(gemm, i8_sums_are_exact_at_any_depth) {
   for (const std::int64_t k : {1024, 1025, 70000, 140000})
     for (const auto &[x, y] : {std::pair{-128, -128}, {-128, 127}, {127, 127}})
       for (const sg_scalar beta : {sg_scalar{0, 0}, sg_scalar{1, 0}}) {
-        gemm_case p({.types = {SG_DTYPE_I8, SG_DTYPE_I32}, .m = 3, .n = 2, .k = k, .op_a = SG_TRANSPOSE_T, .beta = beta});
+        gemm_case p(
+            {.types = {SG_DTYPE_I8, SG_DTYPE_I32}, .m = 3, .n = 2, .k = k, .op_a = SG_TRANSPOSE_T, .beta = beta});
         std::memset(p.a.bytes.data(), x, p.a.bytes.size());
         std::memset(p.b.bytes.data(), y, p.b.bytes.size());
         ASSERT_EQ(p.run(dev(), stream_), SG_STATUS_OK);

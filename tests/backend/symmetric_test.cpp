@@ -40,12 +40,12 @@ void symmetric::attempt(sg_backend_symmetric what, std::int64_t gap) {
   const bool is_product = what.kind == SG_BACKEND_SYMMETRIC_MULTIPLY;
   const bool has_b = what.kind != SG_BACKEND_SYMMETRIC_RANK_K, is_hermitian = what.symmetry == SG_SYMMETRY_HERMITIAN;
   const std::int64_t order = what.side == SG_SIDE_LEFT ? what.m : what.n;
-  const std::int64_t rows = is_product           ? order
+  const std::int64_t rows = is_product                  ? order
                             : what.op == SG_TRANSPOSE_N ? what.n
-                                                 : what.k,
-                     cols = is_product           ? order
+                                                        : what.k,
+                     cols = is_product                  ? order
                             : what.op == SG_TRANSPOSE_N ? what.k
-                                                 : what.n;
+                                                        : what.n;
   host_operand a(what.type, rows, cols, gap, 1);
   host_operand b(what.type, is_product ? what.m : rows, is_product ? what.n : cols, gap + 1, 1);
   host_operand c(what.type, what.m, what.n, 2 * gap, 1);
@@ -141,7 +141,9 @@ TEST_P(symmetric, updates_of_every_type_and_form) {
                 if ((is_hermitian && !sg::is_complex(type)) || !(n > 200 ? few : all).tries_next()) continue;
                 sg_backend_symmetric what{};
                 what.kind = kind, what.m = what.n = n, what.k = k, what.type = type, what.symmetry = symmetry;
-                what.triangle = triangle, what.op = !transposes ? SG_TRANSPOSE_N : is_hermitian ? SG_TRANSPOSE_C : SG_TRANSPOSE_T;
+                what.triangle = triangle, what.op = !transposes    ? SG_TRANSPOSE_N
+                                                    : is_hermitian ? SG_TRANSPOSE_C
+                                                                   : SG_TRANSPOSE_T;
                 what.alpha = {k > 0 ? -0.75 : 0,
                               k > 0 && !(is_hermitian && kind == SG_BACKEND_SYMMETRIC_RANK_K) ? 0.5 : 0};
                 what.beta = {beta.re, is_hermitian ? 0 : beta.im};

@@ -85,7 +85,8 @@ TEST_P(triangular, every_type_and_form) {
           for (const sg_triangle triangle : {SG_TRIANGLE_LOWER, SG_TRIANGLE_UPPER})
             for (const sg_transpose op : {SG_TRANSPOSE_N, SG_TRANSPOSE_T, SG_TRANSPOSE_C})
               for (const sg_diagonal diagonal : {SG_DIAGONAL_STORED, SG_DIAGONAL_UNIT}) {
-                if ((op == SG_TRANSPOSE_C && !sg::is_complex(type)) || !(m + n > 200 ? few : all).tries_next()) continue;
+                if ((op == SG_TRANSPOSE_C && !sg::is_complex(type)) || !(m + n > 200 ? few : all).tries_next())
+                  continue;
                 sg_backend_triangular what{};
                 what.m = m, what.n = n, what.type = type, what.kind = kind, what.side = side, what.triangle = triangle;
                 what.op = op, what.diagonal = diagonal, what.alpha = {-0.75, 0.5};

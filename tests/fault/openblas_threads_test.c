@@ -24,13 +24,13 @@ int main(void) {
   REQUIRE_OK(sg_context_create(&options, &context));
   CHECK(threads() == 2);
   for (i = 0; i < 20; ++i)
-    REQUIRE_OK(sg_dgemm_async(context, SG_LAYOUT_ROW_MAJOR, SG_TRANSPOSE_N, SG_TRANSPOSE_N, N, N, N, 1.0, a, N, a, N, 0.0, c, N, NULL,
-                              NULL));
+    REQUIRE_OK(sg_dgemm_async(context, SG_LAYOUT_ROW_MAJOR, SG_TRANSPOSE_N, SG_TRANSPOSE_N, N, N, N, 1.0, a, N, a, N,
+                              0.0, c, N, NULL, NULL));
   REQUIRE_OK(sg_context_synchronize(context, SG_FOREVER));
   CHECK(threads() == 2);
   set_threads(3); /* a number set meanwhile stays, too */
-  REQUIRE_OK(
-      sg_dgemm_async(context, SG_LAYOUT_ROW_MAJOR, SG_TRANSPOSE_N, SG_TRANSPOSE_N, N, N, N, 1.0, a, N, a, N, 0.0, c, N, NULL, NULL));
+  REQUIRE_OK(sg_dgemm_async(context, SG_LAYOUT_ROW_MAJOR, SG_TRANSPOSE_N, SG_TRANSPOSE_N, N, N, N, 1.0, a, N, a, N, 0.0,
+                            c, N, NULL, NULL));
   REQUIRE_OK(sg_context_synchronize(context, SG_FOREVER));
   CHECK(threads() == 3);
   sg_context_release(context);

@@ -32,8 +32,8 @@ int main(void) {
     sg_submit submit = SG_SUBMIT_INIT;
     submit.queue = queue;
     submit.tag = (uint64_t)g;
-    check(sg_sgemm_async(context, SG_LAYOUT_ROW_MAJOR, SG_TRANSPOSE_N, SG_TRANSPOSE_N, N, N, N, 1, a[g][0], N, b[0], N, 0, c[g][0], N,
-                         &submit, NULL),
+    check(sg_sgemm_async(context, SG_LAYOUT_ROW_MAJOR, SG_TRANSPOSE_N, SG_TRANSPOSE_N, N, N, N, 1, a[g][0], N, b[0], N,
+                         0, c[g][0], N, &submit, NULL),
           sg_last_error_message());
   }
   for (int32_t count, left = GEMMS; left > 0; left -= count) {

@@ -130,8 +130,8 @@ wide element_of(const host_matrix &x, sg_transpose op, std::int64_t item, std::i
 
 // Bytes outside C's elements must be unchanged; elements must be as close as one rounding and sums in the
 // accumulator's type allow.
-void check_gemm(sim_device &device, sim_stream &stream, sg_dtype in, sg_dtype out, shape s, sg_transpose op_a, sg_transpose op_b,
-                wide alpha, wide beta, bool arrays) {
+void check_gemm(sim_device &device, sim_stream &stream, sg_dtype in, sg_dtype out, shape s, sg_transpose op_a,
+                sg_transpose op_b, wide alpha, wide beta, bool arrays) {
   SCOPED_TRACE(testing::Message() << "types " << in << "->" << out << " m " << s.m << " n " << s.n << " k " << s.k
                                   << " batch " << s.batch << " ops " << op_a << op_b << " beta " << beta.real()
                                   << " arrays " << arrays);
@@ -246,8 +246,10 @@ TEST(SimArithmetic, SizesAroundTheBlocks) {
   for (const std::int64_t m : {1, 127, 128, 129})
     for (const std::int64_t n : {1, 63, 64, 65})
       for (const std::int64_t k : {1, 128, 131})
-        check_gemm(device, stream, SG_DTYPE_F32, SG_DTYPE_F32, {m, n, k, 1}, SG_TRANSPOSE_N, SG_TRANSPOSE_T, 1, 0, false);
-  check_gemm(device, stream, SG_DTYPE_C64, SG_DTYPE_C64, {130, 66, 129, 1}, SG_TRANSPOSE_C, SG_TRANSPOSE_N, 1, 0, false);
+        check_gemm(device, stream, SG_DTYPE_F32, SG_DTYPE_F32, {m, n, k, 1}, SG_TRANSPOSE_N, SG_TRANSPOSE_T, 1, 0,
+                   false);
+  check_gemm(device, stream, SG_DTYPE_C64, SG_DTYPE_C64, {130, 66, 129, 1}, SG_TRANSPOSE_C, SG_TRANSPOSE_N, 1, 0,
+             false);
 }
 
 TEST(SimArithmetic, NothingIsSkipped) {

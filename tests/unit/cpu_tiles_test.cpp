@@ -150,8 +150,8 @@ class cpu_tiles : public testing::Test {
       for (const std::int64_t n : sides)
         for (const std::int64_t k : depths) {
           ++variant;
-          try_gemm(t, panels, small, m, n, k, variant % 2 ? SG_TRANSPOSE_N : SG_TRANSPOSE_T, variant / 2 % 2 ? SG_TRANSPOSE_N : SG_TRANSPOSE_T,
-                   variant % 5 ? 1 : -2, variant % 3 - 1);
+          try_gemm(t, panels, small, m, n, k, variant % 2 ? SG_TRANSPOSE_N : SG_TRANSPOSE_T,
+                   variant / 2 % 2 ? SG_TRANSPOSE_N : SG_TRANSPOSE_T, variant % 5 ? 1 : -2, variant % 3 - 1);
           if (HasFatalFailure()) return;
         }
   }

@@ -156,7 +156,8 @@ TEST(stream, small_padding_is_copied) {
       choice.along = along, choice.panels = 3, choice.pieces = 2;
       problem_form f;
       f.m = 64, f.n = 72, f.k = 80, f.pad = pad;
-      f.op_a = along == axis::m ? SG_TRANSPOSE_T : SG_TRANSPOSE_N, f.op_b = along == axis::m ? SG_TRANSPOSE_T : SG_TRANSPOSE_N;  // whole columns
+      f.op_a = along == axis::m ? SG_TRANSPOSE_T : SG_TRANSPOSE_N,
+      f.op_b = along == axis::m ? SG_TRANSPOSE_T : SG_TRANSPOSE_N;  // whole columns
       f.a = f.b = f.c = SG_MEMORY_PINNED;
       const problem p = make(f);
       stream_layout layout = panel_layout(p, choice);

@@ -77,7 +77,8 @@ matrix load_bias(const std::string &path, const matrix &c) {
     throw failure(exit_code::usage,
                   path + " is " + sg_dtype_name(bias.dtype) + ", the result is " + sg_dtype_name(c.dtype));
   if (!(bias.rows == 1 && bias.cols == c.cols) && !(bias.rows == c.rows && bias.cols == 1))
-    throw failure(exit_code::usage, path + " is " + shape_of(bias, SG_TRANSPOSE_N) + "; a bias of " + shape_of(c, SG_TRANSPOSE_N) +
+    throw failure(exit_code::usage, path + " is " + shape_of(bias, SG_TRANSPOSE_N) + "; a bias of " +
+                                        shape_of(c, SG_TRANSPOSE_N) +
                                         " has a value for each column, or in a column one for each row");
   return bias;
 }
@@ -160,7 +161,8 @@ void run(const gemm_arguments &given) {
   if (a.dtype != b.dtype)
     throw failure(exit_code::usage, given.a + " is " + sg_dtype_name(a.dtype) + ", " + given.b + " is " +
                                         sg_dtype_name(b.dtype) + "; they must agree (see --dtype)");
-  const std::int64_t m = given.op_a == SG_TRANSPOSE_N ? a.rows : a.cols, k = given.op_a == SG_TRANSPOSE_N ? a.cols : a.rows;
+  const std::int64_t m = given.op_a == SG_TRANSPOSE_N ? a.rows : a.cols,
+                     k = given.op_a == SG_TRANSPOSE_N ? a.cols : a.rows;
   const std::int64_t n = given.op_b == SG_TRANSPOSE_N ? b.cols : b.rows;
   if ((given.op_b == SG_TRANSPOSE_N ? b.rows : b.cols) != k)
     throw failure(exit_code::usage,

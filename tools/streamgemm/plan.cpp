@@ -263,7 +263,8 @@ void run(const plan_arguments &given) {
     print_json(to_json(context.get(), plan.get(), given));
     return;
   }
-  std::printf("%s\n%s", describe(plan.get(), SG_PLAN_FORMAT_TEXT).c_str(), describe(plan.get(), SG_PLAN_FORMAT_TIMELINE).c_str());
+  std::printf("%s\n%s", describe(plan.get(), SG_PLAN_FORMAT_TEXT).c_str(),
+              describe(plan.get(), SG_PLAN_FORMAT_TIMELINE).c_str());
   if (given.schedule) std::printf("\n%s\n", describe(plan.get(), SG_PLAN_FORMAT_JSON).c_str());
   if (given.run) {
     sg_plan_prediction says = SG_PLAN_PREDICTION_INIT;

@@ -167,8 +167,8 @@ void merge(verification &total, const verification &part) {
 
 }  // namespace
 
-verification verify_gemm(const matrix &a, sg_transpose op_a, const matrix &b, sg_transpose op_b, const matrix &c, const epilogue &end,
-                         sg_compute compute, int pieces, const std::function<void(double)> &tell) {
+verification verify_gemm(const matrix &a, sg_transpose op_a, const matrix &b, sg_transpose op_b, const matrix &c,
+                         const epilogue &end, sg_compute compute, int pieces, const std::function<void(double)> &tell) {
   const rows left = rows_of_left(a, op_a), right = rows_of_right(b, op_b);
   const std::int64_t parts = is_complex(a.dtype) ? 2 : 1;
   const bound limit(model_of(a.dtype, c.dtype, compute), left.length, pieces + 1);

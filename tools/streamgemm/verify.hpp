@@ -27,8 +27,8 @@ struct epilogue {
 
 // C = activation(op_a(A) * op_b(B) + bias), computed under `compute` as at most `pieces` partial sums for an element.
 // `tell` receives the progress, 0 to 1, on the calling thread.
-verification verify_gemm(const matrix &a, sg_transpose op_a, const matrix &b, sg_transpose op_b, const matrix &c, const epilogue &end,
-                         sg_compute compute, int pieces, const std::function<void(double)> &tell);
+verification verify_gemm(const matrix &a, sg_transpose op_a, const matrix &b, sg_transpose op_b, const matrix &c,
+                         const epilogue &end, sg_compute compute, int pieces, const std::function<void(double)> &tell);
 
 // The allowed error of an f32 result of that depth, relative to the product of the magnitudes; it has at most `pieces`
 // partial sums.

@@ -254,8 +254,8 @@ static bool is_matrix_transposed(const operation *o) {
   bool transposes = false;
   for (int i = 0; i < o->of->operand_count; ++i) {
     const operand_rule *const rule = &o->of->operands[i];
-    transposes =
-        transposes || (rule->kind == OF_ROWS && rule->op_offset != 0 && FIELD(o, rule->op_offset, sg_transpose) != SG_TRANSPOSE_N);
+    transposes = transposes || (rule->kind == OF_ROWS && rule->op_offset != 0 &&
+                                FIELD(o, rule->op_offset, sg_transpose) != SG_TRANSPOSE_N);
   }
   return !transposes || o->lead.ndim == 1 ||
          raise_argument("%s has %d dimensions; only a matrix is transposed", o->of->operands[0].name, o->seen[0].ndim);

@@ -43,7 +43,8 @@ static PyObject *operand_text(const operand *o, sg_transpose op) {
 }
 
 /* k, inner: the sizes that are multiplied, of a and b. */
-static bool refuse_shapes(const operand *a, sg_transpose op_a, int64_t k, const operand *b, sg_transpose op_b, int64_t inner) {
+static bool refuse_shapes(const operand *a, sg_transpose op_a, int64_t k, const operand *b, sg_transpose op_b,
+                          int64_t inner) {
   PyObject *const text_a = operand_text(a, op_a), *const text_b = operand_text(b, op_b);
   if (text_a && text_b && k != inner)
     raise_argument("%U and %U cannot be multiplied: %lld columns of %s meet %lld rows of %s", text_a, text_b,

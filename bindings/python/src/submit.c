@@ -186,8 +186,9 @@ static sg_status run_gemm_to_its_end(sg_context *on, const void *desc, const sg_
 }
 
 static bool wait_for(call *in, const sg_gemm_desc *d, const sg_submit *submit) {
-  const blocking_call c = {
-      d, run_gemm_to_its_end, sg_call_gemm, d->c.rows, d->c.cols, d->op_a == SG_TRANSPOSE_N ? d->a.cols : d->a.rows, d->batch};
+  const blocking_call c = {d,         run_gemm_to_its_end, sg_call_gemm,
+                           d->c.rows, d->c.cols,           d->op_a == SG_TRANSPOSE_N ? d->a.cols : d->a.rows,
+                           d->batch};
   return run_blocking(in, &c, submit);
 }
 

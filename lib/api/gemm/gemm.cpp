@@ -179,9 +179,9 @@ void update_gemm(context &on, const sg_operation_desc &given, const submission &
 namespace {
 
 template <class Scalar>
-sg_gemm_desc blas_desc(sg_layout layout, sg_transpose op_a, sg_transpose op_b, std::int64_t m, std::int64_t n, std::int64_t k,
-                       Scalar alpha, const Scalar *a, std::int64_t lda, const Scalar *b, std::int64_t ldb, Scalar beta,
-                       Scalar *c, std::int64_t ldc, sg_dtype type) {
+sg_gemm_desc blas_desc(sg_layout layout, sg_transpose op_a, sg_transpose op_b, std::int64_t m, std::int64_t n,
+                       std::int64_t k, Scalar alpha, const Scalar *a, std::int64_t lda, const Scalar *b,
+                       std::int64_t ldb, Scalar beta, Scalar *c, std::int64_t ldc, sg_dtype type) {
   require_range(op_a, SG_TRANSPOSE_N, SG_TRANSPOSE_C, "op_a");
   require_range(op_b, SG_TRANSPOSE_N, SG_TRANSPOSE_C, "op_b");
   require_range(layout, SG_LAYOUT_ROW_MAJOR, SG_LAYOUT_COLUMN_MAJOR, "layout");
@@ -248,9 +248,9 @@ sg_status sg_gemm_grouped_async(sg_context *handle, const sg_gemm_desc *descs, i
   });
 }
 
-sg_status sg_sgemm_async(sg_context *handle, sg_layout layout, sg_transpose op_a, sg_transpose op_b, int64_t m, int64_t n, int64_t k,
-                         float alpha, const float *a, int64_t lda, const float *b, int64_t ldb, float beta, float *c,
-                         int64_t ldc, const sg_submit *submit, sg_job **out_job) {
+sg_status sg_sgemm_async(sg_context *handle, sg_layout layout, sg_transpose op_a, sg_transpose op_b, int64_t m,
+                         int64_t n, int64_t k, float alpha, const float *a, int64_t lda, const float *b, int64_t ldb,
+                         float beta, float *c, int64_t ldc, const sg_submit *submit, sg_job **out_job) {
   if (out_job) *out_job = nullptr;
   return guarded([&] {
     const borrowed<context> on(handle, object_type::context, "context");
@@ -260,9 +260,9 @@ sg_status sg_sgemm_async(sg_context *handle, sg_layout layout, sg_transpose op_a
   });
 }
 
-sg_status sg_dgemm_async(sg_context *handle, sg_layout layout, sg_transpose op_a, sg_transpose op_b, int64_t m, int64_t n, int64_t k,
-                         double alpha, const double *a, int64_t lda, const double *b, int64_t ldb, double beta,
-                         double *c, int64_t ldc, const sg_submit *submit, sg_job **out_job) {
+sg_status sg_dgemm_async(sg_context *handle, sg_layout layout, sg_transpose op_a, sg_transpose op_b, int64_t m,
+                         int64_t n, int64_t k, double alpha, const double *a, int64_t lda, const double *b, int64_t ldb,
+                         double beta, double *c, int64_t ldc, const sg_submit *submit, sg_job **out_job) {
   if (out_job) *out_job = nullptr;
   return guarded([&] {
     const borrowed<context> on(handle, object_type::context, "context");

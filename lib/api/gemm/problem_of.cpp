@@ -95,14 +95,19 @@ checked_gemm check_gemm(const memory_kinds &kinds, const sg_gemm_desc &d, const 
   problem &p = g.shape;
   p.batch = d.batch == 0 ? 1 : d.batch;
   p.compute = d.compute;
-  const auto op_rows = [](const given_operand &x, sg_transpose op) { return op == SG_TRANSPOSE_N ? x.view.rows : x.view.cols; };
-  const auto op_cols = [](const given_operand &x, sg_transpose op) { return op == SG_TRANSPOSE_N ? x.view.cols : x.view.rows; };
+  const auto op_rows = [](const given_operand &x, sg_transpose op) {
+    return op == SG_TRANSPOSE_N ? x.view.rows : x.view.cols;
+  };
+  const auto op_cols = [](const given_operand &x, sg_transpose op) {
+    return op == SG_TRANSPOSE_N ? x.view.cols : x.view.rows;
+  };
   sg_transpose op_a = op_on_stored(a, d.op_a, d.c.layout), op_b = op_on_stored(b, d.op_b, d.c.layout);
   const std::int64_t m = op_rows(a, d.op_a), k = op_cols(a, d.op_a), n = op_cols(b, d.op_b);
   if (op_rows(b, d.op_b) != k)
     throw error(SG_STATUS_INVALID_ARGUMENT,
                 "op(a) is %lld x %lld and op(b) is %lld x %lld; k does not agree (@%s->b.%s)", long_long{m},
-                long_long{k}, long_long{op_rows(b, d.op_b)}, long_long{n}, name, d.op_b == SG_TRANSPOSE_N ? "rows" : "cols");
+                long_long{k}, long_long{op_rows(b, d.op_b)}, long_long{n}, name,
+                d.op_b == SG_TRANSPOSE_N ? "rows" : "cols");
   if (d.c.rows != m || d.c.cols != n)
     throw error(SG_STATUS_INVALID_ARGUMENT, "@%s->c is %lld x %lld; op(a) * op(b) is %lld x %lld", name,
                 long_long{d.c.rows}, long_long{d.c.cols}, long_long{m}, long_long{n});

@@ -54,7 +54,8 @@ std::string text_of(const prepared_plan &plan, sg_plan_format format) {
     const program &made = *plan.compiled();
     if (made.is_spread())
       throw error(SG_STATUS_UNSUPPORTED,
-                  "the plan is of several devices: @format can be SG_PLAN_FORMAT_TEXT, SG_PLAN_FORMAT_JSON or SG_PLAN_FORMAT_TIMELINE");
+                  "the plan is of several devices: @format can be SG_PLAN_FORMAT_TEXT, SG_PLAN_FORMAT_JSON or "
+                  "SG_PLAN_FORMAT_TIMELINE");
     return trace::history_of_plan({1, 1, made.schedule, made.what, made.request,
                                    std::make_shared<const device_model>(plan.machine().device(made.device()))});
   };

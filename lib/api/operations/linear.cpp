@@ -31,8 +31,8 @@ void require_shape(const given_operand &x, std::int64_t rows, std::int64_t cols,
 
 void check_op_w(sg_transpose op, const char *desc) {
   if (op != SG_TRANSPOSE_N && op != SG_TRANSPOSE_T)
-    throw error(SG_STATUS_INVALID_ARGUMENT, "@%s->op_w is %d; it must be %d (N) or %d (T)", desc, int{op}, SG_TRANSPOSE_N,
-                SG_TRANSPOSE_T);
+    throw error(SG_STATUS_INVALID_ARGUMENT, "@%s->op_w is %d; it must be %d (N) or %d (T)", desc, int{op},
+                SG_TRANSPOSE_N, SG_TRANSPOSE_T);
 }
 
 void require_weight_shape(const given_operand &w, std::int64_t in, std::int64_t out, sg_transpose op, const char *why) {
@@ -161,8 +161,8 @@ class checked_backward {
   }
 
   // C = op_a(A) * op_b(B), as a column-major problem; a row-major C swaps A and B.
-  void add_product(linear_part part, const given_operand &a, sg_transpose op_a, const given_operand &b, sg_transpose op_b,
-                   const given_operand &c, bool accumulates, bool computes) {
+  void add_product(linear_part part, const given_operand &a, sg_transpose op_a, const given_operand &b,
+                   sg_transpose op_b, const given_operand &c, bool accumulates, bool computes) {
     const bool by_rows = is_row_major(c.view);
     const given_operand &first = by_rows ? b : a, &second = by_rows ? a : b;
     problem &p = planned_.all[part];
@@ -191,7 +191,8 @@ class checked_backward {
 
   void add_dx() {
     if (!d_.dx.data || is_zero_sized(d_.dx)) return;
-    add_product(input_gradient, dy_, SG_TRANSPOSE_N, w_, d_.op_w == SG_TRANSPOSE_N ? SG_TRANSPOSE_T : SG_TRANSPOSE_N, dx_, false, true);
+    add_product(input_gradient, dy_, SG_TRANSPOSE_N, w_, d_.op_w == SG_TRANSPOSE_N ? SG_TRANSPOSE_T : SG_TRANSPOSE_N,
+                dx_, false, true);
   }
 
   void add_dw() {

@@ -90,7 +90,8 @@ void submit(context &on, const sg_rank_k_desc &d, const char *name, checked_subm
   const bool transposes = d.op_a != SG_TRANSPOSE_N;
   if (is_complex(d.c.dtype) && transposes && (d.op_a == SG_TRANSPOSE_C) != is_hermitian)
     throw error(SG_STATUS_INVALID_ARGUMENT, "@%s->op_a is %s; of a complex %s matrix it must be N or %s", name,
-                d.op_a == SG_TRANSPOSE_C ? "C" : "T", is_hermitian ? "Hermitian" : "symmetric", is_hermitian ? "C" : "T");
+                d.op_a == SG_TRANSPOSE_C ? "C" : "T", is_hermitian ? "Hermitian" : "symmetric",
+                is_hermitian ? "C" : "T");
   const std::int64_t k = transposes ? d.a.rows : d.a.cols;
   require_extent(c, d.c.rows, d.c.rows, c);
   require_extent(a, transposes ? k : d.c.rows, transposes ? d.c.rows : k, c);

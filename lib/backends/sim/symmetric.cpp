@@ -8,7 +8,8 @@ namespace sg::sim {
 std::function<void()> work_of(const address_space &memory, const sg_backend_symmetric &what) {
   const bool is_product = what.kind == SG_BACKEND_SYMMETRIC_MULTIPLY;
   const std::int64_t order = what.side == SG_SIDE_LEFT ? what.m : what.n;
-  const std::int64_t rows = what.op == SG_TRANSPOSE_N ? what.n : what.k, cols = what.op == SG_TRANSPOSE_N ? what.k : what.n;
+  const std::int64_t rows = what.op == SG_TRANSPOSE_N ? what.n : what.k,
+                     cols = what.op == SG_TRANSPOSE_N ? what.k : what.n;
   const auto found = [&](const void *at, std::int64_t of_rows, std::int64_t ld, std::int64_t of_cols,
                          const char *name) -> const std::byte * {
     return at ? memory.device_bytes(at, strided_extent(of_rows, 1, of_cols, ld, what.type), name) : nullptr;

@@ -62,7 +62,9 @@ void add_triangle_part(const command &whole, sg_dtype type, std::int64_t index, 
     ops::gemm g;
     g.m = beside.end - beside.first, g.n = own.end - own.first, g.k = what.op == SG_TRANSPOSE_N ? a.cols : a.rows;
     g.op_a = what.op;
-    g.op_b = what.op != SG_TRANSPOSE_N ? SG_TRANSPOSE_N : what.symmetry == SG_SYMMETRY_HERMITIAN ? SG_TRANSPOSE_C : SG_TRANSPOSE_T;
+    g.op_b = what.op != SG_TRANSPOSE_N                ? SG_TRANSPOSE_N
+             : what.symmetry == SG_SYMMETRY_HERMITIAN ? SG_TRANSPOSE_C
+                                                      : SG_TRANSPOSE_T;
     g.alpha = alpha, g.beta = beta;
     command product;
     product.what = g;

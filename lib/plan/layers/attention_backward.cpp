@@ -112,8 +112,8 @@ class attention_backward_build : attention_parts {
       add_to(results_.back(), b, of_queries(dout, b), block(weights, f_.type), scalar_role::one, keys, lane);
     if (f_.width == 0 || !(f_.computes_dq || f_.computes_dk)) return;
     if (f_.value_width > 0)
-      multiply(block(products, score_type_), of_keys(v, b, keys.first, keys.size), SG_TRANSPOSE_T, of_queries(dout, b), SG_TRANSPOSE_N,
-               scalar_role::one, false, lane);
+      multiply(block(products, score_type_), of_keys(v, b, keys.first, keys.size), SG_TRANSPOSE_T, of_queries(dout, b),
+               SG_TRANSPOSE_N, scalar_role::one, false, lane);
     else
       fill(block(products, score_type_), lane);
     command c;
@@ -123,8 +123,8 @@ class attention_backward_build : attention_parts {
     c.views[ops::softmax_backward::dy] = of_stack(products, b, keys.size);
     builder_.add(c);
     if (f_.computes_dq)
-      multiply(of_queries(of_queries_[2], b), of_keys(k, b, keys.first, keys.size), SG_TRANSPOSE_N, block(weights, f_.type),
-               SG_TRANSPOSE_N, scalar_role::job, false, lane);
+      multiply(of_queries(of_queries_[2], b), of_keys(k, b, keys.first, keys.size), SG_TRANSPOSE_N,
+               block(weights, f_.type), SG_TRANSPOSE_N, scalar_role::job, false, lane);
     if (f_.computes_dk)
       add_to(results_.front(), b, of_queries(q, b), block(weights, f_.type), scalar_role::job, keys, lane);
   }
@@ -133,7 +133,8 @@ class attention_backward_build : attention_parts {
   void add_to(result &x, const block_of_queries &b, const view &rows, const view &weights, scalar_role alpha,
               const range &keys, std::uint16_t lane) {
     if (x.to.width == 0) return;
-    multiply(view_of(x, b, keys.first, keys.size, lane), rows, SG_TRANSPOSE_N, weights, SG_TRANSPOSE_T, alpha, x.keys > 0, lane);
+    multiply(view_of(x, b, keys.first, keys.size, lane), rows, SG_TRANSPOSE_N, weights, SG_TRANSPOSE_T, alpha,
+             x.keys > 0, lane);
     x.keys = std::max(x.keys, keys.end());
   }
 

@@ -231,8 +231,8 @@ std::int32_t attention_parts::alias(std::int32_t buffer, sg_dtype type, std::int
   return alias;
 }
 
-void attention_parts::multiply(const view &c, const view &a, sg_transpose op_a, const view &b, sg_transpose op_b, scalar_role alpha,
-                               bool adds, std::uint16_t lane) {
+void attention_parts::multiply(const view &c, const view &a, sg_transpose op_a, const view &b, sg_transpose op_b,
+                               scalar_role alpha, bool adds, std::uint16_t lane) {
   const std::int64_t k = op_a == SG_TRANSPOSE_N ? a.cols : a.rows;
   command made = builder_.multiply(
       {c.rows, c.cols, k, op_a, op_b, f_.compute, alpha, adds ? scalar_role::one : scalar_role::zero}, lane);
@@ -254,8 +254,8 @@ void attention_parts::add_weights(const block_of_queries &b, const heads_operand
                                   std::uint16_t lane) {
   const view products = of_block(scores, score_type_, b.items.size, b.rows.size, keys.size);
   if (f_.width > 0)
-    multiply(products, of_keys(k, b, keys.first, keys.size), SG_TRANSPOSE_T, of_queries(q, b), SG_TRANSPOSE_N, scalar_role::job,
-             false, lane);
+    multiply(products, of_keys(k, b, keys.first, keys.size), SG_TRANSPOSE_T, of_queries(q, b), SG_TRANSPOSE_N,
+             scalar_role::job, false, lane);
   else
     fill(products, lane);  // products of nothing
   if (f_.masks.exist()) add_mask(b, scores, keys, lane);

@@ -81,8 +81,8 @@ class attention_parts {
   std::int32_t alias(std::int32_t buffer, sg_dtype type, std::int64_t rows, std::int64_t row);
 
   // c = alpha * op_a(a) * op_b(b) (+ c)
-  void multiply(const view &c, const view &a, sg_transpose op_a, const view &b, sg_transpose op_b, scalar_role alpha, bool adds,
-                std::uint16_t lane);
+  void multiply(const view &c, const view &a, sg_transpose op_a, const view &b, sg_transpose op_b, scalar_role alpha,
+                bool adds, std::uint16_t lane);
   void fill(const view &c, std::uint16_t lane) { builder_.add(builder_.scale(c, scalar_role::zero, lane)); }
   // C of a block's queries = A, from item to item. `divisors`: of each row, if it exists.
   void convert(const view &c, const view &a, const view &divisors, std::uint16_t lane);

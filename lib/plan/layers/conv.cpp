@@ -113,8 +113,9 @@ class conv_forward : conv_build {
     const std::int64_t columns = f_.columns_of_group(), outputs = f_.outputs_of_group();
     const view filter{w_, 0, f_.of.groups, 0, columns, columns, outputs};
     const view result = pixels(y, f_.type(), f_.out_channels, b, by_images_);
-    command c = channels_last() ? gemm(result, filter, SG_TRANSPOSE_T, windows, SG_TRANSPOSE_N, columns, scalar_role::zero, lane)
-                                : gemm(result, windows, SG_TRANSPOSE_N, filter, SG_TRANSPOSE_N, columns, scalar_role::zero, lane);
+    command c = channels_last()
+                    ? gemm(result, filter, SG_TRANSPOSE_T, windows, SG_TRANSPOSE_N, columns, scalar_role::zero, lane)
+                    : gemm(result, windows, SG_TRANSPOSE_N, filter, SG_TRANSPOSE_N, columns, scalar_role::zero, lane);
     finish(c, outputs, f_.of.groups);
     const std::uint32_t computed = builder_.add(c, waits);
     if (x.users) builder_.merge(*x.users, direct_ ? computed : reader);

@@ -257,8 +257,9 @@ class conv_backward : conv_build {
     const view filter{w_, 0, f_.of.groups, 0, columns, columns, outputs};
     const view windows = is_own ? pixels(dx, type_, f_.of.channels, b, false)
                                 : matrix_items(matrices_[lane], sum_type_, b, f_.of.columns(), false);
-    const command c = channels_last() ? gemm(windows, filter, SG_TRANSPOSE_N, dy, SG_TRANSPOSE_N, outputs, scalar_role::zero, lane)
-                                      : gemm(windows, dy, SG_TRANSPOSE_N, filter, SG_TRANSPOSE_T, outputs, scalar_role::zero, lane);
+    const command c = channels_last()
+                          ? gemm(windows, filter, SG_TRANSPOSE_N, dy, SG_TRANSPOSE_N, outputs, scalar_role::zero, lane)
+                          : gemm(windows, dy, SG_TRANSPOSE_N, filter, SG_TRANSPOSE_T, outputs, scalar_role::zero, lane);
     const std::uint32_t computed = builder_.add(c, waits);
     if (is_own) {
       builder_.merge(writers, computed);

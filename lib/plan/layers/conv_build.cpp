@@ -133,8 +133,8 @@ view conv_build::whole_images(const placed_images &x, sg_dtype type, std::int64_
   return {x.buffer, 0, 1, (b.images.first - x.first) * x.ld * size_of(type), x.ld, elements, b.images.size};
 }
 
-command conv_build::gemm(const view &c, const view &a, sg_transpose op_a, const view &b, sg_transpose op_b, std::int64_t k,
-                         scalar_role beta, std::uint16_t lane) {
+command conv_build::gemm(const view &c, const view &a, sg_transpose op_a, const view &b, sg_transpose op_b,
+                         std::int64_t k, scalar_role beta, std::uint16_t lane) {
   flops_ += flops_per_mac(SG_DTYPE_F32) * double(c.rows) * double(c.cols) * double(k) * double(c.items);
   command made = builder_.multiply({c.rows, c.cols, k, op_a, op_b, f_.compute, scalar_role::one, beta}, lane);
   made.views[ops::gemm::c] = c;

@@ -89,8 +89,8 @@ class conv_build {
                                   bool by_images) noexcept;
 
   // C = op_a(A) * op_b(B) (+ C), without beta.
-  command gemm(const view &c, const view &a, sg_transpose op_a, const view &b, sg_transpose op_b, std::int64_t k, scalar_role beta,
-               std::uint16_t lane);
+  command gemm(const view &c, const view &a, sg_transpose op_a, const view &b, sg_transpose op_b, std::int64_t k,
+               scalar_role beta, std::uint16_t lane);
   command take_windows(const ops::windows &of, const view &images, const view &matrix, std::uint16_t lane,
                        std::int64_t first_position) const;
 

@@ -160,7 +160,8 @@ class linear_stream {
   // The buffer with groups of rows as items.
   std::int32_t add_groups(std::int32_t buffer, std::int64_t ld) {
     const problem &p = p_.all[bias_gradient_part];
-    return builder_.add_alias(buffer, p.a.type, stride_of_groups(p.op_a == SG_TRANSPOSE_N, p.k, ld) * size_of(p.a.type));
+    return builder_.add_alias(buffer, p.a.type,
+                              stride_of_groups(p.op_a == SG_TRANSPOSE_N, p.k, ld) * size_of(p.a.type));
   }
 
   // A block of dY, and what is computed from it.

@@ -117,8 +117,8 @@ class recurrent_build : recurrent_parts {
     const view before = turn > 0 ? of_step(y, step_of(turn - 1), batch) : of_state(which::h0, batch);
     const auto add_product = [&](const weight_part &part, const view &state) {
       multiply(blocks_of(turn, batch, part.to, part.count),
-               of_weights(which::w_hh, part.from * hidden(), part.count * hidden()), SG_TRANSPOSE_T, state, SG_TRANSPOSE_N, true,
-               lane);
+               of_weights(which::w_hh, part.from * hidden(), part.count * hidden()), SG_TRANSPOSE_T, state,
+               SG_TRANSPOSE_N, true, lane);
     };
     if (has_state && f_.cell == SG_CELL_GRU_RESET_BEFORE) {
       add_product({0, 1, 2}, before);

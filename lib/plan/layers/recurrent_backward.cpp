@@ -112,7 +112,8 @@ class recurrent_backward_build : recurrent_parts {
     if (!has_before) return;
     const weight_part part = state_part();
     multiply(before, of_weights(which::w_hh, 0, f_.gates() * hidden()), SG_TRANSPOSE_N,
-             view_of(dgates_, {step, 1}, batch, {}, part.to * hidden(), part.count * hidden()), SG_TRANSPOSE_N, true, lane);
+             view_of(dgates_, {step, 1}, batch, {}, part.to * hidden(), part.count * hidden()), SG_TRANSPOSE_N, true,
+             lane);
   }
 
   void add_dx(double flops) {
@@ -127,8 +128,8 @@ class recurrent_backward_build : recurrent_parts {
       for (const weight_part &part : input_parts()) {
         multiply(view_of(dx, steps, batch, {&dgates_, 1}, 0, f_.in),
                  of_weights(which::w_ih, part.from * hidden(), part.count * hidden()), SG_TRANSPOSE_N,
-                 view_of(dgates_, steps, batch, {&dx, 1}, part.to * hidden(), part.count * hidden()), SG_TRANSPOSE_N, adds,
-                 int(lane));
+                 view_of(dgates_, steps, batch, {&dx, 1}, part.to * hidden(), part.count * hidden()), SG_TRANSPOSE_N,
+                 adds, int(lane));
         adds = true;
       }
     }
@@ -142,7 +143,8 @@ class recurrent_backward_build : recurrent_parts {
     for (std::size_t lane = 0; lane < parts.size(); ++lane) {
       const range &rows = parts[lane];
       multiply(of_weights(dw, part.from * hidden() + rows.first, rows.size), matrix_of(by, 0, by.width), SG_TRANSPOSE_N,
-               matrix_of(dgates_, part.to * hidden() + rows.first, rows.size), SG_TRANSPOSE_T, f_.accumulate, int(lane));
+               matrix_of(dgates_, part.to * hidden() + rows.first, rows.size), SG_TRANSPOSE_T, f_.accumulate,
+               int(lane));
     }
   }
   // All steps of all sequences, in the order of dgates.

@@ -203,8 +203,8 @@ void recurrent_parts::end_phase() {
   for (auto &waits : pending_) waits = barrier_;
 }
 
-void recurrent_parts::multiply(const view &c, const view &a, sg_transpose op_a, const view &b, sg_transpose op_b, bool adds, int lane,
-                               const view *bias) {
+void recurrent_parts::multiply(const view &c, const view &a, sg_transpose op_a, const view &b, sg_transpose op_b,
+                               bool adds, int lane, const view *bias) {
   const std::int64_t k = op_a == SG_TRANSPOSE_N ? a.cols : a.rows;
   command made = builder_.multiply(
       {c.rows, c.cols, k, op_a, op_b, f_.compute, scalar_role::one, adds ? scalar_role::one : scalar_role::zero}, 0);

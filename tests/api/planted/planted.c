@@ -99,9 +99,9 @@ sg_status sg_gemm(sg_context *context, const sg_gemm_desc *desc, const sg_submit
 }
 
 /* tf32 instead of f32; one bit that flips now and then. */
-sg_status sg_sgemm_async(sg_context *context, sg_layout layout, sg_transpose op_a, sg_transpose op_b, int64_t m, int64_t n, int64_t k,
-                         float alpha, const float *a, int64_t lda, const float *b, int64_t ldb, float beta, float *c,
-                         int64_t ldc, const sg_submit *submit, sg_job **out_job) {
+sg_status sg_sgemm_async(sg_context *context, sg_layout layout, sg_transpose op_a, sg_transpose op_b, int64_t m,
+                         int64_t n, int64_t k, float alpha, const float *a, int64_t lda, const float *b, int64_t ldb,
+                         float beta, float *c, int64_t ldc, const sg_submit *submit, sg_job **out_job) {
   static float rounded[1 << 20];
   sg_status status;
   int64_t i;

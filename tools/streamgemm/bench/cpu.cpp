@@ -86,7 +86,8 @@ class cpu_suite {
     for (const peer &p : peers_)
       for (const int threads : cores_ > 1 ? std::vector{cores_, 1} : std::vector{1}) {
         const peer_threads preparing(p, threads);
-        const multiply_fn multiply = p.prepare(work->size().m, work->size().n, work->size().k, work->in(), SG_TRANSPOSE_N);
+        const multiply_fn multiply =
+            p.prepare(work->size().m, work->size().n, work->size().k, work->in(), SG_TRANSPOSE_N);
         if (!multiply) {
           out_.leave_out(to.name, name_of(p, threads));
           continue;

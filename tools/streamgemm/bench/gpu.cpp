@@ -310,7 +310,8 @@ void run_host_suite(const suite_request &request, suite_run &run) {
       cases.push_back({"f64 " + text_of(m, n, k), m, n, k, SG_DTYPE_F64});
   const std::int64_t by = request.quick ? 8 : 1;
   for (const sg_compute compute : {SG_COMPUTE_EXACT, SG_COMPUTE_TF32})
-    for (const auto &[op_a, op_b, ops] : {std::tuple{SG_TRANSPOSE_N, SG_TRANSPOSE_T, "NT"}, {SG_TRANSPOSE_T, SG_TRANSPOSE_N, "TN"}})
+    for (const auto &[op_a, op_b, ops] :
+         {std::tuple{SG_TRANSPOSE_N, SG_TRANSPOSE_T, "NT"}, {SG_TRANSPOSE_T, SG_TRANSPOSE_N, "TN"}})
       cases.push_back({(compute == SG_COMPUTE_TF32 ? "tf32 " : "f32 ") + text_of(8191 / by, 4097 / by, 5003 / by) +
                            " " + ops + " padded",
                        8191 / by, 4097 / by, 5003 / by, SG_DTYPE_F32, compute, op_a, op_b, 5});

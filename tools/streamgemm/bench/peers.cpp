@@ -114,7 +114,8 @@ std::string onednn_version() {
 #endif
 
 #ifdef SG_BENCH_OPENBLAS
-static multiply_fn openblas_prepare_vector(std::int64_t m, std::int64_t n, std::int64_t k, sg_dtype dtype, sg_transpose op_b) {
+static multiply_fn openblas_prepare_vector(std::int64_t m, std::int64_t n, std::int64_t k, sg_dtype dtype,
+                                           sg_transpose op_b) {
   if (dtype != SG_DTYPE_F64 || op_b != SG_TRANSPOSE_N || (m != 1 && n != 1)) return {};
   const auto at = [](const void *x) { return static_cast<const double *>(x); };
   if (n == 1)

@@ -39,8 +39,12 @@ amx::source source_of(const block &from, bool along_is_contiguous, bool across_i
           .element_bytes = element_size(from.type)};
 }
 
-void pack_a(void *panel, const block &from) noexcept { amx::pack_a(panel, source_of(from, from.op != SG_TRANSPOSE_N, true)); }
-void pack_b(void *panel, const block &from) noexcept { amx::pack_b(panel, source_of(from, from.op == SG_TRANSPOSE_N, false)); }
+void pack_a(void *panel, const block &from) noexcept {
+  amx::pack_a(panel, source_of(from, from.op != SG_TRANSPOSE_N, true));
+}
+void pack_b(void *panel, const block &from) noexcept {
+  amx::pack_b(panel, source_of(from, from.op == SG_TRANSPOSE_N, false));
+}
 
 sg_status run_bf16(const gemm_args &p, workspace &) noexcept {
   amx::multiply_bf16(p);

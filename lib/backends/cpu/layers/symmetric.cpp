@@ -78,7 +78,8 @@ sg_status run_update(const sg_backend_symmetric &what, workspace &space) noexcep
   const double multiplications = static_cast<double>(what.n) * static_cast<double>(what.k);
   return in_panels(what.n, multiplications, space, [&](std::int64_t first, std::int64_t width) {
     const std::int64_t end = first + width;
-    const std::int64_t to_row = what.op == SG_TRANSPOSE_N ? 1 : what.lda, to_row_b = what.op == SG_TRANSPOSE_N ? 1 : what.ldb;
+    const std::int64_t to_row = what.op == SG_TRANSPOSE_N ? 1 : what.lda,
+                       to_row_b = what.op == SG_TRANSPOSE_N ? 1 : what.ldb;
     sg_backend_symmetric block = what;
     block.m = block.n = width;
     block.a = moved(what.a, first * to_row, what.type), block.b = moved(what.b, first * to_row_b, what.type);

@@ -47,10 +47,12 @@ sg_status packed(gemm_resources &in, const sg_backend_gemm &what) noexcept {
   if (const sg_status status = in.acquire(static_cast<std::uint64_t>((lines + what.n) * depth), &memory)) return status;
   char *a = static_cast<char *>(memory), *b = a + lines * depth;
   sg_status status = in.owner().check(
-      launch_pack_i8({what.a, what.lda, what.m, what.k, depth, what.op_a != SG_TRANSPOSE_N, a}, in.native()), "packing");
+      launch_pack_i8({what.a, what.lda, what.m, what.k, depth, what.op_a != SG_TRANSPOSE_N, a}, in.native()),
+      "packing");
   if (status == SG_STATUS_OK)
     status = in.owner().check(
-        launch_pack_i8({what.b, what.ldb, what.n, what.k, depth, what.op_b == SG_TRANSPOSE_N, b}, in.native()), "packing");
+        launch_pack_i8({what.b, what.ldb, what.n, what.k, depth, what.op_b == SG_TRANSPOSE_N, b}, in.native()),
+        "packing");
   if (status == SG_STATUS_OK) {
     sg_backend_gemm lined = what;
     lined.a = a, lined.b = b;

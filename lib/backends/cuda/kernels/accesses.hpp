@@ -62,9 +62,9 @@ inline std::int64_t pack_of(const sg_backend_convert &what) noexcept {
   const std::int64_t count = whole_pack_of(in_size, out_size);
   const bool aligned =
       what.op != SG_TRANSPOSE_T && are_aligned({{what.a, count * in_size, what.n, what.lda * in_size},
-                                         {what.a, count * in_size, what.batch, what.stride_a * in_size},
-                                         {what.c, count * out_size, what.n, what.ldc * out_size},
-                                         {what.c, count * out_size, what.batch, what.stride_c * out_size}});
+                                                {what.a, count * in_size, what.batch, what.stride_a * in_size},
+                                                {what.c, count * out_size, what.n, what.ldc * out_size},
+                                                {what.c, count * out_size, what.batch, what.stride_c * out_size}});
   return aligned ? count : 1;
 }
 
