@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Adds PyTorch's rows to a record of `streamgemm bench host` or `gpus`: the same GEMMs from host memory to host memory, copied
-in, multiplied and copied out by PyTorch on its current stream; of several devices each has its share of C's columns.
+in, multiplied and copied out by PyTorch on its current stream; of several devices, those that the record names, each has its
+share of C's columns.
 Usage: torch_host.py RECORD.json"""
 import json
 import os
@@ -37,7 +38,7 @@ class Operand:
         self._host[share, : self._rows].copy_(result, non_blocking=True)
 
 
-def measure(m, n, k, dtype, ops, pad, memory, devices):
+def measure(numbers, m, n, k, dtype, ops, pad, memory, devices):
     a = Operand(*((m, k) if ops[0] == "N" else (k, m)), pad, dtype, memory[0])
     b = Operand(*((k, n) if ops[1] == "N" else (n, k)), pad, dtype, memory[1])
     c = Operand(m, n, pad, dtype, memory[2])
@@ -45,9 +46,9 @@ def measure(m, n, k, dtype, ops, pad, memory, devices):
 
     def once():
         start = time.perf_counter()
-        for device, share in enumerate(shares):
+        for device, share in zip(numbers, shares):
             c.receive(b.on_device(device, ops[1], share) @ a.on_device(device, ops[0], slice(k)), share)
-        for device in range(devices):
+        for device in numbers[:devices]:
             torch.cuda.synchronize(device)
         return time.perf_counter() - start
 
@@ -71,7 +72,7 @@ def main():
     record["rows"] = [row for row in record["rows"] if row["variant"] != "PyTorch"]
     for row in [row for row in record["rows"] if row["variant"] == "streamgemm"]:
         how, torch.backends.cuda.matmul.allow_tf32 = parse(row["case"])
-        seconds = measure(*how)
+        seconds = measure(record["device"].get("device_numbers", range(record["device"].get("devices", 1))), *how)
         record["rows"].append({**row, "variant": "PyTorch", "seconds": statistics.median(seconds), "samples": SAMPLES,
                                "min": min(seconds), "max": max(seconds)})
         print(f"{row['case']}: PyTorch {statistics.median(seconds) * 1e3:.2f} ms, streamgemm {row['seconds'] * 1e3:.2f} ms")

@@ -66,8 +66,11 @@ if [ -n "${SEVERAL:-}" ]; then
   run "conformance of peers" "$(program conformance)" --gtest_filter='peers.*'
   run several_devices "$(program api_tests)" several_devices
   run all_reduce "$(program api_tests)" all_reduce
+  run "pipelines of several devices" "$(program api_tests)" pipeline --gtest_filter='pipelines_on_several_devices.*'
   run "random_test on $SEVERAL for $random_seconds s" "$(program random_test)" --device "$SEVERAL" --seconds "$random_seconds"
-  run "random_layers_test on $SEVERAL for $random_seconds s" "$(program random_layers_test)" --device "$SEVERAL" --seconds "$random_seconds"
+  for kind in layers pipelines; do
+    run "random_${kind}_test on $SEVERAL for $random_seconds s" "$(program random_${kind}_test)" --device "$SEVERAL" --seconds "$random_seconds"
+  done
 fi
 
 # The library's own kernels: reductions, epilogues, splits, pointers, layers, recurrent cells, conversions of f8 and i8, narrow copies.

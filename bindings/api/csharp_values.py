@@ -154,6 +154,8 @@ class CSharpValues(Managed):
                     parts.append(f"{word(field.name)} = {inner}")
             elif value in self.constants:
                 parts.append(f"{word(field.name)} = {self.constants[value]}")
+            elif value in self.model.macros:
+                parts.append(f"{word(field.name)} = {self.model.macros[value].text}")
             elif not re.fullmatch(r"NULL|0|0\.0|\(\w+\)0", value):
                 parts.append(f"{word(field.name)} = {value}")
         return f"new {struct.name} {{ {', '.join(parts)} }}"

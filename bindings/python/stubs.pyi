@@ -271,12 +271,13 @@ class Pipeline(_Handle):
     def stage(
         self, shape: Sequence[int], dtype: str | None = ..., *, weights: Sequence[_Array] = ..., workspace: int = ...,
         place: WeightsPlace | Literal["auto", "resident", "streamed"] = ..., name: str | None = ..., function: None = ...,
+        device: int | None = ...,
     ) -> Stage: ...
     @overload
     def stage(
         self, shape: Sequence[int], dtype: str | None = ..., *, weights: Sequence[_Array] = ..., workspace: int = ...,
         place: WeightsPlace | Literal["auto", "resident", "streamed"] = ..., name: str | None = ...,
-        function: Callable[[Stage, int], object],
+        function: Callable[[Stage, int], object], device: int | None = ...,
     ) -> None: ...
     @property
     def info(self) -> PipelineInfo: ...

@@ -15,8 +15,8 @@
  *   one GEMM.
  *
  * Order, tracking, failures and synchronization are over the whole context, unlike those of one context a device.
- * memory_limit and compute_lanes are for each device; staging_threads is for all together. Pipelines, wrapped native
- * streams and native events are of device 0.
+ * memory_limit and compute_lanes are for each device; staging_threads is for all together. Wrapped native streams, native
+ * events and stages of pipelines that name no device are of device 0.
  */
 #ifndef STREAMGEMM_CONTEXT_H
 #define STREAMGEMM_CONTEXT_H

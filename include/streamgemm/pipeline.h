@@ -10,15 +10,18 @@
  *
  * The input of the first stage is the batch's; that of another stage is the output of the stage before it. The output
  * of the last stage is the batch's result. In host memory, they are copied to and from the device beside the work of
- * other batches; in the device's own memory, at addresses that are multiples of 64, they are used in place. With
+ * other batches; in the stage's device's own memory, at addresses that are multiples of 64, they are used in place. With
  * unified memory (cpu) all memory is the device's own.
  *
  * Weights are resident (copied to the device once) or streamed: copied for every batch, into as many buffers as keep
  * the link busy while earlier stages compute. A stage may record the operation that expands them, such as a
  * dequantization into its workspace.
  *
+ * Stages may run on several of the context's devices (sg_stage_desc.device). Each has its weights there, streamed over
+ * its own device's link to the host, and the output of a stage is copied to the device of the next one.
+ *
  * All orders follow from the memory that operations read and write (sg_gemm_async). When it is prepared, the batches of
- * a pipeline are simulated on the device's model to choose its depth and its weight buffers, and the same submissions
+ * a pipeline are simulated on the devices' models to choose its depth and its weight buffers, and the same submissions
  * are proved free of races if the context has SG_CONTEXT_CHECK_HAZARDS.
  *
  * Results are complete in the order of the batches. A batch that fails, or is cancelled, does not stop the next one.
@@ -40,11 +43,11 @@ SG_BEGIN_DECLS
 typedef struct sg_pipeline_options {
   size_t struct_size;    /**< sizeof(sg_pipeline_options), set by SG_PIPELINE_OPTIONS_INIT. */
   uint64_t input_bytes;  /**< Bytes of a batch's input; > 0. */
-  uint64_t memory_limit; /**< Limit of the pipeline's device memory in bytes; 0: nine tenths of what the device model's
-                              memory, or the context's limit, leaves beside the context's buffers. */
+  uint64_t memory_limit; /**< Limit of the pipeline's memory on each device in bytes; 0: nine tenths of what the device
+                              model's memory, or the context's limit, leaves beside the context's buffers. */
   int32_t depth;         /**< Batches that have buffers of their own; 0: chosen by simulation, at most 4. At most 64. */
   int32_t weight_buffers;    /**< Buffers of streamed weights, each large enough for any stage; 0: chosen by simulation, at
-                                  most 4. At most 64. */
+                                  most 4. At most 64. With several devices, of each. */
   int32_t batches_in_flight; /**< Limit of batches that have been pushed and have not completed; 0: twice the depth,
                                   plus 2. */
   sg_when_full when_full;    /**< What sg_pipeline_push_async does at that limit. Default: it waits. */
@@ -61,7 +64,7 @@ typedef enum sg_weights_place SG_ENUM_INT {
   SG_WEIGHTS_STREAMED = 2  /**< Copied for every batch. */
 } sg_weights_place;
 
-/** An array of weights. In the device's own memory it is used in place. Since 0.2. */
+/** An array of weights. In the memory of the stage's device it is used in place. Since 0.2. */
 typedef struct sg_weight {
   const void *data; /**< Its values; unchanged and valid until the pipeline is released and its batches have completed.
                        Ordinary memory is staged by host threads, pinned memory is copied directly. */
@@ -107,13 +110,16 @@ typedef struct sg_stage_desc {
   sg_weights_place place;     /**< Default: automatic. */
   sg_stage_function function; /**< Called for each batch. NULL: the stage is recorded once. */
   void *user;                 /**< Passed to the function; the caller's, valid until the pipeline is released. */
+  int32_t device;             /**< The context's device that runs the stage, with its weights, output and workspace in its
+                                   memory; SG_DEVICE_ANY: that of the stage before, and device 0 for the first. */
+  uint32_t reserved;          /**< 0. */
   sg_release_callback release; /**< Called with `user` when the library will use neither it nor the weights again: after the
                                 pipeline's release, and its batches; NULL: nothing is called. */
 } sg_stage_desc;
 
 /** Initial value of an sg_stage_desc. */
 #define SG_STAGE_DESC_INIT \
-  { sizeof(sg_stage_desc), NULL, 0, 0, NULL, 0, SG_WEIGHTS_AUTO, NULL, NULL, NULL }
+  { sizeof(sg_stage_desc), NULL, 0, 0, NULL, 0, SG_WEIGHTS_AUTO, NULL, NULL, SG_DEVICE_ANY, 0, NULL }
 
 /** A prepared pipeline: what was chosen, and what the simulation on the device's model predicts. Since 0.2. */
 typedef struct sg_pipeline_info {
@@ -121,14 +127,14 @@ typedef struct sg_pipeline_info {
   int32_t stages;              /**< Number of stages. */
   int32_t streamed_stages;     /**< Those with streamed weights. */
   int32_t depth;               /**< Batches with buffers of their own. */
-  int32_t weight_buffers;      /**< Buffers of streamed weights. */
-  uint64_t device_bytes;       /**< Device memory of the pipeline, resident weights included. */
+  int32_t weight_buffers;      /**< Buffers of streamed weights, of each device that streams. */
+  uint64_t device_bytes;       /**< Device memory of the pipeline, resident weights included; of all devices. */
   uint64_t resident_bytes;     /**< Of resident weights. */
   uint64_t streamed_bytes;     /**< Of streamed weights: what every batch copies. */
   double seconds_per_batch;    /**< Of successive batches, all overlaps included. */
-  double transfer_in_seconds;  /**< Of one batch's input and streamed weights over the link. */
+  double transfer_in_seconds;  /**< Of one batch's input and streamed weights over the links. */
   double transfer_out_seconds; /**< Of one batch's result. */
-  double work_seconds;         /**< Of one batch's operations, without transfers. */
+  double work_seconds;         /**< Of one batch's operations, without transfers; on several devices beside those of others. */
 } sg_pipeline_info;
 
 /** Initial value of an sg_pipeline_info. */

@@ -54,11 +54,23 @@ void take_runs(device_model &m, const device_model &measured) {
   if (!measured.runs.empty()) m.runs = measured.runs;
 }
 
+// Beside the model's own rate of packing; 0: it was not measured.
+void take_staging_rates(staging_rate &own, const staging_rate &measured) {
+  staging_rate taken = measured;
+  for (double *const rate : {&taken.bytes_per_second, &taken.unpacking, &taken.both_ways}) {
+    const double wanted = *rate;
+    if (wanted == 0) continue;
+    *rate = own.bytes_per_second;
+    take_rate(*rate, wanted, "staging rate");
+  }
+  own = taken;
+}
+
 void take_staging(device_model &m, const device_model &measured) {
   for (staging_rate &row : m.staging) {
     const auto same = std::find_if(measured.staging.begin(), measured.staging.end(),
                                    [&](const staging_rate &x) { return x.workers == row.workers; });
-    if (same != measured.staging.end()) take_rate(row.bytes_per_second, same->bytes_per_second, "staging rate");
+    if (same != measured.staging.end()) take_staging_rates(row, *same);
   }
 }
 
@@ -103,12 +115,16 @@ void take_shared(machine_model &m, const shared_limit &measured) {
 
 // As many workers of one device are as fast as those of all: measured alone, they may have waited for its link.
 void take_workers(machine_model &m, const staging_rate &measured) {
-  m.staging.push_back(measured);
-  take_new_rate(m, m.staging.back().bytes_per_second, measured.bytes_per_second, "staging rate");
+  staging_rate taken{measured.workers, m.devices.front().link_in};
+  take_staging_rates(taken, measured);
+  m.staging.push_back(taken);
   for (device_model &each : m.devices)
-    for (staging_rate &own : each.staging)
-      if (own.workers == measured.workers)
-        own.bytes_per_second = std::max(own.bytes_per_second, measured.bytes_per_second);
+    for (staging_rate &own : each.staging) {
+      if (own.workers != measured.workers) continue;
+      own.bytes_per_second = std::max(own.bytes_per_second, measured.bytes_per_second);
+      own.unpacking = std::max(own.unpacking, measured.unpacking);
+      own.both_ways = std::max(own.both_ways, measured.both_ways);
+    }
 }
 
 }  // namespace

@@ -69,8 +69,11 @@ std::vector<staging_rate> read_staging(object_reader &from, std::int32_t most_wo
   std::vector<staging_rate> all;
   from.rows("staging", [&](object_reader &row) {
     const std::int64_t before = all.empty() ? 0 : all.back().workers;
-    all.push_back(
-        {std::int32_t(row.integer("workers", before + 1, most_workers)), row.number("bytes_per_second", 1, most_rate)});
+    staging_rate &added = all.emplace_back();
+    added.workers = std::int32_t(row.integer("workers", before + 1, most_workers));
+    added.bytes_per_second = row.number("bytes_per_second", 1, most_rate);
+    added.unpacking = row.number_or("unpack_bytes_per_second", 1, most_rate, 0);
+    added.both_ways = row.number_or("both_ways_bytes_per_second", 1, most_rate, 0);
   });
   return all;
 }

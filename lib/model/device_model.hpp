@@ -25,6 +25,8 @@ struct run_rate {
 struct staging_rate {
   std::int32_t workers = 0;
   double bytes_per_second = 0;
+  double unpacking = 0;  // where all of them unpack; 0: as fast
+  double both_ways = 0;  // of all together, where half of them unpack; 0: the mean of both
 
   bool operator==(const staging_rate &) const = default;
 };

@@ -81,6 +81,8 @@ void write_staging(json_writer &json, const std::vector<staging_rate> &rates) {
     json.begin_item();
     json.member("workers", std::int64_t{row.workers});
     json.member("bytes_per_second", row.bytes_per_second);
+    if (row.unpacking > 0) json.member("unpack_bytes_per_second", row.unpacking);
+    if (row.both_ways > 0) json.member("both_ways_bytes_per_second", row.both_ways);
     json.end();
   }
   json.end_list();

@@ -64,22 +64,35 @@ constinit const operation ops::pack::entry{
 constinit const operation ops::unpack::entry{
     "unpack", access, defect, cost_of_unpack, describe_unpack, nullptr, SG_BACKEND_MARKER, nullptr};
 
-double staging_rate_of(std::span<const staging_rate> rows, int workers) {
-  if (workers <= rows.front().workers) return rows.front().bytes_per_second * workers / rows.front().workers;
+namespace {
+
+// Of the workers of a row, by the part of them that unpacks: linear between none, half and all.
+double rate_of(const staging_rate &row, double unpacking) {
+  const double pack = row.bytes_per_second, unpack = row.unpacking > 0 ? row.unpacking : pack;
+  const double both = row.both_ways > 0 ? row.both_ways : pack + (unpack - pack) / 2;
+  return unpacking <= 0.5 ? pack + (both - pack) * 2 * unpacking : both + (unpack - both) * (2 * unpacking - 1);
+}
+
+}  // namespace
+
+double staging_rate_of(std::span<const staging_rate> rows, staging_load busy) {
+  const int workers = std::max(1, busy.workers());
+  const double unpacking = double(busy.unpacking) / workers;
+  if (workers <= rows.front().workers) return rate_of(rows.front(), unpacking) * workers / rows.front().workers;
   for (std::size_t i = 1; i < rows.size(); ++i)
     if (workers <= rows[i].workers) {
       const double t = double(workers - rows[i - 1].workers) / double(rows[i].workers - rows[i - 1].workers);
-      return rows[i - 1].bytes_per_second * (1 - t) + rows[i].bytes_per_second * t;
+      return rate_of(rows[i - 1], unpacking) * (1 - t) + rate_of(rows[i], unpacking) * t;
     }
-  return rows.back().bytes_per_second;
+  return rate_of(rows.back(), unpacking);
 }
 
-double staging_rate_of(const device_model &model, int workers) {
-  return model.staging.empty() ? model.memory_rate / 2 : staging_rate_of(std::span(model.staging), workers);
+staging_load load_of(const command &staging) noexcept {
+  return staging.is<ops::pack>() ? staging_load{1, 0} : staging_load{0, 1};
 }
 
-double staging_seconds(const device_model &model, double bytes, int workers) {
-  return bytes * workers / staging_rate_of(model, workers);
+double staging_rate_of(const device_model &model, staging_load busy) {
+  return model.staging.empty() ? model.memory_rate / 2 : staging_rate_of(std::span(model.staging), busy);
 }
 
 std::optional<downcast> lower_downcast(const buffer_list &buffers, const command &c, const binding &where) {

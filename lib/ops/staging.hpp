@@ -39,12 +39,18 @@ struct unpack : staging {  // staging memory to host memory
 
 }  // namespace ops
 
-// Bytes per second of all packing and unpacking together with `workers` busy workers: by rates, of which there is one,
-// and of a device.
-double staging_rate_of(std::span<const staging_rate> rates, int workers);
-double staging_rate_of(const device_model &model, int workers);
-// Seconds of a pack or unpack of `bytes` by one of `workers` busy workers.
-double staging_seconds(const device_model &model, double bytes, int workers);
+// Workers that are busy.
+struct staging_load {
+  int packing = 0, unpacking = 0;
+  int workers() const noexcept { return packing + unpacking; }
+  void operator+=(const staging_load &more) noexcept { packing += more.packing, unpacking += more.unpacking; }
+};
+staging_load load_of(const command &staging) noexcept;  // of one worker
+
+// Bytes per second of all of them together, or of one if there are none: by rates, of which there is one, and of a
+// device.
+double staging_rate_of(std::span<const staging_rate> rates, staging_load busy);
+double staging_rate_of(const device_model &model, staging_load busy);
 
 // A pack that rounds f32 to bf16: `columns` runs of `count` floats, `pitch` bytes apart, to one run.
 struct downcast {

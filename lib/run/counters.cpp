@@ -37,7 +37,8 @@ context_counters context::counters() noexcept {
     const device_usage &usage = each.executor.usage();
     context_counters::part its;
     its.lanes = usage.lanes();
-    its.device_bytes = static_cast<std::uint64_t>(each.device_memory.held()) + each.device_memory.kept_buffer_bytes();
+    its.device_bytes = static_cast<std::uint64_t>(each.device_memory.held()) + each.device_memory.kept_buffer_bytes() +
+                       static_cast<std::uint64_t>(each.device_memory.buffer_bytes.load(std::memory_order_relaxed));
     for (std::size_t lane = 0; lane < counted_lanes; ++lane) {
       now.lanes[lane].commands += its.lanes[lane].commands;
       now.lanes[lane].bytes += its.lanes[lane].bytes;
@@ -54,7 +55,6 @@ context_counters context::counters() noexcept {
       } catch (const std::bad_alloc &) {
       }
   }
-  now.device_bytes += static_cast<std::uint64_t>(buffer_bytes.load(std::memory_order_relaxed));
   now.pinned_bytes += pinned_.allocated_bytes();
   return now;
 }

@@ -29,6 +29,7 @@ void context::submit_children(const ref<job> &parent, const submission_order &or
     const submission &work = recorded.at(i);
     children.push_back(new_job());
     job &child = *children.back();
+    child.device = work.device;
     if (work.program) child.give_work(work.program);
     child.operands = recorded.operands(i);
     child.follows_on_device = work.follows_on_device;

@@ -22,14 +22,17 @@ using pipeline = owned<sg_pipeline, sg_pipeline_release>;
 // Memory of one kind with doubles in it.
 class placed {
  public:
-  placed(sg_context *context, sg_memory_kind kind, const doubles &values)
+  // `device`: of device memory.
+  placed(sg_context *context, sg_memory_kind kind, const doubles &values, std::int32_t device = 0)
       : context_(context), kind_(kind), size_(values.size()), own_(values) {
     void *data = own_.data();
     if (kind == SG_MEMORY_PINNED) {
       EXPECT_OK(sg_host_alloc(context, size_ * sizeof(double), &data));
       std::memcpy(data, values.data(), size_ * sizeof(double));
     } else if (kind == SG_MEMORY_DEVICE) {
-      EXPECT_OK(sg_buffer_create(context, size_ * sizeof(double), nullptr, memory_.out()));
+      sg_buffer_options options = SG_BUFFER_OPTIONS_INIT;
+      options.device = device;
+      EXPECT_OK(sg_buffer_create(context, bytes(), &options, memory_.out()));
       EXPECT_OK(sg_buffer_data(memory_, &data));
       EXPECT_OK(sg_copy(context, data, values.data(), size_ * sizeof(double), nullptr));
     }
@@ -86,6 +89,8 @@ struct network_options {
   std::size_t rows = 3;
   sg_memory_kind weights = SG_MEMORY_PAGEABLE;
   sg_weights_place place = SG_WEIGHTS_AUTO;
+  std::vector<std::int32_t> devices = {SG_DEVICE_ANY};  // of the stages, again and again
+  std::int32_t weights_device = 0;                      // of weights in device memory
 };
 
 // Layers relu(x W) as stages.
@@ -98,13 +103,14 @@ class network {
     for (std::size_t l = 0; l + 1 < given.widths.size(); ++l) {
       const std::size_t in = given.widths[l], out = given.widths[l + 1];
       weights_.push_back(integers(in * out, static_cast<unsigned>(l) + 1));
-      places_.push_back(std::make_unique<placed>(context, given.weights, weights_.back()));
+      places_.push_back(std::make_unique<placed>(context, given.weights, weights_.back(), given.weights_device));
       const sg_weight weight = {places_.back()->data(), places_.back()->bytes()};
       sg_stage_desc desc = SG_STAGE_DESC_INIT;
       desc.output_bytes = given.rows * out * sizeof(double);
       desc.weights = &weight;
       desc.weight_count = 1;
       desc.place = given.place;
+      desc.device = given.devices[l % given.devices.size()];
       sg_stage stage = SG_STAGE_INIT;
       EXPECT_OK(sg_pipeline_add_stage(pipeline_, &desc, &stage));
       EXPECT_EQ(static_cast<std::int32_t>(l), stage.index);
@@ -761,6 +767,27 @@ TEST_P(pipelines, refuse_wrong_use) {
 
 // The simulated device's clock is virtual: what was predicted is what it measures. Transfers dominate, or the work
 // does.
+// Seconds from the end of one batch to the end of the next, once the pipeline is full.
+double measured_seconds_per_batch(sg_context *on, const network &net) {
+  constexpr unsigned count = 24;
+  std::vector<std::unique_ptr<placed>> inputs, results;
+  for (unsigned i = 0; i < count; ++i) {
+    inputs.push_back(std::make_unique<placed>(on, SG_MEMORY_PINNED, net.input(i)));
+    results.push_back(std::make_unique<placed>(on, SG_MEMORY_PINNED, doubles(net.result_size())));
+  }
+  std::vector<job> jobs(count);
+  for (unsigned i = 0; i < count; ++i)
+    EXPECT_OK(sg_pipeline_push_async(net, inputs[i]->data(), results[i]->data(), nullptr, jobs[i].out()));
+  std::vector<double> ends;
+  for (unsigned i = 0; i < count; ++i) {
+    EXPECT_OK(sg_job_wait(jobs[i], SG_FOREVER));
+    sg_job_statistics statistics = SG_JOB_STATISTICS_INIT;
+    EXPECT_OK(sg_job_get_statistics(jobs[i], &statistics));
+    ends.push_back(double(statistics.end_ns) * 1e-9);
+  }
+  return (ends[count - 1] - ends[count / 2 - 1]) / double(count - count / 2);
+}
+
 TEST(pipelines_in_virtual_time, the_prediction_is_what_is_measured) {
   if (std::getenv("SG_TEST_DEVICE")) GTEST_SKIP() << "another device is under test";
   for (const std::size_t rows : {4, 64, sanitized ? 128 : 1536}) {
@@ -775,25 +802,194 @@ TEST(pipelines_in_virtual_time, the_prediction_is_what_is_measured) {
     const network net(on, options);
     sg_pipeline_info info = SG_PIPELINE_INFO_INIT;
     ASSERT_OK(sg_pipeline_prepare(net, &info));
-    constexpr unsigned count = 24;
-    std::vector<std::unique_ptr<placed>> inputs, results;
-    for (unsigned i = 0; i < count; ++i) {
-      inputs.push_back(std::make_unique<placed>(on, SG_MEMORY_PINNED, net.input(i)));
-      results.push_back(std::make_unique<placed>(on, SG_MEMORY_PINNED, doubles(net.result_size())));
-    }
-    std::vector<job> jobs(count);
-    for (unsigned i = 0; i < count; ++i)
-      ASSERT_OK(sg_pipeline_push_async(net, inputs[i]->data(), results[i]->data(), nullptr, jobs[i].out()));
-    std::vector<double> ends;
-    for (unsigned i = 0; i < count; ++i) {
-      ASSERT_OK(sg_job_wait(jobs[i], SG_FOREVER));
-      sg_job_statistics statistics = SG_JOB_STATISTICS_INIT;
-      ASSERT_OK(sg_job_get_statistics(jobs[i], &statistics));
-      ends.push_back(double(statistics.end_ns) * 1e-9);
-    }
-    const double measured = (ends[count - 1] - ends[count / 2 - 1]) / double(count - count / 2);
+    const double measured = measured_seconds_per_batch(on, net);
     EXPECT_NEAR(1, measured / info.seconds_per_batch, 0.1) << measured << " against " << info.seconds_per_batch;
   }
+}
+
+TEST(pipelines_in_virtual_time, two_devices_stream_in_half_the_time) {
+  if (std::getenv("SG_TEST_DEVICE")) GTEST_SKIP() << "another device is under test";
+  const auto measured_on = [](const std::vector<std::int32_t> &devices) {
+    context on = open_context("sim:h200x2", 0, 0);
+    network_options options;
+    options.widths.assign(7, 512);
+    options.rows = 4;
+    options.place = SG_WEIGHTS_STREAMED;
+    options.weights = SG_MEMORY_PINNED;
+    options.pipeline.batches_in_flight = 40;
+    options.devices = devices;
+    const network net(on, options);
+    return measured_seconds_per_batch(on, net);
+  };
+  const double alone = measured_on({0});
+  EXPECT_LE(measured_on({0, 0, 0, 1, 1, 1}), alone / 1.8);
+}
+
+// SG_TEST_SEVERAL names other devices than the simulated ones, two of them: "cuda:0,1".
+const char *two_devices() {
+  const char *const asked = std::getenv("SG_TEST_SEVERAL");
+  return asked ? asked : "sim:h200x2";
+}
+
+context checked_context(const char *device) {
+  sg_context_options options = SG_CONTEXT_OPTIONS_INIT;
+  options.device = device;
+  options.flags = SG_CONTEXT_CHECK_HAZARDS;
+  context made;
+  EXPECT_OK(sg_context_create(&options, made.out()));
+  return made;
+}
+
+// The ends of batches in the memory of each device, and of the host.
+TEST(pipelines_on_several_devices, have_the_results_of_one) {
+  const context on = checked_context(two_devices());
+  const std::vector<std::vector<std::int32_t>> all = {{1}, {0, 1}, {1, 0}, {0, 0, 1, SG_DEVICE_ANY}};
+  for (const auto &devices : all)
+    for (const sg_weights_place place : {SG_WEIGHTS_RESIDENT, SG_WEIGHTS_STREAMED})
+      for (const sg_memory_kind weights : memory_kinds) {
+        SCOPED_TRACE(testing::Message() << "weights " << weights << " place " << place << " " << devices.size());
+        network_options options;
+        options.widths = {5, 7, 4, 6, 3};
+        options.weights = weights;
+        options.weights_device = 1;
+        options.place = place;
+        options.devices = devices;
+        const network net(on, options);
+        std::vector<std::unique_ptr<placed>> inputs, results;
+        std::vector<job> jobs(8);
+        for (unsigned i = 0; i < jobs.size(); ++i) {
+          const sg_memory_kind ends = memory_kinds[i % std::size(memory_kinds)];
+          inputs.push_back(std::make_unique<placed>(on, ends, net.input(i), static_cast<std::int32_t>(i / 4)));
+          results.push_back(
+              std::make_unique<placed>(on, ends, doubles(net.result_size(), -1), static_cast<std::int32_t>(i % 2)));
+          ASSERT_OK(sg_pipeline_push_async(net, inputs[i]->data(), results[i]->data(), nullptr, jobs[i].out()));
+        }
+        for (unsigned i = 0; i < jobs.size(); ++i) {
+          ASSERT_OK(sg_job_wait(jobs[i], SG_FOREVER));
+          EXPECT_EQ(net.expected(i), results[i]->values()) << "batch " << i;
+        }
+      }
+}
+
+TEST(pipelines_on_several_devices, say_what_is_where) {
+  const context on = open_context(two_devices());
+  network_options options;
+  options.widths = {64, 64, 64, 64};
+  options.place = SG_WEIGHTS_STREAMED;
+  options.weights = SG_MEMORY_PINNED;
+  options.pipeline.depth = options.pipeline.weight_buffers = 1;
+  options.devices = {0, 1, 1};
+  const network net(on, options);
+  char text[4096] = "";
+  ASSERT_OK(sg_pipeline_describe(net, text, sizeof text, nullptr));
+  EXPECT_NE(nullptr, std::strstr(text, "device 0: 1 stage, ")) << text;
+  EXPECT_NE(nullptr, std::strstr(text, "device 1: 2 stages, ")) << text;
+  sg_pipeline_info info = SG_PIPELINE_INFO_INIT;
+  ASSERT_OK(sg_pipeline_prepare(net, &info));
+  EXPECT_EQ(std::uint64_t{3 * 64 * 64 * sizeof(double)}, info.streamed_bytes);
+  // Of each device an input and a weight buffer; an output of the first, two of the second.
+  const std::uint64_t batch = 3 * 64 * sizeof(double);
+  EXPECT_EQ(5 * batch + 2 * 64 * 64 * sizeof(double), info.device_bytes);
+}
+
+TEST(pipelines_on_several_devices, limit_the_memory_of_each) {
+  const context on = open_context(two_devices());
+  network_options options;
+  options.widths = {64, 64, 64};
+  options.place = SG_WEIGHTS_RESIDENT;
+  options.devices = {0, 1};
+  options.pipeline.memory_limit = 64 * 64 * sizeof(double) + 16384;  // one stage's weights, not both
+  EXPECT_OK(sg_pipeline_prepare(network(on, options), nullptr));
+  options.devices = {1};
+  EXPECT_STATUS(SG_STATUS_OUT_OF_MEMORY, sg_pipeline_prepare(network(on, options), nullptr));
+}
+
+TEST(pipelines_on_several_devices, wrong_ones_are_refused_by_name) {
+  const context on = open_context(two_devices());
+  sg_pipeline_options options = SG_PIPELINE_OPTIONS_INIT;
+  options.input_bytes = 8;
+  pipeline made;
+  ASSERT_OK(sg_pipeline_create(on, &options, made.out()));
+  sg_stage stage = SG_STAGE_INIT;
+  for (const std::int32_t wrong : {2, -2}) {
+    sg_stage_desc desc = SG_STAGE_DESC_INIT;
+    desc.output_bytes = 8;
+    desc.device = wrong;
+    EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_pipeline_add_stage(made, &desc, &stage));
+    const std::string expected =
+        "desc->device is " + std::to_string(wrong) + "; the context's devices are 0 to 1, and -1 is any";
+    EXPECT_NE(nullptr, std::strstr(sg_last_error_message(), expected.c_str())) << sg_last_error_message();
+  }
+  sg_stage_desc desc = SG_STAGE_DESC_INIT;
+  desc.output_bytes = 8;
+  desc.reserved = 1;
+  EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_pipeline_add_stage(made, &desc, &stage));
+  EXPECT_NE(nullptr, std::strstr(sg_last_error_message(), "desc->reserved")) << sg_last_error_message();
+}
+
+// Of batches of a device that is lost each fails or has the right result; other stages' device goes on.
+TEST(pipelines_on_several_devices, survive_the_loss_of_one) {
+  if (std::getenv("SG_TEST_SEVERAL")) GTEST_SKIP() << "other devices are under test";
+  int failed = 0;
+  for (int at = 1; at < 48; at += 3) {
+    const std::string name = "sim:h200x2?d1.lost-at=" + std::to_string(at);
+    SCOPED_TRACE(name);
+    const context on = open_context(name.c_str());
+    network_options options;
+    options.devices = {0, 1};
+    options.place = at % 2 ? SG_WEIGHTS_STREAMED : SG_WEIGHTS_RESIDENT;
+    const network net(on, options);
+    std::vector<doubles> inputs, results(6, doubles(net.result_size()));
+    std::vector<job> jobs(results.size());
+    for (unsigned i = 0; i < jobs.size(); ++i) {
+      inputs.push_back(net.input(i));
+      if (sg_pipeline_push_async(net, inputs[i].data(), results[i].data(), nullptr, jobs[i].out()) != SG_STATUS_OK) {
+        EXPECT_NE(nullptr, std::strstr(sg_last_error_message(), "is lost")) << sg_last_error_message();
+        ++failed;
+        break;
+      }
+    }
+    for (unsigned i = 0; i < jobs.size() && jobs[i]; ++i) {
+      const sg_status status = sg_job_wait(jobs[i], SG_FOREVER);
+      if (status == SG_STATUS_OK) {
+        EXPECT_EQ(net.expected(i), results[i]) << "batch " << i;
+      } else {
+        EXPECT_STATUS(SG_STATUS_BACKEND_FAILURE, status);
+        ++failed;
+      }
+    }
+    network_options first;
+    first.devices = {0};
+    const network other(on, first);
+    doubles result(other.result_size());
+    ASSERT_OK(sg_pipeline_push(other, inputs[0].data(), result.data(), nullptr));
+    EXPECT_EQ(other.expected(0), result);
+  }
+  EXPECT_GE(failed, 20);
+}
+
+// Each device streams over its own link, which is the limit.
+TEST(pipelines_on_several_devices, are_predicted_to_stream_in_half_the_time) {
+  const context on = open_context("sim:h200x2");
+  const auto seconds_on = [&](const std::vector<std::int32_t> &devices, sg_memory_kind weights = SG_MEMORY_PINNED) {
+    network_options options;
+    options.widths.assign(9, 512);
+    options.rows = 4;
+    options.place = SG_WEIGHTS_STREAMED;
+    options.weights = weights;
+    options.devices = devices;
+    const network net(on, options);
+    sg_pipeline_info info = SG_PIPELINE_INFO_INIT;
+    EXPECT_OK(sg_pipeline_prepare(net, &info));
+    EXPECT_GT(info.transfer_in_seconds, info.work_seconds);
+    return info.seconds_per_batch;
+  };
+  const double alone = seconds_on({0});
+  EXPECT_LE(seconds_on({0, 0, 0, 0, 1, 1, 1, 1}), alone / 1.8);
+  EXPECT_LE(seconds_on({0, 1}), alone / 1.8);
+  EXPECT_NEAR(1, seconds_on({1}) / alone, 1e-6);
+  // Staging, by the host's threads for both, is the limit.
+  EXPECT_LE(seconds_on({0, 0, 0, 0, 1, 1, 1, 1}, SG_MEMORY_PAGEABLE), seconds_on({0}, SG_MEMORY_PAGEABLE));
 }
 
 ON_EACH_DEVICE(pipelines);

@@ -756,7 +756,21 @@ TEST(lost_links, are_found_by_their_data) {
   EXPECT_OK(sg_context_machine(open_context("sim:h200x2"), text, sizeof text, nullptr));
   EXPECT_NE(nullptr, std::strstr(text, "nvlink"));
   for (const char *name : {"sim:h200x2?peer-drop=0:1", "sim:h200x2?peer-drop=1:0"}) {
+    std::vector<std::string> warnings;
+    EXPECT_OK(sg_log_set(
+        SG_LOG_WARN,
+        [](sg_log_level, const char *, const char *message, void *user) {
+          static_cast<std::vector<std::string> *>(user)->push_back(message);
+        },
+        &warnings));
     const context machine = open_context(name);
+    EXPECT_OK(sg_log_set(SG_LOG_OFF, nullptr, nullptr));
+    EXPECT_EQ(1, std::ranges::count_if(warnings,
+                                       [](const std::string &each) {
+                                         return each.starts_with("no peer path between sim:h200x2/0") &&
+                                                each.ends_with("report success and write nothing");
+                                       }))
+        << name;
     EXPECT_OK(sg_context_machine(machine, text, sizeof text, nullptr));
     EXPECT_EQ(nullptr, std::strstr(text, "nvlink")) << name << ": copies succeed and write nothing";
     // They cross the host's links instead.

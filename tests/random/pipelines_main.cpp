@@ -3,6 +3,7 @@
 // every place and kind of memory, batches of every kind of memory, cancelled and failing batches, and memory of the
 // application's that batches change; one pipeline, or two on threads of their own. Each result is that of the stages
 // one after the other, exactly. Stages that leave bytes of their output unwritten, always or at one batch, are refused.
+// With several devices, stages and memory are on any of them.
 // usage: random_pipelines_test --device NAME --seconds N [--seed N]
 #include <streamgemm/streamgemm.h>
 
@@ -14,6 +15,7 @@
 #include <functional>
 #include <memory>
 #include <random>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -38,7 +40,9 @@ foreign_memory foreign;
 class random_pipeline {
  public:
   random_pipeline(sg_context *context, bool calls_functions, std::uint64_t seed)
-      : context_(context), calls_functions_(calls_functions), seed_(seed), random_(seed) {}
+      : context_(context), calls_functions_(calls_functions), seed_(seed), random_(seed) {
+    require_ok(sg_context_device_count(context, &devices_), "sg_context_device_count");
+  }
 
   void run() {
     rows_ = 1 + below(12);
@@ -57,7 +61,8 @@ class random_pipeline {
     if (is_limited && prepared == SG_STATUS_OUT_OF_MEMORY) return;
     if (leaves_output()) return require_refused(prepared, "sg_pipeline_prepare");
     require_ok(prepared, "sg_pipeline_prepare");
-    require(!is_limited || info.device_bytes <= options.memory_limit, "a pipeline within its limit");
+    require(!is_limited || info.device_bytes <= options.memory_limit * std::uint64_t(devices_used_.size()),
+            "a pipeline within its limit");
     push_all(below(14));
     for (const auto &each : states_) {
       doubles seen(each->values.size());
@@ -120,8 +125,20 @@ class random_pipeline {
   }
   std::uint64_t bytes_of(std::int64_t width) const { return std::uint64_t(rows_ * width) * sizeof(double); }
 
-  // `skewed`: at an address that is a multiple of 8 alone.
-  void place(placed &to, const doubles &values, int kind, bool skewed = false) {
+  int any_device() { return devices_ == 1 ? 0 : below(devices_); }
+  // Draws the device of the next stage.
+  std::int32_t device_of_stage() {
+    std::int32_t wanted = SG_DEVICE_ANY;
+    if (devices_ > 1 && below(3) > 0) wanted = below(devices_);
+    if (wanted >= 0) drawn.note("stages on another device than the one before", wanted != device_);
+    if (wanted >= 0) device_ = wanted;
+    devices_used_.insert(device_);
+    log_ += "on device " + std::to_string(wanted) + ": ";
+    return wanted;
+  }
+
+  // `skewed`: at an address that is a multiple of 8 alone. `device`: of device memory.
+  void place(placed &to, const doubles &values, int kind, int device, bool skewed = false) {
     const std::size_t skew = skewed ? 1 : 0, count = values.size() + skew;
     to.context = context_;
     void *data = nullptr;
@@ -132,7 +149,9 @@ class random_pipeline {
       require_ok(sg_host_alloc(context_, count * sizeof(double), &data), "sg_host_alloc");
       to.pinned = static_cast<double *>(data);
     } else {
-      require_ok(sg_buffer_create(context_, count * sizeof(double), nullptr, to.owner.out()), "sg_buffer_create");
+      sg_buffer_options options = SG_BUFFER_OPTIONS_INIT;
+      options.device = device;
+      require_ok(sg_buffer_create(context_, count * sizeof(double), &options, to.owner.out()), "sg_buffer_create");
       require_ok(sg_buffer_data(to.owner, &data), "sg_buffer_data");
     }
     to.data = static_cast<double *>(data) + skew;
@@ -211,6 +230,7 @@ class random_pipeline {
     if (kind <= 1) return add_layer(in, 1 + below(40));
     sg_stage_desc desc = SG_STAGE_DESC_INIT;
     desc.output_bytes = bytes_of(in);
+    desc.device = device_of_stage();
     widths_.push_back(in);
     sg_stage stage = SG_STAGE_INIT;
     require_ok(sg_pipeline_add_stage(made_, &desc, &stage), "sg_pipeline_add_stage");
@@ -232,7 +252,7 @@ class random_pipeline {
       states_.push_back(std::make_unique<state>());
       state &sum = *states_.back();
       sum.values.assign(static_cast<std::size_t>(rows_ * in), 0);
-      place(sum.memory, sum.values, 2);
+      place(sum.memory, sum.values, 2, device_);
       sg_axpby_desc add = SG_AXPBY_DESC_INIT;
       add.a = matrix(stage.input, rows_, in);
       add.c = matrix(sum.memory.data, rows_, in);
@@ -274,6 +294,7 @@ class random_pipeline {
     widths_.push_back(out);
     sg_stage_desc desc = SG_STAGE_DESC_INIT;
     desc.output_bytes = bytes_of(out);
+    desc.device = device_of_stage();
     desc.workspace_bytes = own.through_workspace ? bytes_of(in) : 0;
     desc.place = static_cast<sg_weights_place>(below(3));
     const doubles w = integers(in * out), bias = integers(out);
@@ -284,7 +305,8 @@ class random_pipeline {
       const int memory = below(3);
       drawn.note("weights in device memory", memory == 2);
       log_ += " " + std::to_string(memory);
-      place(*weights_.back(), i == 0 ? w : bias, memory, drawn.note("weights at 8 mod 16", below(3) == 0));
+      place(*weights_.back(), i == 0 ? w : bias, memory, any_device(),
+            drawn.note("weights at 8 mod 16", below(3) == 0));
       weights[i] = {weights_.back()->data, (i == 0 ? w : bias).size() * sizeof(double)};
     }
     desc.weights = weights;
@@ -332,8 +354,9 @@ class random_pipeline {
         each.fails = true;
         x[0] = failing_value;
       }
-      place(each.input, x, below(3), below(3) == 0);
-      place(each.output, doubles(static_cast<std::size_t>(rows_ * widths_.back()), -9), below(3), below(3) == 0);
+      place(each.input, x, below(3), any_device(), below(3) == 0);
+      place(each.output, doubles(static_cast<std::size_t>(rows_ * widths_.back()), -9), below(3), any_device(),
+            below(3) == 0);
       sg_submit submit = SG_SUBMIT_INIT;
       submit.priority = below(3) - 1;
       if (drawn.note("batches of foreign memory", below(16) == 0)) {
@@ -383,6 +406,8 @@ class random_pipeline {
   sg_context *context_;
   const bool calls_functions_;  // on the host: not on a GPU
   const std::uint64_t seed_;
+  std::int32_t devices_ = 1, device_ = 0;  // of the context; of the latest stage
+  std::set<std::int32_t> devices_used_;
   std::mt19937_64 random_;
   std::string log_;
   std::int64_t rows_ = 0;

@@ -40,9 +40,14 @@ constexpr gpu_peer_table table = {
         [] {
           return gpu_link_rates{1, 1, 1};
         },
-    .host_count = [] { return std::int32_t{0}; },
-    .host_name = [](std::int32_t) { return ""; },
-    .host = [](std::int32_t, const gpu_gemm *) { return -1.0; },
+    // One for each order of two devices, which computes on no others.
+    .host_count = [] { return std::int32_t{2}; },
+    .host_name = [](std::int32_t peer) { return peer == 0 ? "devices 0 and 1" : "devices 1 and 0"; },
+    .host =
+        [](std::int32_t peer, const gpu_gemm *p) {
+          const bool is_own = p->devices == 2 && p->device_numbers[0] == peer && p->device_numbers[1] == 1 - peer;
+          return is_own && p->dtype == SG_DTYPE_F32 ? seconds_of(p, 1) : -1.0;
+        },
     .resident = [](std::int32_t way, const gpu_gemm *p,
                    std::int32_t) { return way == 0 && p->dtype == SG_DTYPE_F32 ? seconds_of(p, 1) : -1.0; },
     .arithmetic = [](const gpu_gemm *) { return -1.0; },
@@ -68,6 +73,6 @@ constexpr gpu_peer_table table = {
 }  // namespace
 }  // namespace sg::cli
 
-extern "C" __attribute__((visibility("default"))) const sg::cli::gpu_peer_table *sg_bench_gpu_peers_5(void) {
+extern "C" __attribute__((visibility("default"))) const sg::cli::gpu_peer_table *sg_bench_gpu_peers_6(void) {
   return &sg::cli::table;
 }

@@ -141,12 +141,26 @@ TEST(cost, arithmetic_is_never_less_accurate_than_asked) {
 }
 
 TEST(cost, staging_by_workers) {
-  EXPECT_DOUBLE_EQ(staging_rate_of(h200(), 4), 26e9);
-  EXPECT_DOUBLE_EQ(staging_rate_of(h200(), 12), 47e9);
-  EXPECT_DOUBLE_EQ(staging_rate_of(h200(), 2), 13e9);
-  EXPECT_DOUBLE_EQ(staging_rate_of(h200(), 6), 33.5e9);
-  EXPECT_DOUBLE_EQ(staging_rate_of(h200(), 100), 47e9);
-  EXPECT_DOUBLE_EQ(staging_seconds(h200(), 26e9, 4), 4.0);
+  EXPECT_DOUBLE_EQ(staging_rate_of(h200(), {4, 0}), 26e9);
+  EXPECT_DOUBLE_EQ(staging_rate_of(h200(), {12, 0}), 47e9);
+  EXPECT_DOUBLE_EQ(staging_rate_of(h200(), {2, 0}), 13e9);
+  EXPECT_DOUBLE_EQ(staging_rate_of(h200(), {6, 0}), 33.5e9);
+  EXPECT_DOUBLE_EQ(staging_rate_of(h200(), {100, 0}), 47e9);
+  for (int unpacking = 0; unpacking <= 12; ++unpacking)
+    EXPECT_EQ(staging_rate_of(h200(), {12, 0}), staging_rate_of(h200(), {12 - unpacking, unpacking})) << unpacking;
+}
+
+// As measured with 16 workers on two H200 of one host, and with half as many.
+TEST(cost, staging_by_direction) {
+  const std::vector<staging_rate> rates = {{8, 51e9, 49e9, 49e9}, {16, 85e9, 54e9, 72e9}};
+  EXPECT_DOUBLE_EQ(85e9, staging_rate_of(rates, {16, 0}));
+  EXPECT_DOUBLE_EQ(54e9, staging_rate_of(rates, {0, 16}));
+  EXPECT_DOUBLE_EQ(72e9, staging_rate_of(rates, {8, 8}));
+  EXPECT_DOUBLE_EQ(63e9, staging_rate_of(rates, {4, 12}));
+  EXPECT_DOUBLE_EQ(49e9 / 8, staging_rate_of(rates, {0, 1}));
+  EXPECT_DOUBLE_EQ((54e9 + 49e9) / 2, staging_rate_of(rates, {0, 12}));
+  const std::vector<staging_rate> of_both = {{8, 60e9, 40e9}};
+  EXPECT_DOUBLE_EQ(50e9, staging_rate_of(of_both, {4, 4})) << "the mean of both";
 }
 
 TEST(cost, bound_is_the_slowest_of_link_directions_and_arithmetic) {

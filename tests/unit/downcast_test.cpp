@@ -51,7 +51,7 @@ TEST(downcast, workers_read_as_many_bytes) {
   const double staged = 3 * 4096.0 * 4096 * 4;
   const schedule s = plan(allowing(SG_COMPUTE_BF16, f));
   EXPECT_GE(s.predicted_seconds, staged / staging_rate_of(h200_with_three_staging_workers(),
-                                                          h200_with_three_staging_workers().staging_workers));
+                                                          {h200_with_three_staging_workers().staging_workers, 0}));
   device_model quick = h200_with_three_staging_workers();  // its link alone is the bottleneck
   quick.staging = {{1, 1e12}};
   quick.staging_gap = 0;

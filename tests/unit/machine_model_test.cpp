@@ -175,7 +175,7 @@ class measured_machines : public ::testing::Test {
     names_[1] += "?timing-only";
     measured_.links[0].bytes_per_second = 3e11;
     measured_.shared = {{"host", {device_index{0}, device_index{1}}, 9e10, 0, 12e10}};
-    measured_.staging = {{4, 3e10}, {16, 6e10}};
+    measured_.staging = {{4, 3e10}, {16, 6e10, 5e10, 7e10}};
   }
 
   machine_model taken() const { return with_measured(own_, measured_, names_); }
@@ -203,6 +203,7 @@ TEST_F(measured_machines, replace_what_devices_share) {
   EXPECT_EQ(own_.links[0].links, m.links[0].links);
   EXPECT_EQ(measured_.shared, m.shared);
   EXPECT_EQ(measured_.staging, m.staging);
+  EXPECT_EQ(m, parse_machine_model(machine_text(m)));
   EXPECT_EQ(own_.nodes, m.nodes);
   measured_.shared.clear();
   measured_.staging.clear();
@@ -219,6 +220,10 @@ TEST_F(measured_machines, have_workers_as_fast_on_one_device_as_on_all) {
   EXPECT_EQ(1.5 * first.bytes_per_second, taken().devices[1].staging[0].bytes_per_second);
   measured_.staging = {{first.workers, 0.9 * first.bytes_per_second}};
   EXPECT_EQ(first.bytes_per_second, taken().devices[1].staging[0].bytes_per_second);
+  measured_.staging[0].unpacking = 0.7 * first.bytes_per_second;
+  EXPECT_EQ(0.7 * first.bytes_per_second, taken().devices[1].staging[0].unpacking);
+  measured_.devices[1].staging[0].unpacking = 0.8 * first.bytes_per_second;
+  EXPECT_EQ(0.8 * first.bytes_per_second, taken().devices[1].staging[0].unpacking);
 }
 
 TEST_F(measured_machines, have_links_of_the_drivers_classes) {
@@ -251,6 +256,9 @@ TEST_F(measured_machines, are_refused_with_rates_beyond_belief) {
   with([](machine_model &m) { m.shared[0].sum = 1e16; }, "rate of links together of 1e+16 is beyond belief");
   with([](machine_model &m) { m.shared[0].in = 1e3; }, "rate of links together of 1000 is beyond belief");
   with([](machine_model &m) { m.staging[1].bytes_per_second = 1e3; }, "staging rate of 1000 is beyond belief");
+  with([](machine_model &m) { m.staging[1].unpacking = 1e3; }, "staging rate of 1000 is beyond belief");
+  with([](machine_model &m) { m.staging[1].both_ways = 1e16; }, "staging rate of 1e+16 is beyond belief");
+  with([](machine_model &m) { m.devices[0].staging[0].unpacking = 1; }, "staging rate of 1 is beyond belief");
   with([](machine_model &m) { m.devices[1].link_out = 1; }, "link rate of 1 is beyond belief");
 }
 

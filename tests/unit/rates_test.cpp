@@ -146,6 +146,7 @@ TEST(rates, peer_copies_leave_the_links_alone_unless_they_cross_them) {
   // Through the host: 70 GB/s in both directions, of which a peer copy takes twice its rate.
   EXPECT_NEAR(25, together("pcie4x2", {{from_peer, 1, 0}}), 0.1);
   EXPECT_LT(together("pcie4x2", {{from_peer, 1, 0}, {from_peer, 0, 1}}), 36);
+  EXPECT_NEAR(25, together("pcie4x2", {{from_peer, 0, 1}}), 0.1) << "from a device without commands";
   EXPECT_NEAR(22, together("unequal2", {{from_peer, 1, 0}}), 0.1);
 }
 
@@ -180,6 +181,14 @@ TEST(rates, workers_of_all_devices_share_the_host_s_memory) {
   EXPECT_NEAR(2 / 12.0, simulate(s, machine).seconds, 1e-6);
   machine.staging.clear();
   EXPECT_NEAR(1 / 10.0, simulate(s, machine).seconds, 1e-6);
+  // One packs and one unpacks; then both unpack.
+  machine.staging = {{1, 10e9, 6e9}, {2, 12e9, 8e9, 16e9}};
+  s.commands[1].what = ops::unpack();
+  EXPECT_NEAR(2 / 16.0, simulate(s, machine).seconds, 1e-6);
+  s.commands[0].what = ops::unpack();
+  EXPECT_NEAR(2 / 8.0, simulate(s, machine).seconds, 1e-6);
+  for (device_model &each : machine.devices) each.staging = {{1, 10e9, 2e9}};
+  EXPECT_NEAR(1 / 2.0, simulate(s, machine).seconds, 1e-6);
 }
 
 }  // namespace

@@ -48,8 +48,7 @@ void measure_link(json &model, probe &measure, bool virtual_time) {
   link["pageable_in_bytes_per_second"] = positive(pageable.in, "pageable copies");
   link["pageable_out_bytes_per_second"] = positive(pageable.out, "pageable copies");
   for (json &row : model["staging"])
-    if (row["workers"] <= std::max(1u, std::thread::hardware_concurrency()))
-      row["bytes_per_second"] = positive(measure.staging(row["workers"]), "staging");
+    if (row["workers"] <= std::max(1u, std::thread::hardware_concurrency())) measure_staging_row(row, measure);
 }
 
 // Measured times of copies by size, with the prediction of the measured rates.
@@ -161,6 +160,14 @@ device_figures figures_of(const std::string &device, bool quick, const telling &
   return found;
 }
 
+std::string staging_text(const json &row) {
+  const auto rate = [&](const char *key) { return format_rate(row[key].get<double>(), "B/s"); };
+  std::string text = "in " + rate("bytes_per_second");
+  if (row.contains("unpack_bytes_per_second")) text += ", out " + rate("unpack_bytes_per_second");
+  if (row.contains("both_ways_bytes_per_second")) text += ", both " + rate("both_ways_bytes_per_second");
+  return text;
+}
+
 void print_figures(const device_figures &figures) {
   const json &model = figures.model;
   if (model.contains("link")) {
@@ -176,7 +183,7 @@ void print_figures(const device_figures &figures) {
       std::printf("rows       %8lld bytes: %s, both ways %s\n", static_cast<long long>(row["run_bytes"].get<double>()),
                   rate(row["one_way_bytes_per_second"]).c_str(), rate(row["both_ways_bytes_per_second"]).c_str());
     for (const json &row : model["staging"])
-      std::printf("staging    %d threads: %s\n", row["workers"].get<int>(), rate(row["bytes_per_second"]).c_str());
+      std::printf("staging    %d threads: %s\n", row["workers"].get<int>(), staging_text(row).c_str());
   }
   for (const json &row : figures.copies)
     std::printf("copy       %-3s %9s: %s, %s, the model says %s\n", row["direction"].get<std::string>().c_str(),

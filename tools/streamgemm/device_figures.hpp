@@ -29,4 +29,16 @@ std::string timing_only(const std::string &device);
 // Throws failure unless the figure is positive and finite.
 double positive(double figure, const std::string &what);
 
+// Sets the rates of a row of staging. `measure.staging(packing, unpacking)`: bytes per second of so many threads.
+template <class Probe>
+void measure_staging_row(json &row, Probe &measure) {
+  const int workers = row["workers"];
+  row["bytes_per_second"] = positive(measure.staging(workers, 0), "staging");
+  row["unpack_bytes_per_second"] = positive(measure.staging(0, workers), "staging of results");
+  if (workers > 1)
+    row["both_ways_bytes_per_second"] =
+        positive(measure.staging(workers - workers / 2, workers / 2), "staging both ways");
+}
+std::string staging_text(const json &row);
+
 }  // namespace sg::cli

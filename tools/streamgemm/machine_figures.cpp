@@ -118,7 +118,8 @@ void measure_staging(json &machine, machine_probe &measure, const telling &tell)
   json rows = json::array();
   for (int workers = std::min(4, most); workers <= most; workers += 4) {
     tell(std::to_string(workers) + " staging threads");
-    rows.push_back({{"workers", workers}, {"bytes_per_second", positive(measure.staging(workers), "staging")}});
+    rows.push_back({{"workers", workers}});
+    measure_staging_row(rows.back(), measure);
   }
   machine["host"]["staging"] = rows;
 }
@@ -170,8 +171,7 @@ void print_machine_figures(const machine_figures &figures, const std::vector<std
                 rate_of(row["in"]).c_str(), rate_of(row["out"]).c_str(), rate_of(row["sum"]).c_str());
   if (figures.machine["host"].contains("staging"))
     for (const json &row : figures.machine["host"]["staging"])
-      std::printf("staging    %d threads for all devices: %s\n", row["workers"].get<int>(),
-                  rate_of(row["bytes_per_second"]).c_str());
+      std::printf("staging    %d threads for all devices: %s\n", row["workers"].get<int>(), staging_text(row).c_str());
 }
 
 }  // namespace sg::cli

@@ -138,7 +138,8 @@ double machine_probe::peer(std::int32_t from, std::int32_t to) {
   return rate_of(std::move(one));
 }
 
-double machine_probe::staging(int workers) {
+double machine_probe::staging(int packing, int unpacking) {
+  const int workers = packing + unpacking;
   constexpr std::uint64_t slot = 4 << 20, source = 32 << 20;
   constexpr std::chrono::milliseconds warming_up(40), measured(160);
   using clock = std::chrono::steady_clock;
@@ -148,9 +149,11 @@ double machine_probe::staging(int workers) {
   std::mutex mutex;
   const auto work = [&](int number) {
     const auto device = std::size_t(number) % device_.size();
-    const std::vector<char> memory(source, 1);
+    const bool packs = number < packing;
+    std::vector<char> memory(source, 1);
     void *pinned = nullptr;
     check(sg_host_alloc(context_, 2 * slot, &pinned), "pinned memory");
+    std::memset(pinned, 1, 2 * slot);
     std::array<job_handle, 2> in_flight;  // of each slot
     ++working;
     while (working < workers) std::this_thread::yield();
@@ -160,9 +163,11 @@ double machine_probe::staging(int workers) {
       if (now > warming_up + measured) break;
       job_handle &last = in_flight[at / slot % 2];
       if (last) check(sg_job_wait(last.get(), SG_FOREVER), "a copy");
-      char *const to = static_cast<char *>(pinned) + at % (2 * slot);
-      std::memcpy(to, memory.data() + at % source, slot);
-      last = copy(context_, data_of(device_[device].in) + at % (2 * slot), to, slot, nullptr);
+      char *const own = static_cast<char *>(pinned) + at % (2 * slot), *const pageable = memory.data() + at % source;
+      const buffer_handle &buffer = packs ? device_[device].in : device_[device].out;
+      char *const of_device = data_of(buffer) + at % (2 * slot);
+      std::memcpy(packs ? own : pageable, packs ? pageable : own, slot);
+      last = packs ? copy(context_, of_device, own, slot, nullptr) : copy(context_, own, of_device, slot, nullptr);
       if (now > warming_up) bytes += slot;
     }
     for (const job_handle &each : in_flight)

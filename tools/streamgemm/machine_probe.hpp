@@ -22,8 +22,9 @@ class machine_probe {
   double links(const std::vector<std::int32_t> &devices, bool in, bool out);
   // Of copies from one device's memory to another's.
   double peer(std::int32_t from, std::int32_t to);
-  // Of so many host threads that fill pinned memory, which is copied to all devices in turn. By the caller's clock.
-  double staging(int workers);
+  // Of so many host threads that fill pinned memory, which is copied to all devices in turn, and of others that empty
+  // pinned memory, which is copied from all devices. By the caller's clock.
+  double staging(int packing, int unpacking);
 
  private:
   struct memory_of_device {

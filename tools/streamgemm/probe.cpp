@@ -207,7 +207,8 @@ copy_figures probe::pageable() {
   return figures;
 }
 
-double probe::staging(int threads) {
+double probe::staging(int packing, int unpacking) {
+  const int threads = packing + unpacking;
   tell_(std::to_string(threads) + " staging threads");
   // Each fills its own slot repeatedly from memory that no cache holds, like the library's own threads.
   constexpr std::uint64_t slot = 4 << 20;
@@ -219,8 +220,10 @@ double probe::staging(int threads) {
       std::vector<std::thread> workers;
       for (int t = 0; t < threads; ++t)
         workers.emplace_back([&, t] {
-          const char *const from = memory.data() + part * static_cast<std::uint64_t>(t);
-          char *const to = static_cast<char *>(host_in_) + part * static_cast<std::uint64_t>(t);
+          const std::uint64_t own = part * static_cast<std::uint64_t>(t);
+          const bool packs = t < packing;
+          const char *const from = (packs ? memory.data() : static_cast<char *>(host_in_)) + own;
+          char *const to = (packs ? static_cast<char *>(host_in_) : memory.data()) + own;
           for (std::uint64_t at = 0; at < part; at += slot)
             std::memcpy(to, from + at, static_cast<std::size_t>(std::min(slot, part - at)));
         });

@@ -36,8 +36,8 @@ class probe {
   copy_figures rows(double run_bytes, double gap);
   // Copies of pageable memory, by the caller's clock.
   copy_figures pageable();
-  // Bytes per second that so many host threads move from pageable memory to pinned memory.
-  double staging(int threads);
+  // Bytes per second that so many host threads move from pageable memory to pinned memory, and others back.
+  double staging(int packing, int unpacking);
 
   // Seconds between queued GEMMs of next to no work.
   double launch_gap();

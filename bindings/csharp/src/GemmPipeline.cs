@@ -27,10 +27,11 @@ namespace StreamGemm {
     /// <param name="workspace">Bytes of its workspace; 0: none.</param>
     /// <param name="place">Where its weights are while batches run.</param>
     /// <param name="name">In messages and labels; null: by its number.</param>
+    /// <param name="device">The number of the context's device that runs it; null: that of the stage before, and 0 for the first.</param>
     /// <returns>The stage, to record its operations.</returns>
     /// <exception cref="BusyException">The pipeline is prepared.</exception>
     public GemmStage AddStage(long output, Matrix[] weights = null, long workspace = 0, WeightsPlace place = WeightsPlace.Auto,
-                              string name = null) {
+                              string name = null, int? device = null) {
       weights = weights ?? new Matrix[0];
       lock (this.weights) {
         var kept = new Recorded();
@@ -48,6 +49,7 @@ namespace StreamGemm {
               d.weights = (long)first;
               d.weight_count = weights.Length;
               d.place = place;
+              if (device is int number) d.device = number;
               Raw.sg_call_add_stage(Handle.Token, (long)&d, stage);
             }
           }

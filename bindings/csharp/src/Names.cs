@@ -16,6 +16,11 @@ namespace StreamGemm {
       { "dst_pitch", "destination.Ld" }, { "src_pitch", "source.Ld" },
     };
 
+    // Fields of a stage's descriptor, which are parameters.
+    static readonly Table stage = new Table {
+      { "output_bytes", "output" }, { "workspace_bytes", "workspace" }, { "weights", "weights" }, { "device", "device" },
+    };
+
     /// <summary>The message of a call with C# names; a negative call: of no operation.</summary>
     internal static string InCSharp(string message, int call) {
       return message == null ? null : marked.Replace(message, found => Name(found, call));
@@ -42,8 +47,8 @@ namespace StreamGemm {
     static string Field(string path, int call, bool grouped) {
       int end = path.IndexOf('[') < 0 ? path.Length : path.IndexOf('[');
       string field = path.Substring(0, end), name;
-      Table table = call < 0 ? null : tables[call];
-      if (table != null && table.TryGetValue(field, out name)) return name + path.Substring(end);
+      Table table = (call < 0 ? null : tables[call]) ?? stage;
+      if (table.TryGetValue(field, out name)) return name + path.Substring(end);
       field = field.EndsWith("_array", StringComparison.Ordinal) ? field.Substring(0, field.Length - 6) : field;
       if (operand.IsMatch(field)) return (grouped ? Pascal(field) : field) + path.Substring(end);
       return (grouped ? "Options." : "options.") + Pascal(field == "bias_shape" ? "bias" : field) + path.Substring(end);

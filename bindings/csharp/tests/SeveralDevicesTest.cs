@@ -93,6 +93,26 @@ static class SeveralDevicesTest {
     Expect.Throws<ArgumentException>(() => context.AllReduce(new[] { both[0], larger }), "must be equal");
   }
 
+  public static void APipelineHasStagesOnEach() {
+    using (GemmPipeline pipeline = context.CreatePipeline(new PipelineOptions { InputBytes = 4 * 48 * 48 })) {
+      foreach (int device in new[] { 0, 1 }) {
+        GemmStage stage = pipeline.AddStage(4 * 48 * 48, new Matrix[] { b }, place: WeightsPlace.Streamed, device: device);
+        stage.Graph.Record(stage.Input(48, 48), stage.Weight(0, 48, 48), stage.Output(48, 48));
+      }
+      Expect.Throws<ArgumentException>(() => pipeline.AddStage(64, device: 2), "device is 2");
+      GemmStage last = pipeline.AddStage(4 * 48 * 48);  // where the one before is
+      last.Graph.RecordElementwise(Function.Relu, last.Input(48, 48), default(Matrix), last.Output(48, 48));
+      string text = pipeline.Describe();
+      Expect.Equal(true, text.Contains("device 0: 1 stage,") && text.Contains("device 1: 2 stages,"), text);
+      var found = new float[48, 48];
+      using (GemmJob job = pipeline.Push(a, found)) job.Wait();
+      float[,] expected = Numbers.Multiply(Numbers.Multiply(a, b), b);
+      for (int i = 0; i < 48; ++i)
+        for (int j = 0; j < 48; ++j) expected[i, j] = Math.Max(0, expected[i, j]);
+      Numbers.Same(expected, found, "a batch");
+    }
+  }
+
   public static void OtherDevicesAreRefusedByName() {
     foreach (int device in new[] { 2, -2 }) {
       Expect.Throws<ArgumentException>(() => context.AllocateDevice(64, new BufferOptions { Device = device }), "options.Device is " + device);

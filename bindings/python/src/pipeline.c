@@ -110,24 +110,25 @@ static PyObject *addresses_of(const sg_stage *stage, int32_t count) {
   return addresses;
 }
 
-/* add_stage(pipeline, callable or None, name or None, output_bytes, workspace_bytes, weights, weight_count, place),
- * where weights is the address of weight_count pairs of an address and a number of bytes: (graph, input, output,
- * workspace, [weights], index). */
+/* add_stage(pipeline, callable or None, name or None, output_bytes, workspace_bytes, weights, weight_count, place,
+ * device), where weights is the address of weight_count pairs of an address and a number of bytes: (graph, input,
+ * output, workspace, [weights], index). */
 PyObject *add_stage(PyObject *self, PyObject *args) {
   unsigned long long pipeline, output_bytes, workspace_bytes, weights;
   PyObject *function, *name;
-  int place;
+  int place, device;
   sg_stage_desc desc = SG_STAGE_DESC_INIT;
   sg_stage stage = SG_STAGE_INIT;
   (void)self;
-  if (!PyArg_ParseTuple(args, "KOOKKKii", &pipeline, &function, &name, &output_bytes, &workspace_bytes, &weights,
-                        &desc.weight_count, &place) ||
+  if (!PyArg_ParseTuple(args, "KOOKKKiii", &pipeline, &function, &name, &output_bytes, &workspace_bytes, &weights,
+                        &desc.weight_count, &place, &device) ||
       (name != Py_None && !(desc.name = text_of(name, "name"))))
     return NULL;
   desc.output_bytes = output_bytes;
   desc.workspace_bytes = workspace_bytes;
   desc.weights = (const sg_weight *)(uintptr_t)weights;
   desc.place = (sg_weights_place)place;
+  desc.device = device;
   if (function != Py_None) {
     desc.function = record_in_python;
     desc.user = function;

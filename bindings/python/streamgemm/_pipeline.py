@@ -155,13 +155,14 @@ class Pipeline(Handle, PipelineMethods):
         struct.input_bytes = self._forms[0].nbytes
         self._own(_raw.sg_pipeline_create(context._open(), struct), _raw.sg_pipeline_release)
 
-    def stage(self, shape, dtype=None, *, weights=(), workspace=0, place="auto", name=None, function=None):
+    def stage(self, shape, dtype=None, *, weights=(), workspace=0, place="auto", name=None, function=None, device=None):
         """Adds the next stage: a Stage, whose operations are recorded by its methods; or None with a function.
 
         shape, dtype: of its output; dtype None: as its input. weights: arrays, which are unchanged until the pipeline is closed
         and its batches have completed. workspace: bytes. place: "auto", "resident" or "streamed" weights. name: in messages
         and labels. function: called as function(stage, batch) for each batch, on the thread that pushes it, to record the
         operations of this batch; with the batch -1 when the pipeline is prepared: what is recorded then is only planned.
+        device: the number of the context's device that runs it; None: that of the stage before, and 0 for the first.
         """
         form = _form(shape, self._forms[-1].dtype if dtype is None else dtype, "shape")
         if hasattr(weights, "shape") or not hasattr(weights, "__iter__"):
@@ -174,25 +175,27 @@ class Pipeline(Handle, PipelineMethods):
                 raise InvalidArgument(f"weights[{i}] runs backwards")
             pairs[2 * i], pairs[2 * i + 1] = first, last - first
         workspace = integer(workspace, "workspace", 0, (1 << 61) - 1)
+        device = -1 if device is None else integer(device, "device", 0)
+        where = workspace, pairs, place, device
         if function is not None:
-            return self._function_stage(function, form, arrays, pairs, workspace, place, name)
-        filled = self._add(None, name, form, workspace, pairs, place)
+            return self._function_stage(function, name, form, arrays, where)
+        filled = self._add(None, name, form, *where)
         made = Stage(self, filled, self._forms[-1], form, arrays, workspace)
         self._forms.append(form)
         self._kept.append((arrays, made._kept))
         return made
 
-    def _add(self, function, name, form, workspace, pairs, place):
+    def _add(self, function, name, form, workspace, pairs, place, device):
         return _Filled(*_raw.add_stage(
             self._open(), function, name, form.nbytes, workspace, ctypes.addressof(pairs) if len(pairs) else 0,
-            len(pairs) // 2, value_of(WeightsPlace, place, "place"),
+            len(pairs) // 2, value_of(WeightsPlace, place, "place"), device,
         ))  # fmt: skip
 
-    def _function_stage(self, function, form, arrays, pairs, workspace, place, name):
+    def _function_stage(self, function, name, form, arrays, where):
         if not callable(function):
             raise TypeError(f"function is {brief(function)}, which cannot be called")
-        recorder = _Recorder(self, function, self._forms[-1], form, arrays, workspace)
-        recorder.addresses = self._add(recorder, name, form, workspace, pairs, place)
+        recorder = _Recorder(self, function, self._forms[-1], form, arrays, where[0])
+        recorder.addresses = self._add(recorder, name, form, *where)
         self._forms.append(form)
         self._kept.append((arrays, recorder))
 

@@ -88,9 +88,22 @@ class SeveralDevices(unittest.TestCase):
         with self.assertRaisesRegex(sg.InvalidArgument, r"operands\[0\] has gaps"):
             self.context.all_reduce([self.a[:, :5], both[1]])
 
+    def test_a_pipeline_has_stages_on_each(self):
+        pipeline = self.context.pipeline(self.a.shape, "f32")
+        self.addCleanup(pipeline.close)
+        for device in (0, 1):
+            stage = pipeline.stage(self.a.shape, weights=[self.b], place="streamed", device=device)
+            stage.gemm(stage.input, stage.weights[0], stage.output)
+        pipeline.stage(self.a.shape, device=0, function=lambda stage, batch: stage.copy(stage.output, stage.input))
+        self.assertIn("device 0: 2 stages", pipeline.describe())
+        self.assertIn("device 1: 1 stage,", pipeline.describe())
+        np.testing.assert_array_equal(self.a @ self.b @ self.b, pipeline.push(self.a))
+
     def test_other_devices_are_refused_by_name(self):
+        stage = self.context.pipeline(self.a.shape, "f32").stage
         for device in (2, -1, 1 << 40):
-            for make in (lambda: self.context.stream(device=device), lambda: self.context.buffer(64, device=device)):
+            for make in (lambda: self.context.stream(device=device), lambda: self.context.buffer(64, device=device),
+                         lambda: stage((1, 1), device=device)):
                 with self.assertRaisesRegex(sg.InvalidArgument, f"device is {device}"):
                     make()
         with self.assertRaisesRegex(TypeError, "device is 'cuda:1', which is no integer"):

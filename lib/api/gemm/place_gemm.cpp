@@ -14,7 +14,7 @@ namespace {
 
 problem seen_from(const context &on, device_index device, problem shape) noexcept {
   for (operand *each : {&shape.a, &shape.b, &shape.c, &shape.bias})
-    each->space = sg::seen_from(on, device, each->space);
+    each->space = on.memory().seen_from(device, each->space);
   return shape;
 }
 

@@ -80,8 +80,8 @@ void submit_copy(context &on, void *dst, std::uint64_t dst_pitch, const void *sr
   const auto *const known = order.plan_to_run();
   plan_request request;
   request.device = known ? (*known)->device() : on_host && !device ? on.least_busy() : *device;
-  copy.to_space = seen_from(on, request.device, spaces[0]);
-  copy.from_space = seen_from(on, request.device, spaces[1]);
+  copy.to_space = on.memory().seen_from(request.device, spaces[0]);
+  copy.from_space = on.memory().seen_from(request.device, spaces[1]);
   const bool crosses_link = (copy.to_space == SG_MEMORY_DEVICE && copy.from_space == SG_MEMORY_PAGEABLE) ||
                             (copy.to_space == SG_MEMORY_PAGEABLE && copy.from_space == SG_MEMORY_DEVICE);
   copy.staged = crosses_link && copy.width >= least_staged / copy.height;

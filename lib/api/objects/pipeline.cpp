@@ -74,8 +74,11 @@ std::vector<submission> record_batch(const ref<job_sink> &owner, const pipeline_
   return recorded->finish();
 }
 
-pipeline_stage stage_of(const sg_stage_desc &d) {
+pipeline_stage stage_of(const context &on, const sg_stage_desc &d) {
   pipeline_stage made;
+  require_device(on, d.device, SG_DEVICE_ANY, "desc->device");
+  require_reserved(d.reserved, "desc->reserved");
+  if (d.device != SG_DEVICE_ANY) made.wanted_device = device_index(d.device);
   char name[SG_LABEL_SIZE] = "";
   if (d.name) copy_utf8(name, sizeof name, d.name);
   made.name = name;
@@ -126,7 +129,7 @@ sg_status sg_pipeline_create(sg_context *context, const sg_pipeline_options *opt
     sg::require(options, "options");
     sg::require(out_pipeline, "out_pipeline");
     const sg_pipeline_options given = sg::options_of(options, SG_PIPELINE_OPTIONS_INIT, "options");
-    const sg::pipeline_parts parts{on->model(), on->memory(), on->device_memory(), on->checks_hazards()};
+    const sg::pipeline_parts parts{on->machine(), on->memory(), on->checks_hazards()};
     auto made = ref<sg::object>::adopt(new sg::pipeline(std::move(on), parts, sg::settings_of(given)));
     *out_pipeline = sg::handle_of<sg_pipeline>(sg::make_handle(std::move(made)));
   });
@@ -145,7 +148,7 @@ sg_status sg_pipeline_add_stage(sg_pipeline *pipeline, const sg_stage_desc *desc
     const sg_stage_desc d = sg::options_of(desc, SG_STAGE_DESC_INIT, "desc");
     if (!d.function) sg::require(out_stage, "out_stage");
     if (out_stage) sg::require_size<sg_stage>(out_stage->struct_size, "out_stage");
-    sg::pipeline_stage stage = sg::stage_of(d);
+    sg::pipeline_stage stage = sg::stage_of(sg::context_of(found->owner()), d);
     if (d.function)
       stage.record = [owner = &found->owner(), function = d.function, user = d.user](const sg::pipeline_stage &of,
                                                                                      std::int64_t batch) {

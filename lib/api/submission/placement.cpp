@@ -5,12 +5,6 @@
 
 namespace sg {
 
-memory_space seen_from(const context &on, device_index device, memory_space space) noexcept {
-  if (space != SG_MEMORY_DEVICE) return space;
-  if (space.device() == device) return SG_MEMORY_DEVICE;
-  return memory_space::of_peer(static_cast<std::uint16_t>(on.on(space.device()).index()));
-}
-
 void require_device_of_stream(const operand_set &operands, const checked_submit &order) {
   const std::optional<device_index> wanted = order.device();
   if (!wanted) return;

@@ -9,9 +9,6 @@
 
 namespace sg {
 
-// A memory space as a device sees it: memory of the context's other devices is its peers'.
-memory_space seen_from(const context &on, device_index device, memory_space space) noexcept;
-
 // Throws sg::error that names the submission's stream and an operand in the memory of another device than the stream's.
 void require_device_of_stream(const operand_set &operands, const checked_submit &order);
 

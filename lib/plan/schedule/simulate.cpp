@@ -43,18 +43,18 @@ class simulation {
         dependents_(s),
         shared_queues_(
             s.commands, numbers_.devices(), [this](lane where) -> auto & { return model_of(where); }),
-        devices_(numbers_.devices()) {
+        devices_(std::max(numbers_.devices(), machine ? machine->devices.size() : 0)) {  // some only send
     if (machine && (machine->devices.size() > 1 || !machine->shared.empty()))
       machine_ = machine, limits_.emplace(*machine);
     for (std::size_t d = 0; d < devices_.size(); ++d)
       devices_[d].busy_workers.resize(
-          workers_of(s, devices_.size(), model_of({lane_kind::staging, 0, device_index(d)})));
+          workers_of(s, numbers_.devices(), model_of({lane_kind::staging, 0, device_index(d)})));
     const std::size_t count = s.commands.size();
     work_.resize(count);
     blockers_.resize(count);
     queues_.resize(numbers_.count());
     out_.commands.resize(count);
-    out_.busy.resize(devices_.size());
+    out_.busy.resize(numbers_.devices());
     double earliest_issue = 0;  // one thread issues the commands of all devices
     for (std::uint32_t i = 0; i < count; ++i) {
       const device_model &model = model_of(s.commands[i].where);
@@ -96,7 +96,8 @@ class simulation {
   struct device_state {
     command_queue stageable;  // by any free worker
     std::vector<bool> busy_workers;
-    int in = 0, out = 0, workers = 0;
+    int in = 0, out = 0;
+    staging_load workers;
     bool receives = false, sends = false;  // over the link to the host
     double chip = 0, memory = 0, kernel_speed = 1, staging_speed = 0;
 
@@ -192,7 +193,7 @@ class simulation {
 
   void set_rates() {
     for (device_state &each : devices_) {
-      each.in = each.out = each.workers = 0;
+      each.in = each.out = 0, each.workers = {};
       each.receives = each.sends = false;
       each.chip = each.memory = 0;
     }
@@ -203,7 +204,7 @@ class simulation {
       device_state &of = devices_[number_of(where.device)];
       of.in += where.kind == lane_kind::copy_in;
       of.out += where.kind == lane_kind::copy_out;
-      of.workers += where.kind == lane_kind::staging;
+      if (where.kind == lane_kind::staging) of.workers += load_of(s_.commands[r.index]);
       of.chip += w.chip_share;
       of.memory += w.memory_share;
       of.receives = of.receives || where.kind == lane_kind::copy_in || w.over_both_links;
@@ -215,7 +216,7 @@ class simulation {
       // Concurrent kernels that need more than the chip run in waves, like the tiles of one larger kernel.
       of.kernel_speed = 1 / std::max({1.0, of.chip > 1 ? waves_of(of.chip) : 1.0, of.memory});
       const device_model &model = model_of({lane_kind::staging, 0, device_index(d)});
-      of.staging_speed = of.workers ? staging_rate_of(model, of.workers) / of.workers : 0;
+      of.staging_speed = staging_rate_of(model, of.workers) / std::max(1, of.workers.workers());
     }
     for (running &r : active_) r.rate = rate_alone(r);
     if (limits_) share_limits();
@@ -240,9 +241,9 @@ class simulation {
     flows_.clear();
     capacities_.clear();
     for (const machine_limits::limit &each : limits_->all()) capacities_.push_back(each.bytes_per_second);
-    int workers = 0;
-    for (const device_state &each : devices_) workers += each.workers;
-    if (!machine_->staging.empty()) capacities_.push_back(staging_rate_of(machine_->staging, std::max(1, workers)));
+    staging_load all;
+    for (const device_state &each : devices_) all += each.workers;
+    if (!machine_->staging.empty()) capacities_.push_back(staging_rate_of(machine_->staging, all));
     for (const running &r : active_)
       flows_.push_back({r.rate, r.ready > now_ ? machine_limits::path() : work_[r.index].path});
     sharing_.share(flows_, capacities_);
@@ -261,7 +262,7 @@ class simulation {
     const double step = time - now_;
     // Commands within rounding of this event complete with it.
     const double horizon = time * (1 + 1e-14);
-    works_.assign(devices_.size(), {});
+    works_.assign(out_.busy.size(), {});
     std::size_t kept = 0;
     completed_.clear();
     for (running r : active_) {
@@ -280,7 +281,7 @@ class simulation {
         active_[kept++] = r;
     }
     active_.resize(kept);
-    for (std::size_t d = 0; d < devices_.size(); ++d)
+    for (std::size_t d = 0; d < works_.size(); ++d)
       for (std::size_t kind = 0; kind < lane_kinds; ++kind)
         if (works_[d][kind]) out_.busy[d][kind] += step;
     now_ = time;

@@ -57,6 +57,8 @@ class arena_pool {
   std::int64_t held() const noexcept { return held_.load(std::memory_order_relaxed); }  // bytes, of all blocks
   std::uint64_t kept_buffer_bytes() const noexcept { return kept_buffer_bytes_.load(std::memory_order_relaxed); }
 
+  std::atomic<std::int64_t> buffer_bytes{0};  // of callers' buffers
+
  private:
   struct block {
     char *start = nullptr;

@@ -11,10 +11,19 @@ memory_space memory_kinds::seen_by_devices(const void *memory, std::uint64_t byt
   std::size_t asked = 0;
   while (asked + 1 < all_.size() && all_[asked]->status() != SG_STATUS_OK) ++asked;
   const memory_space seen = all_[asked]->space_of(memory, bytes);
-  if (seen == SG_MEMORY_DEVICE) return memory_space::of_device(device_index(asked));
+  return seen == SG_MEMORY_DEVICE ? memory_space::of_device(device_index(asked)) : in_machine(seen);
+}
+
+memory_space memory_kinds::in_machine(memory_space seen) const noexcept {
   for (std::size_t i = 0; seen == SG_MEMORY_PEER && i < all_.size(); ++i)
     if (all_[i]->index() == seen.peer()) return memory_space::of_device(device_index(i));
   return seen;
+}
+
+memory_space memory_kinds::seen_from(device_index device, memory_space space) const noexcept {
+  if (space != SG_MEMORY_DEVICE) return space;
+  if (space.device() == device) return SG_MEMORY_DEVICE;
+  return memory_space::of_peer(static_cast<std::uint16_t>(all_[number_of(space.device())]->index()));
 }
 
 memory_space memory_kinds::of_unknown(const void *memory, std::uint64_t bytes) const noexcept {

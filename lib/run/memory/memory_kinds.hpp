@@ -39,6 +39,11 @@ class memory_kinds {
   // The same, of memory that the context can use. Throws sg::error(SG_STATUS_INVALID_ARGUMENT) with its name.
   memory_space usable(const void *memory, std::uint64_t bytes, const char *name) const;
 
+  // Memory as one device sees it: that of the machine's other devices is its peers'.
+  memory_space seen_from(device_index device, memory_space space) const noexcept;
+  // Memory as a device sees it, as the machine's: of a peer in the machine, the device's.
+  memory_space in_machine(memory_space seen) const noexcept;
+
  private:
   memory_space of_unknown(const void *memory, std::uint64_t bytes) const noexcept;  // not in a range of this context
   memory_space seen_by_devices(const void *memory, std::uint64_t bytes) const noexcept;

@@ -21,11 +21,11 @@ device_buffer::device_buffer(ref<job_sink> owner, memory_map &known, arena_pool 
     from_.release_buffer(data_, bytes);
     throw;
   }
-  owner_->buffer_bytes.fetch_add(static_cast<std::int64_t>(bytes_), std::memory_order_relaxed);
+  from_.buffer_bytes.fetch_add(static_cast<std::int64_t>(bytes_), std::memory_order_relaxed);
 }
 
 device_buffer::~device_buffer() {
-  owner_->buffer_bytes.fetch_sub(static_cast<std::int64_t>(bytes_), std::memory_order_relaxed);
+  from_.buffer_bytes.fetch_sub(static_cast<std::int64_t>(bytes_), std::memory_order_relaxed);
   known_.remove(data_);
   from_.release_buffer(data_, bytes_);
 }

@@ -36,6 +36,7 @@ struct submission {
   bool tracked = true;
   std::int32_t units = 0;            // limit of compute units; 0: none
   std::int64_t stream = -1;          // its number; -1: none
+  device_index device{};             // whose engine takes it, if it is a marker; other work is its program's device's
   ref<sg::stream> partition_stream;  // its stream, if that has reserved compute units; a stream refers to no graph
   std::string label;
   std::uint64_t trace_id = 0;          // 0: that of the run

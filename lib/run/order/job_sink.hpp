@@ -48,8 +48,6 @@ class job_sink : public job_home {
   // The work of a marker that a lane runs.
   const std::shared_ptr<const program> lane_marker = program::of_command(ops::marker(), "nothing to do");
 
-  std::atomic<std::int64_t> buffer_bytes{0};  // of device buffers
-
   // Serializes the order of submissions. Completions take it only to free memory.
   combining_mutex &submission_lock() noexcept { return submission_lock_; }
 

@@ -32,12 +32,12 @@ batch_buffers batch_sizes::at(char *begin) const noexcept {
   return made;
 }
 
-std::shared_ptr<const program> batch_maker::copy_program(const copy_form &wanted) {
+std::shared_ptr<const program> batch_maker::copy_program(const copy_form &wanted, const plan_request &request) {
   const form_of what(wanted);
   for (const auto &known : copies_)
-    if (*known->what == what) return known;
-  copies_.push_back(
-      std::make_shared<sg::program>(what.share(), plan_request(), make_plan(what, model_, plan_request()), model_));
+    if (known->request == request && *known->what == what) return known;
+  copies_.push_back(std::make_shared<sg::program>(what.share(), request, make_plan(what, machine_, request),
+                                                  machine_.device(request.device)));
   return copies_.back();
 }
 
@@ -48,11 +48,15 @@ submission batch_maker::copy(char *to, memory_space to_space, char *from, memory
   made.accesses = {{footprint::rectangle(to, bytes, 1, bytes), true, false},
                    {footprint::rectangle(from, bytes, 1, bytes), false, true}};
   made.label = std::move(label);
-  copy_form wanted{
-      .width = bytes, .to_pitch = bytes, .from_pitch = bytes, .to_space = to_space, .from_space = from_space};
+  const plan_request request{.device = to_space == SG_MEMORY_DEVICE ? to_space.device() : from_space.device()};
+  copy_form wanted{.width = bytes,
+                   .to_pitch = bytes,
+                   .from_pitch = bytes,
+                   .to_space = memory_.seen_from(request.device, to_space),
+                   .from_space = memory_.seen_from(request.device, from_space)};
   wanted.staged = to_space == SG_MEMORY_PAGEABLE || from_space == SG_MEMORY_PAGEABLE;
-  made.program = copy_program(wanted);
-  made.follows_on_device = on_.orders_commands() && made.program->may_follow;
+  made.program = copy_program(wanted, request);
+  made.follows_on_device = home_.on(request.device).orders_commands() && made.program->may_follow;
   made.operands.first.parameters[copy_form::to].base = to;
   made.operands.first.parameters[copy_form::from].base = from;
   return made;
@@ -69,17 +73,29 @@ void batch_maker::add_copy(placed to, memory_space to_space, placed from, memory
 void batch_maker::add_weights(const pipeline_stage &stage, work_list &to) {
   for (std::size_t i = 0; i < stage.weights.size(); ++i) {
     const pipeline_weight &weight = stage.weights[i];
-    if (weight.space == SG_MEMORY_DEVICE) continue;
+    if (stage.uses_in_place(weight)) continue;
     const placed at{buffer_of(stage, weights), offset(stage.weight_addresses[i] - stage.weights_begin)};
-    add_copy(at, SG_MEMORY_DEVICE, {batch_work::any_memory, weight.data}, weight.space, weight.bytes,
-             "weights of " + stage.name, batch_role::transfer_in, to);
+    add_copy(at, memory_space::of_device(stage.device), {batch_work::any_memory, weight.data}, weight.space,
+             weight.bytes, "weights of " + stage.name, batch_role::transfer_in, to);
   }
 }
 
-void batch_maker::add_taking(std::initializer_list<std::pair<std::uint32_t, std::int64_t>> buffers, batch_role role,
-                             work_list &to) const {
+// Stages of one device may have inputs of different sizes in one buffer.
+void batch_maker::add_input(const pipeline_stage &stage, placed from, memory_space from_space,
+                            const pipeline_memory &memory, work_list &to) {
+  const batch_role role = stage.index == 0 ? batch_role::transfer_in : batch_role::transfer_between_devices;
+  const std::uint32_t at = stage.index == 0 ? std::uint32_t{own_input} : buffer_of(stage, input);
+  const std::int64_t whole = memory.devices.at(stage.device).sizes.batch.input;
+  if (stage.input_bytes < whole) add_taking(stage.device, {{at, whole}}, role, to);
+  add_copy({at, nullptr}, memory_space::of_device(stage.device), from, from_space, stage.input_bytes,
+           stage.index == 0 ? "input" : "input of " + stage.name, role, to);
+}
+
+void batch_maker::add_taking(device_index device, std::initializer_list<std::pair<std::uint32_t, std::int64_t>> buffers,
+                             batch_role role, work_list &to) const {
   submission taking;
-  taking.follows_on_device = on_.orders_commands();
+  taking.device = device;
+  taking.follows_on_device = home_.on(device).orders_commands();
   std::vector<std::uint32_t> taken;
   for (const auto &[buffer, bytes] : buffers) {
     if (bytes == 0) continue;
@@ -160,18 +176,21 @@ bool batch_maker::calls_functions() const noexcept {
 std::shared_ptr<const batch_program> batch_maker::program(const pipeline_memory &memory, const batch_ends &ends,
                                                           bool calls, std::int64_t number) {
   work_list made;
-  if (!ends.input_in_place)
-    add_copy({own_input, nullptr}, SG_MEMORY_DEVICE, {given_input, nullptr}, ends.input_space, input_bytes_, "input",
-             batch_role::transfer_in, made);
+  if (!ends.input_in_place) add_input(stages_.front(), {given_input, nullptr}, ends.input_space, memory, made);
   for (std::size_t s = 0; s < stages_.size(); ++s) {
     const pipeline_stage &stage = stages_[s];
+    const device_sizes &sizes = memory.devices.at(stage.device).sizes;
     const bool in_place = s + 1 == stages_.size() && ends.output_in_place;
     if (stage.is_streamed()) {
-      add_taking({{buffer_of(stage, weights), memory.weight_buffer_bytes}}, batch_role::transfer_in, made);
+      add_taking(stage.device, {{buffer_of(stage, weights), sizes.weight_buffer_bytes}}, batch_role::transfer_in, made);
       add_weights(stage, made);
     }
-    add_taking({{buffer_of(stage, output), in_place ? 0 : memory.sizes.outputs[s % 2]},
-                {buffer_of(stage, workspace), stage.workspace_bytes > 0 ? memory.sizes.workspace : 0}},
+    if (s > 0 && stage.receives_input)
+      add_input(stage, {buffer_of(stages_[s - 1], output), nullptr}, memory_space::of_device(stages_[s - 1].device),
+                memory, made);
+    add_taking(stage.device,
+               {{buffer_of(stage, output), in_place ? 0 : sizes.batch.outputs[s % 2]},
+                {buffer_of(stage, workspace), stage.workspace_bytes > 0 ? sizes.batch.workspace : 0}},
                batch_role::work, made);
     const bool asks = stage.record && calls;
     const work_list given = asks ? works_of(stage, stage.record(stage, number)) : work_list();
@@ -179,8 +198,9 @@ std::shared_ptr<const batch_program> batch_maker::program(const pipeline_memory 
     made.insert(made.end(), works.begin(), works.end());
   }
   if (!ends.output_in_place)
-    add_copy({given_output, nullptr}, ends.output_space, {buffer_of(stages_.back(), output), nullptr}, SG_MEMORY_DEVICE,
-             stages_.back().output_bytes, "result", batch_role::transfer_out, made);
+    add_copy({given_output, nullptr}, ends.output_space, {buffer_of(stages_.back(), output), nullptr},
+             memory_space::of_device(stages_.back().device), stages_.back().output_bytes, "result",
+             batch_role::transfer_out, made);
   const auto program = std::make_shared<batch_program>(std::move(made));
   for (const pipeline_stage &stage : stages_)
     if (stage.kept) program->kept.push_back(stage.kept);
@@ -192,22 +212,23 @@ batch_addresses batch_maker::addresses(const pipeline_memory &memory, const batc
   const auto at = [](const auto &list, std::int64_t index) {
     return list[static_cast<std::size_t>(index % static_cast<std::int64_t>(list.size()))];
   };
-  const batch_buffers own = at(memory.batches, number);
-  std::int64_t streamed = 0;
-  for (const pipeline_stage &stage : stages_) streamed += stage.is_streamed();
   batch_addresses made(first_of_stages + stages_.size() * buffers_of_stage, nullptr);
   made[given_input] = ends.input;
   made[given_output] = ends.output;
-  made[own_input] = own.input;
-  char *latest = ends.input_in_place ? ends.input : own.input;
+  made[own_input] = at(memory.devices.at(stages_.front().device).batches, number).input;
+  char *latest = nullptr;
   for (std::size_t s = 0; s < stages_.size(); ++s) {
     const pipeline_stage &stage = stages_[s];
+    const pipeline_memory::of_device &there = memory.devices.at(stage.device);
+    const batch_buffers own = at(there.batches, number);
+    if (stage.receives_input) latest = s == 0 && ends.input_in_place ? ends.input : own.input;
     made[buffer_of(stage, input)] = latest;
     latest = s + 1 == stages_.size() && ends.output_in_place ? ends.output : own.outputs[s % 2];
     made[buffer_of(stage, output)] = latest;
     made[buffer_of(stage, workspace)] = own.workspace;
     made[buffer_of(stage, weights)] =
-        stage.is_streamed() ? at(memory.weight_buffers, number * streamed + stage.streamed_index) : memory.resident[s];
+        stage.is_streamed() ? at(there.weight_buffers, number * there.sizes.streamed_stages + stage.streamed_index)
+                            : memory.resident[s];
   }
   return made;
 }

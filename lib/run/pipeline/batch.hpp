@@ -10,14 +10,17 @@
 #include <deque>
 #include <functional>
 #include <initializer_list>
+#include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "base/handle.hpp"
 #include "base/memory_space.hpp"
-#include "model/device_model.hpp"
+#include "model/machine_model.hpp"
+#include "run/memory/memory_kinds.hpp"
 #include "run/objects/graph.hpp"
 #include "run/pipeline/address_range.hpp"
 #include "run/pipeline/batch_work.hpp"
@@ -29,17 +32,25 @@ struct copy_form;
 struct pipeline_weight {
   char *data = nullptr;
   std::int64_t bytes = 0;
-  memory_space space;  // the device's: used in place
+  memory_space space;
 };
 
 struct pipeline_stage {
   std::string name;
+  std::optional<device_index> wanted_device;
   std::int64_t output_bytes = 0, workspace_bytes = 0;
   std::vector<pipeline_weight> weights;
   sg_weights_place place = SG_WEIGHTS_AUTO;
   // Makes the submissions of one batch (-1: for planning); empty: they are recorded once.
   std::function<std::vector<submission>(const pipeline_stage &, std::int64_t batch)> record;
   std::shared_ptr<user_release> kept;  // what the function uses, and the weights
+
+  device_index device{};  // on which it runs
+  // Its input is a buffer of its own: it is the batch's, or the output of a stage on another device.
+  bool receives_input = false;
+  bool uses_in_place(const pipeline_weight &weight) const noexcept {
+    return weight.space == memory_space::of_device(device);
+  }
 
   // Addresses that its operations use, and those of the weights in one block.
   std::unique_ptr<address_range> reserved;
@@ -52,11 +63,11 @@ struct pipeline_stage {
   handle_bits graph_handle = 0;
   work_list works;
 
-  std::int32_t streamed_index = -1;  // among the streamed stages; -1: resident, or nothing to copy
+  std::int32_t streamed_index = -1;  // among the streamed stages of its device; -1: resident, or nothing to copy
   bool is_streamed() const noexcept { return streamed_index >= 0; }
 };
 
-// The buffers of one batch in flight. Outputs of successive stages alternate between two.
+// The buffers of one batch in flight on one device. Outputs of successive stages alternate between two.
 struct batch_buffers {
   char *input = nullptr;
   char *outputs[2] = {nullptr, nullptr};
@@ -70,12 +81,22 @@ struct batch_sizes {
   batch_buffers at(char *begin) const noexcept;
 };
 
+// Of a pipeline's memory on one device.
+struct device_sizes {
+  batch_sizes batch;                     // of one
+  std::int64_t weight_buffer_bytes = 0;  // of one
+  std::int64_t resident_bytes = 0, streamed_bytes = 0;
+  std::int32_t stages = 0, streamed_stages = 0;
+};
+
 struct pipeline_memory {
-  batch_sizes sizes;                     // of the buffers of each batch
-  std::int64_t weight_buffer_bytes = 0;  // of each of the weight buffers
-  std::vector<batch_buffers> batches;
-  std::vector<char *> weight_buffers;  // of streamed weights
-  std::vector<char *> resident;        // by stage; NULL: none
+  struct of_device {
+    device_sizes sizes;
+    std::vector<batch_buffers> batches;
+    std::vector<char *> weight_buffers;  // of streamed weights
+  };
+  std::map<device_index, of_device> devices;  // with stages
+  std::vector<char *> resident;               // by stage; NULL: none
 };
 
 // The input and the output of a batch.
@@ -91,9 +112,9 @@ struct batch_ends {
 
 class batch_maker {
  public:
-  batch_maker(const device &on, const device_model &model, const std::deque<pipeline_stage> &stages,
-              std::int64_t input_bytes)
-      : on_(on), model_(model), stages_(stages), input_bytes_(input_bytes) {}
+  batch_maker(const job_home &home, const machine_model &machine, const memory_kinds &memory,
+              const std::deque<pipeline_stage> &stages)
+      : home_(home), machine_(machine), memory_(memory), stages_(stages) {}
 
   // The submissions of the stage, without addresses. Throws as check() does.
   work_list works_of(const pipeline_stage &stage, std::vector<submission> recorded) const;
@@ -104,7 +125,7 @@ class batch_maker {
   batch_addresses addresses(const pipeline_memory &memory, const batch_ends &ends, std::int64_t number) const;
   bool calls_functions() const noexcept;
 
-  // A copy of `bytes`.
+  // A copy of `bytes`, by the device of the destination, or of the source if that is in host memory.
   submission copy(char *to, memory_space to_space, char *from, memory_space from_space, std::int64_t bytes,
                   std::string label);
 
@@ -118,19 +139,21 @@ class batch_maker {
     std::uint32_t buffer;
     char *offset;
   };
-  std::shared_ptr<const sg::program> copy_program(const copy_form &wanted);
+  std::shared_ptr<const sg::program> copy_program(const copy_form &wanted, const plan_request &request);
   void add_copy(placed to, memory_space to_space, placed from, memory_space from_space, std::int64_t bytes,
                 std::string label, batch_role role, work_list &list);
   void add_weights(const pipeline_stage &stage, work_list &to);
   // Work of this batch begins in whole buffers, given with their bytes. A failure of an earlier batch, which was to
   // write more or other parts of them than this one, has no effect then.
-  void add_taking(std::initializer_list<std::pair<std::uint32_t, std::int64_t>> buffers, batch_role role,
-                  work_list &to) const;
+  void add_taking(device_index device, std::initializer_list<std::pair<std::uint32_t, std::int64_t>> buffers,
+                  batch_role role, work_list &to) const;
+  void add_input(const pipeline_stage &stage, placed from, memory_space from_space, const pipeline_memory &memory,
+                 work_list &to);
 
-  const device &on_;
-  const device_model &model_;
+  const job_home &home_;
+  const machine_model &machine_;
+  const memory_kinds &memory_;
   const std::deque<pipeline_stage> &stages_;
-  const std::int64_t input_bytes_;
   std::vector<std::shared_ptr<const sg::program>> copies_;  // few
 };
 

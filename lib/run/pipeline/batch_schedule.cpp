@@ -56,8 +56,10 @@ class address_map {
 
 class joiner {
  public:
-  joiner(const std::vector<pipeline_batch> &batches, std::int64_t lanes, std::optional<batch_role> only = {})
-      : lanes_(lanes) {
+  // What is simulated has the machine's lanes and memory; both nullptr: it is checked.
+  joiner(const std::vector<pipeline_batch> &batches, const machine_model *machine, const memory_kinds *memory,
+         std::optional<batch_role> only = {})
+      : machine_(machine), memory_(memory) {
     for (std::size_t b = 0; b < batches.size(); ++b)
       for (const auto &work : batches[b].program->works) {
         if (only && work->role() != *only) continue;
@@ -92,7 +94,7 @@ class joiner {
   }
 
  private:
-  bool is_checked() const noexcept { return lanes_ == 0; }
+  bool is_checked() const noexcept { return !machine_; }
 
   void add(std::size_t index) {
     const submission &work = works_[index];
@@ -105,9 +107,11 @@ class joiner {
   }
 
   // The index of a buffer with these bytes.
-  std::int32_t buffer_at(std::int64_t place, std::int64_t bytes, std::int64_t item_stride, sg_dtype type) {
+  std::int32_t buffer_at(std::int64_t place, std::int64_t bytes, std::int64_t item_stride, sg_dtype type,
+                         device_index device = first_device) {
     buffer made;
     made.kind = buffer_kind::device;
+    made.space = memory_space::of_device(device);
     made.type = type;
     made.item_stride = item_stride;
     made.offset = place / alignment * alignment;
@@ -116,13 +120,13 @@ class joiner {
     return static_cast<std::int32_t>(made_.whole.buffers.size() - 1);
   }
 
-  std::uint16_t lane_of(lane_kind kind, std::uint16_t own) {
+  std::uint16_t lane_of(lane_kind kind, std::uint16_t own, device_index device = first_device) {
     std::uint16_t &count = made_.whole.lanes[static_cast<int>(kind)];
     std::uint16_t chosen = own;
     if (is_checked())
       chosen = static_cast<std::uint16_t>(next_lane_[static_cast<int>(kind)] + own);
     else if (kind == lane_kind::compute)
-      chosen = static_cast<std::uint16_t>(own % lanes_);
+      chosen = static_cast<std::uint16_t>(own % std::max(1, machine_->device(device).compute_lanes));
     count = std::max<std::uint16_t>(count, static_cast<std::uint16_t>(chosen + 1));
     return chosen;
   }
@@ -183,7 +187,8 @@ class joiner {
       const char *base = work.operands.base_of(static_cast<std::size_t>(from.parameter));
       const std::int64_t place = base ? addresses_.place_of(base) : -1;
       if (place >= 0)
-        return {buffer_at(place, std::max<std::int64_t>(from.bytes, 1), from.item_stride, from.type),
+        return {buffer_at(place, std::max<std::int64_t>(from.bytes, 1), from.item_stride, from.type,
+                          is_checked() ? first_device : device_of(from)),
                 place % alignment};
     }
     buffer made = from;
@@ -193,6 +198,16 @@ class joiner {
     if (made.kind == buffer_kind::parameter) made.parameter = static_cast<std::int32_t>(whole.buffers.size());
     whole.buffers.push_back(made);
     return {static_cast<std::int32_t>(whole.buffers.size() - 1), 0};
+  }
+
+  // Whose memory a parameter is in; of host memory, any's.
+  device_index device_of(const buffer &parameter) const noexcept {
+    const memory_space space = memory_->in_machine(parameter.space);
+    return space == SG_MEMORY_DEVICE ? space.device() : first_device;
+  }
+  // Whether it is a copy in from another device of the machine.
+  bool is_peer_copy(const command &c, const schedule &own) const noexcept {
+    return c.is<ops::copy_in>() && memory_->in_machine(buffer_of(own.buffers, source_of(c)).space) == SG_MEMORY_DEVICE;
   }
 
   // To be checked, all devices are one, whose arenas are the devices' one behind the other. The submission's own
@@ -225,6 +240,8 @@ class joiner {
     staging_before_ = whole.staging_bytes;
     whole.device_bytes += arenas_of(own) * round_up(own.device_bytes, alignment);
     whole.staging_bytes += arenas_of(own) * round_up(own.staging_bytes, alignment);
+    std::uint16_t &workers = whole.lanes[static_cast<int>(lane_kind::staging)];
+    workers = std::max(workers, own.lanes[static_cast<int>(lane_kind::staging)]);
     std::vector<mapped_buffer> buffers;
     for (std::size_t i = 0; i < own.buffers.size(); ++i) buffers.push_back(map(work, i));
     const auto first = static_cast<std::uint32_t>(whole.commands.size());
@@ -239,8 +256,13 @@ class joiner {
         view.buffer = to.index;
         view.offset += to.more;
       }
-      if (is_checked()) on_first_device(each);
-      each.where.index = lane_of(each.where.kind, each.where.index);
+      if (is_checked()) {
+        on_first_device(each);
+      } else if (is_peer_copy(own.commands[i], own)) {
+        each.what = ops::copy_peer();
+        each.where.kind = lane_kind::copy_peer;
+      }
+      each.where.index = lane_of(each.where.kind, each.where.index, each.where.device);
       waits.clear();
       for (std::uint32_t w = 0; w < each.waits; ++w) waits.push_back(first + own.waits[each.first_wait + w]);
       if (waits.empty()) waits = waits_;
@@ -251,7 +273,8 @@ class joiner {
     next_lanes();
   }
 
-  const std::int64_t lanes_;  // 0: one for each submission
+  const machine_model *const machine_;  // nullptr: a lane for each submission
+  const memory_kinds *const memory_;
   std::vector<submission> works_;
   std::vector<std::size_t> batch_of_;
   address_map addresses_;
@@ -264,11 +287,13 @@ class joiner {
 
 }  // namespace
 
-batch_schedule simulated_schedule(const std::vector<pipeline_batch> &batches, const device_model &model,
-                                  std::optional<batch_role> only) {
-  return joiner(batches, std::max(1, model.compute_lanes), only).join();
+batch_schedule simulated_schedule(const std::vector<pipeline_batch> &batches, const machine_model &machine,
+                                  const memory_kinds &memory, std::optional<batch_role> only) {
+  return joiner(batches, &machine, &memory, only).join();
 }
 
-batch_schedule checked_schedule(const std::vector<pipeline_batch> &batches) { return joiner(batches, 0).join(); }
+batch_schedule checked_schedule(const std::vector<pipeline_batch> &batches) {
+  return joiner(batches, nullptr, nullptr).join();
+}
 
 }  // namespace sg

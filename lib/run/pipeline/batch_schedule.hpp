@@ -7,7 +7,7 @@
 #include <optional>
 #include <vector>
 
-#include "model/device_model.hpp"
+#include "model/machine_model.hpp"
 #include "plan/schedule/schedule.hpp"
 #include "run/pipeline/batch.hpp"
 
@@ -19,10 +19,11 @@ struct batch_schedule {
 };
 
 // For the simulator: submissions share the lanes, so that one computes at a time (on cores each as its program says).
-// How much of two short GEMMs runs at a time depends on the moment, so it is not counted on.
+// How much of two short GEMMs runs at a time depends on the moment, so it is not counted on. Copies from other devices
+// of the machine are peer copies.
 // `only`: the submissions with that role.
-batch_schedule simulated_schedule(const std::vector<pipeline_batch> &batches, const device_model &model,
-                                  std::optional<batch_role> only = {});
+batch_schedule simulated_schedule(const std::vector<pipeline_batch> &batches, const machine_model &machine,
+                                  const memory_kinds &memory, std::optional<batch_role> only = {});
 // For the hazard check: a lane for each submission, so that nothing but waits orders them; staged copies are one
 // command, as their own schedules are checked where they are made.
 batch_schedule checked_schedule(const std::vector<pipeline_batch> &batches);

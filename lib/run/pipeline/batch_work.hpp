@@ -16,7 +16,7 @@ namespace sg {
 
 using batch_addresses = std::vector<char *>;
 
-enum class batch_role : std::uint8_t { transfer_in, work, transfer_out };
+enum class batch_role : std::uint8_t { transfer_in, work, transfer_between_devices, transfer_out };
 
 // Recorded addresses that stand for a buffer.
 struct buffer_range {

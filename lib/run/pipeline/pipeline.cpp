@@ -70,7 +70,7 @@ pipeline::pipeline(ref<job_sink> owner, const pipeline_parts &parts, const pipel
       owner_(std::move(owner)),
       parts_(parts),
       settings_(settings),
-      maker_(owner_->on(), parts.model, stages_, settings.input_bytes) {}
+      maker_(*owner_, parts.machine, parts.memory, stages_) {}
 
 pipeline::~pipeline() { release_graphs(); }
 
@@ -92,20 +92,22 @@ const pipeline_stage &pipeline::add(pipeline_stage &&given) {
   pipeline_stage stage = std::move(given);
   if (stage.name.empty()) stage.name = "stage " + std::to_string(stages_.size());
   stage.input_bytes = stages_.empty() ? settings_.input_bytes : stages_.back().output_bytes;
+  stage.device = stage.wanted_device.value_or(stages_.empty() ? first_device : stages_.back().device);
+  stage.receives_input = stages_.empty() || stages_.back().device != stage.device;
   const auto room = [](std::int64_t bytes) {
     return round_up(bytes, 256) + 256;
   };  // a gap, so that no two ranges touch
   for (pipeline_weight &each : stage.weights) {
     each.space = parts_.memory.usable(each.data, static_cast<std::uint64_t>(each.bytes), "a weight");
     require_no_stage(each.data, each.bytes, "a weight");
-    if (each.space != SG_MEMORY_DEVICE)
+    if (!stage.uses_in_place(each))
       stage.weights_bytes = checked_add(stage.weights_bytes, round_up(each.bytes, 256), "the weights of a stage");
   }
   std::int64_t total = room(stage.output_bytes);
   for (const std::int64_t more :
-       {room(stages_.empty() ? stage.input_bytes : 0), room(stage.workspace_bytes), room(stage.weights_bytes)})
+       {room(stage.receives_input ? stage.input_bytes : 0), room(stage.workspace_bytes), room(stage.weights_bytes)})
     total = checked_add(total, more, "the addresses of a stage");
-  stage.reserved = std::make_unique<address_range>(parts_.memory.known(), total, first_device);
+  stage.reserved = std::make_unique<address_range>(parts_.memory.known(), total, stage.device);
   char *next = stage.reserved->begin();
   const auto take = [&](std::int64_t bytes) {
     char *const taken = next;
@@ -113,12 +115,12 @@ const pipeline_stage &pipeline::add(pipeline_stage &&given) {
     return taken;
   };
   stage.output = take(stage.output_bytes);
-  stage.input = stages_.empty() ? take(stage.input_bytes) : stages_.back().output;
+  stage.input = stage.receives_input ? take(stage.input_bytes) : stages_.back().output;
   if (stage.workspace_bytes > 0) stage.workspace = take(stage.workspace_bytes);
   stage.weights_begin = next;
   for (const pipeline_weight &each : stage.weights) {
-    stage.weight_addresses.push_back(each.space == SG_MEMORY_DEVICE ? each.data : next);
-    if (each.space != SG_MEMORY_DEVICE) next += round_up(each.bytes, 256);
+    stage.weight_addresses.push_back(stage.uses_in_place(each) ? each.data : next);
+    if (!stage.uses_in_place(each)) next += round_up(each.bytes, 256);
   }
   stage.index = static_cast<std::int32_t>(stages_.size());
   stages_.push_back(std::move(stage));
@@ -174,11 +176,14 @@ pipeline_choice pipeline::within_free_memory() {
   constexpr std::int64_t longest_wait_ns = 100'000'000;
   for (const deadline enough(longest_wait_ns);;) {
     owner_->free_unused_buffers();
-    std::int64_t limit = settings_.memory_limit;
-    if (limit == 0)
-      limit = (parts_.model.usable_memory() - owner_->buffer_bytes.load(std::memory_order_relaxed)) / 10 * 9;
+    std::map<device_index, std::int64_t> limits;
+    for (const pipeline_stage &each : stages_) {
+      const std::int64_t usable = parts_.machine.device(each.device).usable_memory();
+      const std::int64_t taken = owner_->device_memory(each.device).buffer_bytes.load(std::memory_order_relaxed);
+      limits[each.device] = settings_.memory_limit > 0 ? settings_.memory_limit : (usable - taken) / 10 * 9;
+    }
     try {
-      return choose(stages_, settings_, limit, parts_.model, maker_, owner_->on().unified(), parts_.checks_hazards);
+      return choose(stages_, settings_, limits, parts_, maker_, owner_->on().unified());
     } catch (const error &e) {
       if (e.status() != SG_STATUS_OUT_OF_MEMORY || !owner_->has_released_buffers() || enough.passed()) throw;
     }
@@ -186,25 +191,27 @@ pipeline_choice pipeline::within_free_memory() {
   }
 }
 
-char *pipeline::device_memory(std::int64_t bytes) {
+char *pipeline::device_memory(device_index device, std::int64_t bytes) {
   if (bytes == 0) return nullptr;
-  buffers_.push_back(ref<device_buffer>::adopt(
-      new device_buffer(owner_, parts_.memory.known(), parts_.device_memory, static_cast<std::uint64_t>(bytes))));
+  buffers_.push_back(ref<device_buffer>::adopt(new device_buffer(
+      owner_, parts_.memory.known(), owner_->device_memory(device), static_cast<std::uint64_t>(bytes))));
   return static_cast<char *>(buffers_.back()->data());
 }
 
 void pipeline::allocate() {
   memory_ = {};
-  memory_.sizes = choice_.batch;
-  memory_.weight_buffer_bytes = choice_.weight_buffer_bytes;
   buffers_.clear();
   try {
-    for (std::int32_t i = 0; i < choice_.depth; ++i)
-      memory_.batches.push_back(choice_.batch.at(device_memory(choice_.batch.total())));
-    for (std::int32_t i = 0; i < choice_.weight_buffers; ++i)
-      memory_.weight_buffers.push_back(device_memory(choice_.weight_buffer_bytes));
+    for (const auto &[device, sizes] : choice_.devices) {
+      pipeline_memory::of_device &there = memory_.devices[device];
+      there.sizes = sizes;
+      for (std::int32_t i = 0; i < choice_.depth; ++i)
+        there.batches.push_back(sizes.batch.at(device_memory(device, sizes.batch.total())));
+      for (std::int32_t i = 0; i < choice_.weight_buffers && sizes.streamed_stages > 0; ++i)
+        there.weight_buffers.push_back(device_memory(device, sizes.weight_buffer_bytes));
+    }
     for (const pipeline_stage &each : stages_)
-      memory_.resident.push_back(each.is_streamed() ? nullptr : device_memory(each.weights_bytes));
+      memory_.resident.push_back(each.is_streamed() ? nullptr : device_memory(each.device, each.weights_bytes));
     copy_resident_weights();
   } catch (...) {
     buffers_.clear();  // freed once the copies in flight have completed
@@ -223,10 +230,10 @@ void pipeline::copy_resident_weights() {
       const pipeline_stage &stage = stages_[s];
       for (std::size_t i = 0; i < stage.weights.size() && !stage.is_streamed(); ++i) {
         const pipeline_weight &weight = stage.weights[i];
-        if (weight.space == SG_MEMORY_DEVICE) continue;
+        if (stage.uses_in_place(weight)) continue;
         char *const to = memory_.resident[s] + (stage.weight_addresses[i] - stage.weights_begin);
-        const submission copy =
-            maker_.copy(to, SG_MEMORY_DEVICE, weight.data, weight.space, weight.bytes, "weights of " + stage.name);
+        const submission copy = maker_.copy(to, memory_space::of_device(stage.device), weight.data, weight.space,
+                                            weight.bytes, "weights of " + stage.name);
         copies.reserve(copies.size() + 1);
         const ref<job> work = owner_->new_job();
         work->give_work(copy.program);
@@ -265,11 +272,12 @@ batch_ends pipeline::ends_of(const void *input, void *output) const {
   };
   ends.input_space = space_of(input, input_bytes, "input");
   ends.output_space = space_of(output, output_bytes, "output");
-  const auto in_place = [](memory_space space, const void *memory) {
-    return space == SG_MEMORY_DEVICE && reinterpret_cast<std::uintptr_t>(memory) % alignment_in_place == 0;
+  const auto in_place = [](const pipeline_stage &by, memory_space space, const void *memory) {
+    return space == memory_space::of_device(by.device) &&
+           reinterpret_cast<std::uintptr_t>(memory) % alignment_in_place == 0;
   };
-  ends.input_in_place = in_place(ends.input_space, input);
-  ends.output_in_place = in_place(ends.output_space, output);
+  ends.input_in_place = in_place(stages_.front(), ends.input_space, input);
+  ends.output_in_place = in_place(stages_.back(), ends.output_space, output);
   return ends;
 }
 

@@ -14,22 +14,12 @@
 #include <vector>
 
 #include "base/object.hpp"
-#include "run/memory/arena_pool.hpp"
-#include "run/memory/memory_kinds.hpp"
 #include "run/objects/device_buffer.hpp"
 #include "run/order/job_sink.hpp"
 #include "run/pipeline/batch.hpp"
 #include "run/pipeline/pipeline_plan.hpp"
 
 namespace sg {
-
-// Parts of the context, which the pipeline's owner keeps.
-struct pipeline_parts {
-  const device_model &model;
-  memory_kinds &memory;
-  arena_pool &device_memory;
-  bool checks_hazards;
-};
 
 class pipeline final : public object {
  public:
@@ -56,7 +46,7 @@ class pipeline final : public object {
   void release_graphs() noexcept;
   void allocate();
   void copy_resident_weights();
-  char *device_memory(std::int64_t bytes);
+  char *device_memory(device_index device, std::int64_t bytes);
   batch_ends ends_of(const void *input, void *output) const;
   void require_room();
 

@@ -30,13 +30,15 @@ class planned_buffers {
     next_ += static_cast<std::uintptr_t>(bytes);
     return reinterpret_cast<char *>(next_ - static_cast<std::uintptr_t>(bytes));
   }
-  pipeline_memory memory(const pipeline_choice &sizes, const std::deque<pipeline_stage> &stages, std::int32_t depth,
+  pipeline_memory memory(const pipeline_choice &chosen, const std::deque<pipeline_stage> &stages, std::int32_t depth,
                          std::int32_t weight_buffers) {
     pipeline_memory made;
-    made.sizes = sizes.batch;
-    made.weight_buffer_bytes = sizes.weight_buffer_bytes;
-    for (std::int32_t i = 0; i < depth; ++i) made.batches.push_back(sizes.batch.at(take(sizes.batch.total())));
-    for (std::int32_t i = 0; i < weight_buffers; ++i) made.weight_buffers.push_back(take(sizes.weight_buffer_bytes));
+    for (const auto &[device, sizes] : chosen.devices) {
+      pipeline_memory::of_device &there = made.devices[device];
+      there.sizes = sizes;
+      for (std::int32_t i = 0; i < depth; ++i) there.batches.push_back(sizes.batch.at(take(sizes.batch.total())));
+      for (std::int32_t i = 0; i < weight_buffers; ++i) there.weight_buffers.push_back(take(sizes.weight_buffer_bytes));
+    }
     for (const pipeline_stage &each : stages)
       made.resident.push_back(each.weights_bytes > 0 && !each.is_streamed() ? take(each.weights_bytes) : nullptr);
     return made;
@@ -48,55 +50,57 @@ class planned_buffers {
 
 class chooser {
  public:
-  chooser(std::deque<pipeline_stage> &stages, const pipeline_settings &settings, std::int64_t limit,
-          const device_model &model, batch_maker &maker, bool in_place)
-      : stages_(stages), settings_(settings), limit_(limit), model_(model), maker_(maker), in_place_(in_place) {}
+  chooser(std::deque<pipeline_stage> &stages, const pipeline_settings &settings,
+          const std::map<device_index, std::int64_t> &limits, const pipeline_parts &parts, batch_maker &maker,
+          bool in_place)
+      : stages_(stages), settings_(settings), limits_(limits), parts_(parts), maker_(maker), in_place_(in_place) {}
 
-  pipeline_choice choose(bool checks) {
+  pipeline_choice choose() {
     set_sizes();
-    place_weights();
+    bool all_fit = true;
+    for (const auto &[device, limit] : limits_) all_fit = place_weights(device, limit) && all_fit;
+    if (made_.streamed_stages == 0 || !all_fit) made_.fitting_bytes = 0;
     set_counts();
     predict_parts();
-    made_.device_bytes = bytes_with(made_.depth, made_.weight_buffers);
-    if (checks) check();
+    for (const auto &[device, sizes] : made_.devices) made_.device_bytes += made_.bytes_of(sizes);
+    if (parts_.checks_hazards) check();
     return made_;
   }
 
  private:
   void set_sizes() {
-    made_.batch.input = round_up(settings_.input_bytes, 256);
     for (std::size_t s = 0; s < stages_.size(); ++s) {
-      std::int64_t &output = made_.batch.outputs[s % 2];
-      output = std::max(output, round_up(stages_[s].output_bytes, 256));
-      made_.batch.workspace = std::max(made_.batch.workspace, round_up(stages_[s].workspace_bytes, 256));
+      device_sizes &there = made_.devices[stages_[s].device];
+      const auto grow = [](std::int64_t &size, std::int64_t bytes) { size = std::max(size, round_up(bytes, 256)); };
+      if (stages_[s].receives_input) grow(there.batch.input, stages_[s].input_bytes);
+      grow(there.batch.outputs[s % 2], stages_[s].output_bytes);
+      grow(there.batch.workspace, stages_[s].workspace_bytes);
+      ++there.stages;
     }
   }
 
-  std::int64_t bytes_with(std::int32_t depth, std::int32_t weight_buffers) const {
-    const auto of = [](std::int64_t count, std::int64_t bytes) {
-      return checked_mul(count, bytes, "device memory of the pipeline");
-    };
-    return checked_add(checked_add(of(depth, made_.batch.total()), of(weight_buffers, made_.weight_buffer_bytes), ""),
-                       made_.resident_bytes, "device memory of the pipeline");
-  }
-
-  // Which stages are streamed: those that must be, and of the others every so many as do not fit, spread evenly.
-  void place_weights() {
+  // Which stages of a device are streamed: those that must be, and of the others every so many as do not fit, spread
+  // evenly. Returns whether all would fit.
+  bool place_weights(device_index device, std::int64_t limit) {
+    device_sizes &there = made_.devices.at(device);
     std::int64_t all = 0, free_to_choose = 0, forced = 0, largest = 0;
+    bool must_stream = false;
     for (const pipeline_stage &each : stages_) {
+      if (each.device != device) continue;
+      must_stream = must_stream || each.place == SG_WEIGHTS_STREAMED;
       all = checked_add(all, each.weights_bytes, "weights");
       largest = std::max(largest, each.weights_bytes);
       if (each.place == SG_WEIGHTS_AUTO) free_to_choose += each.weights_bytes;
       if (each.place == SG_WEIGHTS_RESIDENT) forced += each.weights_bytes;
     }
     const std::int32_t depth = settings_.depth > 0 ? settings_.depth : 2;
-    const std::int64_t batches = checked_mul(depth, made_.batch.total(), "batches");
+    const std::int64_t batches = checked_mul(depth, there.batch.total(), "batches");
     const std::int64_t ring = (settings_.weight_buffers > 0 ? settings_.weight_buffers : 3) * largest;
-    const bool all_fit = all <= limit_ - batches;
-    const bool chosen_fit = forced + free_to_choose <= limit_ - batches - (has(SG_WEIGHTS_STREAMED) ? ring : 0);
-    const std::int64_t room = std::max<std::int64_t>(0, limit_ - batches - ring - forced);
+    const bool chosen_fit = forced + free_to_choose <= limit - batches - (must_stream ? ring : 0);
+    const std::int64_t room = std::max<std::int64_t>(0, limit - batches - ring - forced);
     std::int64_t seen = 0, kept = 0;
     for (pipeline_stage &each : stages_) {
+      if (each.device != device) continue;
       each.streamed_index = -1;
       if (each.weights_bytes == 0) continue;
       bool resident = each.place == SG_WEIGHTS_RESIDENT;
@@ -108,33 +112,27 @@ class chooser {
         if (resident) kept += each.weights_bytes;
       }
       if (resident) {
-        made_.resident_bytes += each.weights_bytes;
+        there.resident_bytes += each.weights_bytes;
       } else {
-        each.streamed_index = made_.streamed_stages++;
-        made_.streamed_bytes += each.weights_bytes;
-        made_.weight_buffer_bytes = std::max(made_.weight_buffer_bytes, each.weights_bytes);
+        each.streamed_index = there.streamed_stages++;
+        there.streamed_bytes += each.weights_bytes;
+        there.weight_buffer_bytes = std::max(there.weight_buffer_bytes, each.weights_bytes);
       }
     }
-    if (made_.streamed_stages > 0 && all_fit) made_.fitting_bytes = all + batches;
-  }
-  bool has(sg_weights_place place) const {
-    return std::any_of(stages_.begin(), stages_.end(), [=](const pipeline_stage &each) { return each.place == place; });
+    made_.resident_bytes += there.resident_bytes;
+    made_.streamed_bytes += there.streamed_bytes;
+    made_.streamed_stages += there.streamed_stages;
+    made_.fitting_bytes += all + batches;
+    return all <= limit - batches;
   }
 
   void set_counts() {
     const std::int32_t least_depth = std::max(1, settings_.depth);
     const std::int32_t least_buffers = made_.streamed_stages == 0 ? 0 : std::max(1, settings_.weight_buffers);
-    const std::int64_t least = bytes_with(least_depth, least_buffers);
-    if (least > limit_)
-      throw error(
-          SG_STATUS_OUT_OF_MEMORY,
-          "the pipeline needs at least %lld bytes of device memory: %d batch%s of %lld, %d weight buffer%s of %lld, "
-          "%lld of resident weights; the limit is %lld",
-          long_long{least}, least_depth, least_depth == 1 ? "" : "es", long_long{made_.batch.total()}, least_buffers,
-          least_buffers == 1 ? "" : "s", long_long{made_.weight_buffer_bytes}, long_long{made_.resident_bytes},
-          long_long{limit_});
     made_.depth = least_depth;
     made_.weight_buffers = least_buffers;
+    for (const auto &[device, there] : made_.devices)
+      if (made_.bytes_of(there) > limits_.at(device)) throw too_little_memory(device, there);
     made_.seconds_per_batch = simulated(made_.depth, made_.weight_buffers);
     const bool grows_depth = settings_.depth == 0, grows_buffers = settings_.weight_buffers == 0 && least_buffers > 0;
     // One more of one, of the other, or of both, as long as that helps.
@@ -144,7 +142,7 @@ class chooser {
         const std::int32_t depth = made_.depth + more_depth, buffers = made_.weight_buffers + more_buffers;
         if ((more_depth && !grows_depth) || (more_buffers && !grows_buffers)) continue;
         if (depth > std::max(most_chosen, least_depth) || buffers > std::max(most_chosen, least_buffers)) continue;
-        if (bytes_with(depth, buffers) > limit_) continue;
+        if (!fits(depth, buffers)) continue;
         const double seconds = simulated(depth, buffers);
         if (seconds > worth_a_buffer * made_.seconds_per_batch) continue;
         made_.depth = depth;
@@ -154,6 +152,26 @@ class chooser {
         break;
       }
     }
+  }
+
+  bool fits(std::int32_t depth, std::int32_t weight_buffers) const {
+    pipeline_choice wanted = made_;
+    wanted.depth = depth;
+    wanted.weight_buffers = weight_buffers;
+    return std::all_of(made_.devices.begin(), made_.devices.end(),
+                       [&](const auto &each) { return wanted.bytes_of(each.second) <= limits_.at(each.first); });
+  }
+
+  error too_little_memory(device_index device, const device_sizes &there) const {
+    const std::string where = made_.devices.size() > 1 ? " on device " + std::to_string(number_of(device)) : "";
+    const std::int32_t buffers = there.streamed_stages > 0 ? made_.weight_buffers : 0;
+    return error(
+        SG_STATUS_OUT_OF_MEMORY,
+        "the pipeline needs at least %lld bytes of device memory%s: %d batch%s of %lld, %d weight buffer%s of %lld, "
+        "%lld of resident weights; the limit is %lld",
+        long_long{made_.bytes_of(there)}, where.c_str(), made_.depth, made_.depth == 1 ? "" : "es",
+        long_long{there.batch.total()}, buffers, buffers == 1 ? "" : "s", long_long{there.weight_buffer_bytes},
+        long_long{there.resident_bytes}, long_long{limits_.at(device)});
   }
 
   // Batches with buffers and ends of their own.
@@ -175,12 +193,12 @@ class chooser {
 
   // Seconds from the end of one batch to the end of the next, once the pipeline is full.
   double simulated(std::int32_t depth, std::int32_t weight_buffers) {
-    const batch_schedule one = simulated_schedule(batches(depth, weight_buffers, 1), model_);
+    const batch_schedule one = simulated_schedule(batches(depth, weight_buffers, 1), parts_.machine, parts_.memory);
     const std::size_t commands = std::max<std::size_t>(one.whole.commands.size(), 1);
     const auto count = static_cast<std::int64_t>(
         std::clamp<std::size_t>(enough_commands / commands, 3, static_cast<std::size_t>(simulated_batches)));
-    const batch_schedule all = simulated_schedule(batches(depth, weight_buffers, count), model_);
-    const timeline times = simulate(all.whole, model_);
+    const batch_schedule all = simulated_schedule(batches(depth, weight_buffers, count), parts_.machine, parts_.memory);
+    const timeline times = simulate(all.whole, parts_.machine);
     const std::int64_t later = (count + 1) / 2;
     return (end_of(all, times, count - 1) - end_of(all, times, count - 1 - later)) / double(later);
   }
@@ -195,7 +213,7 @@ class chooser {
   // Of each further batch, as a batch that follows others has no part of their latencies.
   double seconds_of(const std::vector<pipeline_batch> &all, batch_role role) const {
     const auto simulated = [&](const std::vector<pipeline_batch> &some) {
-      return simulate(simulated_schedule(some, model_, role).whole, model_).seconds;
+      return simulate(simulated_schedule(some, parts_.machine, parts_.memory, role).whole, parts_.machine).seconds;
     };
     return (simulated(all) - simulated({all[0]})) / double(all.size() - 1);
   }
@@ -207,8 +225,12 @@ class chooser {
     made_.transfer_in_seconds = seconds_of(all, batch_role::transfer_in);
     made_.transfer_out_seconds = seconds_of(all, batch_role::transfer_out);
     made_.work_seconds = seconds_of(all, batch_role::work);
-    const std::int64_t bytes_in = made_.streamed_bytes + (in_place_ ? 0 : settings_.input_bytes);
-    made_.link_in_seconds = model_.link_in > 0 ? double(bytes_in) / model_.link_in : 0;
+    for (const auto &[device, there] : made_.devices) {
+      const bool is_first = device == stages_.front().device;
+      const std::int64_t bytes_in = there.streamed_bytes + (is_first && !in_place_ ? settings_.input_bytes : 0);
+      const double rate = parts_.machine.device(device).link_in;
+      if (rate > 0) made_.link_in_seconds = std::max(made_.link_in_seconds, double(bytes_in) / rate);
+    }
   }
 
   // Each buffer is used by a second batch at least.
@@ -224,8 +246,8 @@ class chooser {
 
   std::deque<pipeline_stage> &stages_;
   const pipeline_settings &settings_;
-  const std::int64_t limit_;
-  const device_model &model_;
+  const std::map<device_index, std::int64_t> &limits_;
+  const pipeline_parts &parts_;
   batch_maker &maker_;
   const bool in_place_;
   pipeline_choice made_;
@@ -242,9 +264,18 @@ class chooser {
 
 }  // namespace
 
-pipeline_choice choose(std::deque<pipeline_stage> &stages, const pipeline_settings &settings, std::int64_t limit,
-                       const device_model &model, batch_maker &maker, bool in_place, bool checks) {
-  return chooser(stages, settings, limit, model, maker, in_place).choose(checks);
+std::int64_t pipeline_choice::bytes_of(const device_sizes &sizes) const {
+  const auto of = [](std::int64_t count, std::int64_t bytes) {
+    return checked_mul(count, bytes, "device memory of the pipeline");
+  };
+  return checked_add(checked_add(of(depth, sizes.batch.total()), of(weight_buffers, sizes.weight_buffer_bytes), ""),
+                     sizes.resident_bytes, "device memory of the pipeline");
+}
+
+pipeline_choice choose(std::deque<pipeline_stage> &stages, const pipeline_settings &settings,
+                       const std::map<device_index, std::int64_t> &limits, const pipeline_parts &parts,
+                       batch_maker &maker, bool in_place) {
+  return chooser(stages, settings, limits, parts, maker, in_place).choose();
 }
 
 std::string describe(const std::deque<pipeline_stage> &stages, const pipeline_choice &choice,
@@ -255,11 +286,19 @@ std::string describe(const std::deque<pipeline_stage> &stages, const pipeline_ch
                           double(choice.device_bytes) / mb);
   text += line("weights: %.1f MB resident, %.1f MB streamed for each batch", double(choice.resident_bytes) / mb,
                double(choice.streamed_bytes) / mb);
-  text += choice.streamed_stages == 0
-              ? "\n"
-              : line(" (%d stage%s) into %d buffer%s of %.1f MB\n", choice.streamed_stages,
-                     choice.streamed_stages == 1 ? "" : "s", choice.weight_buffers,
-                     choice.weight_buffers == 1 ? "" : "s", double(choice.weight_buffer_bytes) / mb);
+  std::int64_t largest = 0;
+  for (const auto &[device, there] : choice.devices) largest = std::max(largest, there.weight_buffer_bytes);
+  const bool is_spread = choice.devices.size() > 1;
+  text += choice.streamed_stages == 0 ? "\n"
+                                      : line(" (%d stage%s) into %d buffer%s of %s%.1f MB%s\n", choice.streamed_stages,
+                                             choice.streamed_stages == 1 ? "" : "s", choice.weight_buffers,
+                                             choice.weight_buffers == 1 ? "" : "s", is_spread ? "at most " : "",
+                                             double(largest) / mb, is_spread ? " on each device" : "");
+  for (const auto &[device, there] : choice.devices)
+    if (is_spread)
+      text += line("device %zu: %d stage%s, %.1f MB of device memory; weights: %.1f MB resident, %.1f MB streamed\n",
+                   number_of(device), there.stages, there.stages == 1 ? "" : "s", double(choice.bytes_of(there)) / mb,
+                   double(there.resident_bytes) / mb, double(there.streamed_bytes) / mb);
   if (choice.fitting_bytes > 0)
     text += line("all weights would fit: %.1f MB of device memory\n", double(choice.fitting_bytes) / mb);
   text += line("input %.1f MB, result %.1f MB\n", double(settings.input_bytes) / mb,

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <string>
 
 #include "run/pipeline/batch.hpp"
@@ -18,20 +19,28 @@ struct pipeline_settings {
   bool refuses_when_full = false;
 };
 
+// Parts of the context, which the pipeline's owner keeps.
+struct pipeline_parts {
+  const machine_model &machine;
+  memory_kinds &memory;
+  bool checks_hazards;
+};
+
 struct pipeline_choice {
-  std::int32_t depth = 0, weight_buffers = 0, streamed_stages = 0;
-  batch_sizes batch;                     // of one
-  std::int64_t weight_buffer_bytes = 0;  // of one
+  std::int32_t depth = 0, weight_buffers = 0, streamed_stages = 0;  // weight buffers: of each device
+  std::map<device_index, device_sizes> devices;                     // with stages
   std::int64_t resident_bytes = 0, streamed_bytes = 0, device_bytes = 0;
+  std::int64_t bytes_of(const device_sizes &sizes) const;
   std::int64_t fitting_bytes = 0;  // that all weights resident would take; 0: they do not fit, or are resident
   double seconds_per_batch = 0, transfer_in_seconds = 0, transfer_out_seconds = 0, work_seconds = 0;
   double link_in_seconds = 0;  // of the transfers in, at the rate of the link alone
 };
 
-// Sets the stages' streamed_index. `in_place`: batches need no copies. `limit`: bytes of device memory. Throws
-// SG_STATUS_OUT_OF_MEMORY if it is too low, and SG_STATUS_INTERNAL if `checks` and batches race.
-pipeline_choice choose(std::deque<pipeline_stage> &stages, const pipeline_settings &settings, std::int64_t limit,
-                       const device_model &model, batch_maker &maker, bool in_place, bool checks);
+// Sets the stages' streamed_index. `in_place`: batches need no copies. `limits`: bytes of each device's memory. Throws
+// SG_STATUS_OUT_OF_MEMORY if one is too low, and SG_STATUS_INTERNAL if `checks` and batches race.
+pipeline_choice choose(std::deque<pipeline_stage> &stages, const pipeline_settings &settings,
+                       const std::map<device_index, std::int64_t> &limits, const pipeline_parts &parts,
+                       batch_maker &maker, bool in_place);
 
 // As lines of text: what limits the batches.
 std::string describe(const std::deque<pipeline_stage> &stages, const pipeline_choice &choice,

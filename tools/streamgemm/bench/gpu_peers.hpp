@@ -25,7 +25,9 @@ struct gpu_gemm {
   double beta = 0;
   // For GEMMs in a row: the number of Cs that they write cyclically, and the bytes from one to the next.
   std::int64_t outputs = 1, output_step = 0;
-  std::int32_t devices = 1;  // the first ones; of host() alone
+  // Of host() alone: the GPUs' numbers; nullptr: the first one.
+  std::int32_t devices = 1;
+  const std::int32_t *device_numbers = nullptr;
 };
 
 // The way in which many resident GEMMs are sent.
@@ -79,7 +81,7 @@ struct gpu_peer_table {
   std::int32_t (*trickle)(const gpu_trickle *how, double *latencies, std::int32_t capacity, std::int64_t *large_ended);
 };
 
-inline constexpr const char *gpu_peers_symbol = "sg_bench_gpu_peers_5";
+inline constexpr const char *gpu_peers_symbol = "sg_bench_gpu_peers_6";
 
 const gpu_peer_table *load_gpu_peers(const std::string &path);  // nullptr without a path. Throws failure.
 void note_gpu_facts(const gpu_peer_table &peers, suite_run &run);

@@ -2,11 +2,13 @@
 // The suite `gpus`: one GEMM from host memory to host memory on 1, 2, ... of a context's devices, over the bound of the
 // rates that the devices have together in this run; or drawn GEMMs on all of them, beside one.
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -87,6 +89,12 @@ class gpus_suite {
     for (std::int32_t devices = 1; devices < count; devices *= 2) counts_.push_back(devices);
     counts_.push_back(count);
     if (peers_) note_gpu_facts(*peers_, out_);
+    for (std::int32_t i = 0; i < count; ++i)
+      if (const auto number = number_of(i)) numbers_.push_back(*number);
+    if (std::ssize(numbers_) == count)
+      out_.note("device_numbers", numbers_);
+    else if (peers_)
+      throw failure(exit_code::usage, "peers need devices by their numbers, as cuda:0,1; they are " + name_);
     for (const std::int32_t devices : counts_) {
       const link_sums &rates = rates_[devices] = measured(devices);
       const std::string of = std::to_string(devices) + "_devices_bytes_per_second";
@@ -120,6 +128,17 @@ class gpus_suite {
     }
     for (const std::int32_t devices : counts)
       if (out_.wants(name_of(x, devices))) run(x, at, devices);
+  }
+
+  // As the backend counts its devices: 3 for "cuda:3", 1 for "sim:h200x2/1"; empty for a name by UUID.
+  std::optional<std::int32_t> number_of(std::int32_t device) const {
+    sg_device_info info = SG_DEVICE_INFO_INIT;
+    check(sg_context_get_device_info(context_.get(), device, &info), "a device");
+    const std::string name = info.name;
+    const std::size_t first = name.find_last_of(":/") + 1;
+    std::int32_t number = 0;
+    const auto [end, fault] = std::from_chars(name.data() + first, name.data() + name.size(), number);
+    return fault == std::errc() && end == name.data() + name.size() ? std::optional(number) : std::nullopt;
   }
 
   static std::string text_of(std::int32_t devices) {
@@ -164,6 +183,7 @@ class gpus_suite {
     if (!peers_ || !seen) return;
     gpu_gemm gemm = at.gemm();
     gemm.devices = devices;
+    gemm.device_numbers = numbers_.data();
     for (std::int32_t peer = 0; peer < peers_->host_count(); ++peer) {
       const std::string name = peers_->host_name(peer);
       if (name.ends_with("pinning") && at.of.all_pinned()) continue;
@@ -270,6 +290,7 @@ class gpus_suite {
   const gpu_peer_table *const peers_;
   const std::string name_;
   context_handle context_;
+  std::vector<std::int32_t> numbers_;  // of its devices
   const std::uint64_t copied_bytes_;
   bool computes_ = true, is_virtual_ = false;
   std::vector<std::int32_t> counts_;

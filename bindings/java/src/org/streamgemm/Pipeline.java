@@ -117,7 +117,7 @@ public final class Pipeline extends NativeObject {
   }
 
   /**
-   * Adds the next stage.
+   * Adds the next stage, on the device of the stage before; the first on device 0.
    *
    * @param name in messages and labels; null: by its number
    * @param output bytes of its output
@@ -127,7 +127,26 @@ public final class Pipeline extends NativeObject {
    * @return the stage, to record its operations
    * @throws StreamGemmException.Busy if the pipeline is prepared
    */
-  public synchronized Stage stage(String name, long output, long workspace, WeightsPlace place, Matrix... given) {
+  public Stage stage(String name, long output, long workspace, WeightsPlace place, Matrix... given) {
+    return stage(name, output, workspace, place, DEVICE_OF_STAGE_BEFORE, given);
+  }
+
+  private static final int DEVICE_OF_STAGE_BEFORE = -1; // SG_DEVICE_ANY
+
+  /**
+   * Adds the next stage, on one of several devices.
+   *
+   * @param name in messages and labels; null: by its number
+   * @param output bytes of its output
+   * @param workspace bytes of its workspace; 0: none
+   * @param place where its weights are while batches run
+   * @param device the number of the context's device that runs it
+   * @param given its weights, in direct buffers, pinned or device memory, unchanged as long as batches run
+   * @return the stage, to record its operations
+   * @throws StreamGemmException.Busy if the pipeline is prepared
+   */
+  public synchronized Stage stage(
+      String name, long output, long workspace, WeightsPlace place, int device, Matrix... given) {
     long[] pairs = new long[2 * given.length];
     for (int i = 0; i < given.length; ++i) {
       if (given[i].array != null)
@@ -145,6 +164,7 @@ public final class Pipeline extends NativeObject {
       s.putLong(d + Structs.sg_stage_desc.weights, s.longs(pairs));
       s.putInt(d + Structs.sg_stage_desc.weight_count, given.length);
       s.putInt(d + Structs.sg_stage_desc.place, place.value);
+      s.putInt(d + Structs.sg_stage_desc.device, device);
       int filled = s.push(Structs.sg_stage.SIZE);
       s.putLong(filled, Structs.sg_stage.SIZE);
       Native.sg_call_add_stage(handle(), s.address(d), s.address(filled));

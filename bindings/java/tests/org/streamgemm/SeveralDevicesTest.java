@@ -95,6 +95,27 @@ public class SeveralDevicesTest {
   }
 
   @Test
+  public void aPipelineHasStagesOnEach() {
+    PipelineOptions options = new PipelineOptions().inputBytes(4 * SIDE * SIDE);
+    try (Context context = Context.open("sim:h200x2"); Pipeline pipeline = context.pipeline(options)) {
+      for (int device = 0; device < 2; ++device) {
+        Matrix weights = Matrix.of(Support.direct(b), SIDE, SIDE);
+        Pipeline.Stage stage = pipeline.stage(null, 4 * SIDE * SIDE, 0, WeightsPlace.STREAMED, device, weights);
+        stage.graph().record(Gemm.of(
+            stage.input(DType.F32, SIDE, SIDE), stage.weight(0, DType.F32, SIDE, SIDE), stage.output(DType.F32, SIDE, SIDE)));
+      }
+      String refused = assertThrows(StreamGemmException.InvalidArgument.class,
+          () -> pipeline.stage(null, 64, 0, WeightsPlace.AUTO, 2)).getMessage();
+      assertTrue(refused, refused.contains("device is 2"));
+      String text = pipeline.describe();
+      assertTrue(text, text.contains("device 0: 1 stage,") && text.contains("device 1: 1 stage,"));
+      float[] found = new float[SIDE * SIDE];
+      pipeline.pushAsync(host(a), host(found)).join();
+      assertArrayEquals(Support.multiply(product, b, SIDE, SIDE, SIDE), found, 0);
+    }
+  }
+
+  @Test
   public void sumsAreOnEach() {
     float[] sum = new float[SIDE * SIDE];
     float[] doubled = new float[SIDE * SIDE];
