@@ -54,9 +54,7 @@ void job::clear_rest() noexcept {
   native = partition_lane = nullptr;
   awaited = recorded = nullptr;
   single.batch_size = 1;
-  run.reset();
-  graph.reset();
-  kept.reset();
+  run.reset(), graph.reset(), kept.reset();
   if (program_ && !program_->is_single()) program_.reset();
   status_ = SG_STATUS_OK;
   causes_.clear();

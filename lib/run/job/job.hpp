@@ -36,7 +36,6 @@ class job;
 class job_home;
 class job_pool;
 struct recorded_graph;
-class user_release;
 
 // A node in the predecessor's list of successors. The successor owns it.
 struct dependency {
@@ -47,8 +46,8 @@ struct dependency {
   bool follows = false;
 };
 
-// A requested callback at a job's completion. Owns the reference to the handle that the callback receives. Without a job
-// (user_release): one that is due.
+// A requested callback at a job's completion. Owns the reference to the handle that it receives. Of a user_release:
+// without a job.
 struct callback_request {
   callback_request *next = nullptr;
   void (*run)(handle_bits handle, sg_status status, void *user, void *fn) = nullptr;
@@ -265,7 +264,7 @@ class alignas(64) job final : public object {
   // program of a graph's run, of which only totals stay. Neither refers to the job.
   pooled_run run;
   std::shared_ptr<const recorded_graph> graph;
-  std::shared_ptr<user_release> kept;  // what its function uses, until completion
+  std::shared_ptr<void> kept;      // what its function uses, until completion: a user_release
   job *next_completion = nullptr;  // in its completion queue
   std::int32_t child_index = 0;
   std::uint64_t profiler_range = 0;  // from the submission to the completion; 0: none
