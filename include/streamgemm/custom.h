@@ -82,7 +82,8 @@ typedef struct sg_custom_desc {
   double seconds;                    /**< Expected time on the device, for predictions and for simulated devices; 0: that of
                                           the operands' bytes at the rate of the device's memory. */
   sg_release_callback release;       /**< Called with `user` when the library will not use it again: after the job, or of a recorded
-                                          operation after the graph or the pipeline and its jobs; NULL: nothing is called. */
+                                          operation after the graph or the pipeline and its jobs; NULL: nothing is called. An update
+                                          (sg_graph_update) takes nothing: the function and `user` are those recorded. */
 } sg_custom_desc;
 
 /** Initial value of an sg_custom_desc. */

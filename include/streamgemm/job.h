@@ -135,7 +135,8 @@ typedef struct sg_job_statistics {
                                  norm, 2 dequantization, 3 rotary embedding, 0 cast, transposition, gather, im2col
                                  and col2im. */
   uint64_t bytes_in;        /**< Bytes copied to the device. */
-  uint64_t bytes_out;       /**< Bytes copied from the device; of a failed job those that have, or may have, reached the operands. */
+  uint64_t bytes_out;       /**< Bytes copied from the device; of a failed job those that have, or may have, reached the operands,
+                                 but of the run of a graph or of a batch of a pipeline always those of all its submissions. */
   int64_t commands;         /**< Commands of the schedule. */
   int64_t commands_run;     /**< Commands that ran; fewer after a failure or a cancellation. */
   char strategy[64];        /**< Kind of the schedule, in column-major terms: a row-major C is its transpose. */
@@ -159,8 +160,10 @@ typedef void (*sg_job_callback)(sg_job *job, sg_status status, void *user);
 
 /**
  * Called once when the library will not use a `user` again that a call has taken; not if that call failed, and not once the
- * process exits. It runs where callbacks of jobs run, under the rules of sg_job_callback. A callback that is itself called
- * once, such as sg_job_callback, needs none: it may release its `user`.
+ * process exits. It runs where callbacks of jobs run, under the rules of sg_job_callback, and after those of the job. A
+ * callback that is itself called once, such as sg_job_callback, needs none: it may release its `user`.
+ * A form that waits returns the failure of a job, too, and has then taken `user`: a program that releases it itself after a
+ * refusal calls the form with _async.
  */
 typedef void (*sg_release_callback)(void *user);
 

@@ -12,7 +12,8 @@
 typedef struct group {
   sg_blas_call call; /* the first of them */
   int64_t size;
-  void *const *a, *const *b, *const *c; /* the addresses of all, or strides */
+  const void *const *a, *const *b; /* the addresses of all, or strides */
+  void *const *c;
   int64_t stridea, strideb, stridec;
 } group;
 
@@ -52,7 +53,7 @@ static void read_group(const sg_blas_call *of, int64_t index, int64_t first, gro
   } else {
     out->size = integer_at(entry, given->sizes, index);
     if (out->size <= 0) return;
-    out->a = (void *const *)given->a + first, out->b = (void *const *)given->b + first;
+    out->a = (const void *const *)given->a + first, out->b = (const void *const *)given->b + first;
     out->c = (void *const *)given->c + first;
     call->a = out->a[0], call->b = out->b[0], call->c = out->c[0];
   }
@@ -64,8 +65,8 @@ static double work_of(const group *of) {
   return has_elements(of) ? (double)of->call.m * (double)of->call.n * (double)of->call.k * (double)of->size : 0;
 }
 
-static void *matrix_at(const group *of, void *const *all, const void *first, int64_t stride, int64_t item) {
-  return all != NULL ? all[item] : (char *)first + item * stride * (int64_t)bytes_of(of->call.entry);
+static const void *matrix_at(const group *of, const void *const *all, const void *first, int64_t stride, int64_t item) {
+  return all != NULL ? all[item] : (const char *)first + item * stride * (int64_t)bytes_of(of->call.entry);
 }
 
 sg_blas_reason sg_blas_check_batch(const sg_blas_call *call) {
@@ -129,7 +130,8 @@ uint64_t sg_blas_hash_of_batch(const sg_blas_call *call, const sg_blas_settings 
 }
 
 bool sg_blas_has_no_batch(const sg_blas_call *call) {
-  return sg_blas_cpu_address(call->entry) == sg_blas_cpu_address(call->entry->gemm);
+  sg_blas_cpu_address(call->entry); /* looks for it */
+  return __atomic_load_n(&call->entry->cpu, __ATOMIC_ACQUIRE) == NULL;
 }
 
 void sg_blas_batch_by_gemm(const sg_blas_call *call) {
@@ -147,7 +149,7 @@ void sg_blas_batch_by_gemm(const sg_blas_call *call) {
         sg_blas_call one = each.call;
         one.a = matrix_at(&each, each.a, each.call.a, each.stridea, item);
         one.b = matrix_at(&each, each.b, each.call.b, each.strideb, item);
-        one.c = matrix_at(&each, each.c, each.call.c, each.stridec, item);
+        one.c = (void *)matrix_at(&each, (const void *const *)each.c, each.call.c, each.stridec, item);
         one.entry->call_cpu(&one);
       }
       if (is_wrong) return;

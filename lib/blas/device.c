@@ -139,6 +139,16 @@ static sg_blas_lines lines_of(const sg_matrix *of) {
                          (size_t)(is_row_major ? of->rows : of->cols), (size_t)of->ld * size, 0};
 }
 
+static sg_memory_kind kind_of(const void *first) {
+  sg_memory_kind kind = SG_MEMORY_AUTO;
+  return sg_blas_streamgemm.sg_context_memory_kind(context, first, 1, &kind) == SG_STATUS_OK ? kind : SG_MEMORY_AUTO;
+}
+
+static bool is_on_device(const void *first) {
+  const sg_memory_kind kind = kind_of(first);
+  return kind == SG_MEMORY_DEVICE || kind == SG_MEMORY_PEER;
+}
+
 double sg_blas_places_of(const sg_blas_call *call, const sg_blas_settings *settings, sg_blas_places *places) {
   sg_blas_operation operation;
   sg_blas_describe(call, settings, &operation);
@@ -159,6 +169,11 @@ double sg_blas_places_of(const sg_blas_call *call, const sg_blas_settings *setti
       places->is_resident[i] = true;
       checking += seconds;
     }
+  }
+  for (int32_t i = 1; i < operation.count && !is_unified; ++i) {
+    const sg_gemm_desc *const each = &operation.descs[i];
+    places->has_device_operand = places->has_device_operand || is_on_device(each->a.data) ||
+                                 is_on_device(each->b.data) || is_on_device(each->c.data);
   }
   return checking;
 }
@@ -203,12 +218,13 @@ static void borrow(sg_blas_operation *operation, sg_blas_loan loans[2]) {
 }
 
 /* Whether a job that failed has written nothing to C: nothing has run, or nothing was copied back to host memory. */
-static bool is_untouched_by(const sg_job_statistics *job, const sg_matrix *c) {
+static bool is_untouched_by(const sg_job_statistics *job, const sg_blas_operation *of) {
   if (job->commands_run == 0) return true;
-  sg_memory_kind kind = SG_MEMORY_AUTO;
-  const bool is_copied = !is_unified &&
-                         sg_blas_streamgemm.sg_context_memory_kind(context, c->data, 1, &kind) == SG_STATUS_OK &&
-                         (kind == SG_MEMORY_PAGEABLE || kind == SG_MEMORY_PINNED);
+  bool is_copied = !is_unified;
+  for (int32_t i = 0; i == 0 || i < of->count; ++i) {
+    const sg_memory_kind kind = kind_of(i == 0 ? of->c->data : of->descs[i].c.data);
+    is_copied = is_copied && (kind == SG_MEMORY_PAGEABLE || kind == SG_MEMORY_PINNED);
+  }
   return is_copied && job->bytes_out == 0;
 }
 
@@ -226,7 +242,7 @@ static sg_status run(const sg_blas_operation *operation, const char *label, bool
   if (status != SG_STATUS_OK || wants_statistics) {
     sg_job_statistics statistics = SG_JOB_STATISTICS_INIT;
     const bool is_known = sg_blas_streamgemm.sg_job_get_statistics(job, &statistics) == SG_STATUS_OK;
-    *is_untouched = is_known && is_untouched_by(&statistics, operation->c);
+    *is_untouched = is_known && is_untouched_by(&statistics, operation);
     out->bytes_in += statistics.bytes_in;
     out->bytes_out += statistics.bytes_out;
   }

@@ -47,10 +47,14 @@ static __thread bool is_unsolved;
 
 /* The program's and the CPU BLAS's, during a call. */
 static __thread unsigned long kept_state;
+/* What the CPU BLAS has taken for the call, without plans and the opening of the device. */
+static __thread double cpu_seconds;
 
 static void call_cpu(const sg_blas_call *call) {
   sg_blas_set_floating_point_state(kept_state);
+  const double started = sg_blas_now();
   call->entry->call_cpu(call);
+  cpu_seconds += sg_blas_now() - started;
   kept_state = sg_blas_floating_point_state();
 }
 
@@ -233,6 +237,7 @@ bool sg_blas_compute(sg_blas_call *call) {
   }
   sg_blas_outcome outcome = {0, 0};
   const double started = sg_blas_now();
+  cpu_seconds = 0;
   is_inside = true;
   if (call->reason == SG_BLAS_ON_DEVICE && is_after_fork) call->reason = SG_BLAS_AFTER_FORK;
   if (!settings.is_on) call->reason = SG_BLAS_SWITCHED_OFF;
@@ -249,7 +254,7 @@ bool sg_blas_compute(sg_blas_call *call) {
   const double seconds = sg_blas_now() - started;
   const bool is_on_device = call->reason == SG_BLAS_ON_DEVICE;
   if (!is_on_device && call->batch == NULL && call->reason != SG_BLAS_EMPTY && call->reason != SG_BLAS_DEVICE_FAILED)
-    sg_blas_learn(call->entry->type, call->work, seconds);
+    sg_blas_learn(call->entry->type, call->work, cpu_seconds);
   if (settings.report != NULL) sg_blas_count(call, seconds, is_on_device ? &outcome : NULL);
   sg_blas_set_floating_point_state(kept_state);
   return true;

@@ -31,6 +31,7 @@ typedef struct sg_blas_entry {
   void *checked; /* of a batch: the CPU BLAS's function whose integers are known to be as wide as the name says. Atomic.
                   */
   bool is_wide;  /* integers of 64 bits; of LAPACK and of batches */
+  bool is_absent; /* of a batch: the CPU BLAS has none, its gemm computes it. Atomic. */
   /* Of LAPACK: */
   sg_blas_lapack_routine solver;
   const unsigned char *roles; /* of the arguments, SG_BLAS_ROLE_...; SG_BLAS_ROLES ends them */

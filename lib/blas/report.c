@@ -179,7 +179,8 @@ size_t sg_blas_write_report(const sg_blas_settings *settings, char *text, size_t
     for (int j = 0; j < i; ++j) is_first = is_first && rows[j].entry != entry;
     if (!is_first) continue;
     char path[4096];
-    sg_blas_describe_cpu(__atomic_load_n(&entry->cpu, __ATOMIC_ACQUIRE), path, sizeof path);
+    const sg_blas_entry *const used = __atomic_load_n(&entry->is_absent, __ATOMIC_ACQUIRE) ? entry->gemm : entry;
+    sg_blas_describe_cpu(__atomic_load_n(&used->cpu, __ATOMIC_ACQUIRE), path, sizeof path);
     put(&to, "%s\"%s\": ", between, entry->name);
     put_string(&to, path);
     between = ", ";

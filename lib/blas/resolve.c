@@ -157,8 +157,10 @@ void *sg_blas_find(const char *name) {
 
 bool sg_blas_replace(const char *name, void *address) {
   sg_blas_entry *const entry = entry_of(name);
-  if (entry != NULL) __atomic_store_n(&entry->cpu, address, __ATOMIC_RELEASE);
-  return entry != NULL;
+  if (entry == NULL) return false;
+  __atomic_store_n(&entry->is_absent, false, __ATOMIC_RELEASE);
+  __atomic_store_n(&entry->cpu, address, __ATOMIC_RELEASE);
+  return true;
 }
 
 void *sg_blas_require(const char *name) {
@@ -175,10 +177,12 @@ void *sg_blas_require(const char *name) {
 void *sg_blas_first_cpu_address(sg_blas_entry *entry) {
   const bool has_substitute = entry->gemm != NULL && entry->number >= SG_BLAS_GEMM_BATCH;
   if (!has_substitute) return sg_blas_require(entry->name);
-  void *address = sg_blas_find(entry->name);
-  if (address == NULL) address = sg_blas_require(entry->gemm->name);
-  __atomic_store_n(&entry->cpu, address, __ATOMIC_RELEASE);
-  return address;
+  if (!__atomic_load_n(&entry->is_absent, __ATOMIC_ACQUIRE)) {
+    void *const address = sg_blas_find(entry->name);
+    if (address != NULL) return address;
+    __atomic_store_n(&entry->is_absent, true, __ATOMIC_RELEASE);
+  }
+  return sg_blas_cpu_address(entry->gemm);
 }
 
 void sg_blas_describe_cpu(const void *address, char *text, size_t size) {

@@ -95,7 +95,9 @@ void submit(context &on, const sg_custom_desc &d, const char *name, checked_subm
     fields.push_back("operands[" + std::to_string(i) + "].data");
     add(operands, form, d.operands[i], name, fields.back().c_str());
   }
-  const auto kept = order.makes_plan() ? nullptr : user_release::make(on, d.release, d.user);
+  // An update names the recorded function and user, which the graph has already taken.
+  const bool takes = !order.makes_plan() && !order.updates();
+  const auto kept = takes ? user_release::make(on, d.release, d.user) : nullptr;
   order.keep(kept);
   submit_operands(on, operands, d, name, {SG_OPERATION_CUSTOM, form_of<command_form>(form)}, usual_request(order),
                   order, out_job);

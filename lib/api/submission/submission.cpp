@@ -209,7 +209,7 @@ void checked_submit::go(ref<job> work, const access *accesses, std::size_t acces
   if (untracked_ && !records()) access_count = 0;
   if (work->program) work->follows_on_device = work->program->may_follow && to_.on().orders_commands();
   if (records()) return record(work, accesses, access_count);
-  work->kept = kept_;
+  if (kept_) work->kept = kept_;  // of plain jobs nothing but their first cache lines is written
   const submission_order order = settle(*work);
   hand_out(*work, out_job, [&] {
     if (will_wait_ && to_.computes_here(*work, order))

@@ -124,7 +124,6 @@ void job::complete_in_full(sg_status status) noexcept {
   if (status != SG_STATUS_OK) count_moved_bytes();
   run.reset();
   if (graph) graph = std::shared_ptr<const recorded_graph>(graph->totals);
-  kept.reset();
   if (status != SG_STATUS_OK) {
     owner_->count_failure(status);
     record_failure();
@@ -142,7 +141,13 @@ void job::finish() noexcept {
   // No thread waits for it, no callback is set, and none can be. The tracker may still add successors.
   const bool anonymous = has_one_ref();
   plain = plain && anonymous && status == SG_STATUS_OK && !kept;
-  if (!plain) complete_in_full(status);
+  // Released behind the completion and the callbacks, which may use the same `user`.
+  std::shared_ptr<const void> used, used_by_graph;
+  if (!plain) {
+    used = std::move(kept);
+    if (graph) used_by_graph = graph->kept;
+    complete_in_full(status);
+  }
   if (trace_number != 0) record_completion();
   if (anonymous) {
     state_.store(done_bit, std::memory_order_release);

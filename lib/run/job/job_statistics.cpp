@@ -76,7 +76,7 @@ std::uint64_t job::device_bits() const noexcept {
 void job::count_moved_bytes() noexcept {
   if (run)
     moved_ = run->moved();
-  else if (program && program->is_single())
+  else if (program && program->is_single() && commands_run_ > 0)
     moved_ = {program->schedule->bytes_in, program->schedule->bytes_out, program->schedule->bytes_peer};
   else
     moved_ = {};

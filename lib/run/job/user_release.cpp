@@ -17,8 +17,8 @@ std::shared_ptr<user_release> user_release::make(job_home &home, void (*function
 
 user_release::~user_release() {
   if (!accepted_) return;
-  job_home &home = *request_->home;  // which the request keeps
-  home.post_callback(request_.release());
+  const auto home = request_->home;  // the callback may release the request, and with it the context, meanwhile
+  home->post_callback(request_.release());
 }
 
 }  // namespace sg

@@ -35,6 +35,7 @@ void graph::replace(std::int32_t index, submission &&work) {
   work.tracked = recorded.tracked;
   work.label = std::move(recorded.label);
   work.trace_id = recorded.trace_id;
+  work.kept = std::move(recorded.kept);
   recorded = std::move(work);
   program_.reset();
 }

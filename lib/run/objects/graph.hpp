@@ -24,7 +24,7 @@ class graph final : public object {
   std::int32_t size() const noexcept;
   void record(submission &&work);  // Throws std::bad_alloc, or sg::error(SG_STATUS_BUSY) after the first run.
   // The submission with that index, which exists. replace() keeps its stream, priority, units, partition, label,
-  // trace_id, and whether it is tracked.
+  // trace_id, whether it is tracked, and what its function uses.
   submission at(std::int32_t index) const;
   void replace(std::int32_t index, submission &&work);
   // All submissions; nothing more can be recorded until reopen().

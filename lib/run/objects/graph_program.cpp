@@ -160,7 +160,10 @@ std::vector<access> merged_accesses(const std::vector<submission> &works) {
 }  // namespace
 
 graph_program::graph_program(std::vector<submission> recorded) : works(std::move(recorded)) {
-  for (const submission &work : works) count(work.program.get());
+  for (const submission &work : works) {
+    count(work.program.get());
+    keep(work.kept);
+  }
   keep_totals();
 }
 

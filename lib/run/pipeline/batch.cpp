@@ -202,8 +202,7 @@ std::shared_ptr<const batch_program> batch_maker::program(const pipeline_memory 
              memory_space::of_device(stages_.back().device), stages_.back().output_bytes, "result",
              batch_role::transfer_out, made);
   const auto program = std::make_shared<batch_program>(std::move(made));
-  for (const pipeline_stage &stage : stages_)
-    if (stage.kept) program->kept.push_back(stage.kept);
+  for (const pipeline_stage &stage : stages_) program->keep(stage.kept);
   return program;
 }
 

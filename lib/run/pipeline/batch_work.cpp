@@ -82,7 +82,10 @@ submission batch_work::with(const batch_addresses &at) const {
 }
 
 batch_program::batch_program(work_list made) : works(std::move(made)) {
-  for (const std::shared_ptr<const batch_work> &each : works) count(each->recorded().program.get());
+  for (const std::shared_ptr<const batch_work> &each : works) {
+    count(each->recorded().program.get());
+    keep(each->recorded().kept);
+  }
   keep_totals();
 }
 

@@ -55,7 +55,6 @@ using work_list = std::vector<std::shared_ptr<const batch_work>>;
 struct batch_program : recorded_graph {
   explicit batch_program(work_list made);
   const work_list works;
-  std::vector<std::shared_ptr<user_release>> kept;  // of the stages
 };
 
 class pipeline_batch final : public submission_list {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include "devices/device.hpp"
 #include "run/memory/arena_pool.hpp"
@@ -28,6 +29,9 @@ class device_graph {
   const pooled_arena arena_;
 };
 
+class user_release;
+using user_releases = std::vector<std::shared_ptr<user_release>>;
+
 struct recorded_graph {
   // Adds a submission; nullptr: a marker. Then, once: keeps the totals.
   void count(const program *work) noexcept {
@@ -38,6 +42,11 @@ struct recorded_graph {
     bytes_out += static_cast<std::uint64_t>(work->schedule->bytes_out);
     bytes_peer += static_cast<std::uint64_t>(work->schedule->bytes_peer);
     device_bits |= work->device_bits();
+  }
+  void keep(const std::shared_ptr<user_release> &used) {
+    if (!used) return;
+    if (!kept) kept = std::make_shared<user_releases>();
+    kept->push_back(used);
   }
   void keep_totals() {
     auto alone = std::make_shared<recorded_graph>();
@@ -57,6 +66,7 @@ struct recorded_graph {
   // The figures above alone. A completed job keeps them instead of the graph, whose submissions may refer to the stream
   // whose latest job it is: a stream refers to its latest job.
   std::shared_ptr<const recorded_graph> totals;
+  std::shared_ptr<user_releases> kept;         // what functions of submissions and stages use; empty: nothing
   std::unique_ptr<const device_graph> device;  // nullptr: the commands are replayed one by one
 };
 
