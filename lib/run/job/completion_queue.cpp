@@ -4,6 +4,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <new>
@@ -107,7 +108,7 @@ sg_status completion_queue::next_batch(const receiver &to, const deadline &until
     if (jobs_ == SG_QUEUE_JOBS_ALL || (jobs_ == SG_QUEUE_JOBS_FAILED && completion.status != SG_STATUS_OK))
       completion.job = handle_for_caller(std::move(one));
     std::memset(at, 0, to.stride);
-    std::memcpy(at, &completion, sizeof completion);
+    std::memcpy(at, &completion, std::min<std::size_t>(to.stride, sizeof completion));
   }
   return SG_STATUS_OK;
 }
