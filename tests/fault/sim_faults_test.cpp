@@ -103,7 +103,9 @@ class round_of_work {
     sg_job_statistics did = SG_JOB_STATISTICS_INIT;
     EXPECT_OK(sg_job_get_statistics(job, &did));
     EXPECT_LE(did.bytes_out, result.size() * sizeof result[0]) << what;
-    if (did.bytes_out == 0) EXPECT_EQ(std::vector<double>(n * n, -1.0), result) << what << ": nothing was copied back";
+    if (did.bytes_out == 0) {
+      EXPECT_EQ(std::vector<double>(n * n, -1.0), result) << what << ": nothing was copied back";
+    }
     return true;
   }
   static void drained(sg_queue *posted, int expected) {
