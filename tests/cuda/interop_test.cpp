@@ -140,7 +140,9 @@ TEST_F(cuda, a_stream_of_a_green_context) {
   between_the_callers_own(native);
   // Next to a partition of the library's, which knows nothing of the caller's.
   stream limited;
-  ASSERT_OK(create_stream(context_, 0, static_cast<std::int32_t>(all.sm.smCount / 2), limited.out()));
+  sg_stream_options options = SG_STREAM_OPTIONS_INIT;
+  options.compute_units = static_cast<std::int32_t>(all.sm.smCount / 2);
+  ASSERT_OK(sg_stream_create(context_, &options, limited.out()));
   std::int32_t is_partition = -1;
   EXPECT_OK(sg_stream_is_partition(limited, &is_partition));
   EXPECT_EQ(1, is_partition);
