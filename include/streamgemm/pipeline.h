@@ -75,7 +75,8 @@ typedef struct sg_weight {
 typedef struct sg_stage {
   size_t struct_size;   /**< sizeof(sg_stage), set by SG_STAGE_INIT. */
   sg_graph *graph;      /**< Takes the operations. The pipeline's: not to be released or run; valid until it is prepared. */
-  const void *input;    /**< The batch's input, or the output of the stage before. A multiple of 256, like all addresses here. */
+  const void *input;    /**< The batch's input, or the output of the stage before; on another device than that stage, a
+                             copy of it at an address of its own. A multiple of 256, like all addresses here. */
   void *output;         /**< Of sg_stage_desc.output_bytes. */
   void *workspace;      /**< Of sg_stage_desc.workspace_bytes; its contents at the start are undefined. NULL: none. */
   void *const *weights; /**< The address of each weight; read only. NULL: none. Valid until the pipeline is released. */

@@ -126,8 +126,9 @@ void batch_maker::require_own_addresses(const pipeline_stage &stage, const std::
           throw error(SG_STATUS_INVALID_ARGUMENT, "%s accesses memory beyond the ends of its buffers",
                       stage.name.c_str());
         throw error(SG_STATUS_INVALID_ARGUMENT,
-                    "%s accesses memory of %s, other than its output: a stage has the addresses of its own only",
-                    stage.name.c_str(), other.name.c_str());
+                    "%s accesses memory of %s, %s: a stage has the addresses of its own only", stage.name.c_str(),
+                    other.name.c_str(),
+                    other.device != stage.device ? "which is on another device" : "other than its output");
       }
       const auto range =
           process_ranges::find(reinterpret_cast<const void *>(each.bytes.lo), each.bytes.hi - each.bytes.lo);

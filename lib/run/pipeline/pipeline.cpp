@@ -97,9 +97,11 @@ const pipeline_stage &pipeline::add(pipeline_stage &&given) {
   const auto room = [](std::int64_t bytes) {
     return round_up(bytes, 256) + 256;
   };  // a gap, so that no two ranges touch
-  for (pipeline_weight &each : stage.weights) {
-    each.space = parts_.memory.usable(each.data, static_cast<std::uint64_t>(each.bytes), "a weight");
-    require_no_stage(each.data, each.bytes, "a weight");
+  for (std::size_t i = 0; i < stage.weights.size(); ++i) {
+    pipeline_weight &each = stage.weights[i];
+    const std::string name = "desc->weights[" + std::to_string(i) + "].data";
+    each.space = parts_.memory.usable(each.data, static_cast<std::uint64_t>(each.bytes), name.c_str());
+    require_no_stage(each.data, each.bytes, name.c_str());
     if (!stage.uses_in_place(each))
       stage.weights_bytes = checked_add(stage.weights_bytes, round_up(each.bytes, 256), "the weights of a stage");
   }

@@ -38,7 +38,6 @@ inline context open_context(const char *device, std::int32_t lanes = 0,
   return result;
 }
 
-// C = A * B for row-major f64 matrices without gaps.
 // A stream of any device with a priority and a limit of compute units.
 inline sg_status create_stream(sg_context *context, std::int32_t priority, std::int32_t compute_units,
                                sg_stream **out) {
@@ -54,6 +53,7 @@ inline sg_status update_recorded(sg_graph *graph, std::int32_t index, sg_operati
   return sg_graph_update(graph, index, &given);
 }
 
+// C = A * B for row-major f64 matrices without gaps.
 inline sg_gemm_desc make_gemm(const double *a, const double *b, double *c, std::int64_t m, std::int64_t n,
                               std::int64_t k) {
   sg_gemm_desc desc = SG_GEMM_DESC_INIT;
