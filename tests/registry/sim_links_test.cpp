@@ -31,24 +31,27 @@ class two_devices {
     completion end;
     std::int64_t wait() { return end.wait().end_ns; }
   };
-  void in(int device, started &copy) { enqueue(device, copy_in(of_[device].memory.get(), host_, unit_bytes), copy); }
+  void in(int device, started &copy) {
+    enqueue(device, copy_in(of_[device].memory.get(), host_[device], unit_bytes), copy);
+  }
   void out(int device, started &copy) {
-    enqueue(device, copy_out(host_ + unit_bytes, of_[device].memory.at(unit_bytes), unit_bytes), copy);
+    enqueue(device, copy_out(host_[device] + unit_bytes, of_[device].memory.at(unit_bytes), unit_bytes), copy);
   }
   void peer(int to, started &copy) {
-    sg_backend_copy pull = copy_in(of_[to].memory.at(2 * unit_bytes), of_[1 - to].memory.get(), unit_bytes);
+    sg_backend_copy pull =
+        copy_in(of_[to].memory.at(2 * unit_bytes), of_[1 - to].memory.at(3 * unit_bytes), unit_bytes);
     pull.src_space = {SG_MEMORY_PEER, 1 - to};
     enqueue(to, pull, copy);
   }
   void within_the_host(int device, started &copy) {
-    sg_backend_copy move = copy_out(host_, host_ + unit_bytes, unit_bytes);
+    sg_backend_copy move = copy_out(host_[device], host_[device] + unit_bytes, unit_bytes);
     move.src_space = {SG_MEMORY_PAGEABLE, 0};
     enqueue(device, move, copy);
   }
 
  private:
   struct member {
-    explicit member(const std::string &name) : device(name), memory(device, 3 * unit_bytes), stream(device) {}
+    explicit member(const std::string &name) : device(name), memory(device, 4 * unit_bytes), stream(device) {}
     sim_device device;
     sim_memory memory;
     sim_stream stream;
@@ -60,7 +63,7 @@ class two_devices {
 
   const temporary_file file_;
   std::array<member, 2> of_;
-  char host_[2 * unit_bytes] = {};
+  char host_[2][2 * unit_bytes] = {};  // of each device: their copies may be at the same time
 };
 
 TEST(SimLinks, ALimitThatHoldsNothingBackChangesNothing) {
