@@ -57,6 +57,15 @@ class user_releases : public on_each_device {
     EXPECT_OK(sg_buffer_create(context_, 64, nullptr, memory_.out()));
     EXPECT_OK(sg_buffer_data(memory_, &data_));
   }
+  // A graph of that operation.
+  graph graph_of(const operation &what) {
+    graph made;
+    EXPECT_OK(sg_graph_create(context_, made.out()));
+    sg_submit record = SG_SUBMIT_INIT;
+    record.graph = made;
+    EXPECT_OK(sg_custom_async(context_, &what.desc, &record, nullptr));
+    return made;
+  }
   buffer memory_;
   void *data_ = nullptr;
 };
@@ -124,11 +133,7 @@ TEST_P(user_releases, a_graph_keeps_it_for_its_runs) {
   SKIP_WITHOUT_GATE(gated);
   resource of;
   const operation one(of, data_);
-  graph recorded;
-  ASSERT_OK(sg_graph_create(context_, recorded.out()));
-  sg_submit record = SG_SUBMIT_INIT;
-  record.graph = recorded;
-  ASSERT_OK(sg_custom_async(context_, &one.desc, &record, nullptr));
+  graph recorded = graph_of(one);
   for (int i = 0; i < 3; ++i) ASSERT_OK(sg_graph_run(recorded, nullptr));
   EXPECT_EQ(3, of.calls);
   EXPECT_EQ(0, of.releases);
@@ -167,12 +172,8 @@ TEST_P(user_releases, it_comes_behind_callbacks) {
   one.desc.user = &own[0];
   ASSERT_OK(sg_custom_async(context_, &one.desc, &behind, alone.out()));
   {
-    graph recorded;
-    ASSERT_OK(sg_graph_create(context_, recorded.out()));
-    sg_submit record = SG_SUBMIT_INIT;
-    record.graph = recorded;
     one.desc.user = &own[1];
-    ASSERT_OK(sg_custom_async(context_, &one.desc, &record, nullptr));
+    const graph recorded = graph_of(one);
     ASSERT_OK(sg_graph_run_async(recorded, &behind, run.out()));
   }
   ASSERT_OK(sg_job_on_complete(alone, callback, &own[0]));
@@ -188,11 +189,7 @@ TEST_P(user_releases, it_comes_behind_callbacks) {
 TEST_P(user_releases, an_update_of_a_graph_keeps_it) {
   resource of;
   const operation one(of, data_);
-  graph recorded;
-  ASSERT_OK(sg_graph_create(context_, recorded.out()));
-  sg_submit record = SG_SUBMIT_INIT;
-  record.graph = recorded;
-  ASSERT_OK(sg_custom_async(context_, &one.desc, &record, nullptr));
+  graph recorded = graph_of(one);
   ASSERT_OK(sg_graph_run(recorded, nullptr));
   ASSERT_OK(update_recorded(recorded, 0, SG_OPERATION_CUSTOM, &one.desc));
   ASSERT_OK(sg_graph_run(recorded, nullptr));
