@@ -3,7 +3,7 @@
    and by the CPU BLAS's own address, in turn. Each round is a pair of runs next to each other in time; the figures are
    medians over the rounds.
 
-   usage: LD_PRELOAD=.../libstreamgemm-blas.so.0 blas_hop [ROUNDS] */
+   usage: LD_PRELOAD=.../libstreamgemm-blas.so.1 blas_hop [ROUNDS] */
 #include <dlfcn.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -48,7 +48,7 @@ int main(int argc, char **argv) {
   *(void **)&find = dlsym(RTLD_DEFAULT, "sg_blas_cpu_function");
   *(void **)&through = dlsym(RTLD_DEFAULT, "cblas_dgemm");
   if (find == NULL || through == NULL || rounds < 1)
-    return fprintf(stderr, "usage: LD_PRELOAD=.../libstreamgemm-blas.so.0 blas_hop [ROUNDS]\n"), 2;
+    return fprintf(stderr, "usage: LD_PRELOAD=.../libstreamgemm-blas.so.1 blas_hop [ROUNDS]\n"), 2;
   *(void **)&direct = find("cblas_dgemm");
   if (direct == NULL) return fprintf(stderr, "no CPU BLAS has cblas_dgemm\n"), 1;
   double *const values = malloc(3 * (size_t)rounds * sizeof *values);

@@ -4,8 +4,8 @@
 32 x 93536 times 93536 x 2400 in f64, in each mode, when the factor stays the same, when all of it changes before each use, and when one
 column in a hundred does. Each mode and pattern runs in a process of its own.
 
-usage: blas_residency.py LIBSTREAMGEMM-BLAS.SO.0 [--json FILE] [--commit COMMIT] [--uses 100] [--k 93536] [--modes off,hash,auto,verify]
-       libstreamgemm.so.0 must be where the loader looks; SG_DEVICE and others as for any program
+usage: blas_residency.py LIBSTREAMGEMM-BLAS.SO.1 [--json FILE] [--commit COMMIT] [--uses 100] [--k 93536] [--modes off,hash,auto,verify]
+       libstreamgemm.so.1 must be where the loader looks; SG_DEVICE and others as for any program
 """
 import argparse
 import datetime

@@ -3,7 +3,7 @@
 """NumPy's A @ B of square matrices, or with --linalg its solve, inv, cholesky, qr and eigh, on its own BLAS and with the drop-in BLAS preloaded,
 in two processes one after the other.
 
-usage: numpy_dropin.py LIBSTREAMGEMM-BLAS.SO.0 [--linalg] [--json FILE] [--commit COMMIT]    libstreamgemm.so.0 must be where the loader looks
+usage: numpy_dropin.py LIBSTREAMGEMM-BLAS.SO.1 [--linalg] [--json FILE] [--commit COMMIT]    libstreamgemm.so.1 must be where the loader looks
 """
 import argparse
 import datetime

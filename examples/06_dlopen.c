@@ -38,7 +38,7 @@ int main(void) {
   dgemm_fn *dgemm_async;
   message_fn *message;
 
-  library = dlopen("libstreamgemm.so.0", RTLD_NOW);
+  library = dlopen("libstreamgemm.so.1", RTLD_NOW);
   if (!library) {
     fprintf(stderr, "%s\n", dlerror());
     return EXIT_FAILURE;

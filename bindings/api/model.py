@@ -68,6 +68,12 @@ class Item:
     exported: bool = False  # functions: marked SG_API
     value: str = ""  # enumerators: as written
 
+    @property
+    def since(self):
+        """The release that it came with, as "0.10"; None: the first one, or that of its type."""
+        found = re.search(r"\bSince (\d+\.\d+)\.", self.doc)
+        return found and found[1]
+
 
 @dataclasses.dataclass
 class Field(Item):
@@ -116,11 +122,6 @@ class Enum(Item):
 @dataclasses.dataclass
 class Function(Item):
     parameters: list = dataclasses.field(default_factory=list)  # declarations
-
-    @property
-    def since(self):
-        found = re.search(r"\bSince (\d+\.\d+)\.", self.doc)
-        return found and found[1]
 
 
 @dataclasses.dataclass

@@ -6,7 +6,7 @@ streamgemm does this for you and keeps operands alive; here that is this program
 import ctypes
 from ctypes import byref, c_double, c_int, c_int64, c_void_p
 
-lib = ctypes.CDLL("libstreamgemm.so.0")
+lib = ctypes.CDLL("libstreamgemm.so.1")
 lib.sg_last_error_message.restype = ctypes.c_char_p
 lib.sg_context_create.argtypes = [c_void_p, c_void_p]
 lib.sg_dgemm_async.argtypes = [

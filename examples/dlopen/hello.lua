@@ -16,7 +16,7 @@ int sg_job_wait(sg_job *job, int64_t timeout_ns);
 int sg_job_release(sg_job *job);
 ]]
 
-local sg = ffi.load("libstreamgemm.so.0")
+local sg = ffi.load("libstreamgemm.so.1")
 local ROW_MAJOR, NO_OP, FOREVER = 0, 0, -1
 
 local function check(status)

@@ -37,7 +37,7 @@
 
 SG_BEGIN_DECLS
 
-/** An operand of an attention. Strides are in elements, >= 0; the elements of a token are contiguous. Since 0.2. */
+/** An operand of an attention. Strides are in elements, >= 0; the elements of a token are contiguous. */
 typedef struct sg_heads {
   void *data;           /**< The first element. */
   int64_t batch_stride; /**< From one batch to the next. */
@@ -45,7 +45,7 @@ typedef struct sg_heads {
   int64_t token_stride; /**< From one token to the next; at least the elements of a token, if there are several. */
 } sg_heads;
 
-/** Descriptor of an attention, O = softmax(scale * Q * K^T + mask) * V for each head of each batch. Since 0.2. */
+/** Descriptor of an attention, O = softmax(scale * Q * K^T + mask) * V for each head of each batch. */
 typedef struct sg_attention_desc {
   size_t struct_size;  /**< sizeof(sg_attention_desc), set by SG_ATTENTION_DESC_INIT. */
   sg_heads q;          /**< [in: batch x heads x queries x width] Q. */
@@ -94,14 +94,14 @@ typedef struct sg_attention_desc {
  * @return SG_STATUS_OK: submitted; SG_STATUS_INVALID_ARGUMENT, SG_STATUS_INVALID_HANDLE, SG_STATUS_UNSUPPORTED (types), SG_STATUS_OUT_OF_MEMORY (also if the workspace is too small for one query),
  * SG_STATUS_BUSY (the context's job limit), SG_STATUS_SHUTDOWN: not submitted, nothing is accessed. An empty O succeeds.
  * The job fails with SG_STATUS_OUT_OF_MEMORY if the device has no memory left for the scores.
- * Never blocks on work in flight, unless the context has a job limit. Any thread. Since 0.2.
+ * Never blocks on work in flight, unless the context has a job limit. Any thread.
  */
 SG_API sg_status sg_attention_async(sg_context *context, const sg_attention_desc *desc, const sg_submit *submit,
                                     sg_job **out_job);
 
 /**
  * Submits an attention and waits for it: sg_attention_async and sg_job_wait in one.
- * @return The job's status, or why it was not submitted. Blocks. Any thread. Since 0.2.
+ * @return The job's status, or why it was not submitted. Blocks. Any thread.
  */
 SG_API sg_status sg_attention(sg_context *context, const sg_attention_desc *desc, const sg_submit *submit);
 
@@ -109,7 +109,7 @@ SG_API sg_status sg_attention(sg_context *context, const sg_attention_desc *desc
  * Descriptor of the gradients of an attention, from dO, the gradient of the loss with respect to O. The weights are computed
  * again from Q and K, with the same masks; O itself is not needed. A bias has no gradient here. A result whose data pointer is NULL is not computed. Results overlap no other
  * operand; where the heads of each token follow each other and tokens are evenly spaced, as in a packed array of dQ, dK and dV,
- * bytes between tokens do not count. All values must be finite. Since 0.2.
+ * bytes between tokens do not count. All values must be finite.
  */
 typedef struct sg_attention_backward_desc {
   size_t struct_size;  /**< sizeof(sg_attention_backward_desc), set by SG_ATTENTION_BACKWARD_DESC_INIT. */
@@ -158,14 +158,14 @@ typedef struct sg_attention_backward_desc {
  * @param submit,out_job As in sg_attention_async.
  * @param desc The operands; read during the call only. The caller owns the memory; job.h states its lifetime.
  * @return As sg_attention_async. Results without elements succeed, and so does a call without results.
- * Never blocks on work in flight, unless the context has a job limit. Any thread. Since 0.2.
+ * Never blocks on work in flight, unless the context has a job limit. Any thread.
  */
 SG_API sg_status sg_attention_backward_async(sg_context *context, const sg_attention_backward_desc *desc,
                                              const sg_submit *submit, sg_job **out_job);
 
 /**
  * Submits the gradients of an attention and waits for them: sg_attention_backward_async and sg_job_wait in one.
- * @return The job's status, or why it was not submitted. Blocks. Any thread. Since 0.2.
+ * @return The job's status, or why it was not submitted. Blocks. Any thread.
  */
 SG_API sg_status sg_attention_backward(sg_context *context, const sg_attention_backward_desc *desc,
                                        const sg_submit *submit);

@@ -49,14 +49,14 @@ typedef struct sg_axpby_desc {
  * @return SG_STATUS_OK: submitted; SG_STATUS_INVALID_ARGUMENT, SG_STATUS_INVALID_HANDLE, SG_STATUS_UNSUPPORTED (types, unequal layouts of some, an activation that the type does not have),
  * SG_STATUS_OUT_OF_MEMORY, SG_STATUS_BUSY (the context's job limit),
  * SG_STATUS_SHUTDOWN: not submitted, nothing is accessed. An empty C succeeds.
- * Never blocks on work in flight, unless the context has a job limit. Any thread. Since 0.2.
+ * Never blocks on work in flight, unless the context has a job limit. Any thread.
  */
 SG_API sg_status sg_axpby_async(sg_context *context, const sg_axpby_desc *desc, const sg_submit *submit,
                                 sg_job **out_job);
 
 /**
  * Submits a scale-and-add and waits for it: sg_axpby_async and sg_job_wait in one.
- * @return The job's status, or why it was not submitted. Blocks. Any thread. Since 0.2.
+ * @return The job's status, or why it was not submitted. Blocks. Any thread.
  */
 SG_API sg_status sg_axpby(sg_context *context, const sg_axpby_desc *desc, const sg_submit *submit);
 

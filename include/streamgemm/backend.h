@@ -834,7 +834,7 @@ typedef struct sg_backend_node {
 
 /** A device model that the core has parsed; the core's own type. */
 typedef struct sg_backend_model sg_backend_model;
-/** A parsed machine model; the core's own type. Since 0.2. */
+/** A parsed machine model; the core's own type. */
 typedef struct sg_backend_machine sg_backend_machine;
 
 /** Levels of log messages, as in the variable SG_LOG; docs/logging.md. */
@@ -875,17 +875,17 @@ typedef struct sg_backend_host {
   /** Writes one message to the log if such messages are enabled: about 1000 bytes of it, control characters escaped. Any
    *  thread; blocks as standard error does. */
   void (*log)(sg_backend_log_level level, sg_backend_log_area area, const char *text);
-  /** Parses a machine model (docs/device-model.md, "Machines"). On failure a reason is written to `message`. Since 0.2. */
+  /** Parses a machine model (docs/device-model.md, "Machines"). On failure a reason is written to `message`. */
   sg_status (*machine_parse)(const char *json, sg_backend_machine **out, char *message);
-  /** Frees a parsed machine; NULL is a no-op. Since 0.2. */
+  /** Frees a parsed machine; NULL is a no-op. */
   void (*machine_free)(sg_backend_machine *machine);
-  /** Number of limits that the machine's copies share. Since 0.2. */
+  /** Number of limits that the machine's copies share. */
   int32_t (*limit_count)(const sg_backend_machine *machine);
-  /** Bytes per second of a limit. Since 0.2. */
+  /** Bytes per second of a limit. */
   double (*limit_rate)(const sg_backend_machine *machine, int32_t limit);
-  /** How often the bytes of a copy from one device to another cross a limit; -1: the host. Since 0.2. */
+  /** How often the bytes of a copy from one device to another cross a limit; -1: the host. */
   int32_t (*limit_crossings)(const sg_backend_machine *machine, int32_t limit, int32_t from, int32_t to);
-  /** Bytes per second of a copy from one device's memory to another's, alone. Since 0.2. */
+  /** Bytes per second of a copy from one device's memory to another's, alone. */
   double (*peer_rate)(const sg_backend_machine *machine, int32_t from, int32_t to);
 } sg_backend_host;
 

@@ -14,8 +14,7 @@
 
 SG_BEGIN_DECLS
 
-/** Descriptor of a clamp: y[i][j] = min(max(x[i][j], low), high). NaN stays NaN. With low > high all other elements become high.
- * Since 0.2. */
+/** Descriptor of a clamp: y[i][j] = min(max(x[i][j], low), high). NaN stays NaN. With low > high all other elements become high. */
 typedef struct sg_clamp_desc {
   size_t struct_size; /**< sizeof(sg_clamp_desc), set by SG_CLAMP_DESC_INIT. */
   sg_matrix x;        /**< [in: rows x cols] X. */
@@ -31,8 +30,7 @@ typedef struct sg_clamp_desc {
         {NULL, 0, 0, 0, SG_DTYPE_F32, SG_LAYOUT_ROW_MAJOR}, 0.0, 1.0                                                  \
   }
 
-/** Descriptor of the gradient of a clamp: dX = dY where low <= X <= high, limits included, and 0 elsewhere, also where X is NaN.
- * Since 0.2. */
+/** Descriptor of the gradient of a clamp: dX = dY where low <= X <= high, limits included, and 0 elsewhere, also where X is NaN. */
 typedef struct sg_clamp_backward_desc {
   size_t struct_size; /**< sizeof(sg_clamp_backward_desc), set by SG_CLAMP_BACKWARD_DESC_INIT. */
   sg_matrix dy;       /**< [in: rows x cols] dY, the gradient of the loss with respect to Y. */
@@ -57,14 +55,14 @@ typedef struct sg_clamp_backward_desc {
  * @param[out] out_job One reference to the job, to be released by sg_job_release; NULL on failure. May be NULL.
  * @return SG_STATUS_OK: submitted; SG_STATUS_INVALID_ARGUMENT, SG_STATUS_INVALID_HANDLE, SG_STATUS_UNSUPPORTED (types), SG_STATUS_OUT_OF_MEMORY, SG_STATUS_BUSY (the context's job
  * limit), SG_STATUS_SHUTDOWN: not submitted, nothing is accessed.
- * Never blocks on work in flight, unless the context has a job limit. Any thread. Since 0.2.
+ * Never blocks on work in flight, unless the context has a job limit. Any thread.
  */
 SG_API sg_status sg_clamp_async(sg_context *context, const sg_clamp_desc *desc, const sg_submit *submit,
                                 sg_job **out_job);
 
 /**
  * Submits a clamp and waits for it: sg_clamp_async and sg_job_wait in one.
- * @return The job's status, or why it was not submitted. Blocks. Any thread. Since 0.2.
+ * @return The job's status, or why it was not submitted. Blocks. Any thread.
  */
 SG_API sg_status sg_clamp(sg_context *context, const sg_clamp_desc *desc, const sg_submit *submit);
 
@@ -73,14 +71,14 @@ SG_API sg_status sg_clamp(sg_context *context, const sg_clamp_desc *desc, const 
  * @param context,desc As in sg_clamp_async.
  * @param submit,out_job As in sg_clamp_async.
  * @return As sg_clamp_async.
- * Never blocks on work in flight, unless the context has a job limit. Any thread. Since 0.2.
+ * Never blocks on work in flight, unless the context has a job limit. Any thread.
  */
 SG_API sg_status sg_clamp_backward_async(sg_context *context, const sg_clamp_backward_desc *desc,
                                          const sg_submit *submit, sg_job **out_job);
 
 /**
  * Submits the gradient of a clamp and waits for it: sg_clamp_backward_async and sg_job_wait in one.
- * @return The job's status, or why it was not submitted. Blocks. Any thread. Since 0.2.
+ * @return The job's status, or why it was not submitted. Blocks. Any thread.
  */
 SG_API sg_status sg_clamp_backward(sg_context *context, const sg_clamp_backward_desc *desc, const sg_submit *submit);
 

@@ -22,10 +22,10 @@
 
 SG_BEGIN_DECLS
 
-/** Limit of the vectors of an all-reduce. Since 0.2. */
+/** Limit of the vectors of an all-reduce. */
 #define SG_MAX_ALL_REDUCE_OPERANDS 64
 
-/** Descriptor of an all-reduce: each vector becomes the sum of all of them. Since 0.2. */
+/** Descriptor of an all-reduce: each vector becomes the sum of all of them. */
 typedef struct sg_all_reduce_desc {
   size_t struct_size;    /**< sizeof(sg_all_reduce_desc), set by SG_ALL_REDUCE_DESC_INIT. */
   void *const *operands; /**< The addresses of the vectors, contiguous, in device memory; none overlaps another. The array is read
@@ -51,14 +51,14 @@ typedef struct sg_all_reduce_desc {
  * @param[out] out_job One reference to the job, to be released by sg_job_release; NULL on failure. May be NULL.
  * @return SG_STATUS_OK: submitted; SG_STATUS_INVALID_ARGUMENT (also: a vector in host memory), SG_STATUS_INVALID_HANDLE, SG_STATUS_UNSUPPORTED (types),
  * SG_STATUS_OUT_OF_MEMORY, SG_STATUS_BUSY (the context's job limit), SG_STATUS_SHUTDOWN: not submitted, nothing is accessed.
- * Never blocks on work in flight, unless the context has a job limit. Any thread. Since 0.2.
+ * Never blocks on work in flight, unless the context has a job limit. Any thread.
  */
 SG_API sg_status sg_all_reduce_async(sg_context *context, const sg_all_reduce_desc *desc, const sg_submit *submit,
                                      sg_job **out_job);
 
 /**
  * Submits an all-reduce and waits for it: sg_all_reduce_async and sg_job_wait in one.
- * @return The job's status, or why it was not submitted. Blocks. Any thread. Since 0.2.
+ * @return The job's status, or why it was not submitted. Blocks. Any thread.
  */
 SG_API sg_status sg_all_reduce(sg_context *context, const sg_all_reduce_desc *desc, const sg_submit *submit);
 

@@ -25,7 +25,7 @@
 
 SG_BEGIN_DECLS
 
-/** Another device of the same backend, and the connection to it. Since 0.2. */
+/** Another device of the same backend, and the connection to it. */
 typedef struct sg_device_peer {
   char name[32];            /**< The other device, as sg_context_create takes it: "cuda:1". */
   double bytes_per_second;  /**< Of all links of the connection together, in each direction; 0: unknown. */
@@ -52,13 +52,13 @@ typedef struct sg_device_info {
   double link_in_bytes_per_second;  /**< Pinned host to device, alone; 0 with unified memory. */
   double link_out_bytes_per_second; /**< Device to pinned host, alone; 0 with unified memory. */
   double memory_bytes_per_second;   /**< Device memory, read plus written; 0 when unknown. */
-  double nvlink_bytes_per_second;   /**< Of all active NVLinks together, in each direction; 0: none, or unknown. Since 0.2. */
-  int32_t nvlinks;                  /**< Active NVLinks; -1: unknown, because NVML does not report it. Since 0.2. */
-  int32_t peer_count;               /**< Entries of `peers`; 0: no other device of this backend. Since 0.2. */
+  double nvlink_bytes_per_second;   /**< Of all active NVLinks together, in each direction; 0: none, or unknown. */
+  int32_t nvlinks;                  /**< Active NVLinks; -1: unknown, because NVML does not report it. */
+  int32_t peer_count;               /**< Entries of `peers`; 0: no other device of this backend. */
   char mig[32];                     /**< MIG: "off", "on", or the profile of the instance that the device is ("1g.18gb");
-                                         "unknown" without NVML; "" for devices without MIG. Since 0.2. */
+                                         "unknown" without NVML; "" for devices without MIG. */
   sg_device_peer peers[SG_MAX_PEERS]; /**< The other devices of its backend and the connection to each, in the order of their
-                                         indices; the first SG_MAX_PEERS, if there are more. Since 0.2. */
+                                         indices; the first SG_MAX_PEERS, if there are more. */
 } sg_device_info;
 
 /** Initial value of an sg_device_info. */
@@ -80,13 +80,13 @@ typedef struct sg_backend_info {
 typedef enum sg_context_flags SG_ENUM_INT {
   SG_CONTEXT_DEFAULT = 0,       /**< None. */
   SG_CONTEXT_CHECK_HAZARDS = 1, /**< Prove each schedule free of races before it runs (debugging; costs time). */
-  SG_CONTEXT_NO_COALESCING = 2, /**< Never batch small GEMMs that wait at the same time. Since 0.2. */
+  SG_CONTEXT_NO_COALESCING = 2, /**< Never batch small GEMMs that wait at the same time. */
   SG_CONTEXT_TUNE = 4           /**< When a GEMM of a new shape first runs, time the device's kernels for it, on its
                                      operands, and use the fastest one from then on. The first GEMM takes the time of about
                                      eighty more, or 0.05 s if that is longer, and device memory for a second result.
                                      On cuda devices the choices are kept in
                                      $XDG_CACHE_HOME/streamgemm (or ~/.cache/streamgemm) for later contexts with
-                                     this flag. No effect on devices without a choice. Since 0.2. */
+                                     this flag. No effect on devices without a choice. */
 } sg_context_flags;
 
 /** Behaviour of a submission when sg_context_options.job_limit jobs are in flight. */
@@ -99,7 +99,7 @@ typedef enum sg_when_full SG_ENUM_INT {
 typedef struct sg_context_options {
   size_t struct_size;    /**< sizeof(sg_context_options), set by SG_CONTEXT_OPTIONS_INIT. */
   const char *device;    /**< "cpu", "cuda:0", "sim:h200", "sim:/path/model.json", "auto"; NULL or "" is "auto": the
-                              variable SG_DEVICE, else the first CUDA device, else the cpu. Several (since 0.2): "cuda:0,2",
+                              variable SG_DEVICE, else the first CUDA device, else the cpu. Several: "cuda:0,2",
                               "cuda:0-3", "cuda:all", or the name of a machine, "sim:h200x2". */
   int32_t compute_lanes; /**< Compute streams; 0: the device model's number. */
   int32_t staging_threads; /**< Threads that stage pageable memory; 0: the device model's number; of several devices 8 for each, at
@@ -110,10 +110,9 @@ typedef struct sg_context_options {
   int32_t commands_in_flight; /**< Commands in flight on the device (on each worker on cpu). Not counted: commands of schedules
                               with several commands, commands that follow others on the device, and single GEMMs
                               that together do not fill the device. A small number lets small GEMMs form batches and
-                              urgent ones overtake; 0: chosen by the shapes. Since 0.2. */
-  sg_when_full when_full; /**< Behaviour of a submission at the job limit. Since 0.2. */
-  uint64_t job_limit;    /**< Jobs that may be in flight (submitted, not completed); 0: no limit, the queue grows.
-                              Since 0.2. */
+                              urgent ones overtake; 0: chosen by the shapes. */
+  sg_when_full when_full; /**< Behaviour of a submission at the job limit. */
+  uint64_t job_limit;    /**< Jobs that may be in flight (submitted, not completed); 0: no limit, the queue grows. */
 } sg_context_options;
 
 /** Initial value of an sg_context_options. */
@@ -123,7 +122,7 @@ typedef struct sg_context_options {
  * Number of known backends, available or not.
  * @param[out] out_count Number of backends.
  * @return SG_STATUS_OK or SG_STATUS_INVALID_ARGUMENT.
- * Blocks at the first call while plugins are loaded. Any thread. Since 0.1.
+ * Blocks at the first call while plugins are loaded. Any thread.
  */
 SG_API sg_status sg_backend_count(int32_t *out_count);
 
@@ -131,7 +130,7 @@ SG_API sg_status sg_backend_count(int32_t *out_count);
  * Describes one backend, and why it cannot be used.
  * @param index 0 <= index < count.
  * @param[in,out] out_info Its struct_size is read; the rest is written.
- * @return SG_STATUS_OK or SG_STATUS_INVALID_ARGUMENT. Blocks as sg_backend_count does. Any thread. Since 0.1.
+ * @return SG_STATUS_OK or SG_STATUS_INVALID_ARGUMENT. Blocks as sg_backend_count does. Any thread.
  */
 SG_API sg_status sg_backend_get_info(int32_t index, sg_backend_info *out_info);
 
@@ -143,14 +142,14 @@ SG_API sg_status sg_backend_get_info(int32_t index, sg_backend_info *out_info);
  * @return SG_STATUS_OK, also if the file was loaded before; SG_STATUS_INVALID_ARGUMENT; SG_STATUS_NO_DEVICE: it cannot be
  *         used, for the reason that the message tells: it is no plugin for this library, a usable backend has its name, or
  *         its devices do not work here. Nothing is changed then.
- * Blocks while plugins are loaded. Any thread. Since 0.2.
+ * Blocks while plugins are loaded. Any thread.
  */
 SG_API sg_status sg_backend_load(const char *path);
 
 /**
  * Number of devices of all available backends.
  * @param[out] out_count Number of devices; at least 1, the cpu.
- * @return SG_STATUS_OK or SG_STATUS_INVALID_ARGUMENT. Blocks as sg_backend_count does. Any thread. Since 0.1.
+ * @return SG_STATUS_OK or SG_STATUS_INVALID_ARGUMENT. Blocks as sg_backend_count does. Any thread.
  */
 SG_API sg_status sg_device_count(int32_t *out_count);
 
@@ -159,7 +158,7 @@ SG_API sg_status sg_device_count(int32_t *out_count);
  * @param index 0 <= index < count.
  * @param[in,out] out_info Its struct_size is read; the rest is written.
  * @return SG_STATUS_OK, SG_STATUS_INVALID_ARGUMENT, or why the device could not be opened.
- * Blocks while the device is opened. Any thread. Since 0.1.
+ * Blocks while the device is opened. Any thread.
  */
 SG_API sg_status sg_device_get_info(int32_t index, sg_device_info *out_info);
 
@@ -169,20 +168,20 @@ SG_API sg_status sg_device_get_info(int32_t index, sg_device_info *out_info);
  * @param[out] out_context One reference, to be released by sg_context_release; NULL on failure.
  * @return SG_STATUS_OK, SG_STATUS_INVALID_ARGUMENT (a malformed name), SG_STATUS_NO_DEVICE (with the reason),
  * SG_STATUS_OUT_OF_MEMORY, SG_STATUS_SHUTDOWN, or the backend's failure.
- * Blocks while the device is opened. Any thread. Since 0.1.
+ * Blocks while the device is opened. Any thread.
  */
 SG_API sg_status sg_context_create(const sg_context_options *options, sg_context **out_context);
 
 /**
  * Adds a reference.
- * @return SG_STATUS_OK or SG_STATUS_INVALID_HANDLE. Never blocks. Any thread. Since 0.1.
+ * @return SG_STATUS_OK or SG_STATUS_INVALID_HANDLE. Never blocks. Any thread.
  */
 SG_API sg_status sg_context_retain(sg_context *context);
 
 /**
  * Releases a reference. The context is destroyed when its last reference and its last child (stream, event, buffer,
  * queue, plan, graph, job) are released and its last job has completed.
- * @return SG_STATUS_OK or SG_STATUS_INVALID_HANDLE. Never blocks on work in flight. Any thread. Since 0.1.
+ * @return SG_STATUS_OK or SG_STATUS_INVALID_HANDLE. Never blocks on work in flight. Any thread.
  */
 SG_API sg_status sg_context_release(sg_context *context);
 
@@ -190,14 +189,14 @@ SG_API sg_status sg_context_release(sg_context *context);
  * Waits until every job submitted to the context before this call has completed, successfully or not.
  * @param timeout_ns Nanoseconds to wait at most, SG_FOREVER or 0, as in sg_job_wait.
  * @return SG_STATUS_OK; SG_STATUS_TIMEOUT; SG_STATUS_INVALID_ARGUMENT; SG_STATUS_DEADLOCK from a completion callback of this context. Failures of jobs are not reported here.
- * Blocks. Any thread. Since 0.1.
+ * Blocks. Any thread.
  */
 SG_API sg_status sg_context_synchronize(sg_context *context, int64_t timeout_ns);
 
 /**
  * The number of the context's devices.
  * @param[out] out_count At least 1.
- * @return SG_STATUS_OK, SG_STATUS_INVALID_HANDLE or SG_STATUS_INVALID_ARGUMENT. Never blocks. Any thread. Since 0.2.
+ * @return SG_STATUS_OK, SG_STATUS_INVALID_HANDLE or SG_STATUS_INVALID_ARGUMENT. Never blocks. Any thread.
  */
 SG_API sg_status sg_context_device_count(sg_context *context, int32_t *out_count);
 
@@ -205,7 +204,7 @@ SG_API sg_status sg_context_device_count(sg_context *context, int32_t *out_count
  * Describes one of the context's devices.
  * @param device 0 <= device < sg_context_device_count.
  * @param[in,out] out_info Its struct_size is read; the rest is written.
- * @return SG_STATUS_OK, SG_STATUS_INVALID_HANDLE or SG_STATUS_INVALID_ARGUMENT. Never blocks. Any thread. Since 0.2.
+ * @return SG_STATUS_OK, SG_STATUS_INVALID_HANDLE or SG_STATUS_INVALID_ARGUMENT. Never blocks. Any thread.
  */
 SG_API sg_status sg_context_get_device_info(sg_context *context, int32_t device, sg_device_info *out_info);
 
@@ -214,7 +213,7 @@ SG_API sg_status sg_context_get_device_info(sg_context *context, int32_t device,
  * commands there fail, and so does each later use of its memory; host-resident work goes on on the context's other devices.
  * @param device 0 <= device < sg_context_device_count.
  * @return SG_STATUS_OK; SG_STATUS_BACKEND_FAILURE: it is lost, and sg_last_error_message says why; SG_STATUS_INVALID_HANDLE,
- * SG_STATUS_INVALID_ARGUMENT. Never blocks. Any thread. Since 0.2.
+ * SG_STATUS_INVALID_ARGUMENT. Never blocks. Any thread.
  */
 SG_API sg_status sg_context_device_status(sg_context *context, int32_t device);
 
@@ -223,7 +222,7 @@ SG_API sg_status sg_context_device_status(sg_context *context, int32_t device);
  * between them, and the limits that their links to the host share.
  * @param[out] text Receives at most `size` bytes with the NUL; may be NULL when size is 0.
  * @param[out] out_size Bytes that the whole text needs with its NUL; may be NULL.
- * @return As sg_context_model. Never blocks. Any thread. Since 0.2.
+ * @return As sg_context_model. Never blocks. Any thread.
  */
 SG_API sg_status sg_context_machine(sg_context *context, char *text, uint64_t size, uint64_t *out_size);
 
@@ -234,7 +233,7 @@ SG_API sg_status sg_context_machine(sg_context *context, char *text, uint64_t si
  * @param[out] text Receives at most `size` bytes with the NUL; may be NULL when size is 0.
  * @param[out] out_size Bytes that the whole text needs with its NUL; may be NULL.
  * @return SG_STATUS_OK (also if the text was truncated: compare *out_size), SG_STATUS_INVALID_HANDLE,
- * SG_STATUS_INVALID_ARGUMENT, SG_STATUS_OUT_OF_MEMORY. Never blocks. Any thread. Since 0.2.
+ * SG_STATUS_INVALID_ARGUMENT, SG_STATUS_OUT_OF_MEMORY. Never blocks. Any thread.
  */
 SG_API sg_status sg_context_model(sg_context *context, char *text, uint64_t size, uint64_t *out_size);
 

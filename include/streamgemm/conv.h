@@ -38,25 +38,25 @@
 
 SG_BEGIN_DECLS
 
-/** The order of the elements of an image. Since 0.2. */
+/** The order of the elements of an image. */
 typedef enum sg_image_layout SG_ENUM_INT {
   SG_IMAGE_NCHW = 0, /**< Channel by channel; within each, rows of pixels. */
   SG_IMAGE_NHWC = 1  /**< Rows of pixels, each of `channels` consecutive elements. */
 } sg_image_layout;
 
-/** The order of the elements of a filter. Since 0.2. */
+/** The order of the elements of a filter. */
 typedef enum sg_filter_layout SG_ENUM_INT {
   SG_FILTER_OIHW = 0, /**< Channel by channel; within each, kernel_h rows of kernel_w. As PyTorch and ONNX store filters. */
   SG_FILTER_OHWI = 1  /**< kernel_h rows of kernel_w, each of as many consecutive elements as there are channels. */
 } sg_filter_layout;
 
-/** Images in memory; the elements of an image are contiguous. Since 0.2. */
+/** Images in memory; the elements of an image are contiguous. */
 typedef struct sg_images {
   void *data;     /**< The first element of the first image. */
   int64_t stride; /**< Elements from one image to the next, at least those of an image; 0: exactly those. */
 } sg_images;
 
-/** The windows of a convolution. All are less than 2^29. Since 0.2. */
+/** The windows of a convolution. All are less than 2^29. */
 typedef struct sg_windows {
   int64_t kernel_h;   /**< Rows of a window; > 0. */
   int64_t kernel_w;   /**< Columns of a window; > 0. */
@@ -73,7 +73,7 @@ typedef struct sg_windows {
 /** Initial value of an sg_windows: each pixel. */
 #define SG_WINDOWS_INIT {1, 1, 1, 1, 1, 1, 0, 0, 0, 0}
 
-/** Descriptor of the matrix of windows of images. Any element type, which is the matrix's. Since 0.2. */
+/** Descriptor of the matrix of windows of images. Any element type, which is the matrix's. */
 typedef struct sg_im2col_desc {
   size_t struct_size;           /**< sizeof(sg_im2col_desc), set by SG_IM2COL_DESC_INIT. */
   sg_images x;                  /**< [in: images x channels x height x width] The images. */
@@ -100,7 +100,7 @@ typedef struct sg_im2col_desc {
 /**
  * Descriptor of the sum of windows: each element of the images becomes the sum of the elements of the matrix that
  * sg_im2col takes from it, 0 if there is none. That is the gradient of sg_im2col. The type is f64, f32, f16 or bf16; sums
- * are kept in f64 for f64 and in f32 for the others, always in the same order, and rounded once. Since 0.2.
+ * are kept in f64 for f64 and in f32 for the others, always in the same order, and rounded once.
  */
 typedef struct sg_col2im_desc {
   size_t struct_size;           /**< sizeof(sg_col2im_desc), set by SG_COL2IM_DESC_INIT. */
@@ -127,7 +127,7 @@ typedef struct sg_col2im_desc {
         SG_WINDOWS_INIT, SG_IMAGE_NCHW, SG_FILTER_OIHW, 0, 0                                                         \
   }
 
-/** Descriptor of a convolution, Y = activation(conv(X, W) + bias). Since 0.2. */
+/** Descriptor of a convolution, Y = activation(conv(X, W) + bias). */
 typedef struct sg_conv2d_desc {
   size_t struct_size;             /**< sizeof(sg_conv2d_desc), set by SG_CONV2D_DESC_INIT. */
   sg_images x;                    /**< [in: images x channels x height x width] X. */
@@ -167,7 +167,6 @@ typedef struct sg_conv2d_desc {
  *
  * dX is rounded once, except that where the workspace holds the windows of less than an image, in f16 and bf16 pixels in the
  * windows of several blocks are rounded once for each. dX of filters W and dY is the transposed convolution of dY with W.
- * Since 0.2.
  */
 typedef struct sg_conv2d_backward_desc {
   size_t struct_size;             /**< sizeof(sg_conv2d_backward_desc), set by SG_CONV2D_BACKWARD_DESC_INIT. */
@@ -209,14 +208,14 @@ typedef struct sg_conv2d_backward_desc {
  * @return SG_STATUS_OK: submitted; SG_STATUS_INVALID_ARGUMENT, SG_STATUS_INVALID_HANDLE, SG_STATUS_UNSUPPORTED (types),
  * SG_STATUS_OUT_OF_MEMORY (also if the workspace or the device's memory is too small for a few windows, or for an image on the
  * host), SG_STATUS_BUSY (the context's job limit), SG_STATUS_SHUTDOWN: not submitted, nothing is accessed. An empty Y succeeds.
- * Never blocks on work in flight, unless the context has a job limit. Any thread. Since 0.2.
+ * Never blocks on work in flight, unless the context has a job limit. Any thread.
  */
 SG_API sg_status sg_conv2d_async(sg_context *context, const sg_conv2d_desc *desc, const sg_submit *submit,
                                  sg_job **out_job);
 
 /**
  * Submits a convolution and waits for it: sg_conv2d_async and sg_job_wait in one.
- * @return The job's status, or why it was not submitted. Blocks. Any thread. Since 0.2.
+ * @return The job's status, or why it was not submitted. Blocks. Any thread.
  */
 SG_API sg_status sg_conv2d(sg_context *context, const sg_conv2d_desc *desc, const sg_submit *submit);
 
@@ -227,14 +226,14 @@ SG_API sg_status sg_conv2d(sg_context *context, const sg_conv2d_desc *desc, cons
  * @param desc The operands; read during the call only. The caller owns the memory; job.h states its lifetime.
  * @param submit As in sg_conv2d_async.
  * @return As sg_conv2d_async. Results without elements succeed, and so does a call without results.
- * Never blocks on work in flight, unless the context has a job limit. Any thread. Since 0.2.
+ * Never blocks on work in flight, unless the context has a job limit. Any thread.
  */
 SG_API sg_status sg_conv2d_backward_async(sg_context *context, const sg_conv2d_backward_desc *desc,
                                           const sg_submit *submit, sg_job **out_job);
 
 /**
  * Submits the gradients of a convolution and waits for them: sg_conv2d_backward_async and sg_job_wait in one.
- * @return The job's status, or why it was not submitted. Blocks. Any thread. Since 0.2.
+ * @return The job's status, or why it was not submitted. Blocks. Any thread.
  */
 SG_API sg_status sg_conv2d_backward(sg_context *context, const sg_conv2d_backward_desc *desc, const sg_submit *submit);
 
@@ -246,14 +245,14 @@ SG_API sg_status sg_conv2d_backward(sg_context *context, const sg_conv2d_backwar
  * @param[out] out_job One reference to the job, to be released by sg_job_release; NULL on failure. May be NULL.
  * @return SG_STATUS_OK: submitted; SG_STATUS_INVALID_ARGUMENT, SG_STATUS_INVALID_HANDLE, SG_STATUS_UNSUPPORTED (types), SG_STATUS_OUT_OF_MEMORY, SG_STATUS_BUSY (the context's job limit),
  * SG_STATUS_SHUTDOWN: not submitted, nothing is accessed.
- * Never blocks on work in flight, unless the context has a job limit. Any thread. Since 0.2.
+ * Never blocks on work in flight, unless the context has a job limit. Any thread.
  */
 SG_API sg_status sg_im2col_async(sg_context *context, const sg_im2col_desc *desc, const sg_submit *submit,
                                  sg_job **out_job);
 
 /**
  * Submits the matrix of windows and waits for it: sg_im2col_async and sg_job_wait in one.
- * @return The job's status, or why it was not submitted. Blocks. Any thread. Since 0.2.
+ * @return The job's status, or why it was not submitted. Blocks. Any thread.
  */
 SG_API sg_status sg_im2col(sg_context *context, const sg_im2col_desc *desc, const sg_submit *submit);
 
@@ -262,14 +261,14 @@ SG_API sg_status sg_im2col(sg_context *context, const sg_im2col_desc *desc, cons
  * @param context,out_job As in sg_im2col_async.
  * @param desc The operands; read during the call only. The caller owns the memory; job.h states its lifetime.
  * @param submit As in sg_im2col_async.
- * @return As sg_im2col_async. Never blocks on work in flight, unless the context has a job limit. Any thread. Since 0.2.
+ * @return As sg_im2col_async. Never blocks on work in flight, unless the context has a job limit. Any thread.
  */
 SG_API sg_status sg_col2im_async(sg_context *context, const sg_col2im_desc *desc, const sg_submit *submit,
                                  sg_job **out_job);
 
 /**
  * Submits the sum of windows and waits for it: sg_col2im_async and sg_job_wait in one.
- * @return The job's status, or why it was not submitted. Blocks. Any thread. Since 0.2.
+ * @return The job's status, or why it was not submitted. Blocks. Any thread.
  */
 SG_API sg_status sg_col2im(sg_context *context, const sg_col2im_desc *desc, const sg_submit *submit);
 

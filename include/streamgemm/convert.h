@@ -31,7 +31,6 @@ SG_BEGIN_DECLS
  * SG_QUANTIZATION_I8 with block_size 32 and f16 scales. Byte j of a block of Q4_0 has its values j (low) and j + 16 (high),
  * each 8 greater: those two, less 8, go to columns j and j + 16 of the block. Values without a sign, 0 to 15, become those
  * of SG_QUANTIZATION_I4 by an exclusive or of each byte with 0x88, which subtracts 8; a zero point is then 8 less too.
- * Since 0.2.
  */
 typedef struct sg_dequantize_desc {
   size_t struct_size;           /**< sizeof(sg_dequantize_desc), set by SG_DEQUANTIZE_DESC_INIT. */
@@ -58,7 +57,7 @@ typedef struct sg_dequantize_desc {
  *
  * The layouts may differ: with op N a row-major A and a column-major C are one matrix in both orders. C may be A itself only
  * if every element stays where it is (the address, the size of an element and the leading dimension are equal, and the
- * memory is not transposed). Since 0.2.
+ * memory is not transposed).
  */
 typedef struct sg_convert_desc {
   size_t struct_size; /**< sizeof(sg_convert_desc), set by SG_CONVERT_DESC_INIT. */
@@ -83,14 +82,14 @@ typedef struct sg_convert_desc {
  * @param[out] out_job One reference to the job, to be released by sg_job_release; NULL on failure. May be NULL.
  * @return SG_STATUS_OK: submitted; SG_STATUS_INVALID_ARGUMENT, SG_STATUS_INVALID_HANDLE, SG_STATUS_UNSUPPORTED (types, column-major matrices), SG_STATUS_OUT_OF_MEMORY, SG_STATUS_BUSY (the context's
  * job limit), SG_STATUS_SHUTDOWN: not submitted, nothing is accessed.
- * Never blocks on work in flight, unless the context has a job limit. Any thread. Since 0.2.
+ * Never blocks on work in flight, unless the context has a job limit. Any thread.
  */
 SG_API sg_status sg_dequantize_async(sg_context *context, const sg_dequantize_desc *desc, const sg_submit *submit,
                                      sg_job **out_job);
 
 /**
  * Submits a dequantization and waits for it: sg_dequantize_async and sg_job_wait in one.
- * @return The job's status, or why it was not submitted. Blocks. Any thread. Since 0.2.
+ * @return The job's status, or why it was not submitted. Blocks. Any thread.
  */
 SG_API sg_status sg_dequantize(sg_context *context, const sg_dequantize_desc *desc, const sg_submit *submit);
 
@@ -99,14 +98,14 @@ SG_API sg_status sg_dequantize(sg_context *context, const sg_dequantize_desc *de
  * @param context,desc As in sg_dequantize_async.
  * @param submit,out_job As in sg_dequantize_async.
  * @return As sg_dequantize_async, without column-major matrices.
- * Never blocks on work in flight, unless the context has a job limit. Any thread. Since 0.2.
+ * Never blocks on work in flight, unless the context has a job limit. Any thread.
  */
 SG_API sg_status sg_convert_async(sg_context *context, const sg_convert_desc *desc, const sg_submit *submit,
                                   sg_job **out_job);
 
 /**
  * Submits a cast, or a transposition, or both, and waits for it: sg_convert_async and sg_job_wait in one.
- * @return The job's status, or why it was not submitted. Blocks. Any thread. Since 0.2.
+ * @return The job's status, or why it was not submitted. Blocks. Any thread.
  */
 SG_API sg_status sg_convert(sg_context *context, const sg_convert_desc *desc, const sg_submit *submit);
 

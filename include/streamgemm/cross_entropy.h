@@ -18,7 +18,7 @@ SG_BEGIN_DECLS
  * Descriptor of the cross entropy of each row: y[i] = log(sum over j of e^(x[i][j])) - x[i][indices[i]], computed without overflow.
  *
  * Indices are read when the job runs. A row whose index is not from 0 to the number of columns - 1 is ignored: y[i] becomes 0. Another row
- * with a NaN or plus infinity, or of minus infinity alone, becomes NaN. Y is one column, in either layout. Since 0.2.
+ * with a NaN or plus infinity, or of minus infinity alone, becomes NaN. Y is one column, in either layout.
  */
 typedef struct sg_cross_entropy_desc {
   size_t struct_size;       /**< sizeof(sg_cross_entropy_desc), set by SG_CROSS_ENTROPY_DESC_INIT. */
@@ -39,7 +39,7 @@ typedef struct sg_cross_entropy_desc {
 /**
  * Descriptor of the gradient of a cross entropy: dx[i][j] = scale * dy[i] * (softmax of row i of x at j - (j is indices[i] ? 1 : 0)).
  *
- * A row that is ignored becomes 0. The gradient of the mean of all rows has no dY and the scale 1 / rows. Since 0.2.
+ * A row that is ignored becomes 0. The gradient of the mean of all rows has no dY and the scale 1 / rows.
  */
 typedef struct sg_cross_entropy_backward_desc {
   size_t struct_size;       /**< sizeof(sg_cross_entropy_backward_desc), set by SG_CROSS_ENTROPY_BACKWARD_DESC_INIT. */
@@ -68,14 +68,14 @@ typedef struct sg_cross_entropy_backward_desc {
  * @param[out] out_job One reference to the job, to be released by sg_job_release; NULL on failure. May be NULL.
  * @return SG_STATUS_OK: submitted; SG_STATUS_INVALID_ARGUMENT, SG_STATUS_INVALID_HANDLE, SG_STATUS_UNSUPPORTED (types), SG_STATUS_OUT_OF_MEMORY, SG_STATUS_BUSY (the context's job
  * limit), SG_STATUS_SHUTDOWN: not submitted, nothing is accessed.
- * Never blocks on work in flight, unless the context has a job limit. Any thread. Since 0.2.
+ * Never blocks on work in flight, unless the context has a job limit. Any thread.
  */
 SG_API sg_status sg_cross_entropy_async(sg_context *context, const sg_cross_entropy_desc *desc, const sg_submit *submit,
                                         sg_job **out_job);
 
 /**
  * Submits the cross entropy of each row and waits for it: sg_cross_entropy_async and sg_job_wait in one.
- * @return The job's status, or why it was not submitted. Blocks. Any thread. Since 0.2.
+ * @return The job's status, or why it was not submitted. Blocks. Any thread.
  */
 SG_API sg_status sg_cross_entropy(sg_context *context, const sg_cross_entropy_desc *desc, const sg_submit *submit);
 
@@ -84,14 +84,14 @@ SG_API sg_status sg_cross_entropy(sg_context *context, const sg_cross_entropy_de
  * @param context,desc As in sg_cross_entropy_async.
  * @param submit,out_job As in sg_cross_entropy_async.
  * @return As sg_cross_entropy_async.
- * Never blocks on work in flight, unless the context has a job limit. Any thread. Since 0.2.
+ * Never blocks on work in flight, unless the context has a job limit. Any thread.
  */
 SG_API sg_status sg_cross_entropy_backward_async(sg_context *context, const sg_cross_entropy_backward_desc *desc,
                                                  const sg_submit *submit, sg_job **out_job);
 
 /**
  * Submits the gradient of a cross entropy and waits for it: sg_cross_entropy_backward_async and sg_job_wait in one.
- * @return The job's status, or why it was not submitted. Blocks. Any thread. Since 0.2.
+ * @return The job's status, or why it was not submitted. Blocks. Any thread.
  */
 SG_API sg_status sg_cross_entropy_backward(sg_context *context, const sg_cross_entropy_backward_desc *desc, const sg_submit *submit);
 

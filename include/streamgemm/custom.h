@@ -22,14 +22,14 @@ SG_BEGIN_DECLS
 /** Limit of the operands of a custom operation. One may cover several arrays: it is a range of addresses. */
 #define SG_MAX_CUSTOM_OPERANDS 4
 
-/** How an operation accesses memory. Since 0.2. */
+/** How an operation accesses memory. */
 typedef enum sg_access SG_ENUM_INT {
   SG_ACCESS_READ = 1,      /**< Reads it. */
   SG_ACCESS_WRITE = 2,     /**< Writes all of it, whatever it contains. */
   SG_ACCESS_READ_WRITE = 3 /**< Reads it, or writes only parts of it. */
 } sg_access;
 
-/** Memory that a custom operation accesses. Since 0.2. */
+/** Memory that a custom operation accesses. */
 typedef struct sg_custom_operand {
   void *data;     /**< The first byte. The function gets device and pinned memory as it is, and pageable memory copied (memory.h). */
   uint64_t bytes; /**< > 0. */
@@ -37,7 +37,7 @@ typedef struct sg_custom_operand {
   uint32_t reserved; /**< 0. */
 } sg_custom_operand;
 
-/** What a function gets. Since 0.2. */
+/** What a function gets. */
 typedef struct sg_custom_call {
   size_t struct_size;     /**< sizeof(sg_custom_call) of the library. */
   void *native_stream;    /**< cuda: the cudaStream_t to enqueue on, whose device is current. Otherwise NULL: the work is to
@@ -69,7 +69,7 @@ typedef struct sg_custom_call {
  */
 typedef sg_status (*sg_custom_function)(const sg_custom_call *call, void *user);
 
-/** Descriptor of a custom operation. Since 0.2. */
+/** Descriptor of a custom operation. */
 typedef struct sg_custom_desc {
   size_t struct_size;                /**< sizeof(sg_custom_desc), set by SG_CUSTOM_DESC_INIT. */
   sg_custom_function function;       /**< Called once for each run. */
@@ -103,14 +103,14 @@ typedef struct sg_custom_desc {
  * @param[out] out_job One reference to the job, to be released by sg_job_release; NULL on failure. May be NULL.
  * @return SG_STATUS_OK: submitted; SG_STATUS_INVALID_ARGUMENT, SG_STATUS_INVALID_HANDLE, SG_STATUS_OUT_OF_MEMORY, SG_STATUS_BUSY (the context's job limit),
  * SG_STATUS_SHUTDOWN: not submitted, nothing is accessed.
- * Never blocks on work in flight, unless the context has a job limit. Any thread. Since 0.2.
+ * Never blocks on work in flight, unless the context has a job limit. Any thread.
  */
 SG_API sg_status sg_custom_async(sg_context *context, const sg_custom_desc *desc, const sg_submit *submit,
                                  sg_job **out_job);
 
 /**
  * Submits a custom operation and waits for it: sg_custom_async and sg_job_wait in one.
- * @return The job's status, or why it was not submitted. Blocks. Any thread. Since 0.2.
+ * @return The job's status, or why it was not submitted. Blocks. Any thread.
  */
 SG_API sg_status sg_custom(sg_context *context, const sg_custom_desc *desc, const sg_submit *submit);
 

@@ -19,7 +19,7 @@ typedef void (*sg_event_callback)(sg_event *event, sg_status status, void *user)
  * Creates an event. Until it is recorded it counts as happened.
  * @param[out] out_event One reference, to be released by sg_event_release; NULL on failure.
  * @return SG_STATUS_OK, SG_STATUS_INVALID_HANDLE, SG_STATUS_INVALID_ARGUMENT, SG_STATUS_OUT_OF_MEMORY.
- * Never blocks. Any thread. Since 0.1.
+ * Never blocks. Any thread.
  */
 SG_API sg_status sg_event_create(sg_context *context, sg_event **out_event);
 
@@ -37,7 +37,7 @@ SG_API sg_status sg_event_create(sg_context *context, sg_event **out_event);
  * destroyed while streams wait for it, under the device's own rules.
  * @param[out] out_event One reference, to be released by sg_event_release; NULL on failure.
  * @return SG_STATUS_OK, SG_STATUS_INVALID_HANDLE, SG_STATUS_INVALID_ARGUMENT (NULL, or the device does not know the event),
- * SG_STATUS_UNSUPPORTED (the device has no native events), SG_STATUS_OUT_OF_MEMORY. Never blocks. Any thread. Since 0.2.
+ * SG_STATUS_UNSUPPORTED (the device has no native events), SG_STATUS_OUT_OF_MEMORY. Never blocks. Any thread.
  */
 SG_API sg_status sg_event_wrap(sg_context *context, void *native, sg_event **out_event);
 
@@ -54,19 +54,19 @@ SG_API sg_status sg_event_wrap(sg_context *context, void *native, sg_event **out
  * sg_event_release of the event; waits that are already enqueued continue. For a wrapper it is the wrapped event. NULL on
  * failure.
  * @return SG_STATUS_OK, SG_STATUS_INVALID_HANDLE, SG_STATUS_INVALID_ARGUMENT, SG_STATUS_UNSUPPORTED (the device has no
- * native events), SG_STATUS_OUT_OF_MEMORY, SG_STATUS_BACKEND_FAILURE, SG_STATUS_SHUTDOWN. May block. Any thread. Since 0.2.
+ * native events), SG_STATUS_OUT_OF_MEMORY, SG_STATUS_BACKEND_FAILURE, SG_STATUS_SHUTDOWN. May block. Any thread.
  */
 SG_API sg_status sg_event_native(sg_event *event, void **out_native);
 
 /**
  * Adds a reference.
- * @return SG_STATUS_OK or SG_STATUS_INVALID_HANDLE. Never blocks. Any thread. Since 0.1.
+ * @return SG_STATUS_OK or SG_STATUS_INVALID_HANDLE. Never blocks. Any thread.
  */
 SG_API sg_status sg_event_retain(sg_event *event);
 
 /**
  * Releases a reference. Waits in progress continue.
- * @return SG_STATUS_OK or SG_STATUS_INVALID_HANDLE. Never blocks. Any thread. Since 0.1.
+ * @return SG_STATUS_OK or SG_STATUS_INVALID_HANDLE. Never blocks. Any thread.
  */
 SG_API sg_status sg_event_release(sg_event *event);
 
@@ -75,14 +75,14 @@ SG_API sg_status sg_event_release(sg_event *event);
  * moves the event; waits that have begun refer to the earlier point.
  * @return SG_STATUS_OK, SG_STATUS_INVALID_HANDLE, SG_STATUS_INVALID_ARGUMENT (of another context),
  * SG_STATUS_OUT_OF_MEMORY, SG_STATUS_SHUTDOWN; with a native event SG_STATUS_BACKEND_FAILURE too. Never blocks, except for
- * events with a native one (sg_event_native, sg_event_wrap). Any thread. Since 0.1.
+ * events with a native one (sg_event_native, sg_event_wrap). Any thread.
  */
 SG_API sg_status sg_event_record(sg_event *event, sg_stream *stream);
 
 /**
  * Tests whether the event has happened.
  * @return SG_STATUS_OK, SG_STATUS_NOT_READY or SG_STATUS_INVALID_HANDLE; for a wrapper SG_STATUS_BACKEND_FAILURE too.
- * Never blocks. Any thread. Since 0.1.
+ * Never blocks. Any thread.
  */
 SG_API sg_status sg_event_query(sg_event *event);
 
@@ -91,7 +91,7 @@ SG_API sg_status sg_event_query(sg_event *event);
  * @param timeout_ns As in sg_job_wait.
  * @return SG_STATUS_OK, SG_STATUS_TIMEOUT, SG_STATUS_INVALID_HANDLE, SG_STATUS_INVALID_ARGUMENT, SG_STATUS_DEADLOCK; for a
  * wrapper SG_STATUS_BACKEND_FAILURE too.
- * Blocks. Any thread. Since 0.1.
+ * Blocks. Any thread.
  */
 SG_API sg_status sg_event_wait(sg_event *event, int64_t timeout_ns);
 
@@ -99,14 +99,14 @@ SG_API sg_status sg_event_wait(sg_event *event, int64_t timeout_ns);
  * Time between two events that have happened, on the device's clock (virtual on sim devices).
  * @param[out] out_seconds end - start in seconds; 0 on failure.
  * @return SG_STATUS_OK; SG_STATUS_NOT_READY; SG_STATUS_INVALID_HANDLE; SG_STATUS_INVALID_ARGUMENT (never recorded, of
- * different contexts, or a wrapper of a native event). Never blocks. Any thread. Since 0.1.
+ * different contexts, or a wrapper of a native event). Never blocks. Any thread.
  */
 SG_API sg_status sg_event_elapsed(sg_event *start, sg_event *end, double *out_seconds);
 
 /**
  * Calls `callback` once, when the event, as last recorded, has happened; soon, if it has already.
  * @return SG_STATUS_OK, SG_STATUS_INVALID_HANDLE, SG_STATUS_INVALID_ARGUMENT, SG_STATUS_OUT_OF_MEMORY.
- * Never blocks. Any thread. Since 0.1.
+ * Never blocks. Any thread.
  */
 SG_API sg_status sg_event_on_complete(sg_event *event, sg_event_callback callback, void *user);
 

@@ -15,7 +15,7 @@
 
 SG_BEGIN_DECLS
 
-/** Bits of sg_gather_desc.flags. Since 0.2. */
+/** Bits of sg_gather_desc.flags. */
 typedef enum sg_gather_flags SG_ENUM_INT {
   SG_GATHER_FROM_END = 1, /**< An index from -rows to -1 counts from the end of the table: -1 is its last row, as in ONNX and NumPy. */
   SG_GATHER_NAN = 2       /**< A row whose index is out of range becomes NaN, in f64, f32, f16 and bf16, not 0. */
@@ -26,7 +26,7 @@ typedef enum sg_gather_flags SG_ENUM_INT {
  *
  * Indices are read when the job runs. An index is in range from 0 to rows - 1, or with SG_GATHER_FROM_END from -rows. The row
  * of any other index becomes 0, or with SG_GATHER_NAN NaN: nothing outside the table is accessed, and the job succeeds.
- * The matrices are row-major; of f64, f32, f16 and bf16 each has its own layout. Y may overlap neither the table nor the indices. Since 0.2.
+ * The matrices are row-major; of f64, f32, f16 and bf16 each has its own layout. Y may overlap neither the table nor the indices.
  */
 typedef struct sg_gather_desc {
   size_t struct_size;       /**< sizeof(sg_gather_desc), set by SG_GATHER_DESC_INIT. */
@@ -48,7 +48,7 @@ typedef struct sg_gather_desc {
  * Descriptor of sums into rows: row indices[i] of the table += row i of X, for all i. The gradient of sg_gather.
  *
  * Indices are read when the job runs; a row whose index is out of range, as in sg_gather_desc, is left out. The type is f64, f32, f16 or bf16. The rows of one
- * index are added in their order, in f64 for f64 and in f32 for the others, and to the table last, with one rounding: results are the same at each run. Since 0.2.
+ * index are added in their order, in f64 for f64 and in f32 for the others, and to the table last, with one rounding: results are the same at each run.
  */
 typedef struct sg_scatter_add_desc {
   size_t struct_size;       /**< sizeof(sg_scatter_add_desc), set by SG_SCATTER_ADD_DESC_INIT. */
@@ -75,14 +75,14 @@ typedef struct sg_scatter_add_desc {
  * @return SG_STATUS_OK: submitted; SG_STATUS_INVALID_ARGUMENT, SG_STATUS_INVALID_HANDLE, SG_STATUS_UNSUPPORTED
  * (column-major matrices of some types), SG_STATUS_OUT_OF_MEMORY, SG_STATUS_BUSY (the context's job
  * limit), SG_STATUS_SHUTDOWN: not submitted, nothing is accessed.
- * Never blocks on work in flight, unless the context has a job limit. Any thread. Since 0.2.
+ * Never blocks on work in flight, unless the context has a job limit. Any thread.
  */
 SG_API sg_status sg_gather_async(sg_context *context, const sg_gather_desc *desc, const sg_submit *submit,
                                  sg_job **out_job);
 
 /**
  * Submits a gather and waits for it: sg_gather_async and sg_job_wait in one.
- * @return The job's status, or why it was not submitted. Blocks. Any thread. Since 0.2.
+ * @return The job's status, or why it was not submitted. Blocks. Any thread.
  */
 SG_API sg_status sg_gather(sg_context *context, const sg_gather_desc *desc, const sg_submit *submit);
 
@@ -91,14 +91,14 @@ SG_API sg_status sg_gather(sg_context *context, const sg_gather_desc *desc, cons
  * @param context,desc As in sg_gather_async.
  * @param submit,out_job As in sg_gather_async.
  * @return As sg_gather_async.
- * Never blocks on work in flight, unless the context has a job limit. Any thread. Since 0.2.
+ * Never blocks on work in flight, unless the context has a job limit. Any thread.
  */
 SG_API sg_status sg_scatter_add_async(sg_context *context, const sg_scatter_add_desc *desc, const sg_submit *submit,
                                       sg_job **out_job);
 
 /**
  * Submits sums into rows of a table and waits for them: sg_scatter_add_async and sg_job_wait in one.
- * @return The job's status, or why it was not submitted. Blocks. Any thread. Since 0.2.
+ * @return The job's status, or why it was not submitted. Blocks. Any thread.
  */
 SG_API sg_status sg_scatter_add(sg_context *context, const sg_scatter_add_desc *desc, const sg_submit *submit);
 

@@ -54,12 +54,10 @@ typedef struct sg_gemm_desc {
   const void *const *a_array; /**< `batch` pointers to the items of A, or NULL. Read during the call only. */
   const void *const *b_array; /**< The same for B. */
   void *const *c_array;       /**< The same for C. */
-  const void *bias;     /**< [in optional] First value of the bias, contiguous, aligned to its component's size; NULL: none.
-                             Since 0.2. */
-  int64_t stride_bias;  /**< Values from one item's bias to the next, also with pointer arrays; 0: one for all items.
-                             Since 0.2. */
-  sg_bias bias_shape; /**< Used with a bias only. Rows and columns of the view of C, whatever its layout. Since 0.2. */
-  sg_activation activation; /**< Default: none. Since 0.2. */
+  const void *bias;     /**< [in optional] First value of the bias, contiguous, aligned to its component's size; NULL: none. */
+  int64_t stride_bias;  /**< Values from one item's bias to the next, also with pointer arrays; 0: one for all items. */
+  sg_bias bias_shape; /**< Used with a bias only. Rows and columns of the view of C, whatever its layout. */
+  sg_activation activation; /**< Default: none. */
 } sg_gemm_desc;
 
 /** Initial value of an sg_gemm_desc: alpha 1, beta 0, no batch, no bias, no activation. */
@@ -80,13 +78,13 @@ typedef struct sg_gemm_desc {
  * if the caller does not use the job.
  * @return SG_STATUS_OK: submitted; SG_STATUS_INVALID_ARGUMENT, SG_STATUS_INVALID_HANDLE, SG_STATUS_UNSUPPORTED,
  * SG_STATUS_OUT_OF_MEMORY, SG_STATUS_BUSY (the context's job limit), SG_STATUS_SHUTDOWN: not submitted, nothing is accessed.
- * Never blocks on work in flight, unless the context has a job limit. Any thread. Since 0.1.
+ * Never blocks on work in flight, unless the context has a job limit. Any thread.
  */
 SG_API sg_status sg_gemm_async(sg_context *context, const sg_gemm_desc *desc, const sg_submit *submit, sg_job **out_job);
 
 /**
  * Submits a GEMM and waits for it: sg_gemm_async and sg_job_wait in one. Uses 64 KiB of the caller's stack on the cpu.
- * @return The job's status, or why it was not submitted. Blocks. Any thread. Since 0.1.
+ * @return The job's status, or why it was not submitted. Blocks. Any thread.
  */
 SG_API sg_status sg_gemm(sg_context *context, const sg_gemm_desc *desc, const sg_submit *submit);
 
@@ -95,21 +93,21 @@ SG_API sg_status sg_gemm(sg_context *context, const sg_gemm_desc *desc, const sg
  * @param descs `count` >= 1 GEMMs. The C of one may not overlap operands of another (SG_STATUS_INVALID_ARGUMENT).
  * @param count Number of GEMMs.
  * @return As sg_gemm_async; its rules for the other arguments apply.
- * Never blocks on work in flight, unless the context has a job limit. Any thread. Since 0.1.
+ * Never blocks on work in flight, unless the context has a job limit. Any thread.
  */
 SG_API sg_status sg_gemm_grouped_async(sg_context *context, const sg_gemm_desc *descs, int32_t count,
                                        const sg_submit *submit, sg_job **out_job);
 
 /**
  * Submits GEMMs and waits for them: sg_gemm_grouped_async and sg_job_wait in one.
- * @return The job's status, or why it was not submitted. Blocks. Any thread. Since 0.2.
+ * @return The job's status, or why it was not submitted. Blocks. Any thread.
  */
 SG_API sg_status sg_gemm_grouped(sg_context *context, const sg_gemm_desc *descs, int32_t count, const sg_submit *submit);
 
 /**
  * BLAS-shaped single precision GEMM: C (m x n) = alpha * op(A) * op(B) + beta * C, all three in `layout`.
  * @return As sg_gemm_async. lda, ldb, ldc are in elements and are never 0 here.
- * Never blocks on work in flight, unless the context has a job limit. Any thread. Since 0.1.
+ * Never blocks on work in flight, unless the context has a job limit. Any thread.
  */
 SG_API sg_status sg_sgemm_async(sg_context *context, sg_layout layout, sg_transpose op_a, sg_transpose op_b, int64_t m, int64_t n,
                                 int64_t k, float alpha, const float *a, int64_t lda, const float *b, int64_t ldb,
@@ -117,7 +115,7 @@ SG_API sg_status sg_sgemm_async(sg_context *context, sg_layout layout, sg_transp
 
 /**
  * sg_sgemm_async and sg_job_wait in one.
- * @return The job's status, or why it was not submitted. Blocks. Any thread. Since 0.2.
+ * @return The job's status, or why it was not submitted. Blocks. Any thread.
  */
 SG_API sg_status sg_sgemm(sg_context *context, sg_layout layout, sg_transpose op_a, sg_transpose op_b, int64_t m, int64_t n,
                           int64_t k, float alpha, const float *a, int64_t lda, const float *b, int64_t ldb, float beta,
@@ -125,7 +123,7 @@ SG_API sg_status sg_sgemm(sg_context *context, sg_layout layout, sg_transpose op
 
 /**
  * BLAS-shaped double precision GEMM. As sg_sgemm_async.
- * @return As sg_gemm_async. Never blocks on work in flight, unless the context has a job limit. Any thread. Since 0.1.
+ * @return As sg_gemm_async. Never blocks on work in flight, unless the context has a job limit. Any thread.
  */
 SG_API sg_status sg_dgemm_async(sg_context *context, sg_layout layout, sg_transpose op_a, sg_transpose op_b, int64_t m, int64_t n,
                                 int64_t k, double alpha, const double *a, int64_t lda, const double *b, int64_t ldb,
@@ -133,7 +131,7 @@ SG_API sg_status sg_dgemm_async(sg_context *context, sg_layout layout, sg_transp
 
 /**
  * sg_dgemm_async and sg_job_wait in one.
- * @return The job's status, or why it was not submitted. Blocks. Any thread. Since 0.2.
+ * @return The job's status, or why it was not submitted. Blocks. Any thread.
  */
 SG_API sg_status sg_dgemm(sg_context *context, sg_layout layout, sg_transpose op_a, sg_transpose op_b, int64_t m, int64_t n,
                           int64_t k, double alpha, const double *a, int64_t lda, const double *b, int64_t ldb, double beta,

@@ -19,7 +19,7 @@ SG_BEGIN_DECLS
 /**
  * Descriptor of the gradient of a softmax of each row: dx[i][j] = y[i][j] * (dy[i][j] - sum over k of y[i][k] * dy[i][k]).
  *
- * Where Y is 0 because of a mask, dX is 0 if dY is finite. Since 0.2.
+ * Where Y is 0 because of a mask, dX is 0 if dY is finite.
  */
 typedef struct sg_softmax_backward_desc {
   size_t struct_size; /**< sizeof(sg_softmax_backward_desc), set by SG_SOFTMAX_BACKWARD_DESC_INIT. */
@@ -39,7 +39,7 @@ typedef struct sg_softmax_backward_desc {
  * Descriptor of the gradients of a norm of each row. With g = dy[i][j] * gamma[j], n columns, r = 1 / sqrt(variance + epsilon), or of an
  * RMS norm 1 / sqrt(mean of x^2 + epsilon), and the normalized h = (x[i][j] - mean) * r, or x[i][j] * r:
  * layer norm: dx[i][j] = r * (g - mean of g - h * mean of (g * h)); RMS norm: dx[i][j] = r * (g - h * mean of (g * h));
- * dgamma[j] = sum over i of dy[i][j] * h; dbeta[j] = sum over i of dy[i][j]. Since 0.2.
+ * dgamma[j] = sum over i of dy[i][j] * h; dbeta[j] = sum over i of dy[i][j].
  */
 typedef struct sg_norm_backward_desc {
   size_t struct_size; /**< sizeof(sg_norm_backward_desc), set by SG_NORM_BACKWARD_DESC_INIT. */
@@ -62,7 +62,7 @@ typedef struct sg_norm_backward_desc {
         NULL, 1e-5, SG_NORM_LAYER, 0                                                                                  \
   }
 
-/** Descriptor of the gradient of a rotary embedding: dX is dY rotated back. The fields are those of sg_rotary_desc. Since 0.2. */
+/** Descriptor of the gradient of a rotary embedding: dX is dY rotated back. The fields are those of sg_rotary_desc. */
 typedef struct sg_rotary_backward_desc {
   size_t struct_size;      /**< sizeof(sg_rotary_backward_desc), set by SG_ROTARY_BACKWARD_DESC_INIT. */
   sg_matrix dy;            /**< [in: rows x cols] dY. */
@@ -94,14 +94,14 @@ typedef struct sg_rotary_backward_desc {
  * @param[out] out_job One reference to the job, to be released by sg_job_release; NULL on failure. May be NULL.
  * @return SG_STATUS_OK: submitted; SG_STATUS_INVALID_ARGUMENT, SG_STATUS_INVALID_HANDLE, SG_STATUS_UNSUPPORTED (types), SG_STATUS_OUT_OF_MEMORY, SG_STATUS_BUSY (the context's job
  * limit), SG_STATUS_SHUTDOWN: not submitted, nothing is accessed.
- * Never blocks on work in flight, unless the context has a job limit. Any thread. Since 0.2.
+ * Never blocks on work in flight, unless the context has a job limit. Any thread.
  */
 SG_API sg_status sg_softmax_backward_async(sg_context *context, const sg_softmax_backward_desc *desc,
                                            const sg_submit *submit, sg_job **out_job);
 
 /**
  * Submits the gradient of a softmax and waits for it: sg_softmax_backward_async and sg_job_wait in one.
- * @return The job's status, or why it was not submitted. Blocks. Any thread. Since 0.2.
+ * @return The job's status, or why it was not submitted. Blocks. Any thread.
  */
 SG_API sg_status sg_softmax_backward(sg_context *context, const sg_softmax_backward_desc *desc, const sg_submit *submit);
 
@@ -110,14 +110,14 @@ SG_API sg_status sg_softmax_backward(sg_context *context, const sg_softmax_backw
  * @param context,desc As in sg_softmax_backward_async.
  * @param submit,out_job As in sg_softmax_backward_async.
  * @return As sg_softmax_backward_async.
- * Never blocks on work in flight, unless the context has a job limit. Any thread. Since 0.2.
+ * Never blocks on work in flight, unless the context has a job limit. Any thread.
  */
 SG_API sg_status sg_norm_backward_async(sg_context *context, const sg_norm_backward_desc *desc, const sg_submit *submit,
                                         sg_job **out_job);
 
 /**
  * Submits the gradients of a norm and waits for them: sg_norm_backward_async and sg_job_wait in one.
- * @return The job's status, or why it was not submitted. Blocks. Any thread. Since 0.2.
+ * @return The job's status, or why it was not submitted. Blocks. Any thread.
  */
 SG_API sg_status sg_norm_backward(sg_context *context, const sg_norm_backward_desc *desc, const sg_submit *submit);
 
@@ -126,14 +126,14 @@ SG_API sg_status sg_norm_backward(sg_context *context, const sg_norm_backward_de
  * @param context,desc As in sg_softmax_backward_async.
  * @param submit,out_job As in sg_softmax_backward_async.
  * @return As sg_softmax_backward_async.
- * Never blocks on work in flight, unless the context has a job limit. Any thread. Since 0.2.
+ * Never blocks on work in flight, unless the context has a job limit. Any thread.
  */
 SG_API sg_status sg_rotary_backward_async(sg_context *context, const sg_rotary_backward_desc *desc,
                                           const sg_submit *submit, sg_job **out_job);
 
 /**
  * Submits the gradient of a rotary embedding and waits for it: sg_rotary_backward_async and sg_job_wait in one.
- * @return The job's status, or why it was not submitted. Blocks. Any thread. Since 0.2.
+ * @return The job's status, or why it was not submitted. Blocks. Any thread.
  */
 SG_API sg_status sg_rotary_backward(sg_context *context, const sg_rotary_backward_desc *desc, const sg_submit *submit);
 

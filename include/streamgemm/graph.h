@@ -35,26 +35,26 @@ SG_BEGIN_DECLS
  * Creates an empty graph. Submissions can be recorded into it until its first run (then SG_STATUS_BUSY).
  * @param[out] out_graph One reference, to be released by sg_graph_release; NULL on failure.
  * @return SG_STATUS_OK, SG_STATUS_INVALID_HANDLE, SG_STATUS_INVALID_ARGUMENT, SG_STATUS_OUT_OF_MEMORY.
- * Never blocks. Any thread. Since 0.2.
+ * Never blocks. Any thread.
  */
 SG_API sg_status sg_graph_create(sg_context *context, sg_graph **out_graph);
 
 /**
  * Adds a reference.
- * @return SG_STATUS_OK or SG_STATUS_INVALID_HANDLE. Never blocks. Any thread. Since 0.2.
+ * @return SG_STATUS_OK or SG_STATUS_INVALID_HANDLE. Never blocks. Any thread.
  */
 SG_API sg_status sg_graph_retain(sg_graph *graph);
 
 /**
  * Releases a reference. Its runs in flight continue.
- * @return SG_STATUS_OK or SG_STATUS_INVALID_HANDLE. Never blocks. Any thread. Since 0.2.
+ * @return SG_STATUS_OK or SG_STATUS_INVALID_HANDLE. Never blocks. Any thread.
  */
 SG_API sg_status sg_graph_release(sg_graph *graph);
 
 /**
  * Number of recorded submissions, which is also the index of the next one.
  * @param[out] out_count The number; 0 on failure.
- * @return SG_STATUS_OK, SG_STATUS_INVALID_HANDLE or SG_STATUS_INVALID_ARGUMENT. Never blocks. Any thread. Since 0.2.
+ * @return SG_STATUS_OK, SG_STATUS_INVALID_HANDLE or SG_STATUS_INVALID_ARGUMENT. Never blocks. Any thread.
  */
 SG_API sg_status sg_graph_submission_count(sg_graph *graph, int32_t *out_count);
 
@@ -70,7 +70,7 @@ SG_API sg_status sg_graph_submission_count(sg_graph *graph, int32_t *out_count);
  * pointers, beta, and alpha, which stays 0 or not; of all other operations data pointers. Read during the call only.
  * @return SG_STATUS_OK; SG_STATUS_INVALID_HANDLE, SG_STATUS_INVALID_ARGUMENT (also for another operation, a marker,
  * another shape, operands that overlap), SG_STATUS_UNSUPPORTED, SG_STATUS_OUT_OF_MEMORY: the graph is unchanged. Never
- * blocks. Any thread. Since 0.2.
+ * blocks. Any thread.
  */
 SG_API sg_status sg_graph_update(sg_graph *graph, int32_t index, const sg_operation_desc *operation);
 
@@ -78,13 +78,13 @@ SG_API sg_status sg_graph_update(sg_graph *graph, int32_t index, const sg_operat
  * Runs the graph. The first run, and the first one after a change, also prepares the graph, which takes longer.
  * @param submit,out_job As in sg_gemm_async; submit->plan is not used, submit->graph is NULL. An empty graph
  * succeeds. Recorded priorities apply; recorded submissions of normal priority have the priority of the run.
- * @return As sg_gemm_async. Never blocks on work in flight, unless the context has a job limit. Any thread. Since 0.2.
+ * @return As sg_gemm_async. Never blocks on work in flight, unless the context has a job limit. Any thread.
  */
 SG_API sg_status sg_graph_run_async(sg_graph *graph, const sg_submit *submit, sg_job **out_job);
 
 /**
  * Runs the graph and waits: sg_graph_run_async and sg_job_wait in one.
- * @return The job's status, or why it was not submitted. Blocks. Any thread. Since 0.2.
+ * @return The job's status, or why it was not submitted. Blocks. Any thread.
  */
 SG_API sg_status sg_graph_run(sg_graph *graph, const sg_submit *submit);
 

@@ -65,10 +65,10 @@ typedef struct sg_plan_options {
   sg_memory_kind place_b;/**< The same for B. */
   sg_memory_kind place_c;/**< The same for C. */
   uint64_t devices;      /**< The context's devices that may compute the GEMM, bit i for device i; several compute one with
-                              operands in host memory together. 0: all. Since 0.2. */
-  int32_t device_count;  /**< Exactly so many of them; 0: as many as are fastest. Since 0.2. */
+                              operands in host memory together. 0: all. */
+  int32_t device_count;  /**< Exactly so many of them; 0: as many as are fastest. */
   sg_memory_kind place;  /**< Memory kind of each operand of sg_plan_create that has no address (A, B and C of a GEMM: unless their own
-                              field says it). SG_MEMORY_AUTO: device memory. Since 0.2. */
+                              field says it). SG_MEMORY_AUTO: device memory. */
 } sg_plan_options;
 
 /** Initial value of an sg_plan_options. */
@@ -82,7 +82,7 @@ typedef enum sg_submit_flags SG_ENUM_INT {
                                `after`. */
   SG_SUBMIT_WILL_WAIT = 2 /**< The caller waits for the job next. On the cpu a short GEMM without a predecessor, in a context
                                without other work in flight, is then computed by the call itself on the calling thread
-                               and on idle workers. It may be split otherwise than without the flag. Since 0.2. */
+                               and on idle workers. It may be split otherwise than without the flag. */
 } sg_submit_flags;
 
 /** Room for the label of a job, in bytes, with its NUL. */
@@ -101,17 +101,17 @@ typedef struct sg_submit {
   uint64_t tag;           /**< Returned with the completion. */
   const sg_plan_options *plan; /**< Restricts the planner's choice; NULL leaves it free. */
   sg_graph *graph;        /**< Record the submission in this graph instead of running it (graph.h). `after` and `queue` are then
-                               not allowed, and the call returns no job. NULL: run it. Since 0.2. */
+                               not allowed, and the call returns no job. NULL: run it. */
   int64_t timeout_ns;    /**< Nanoseconds from the submission; 0: none. A job that has not started by then is dropped, one that
                                runs is stopped as by sg_job_cancel. It then completes with SG_STATUS_DEADLINE_EXCEEDED, but
-                               not before its predecessors. Not allowed for recorded submissions. Since 0.2. */
+                               not before its predecessors. Not allowed for recorded submissions. */
   const char *label;      /**< A name for the job, UTF-8; NULL or "": none. It begins the message of the job's failure and
                                names the job in the log. Copied by the call, without allocating; of a text of SG_LABEL_SIZE
                                bytes or more the first SG_LABEL_SIZE - 1 are kept, or up to three fewer so that no character
-                               is cut; '?' replaces bytes that are not UTF-8, U+FFFE and U+FFFF. Of a recorded submission, the name of its job in each run. Since 0.2. */
+                               is cut; '?' replaces bytes that are not UTF-8, U+FFFE and U+FFFF. Of a recorded submission, the name of its job in each run. */
   uint64_t trace_id;      /**< An identifier of the application's request, 0 for none; it is in the trace and in the job's
                                statistics. A run of a graph and a pipeline's batch give theirs to each of their jobs that was
-                               recorded without one. Since 0.2. */
+                               recorded without one. */
 } sg_submit;
 
 /** Initial value of an sg_submit. */
@@ -141,11 +141,11 @@ typedef struct sg_job_statistics {
   int64_t commands_run;     /**< Commands that ran; fewer after a failure or a cancellation. */
   char strategy[64];        /**< Kind of the schedule, in column-major terms: a row-major C is its transpose. */
   int32_t batch_size;       /**< Jobs in one call with this one, itself included; busy_seconds is its part of the
-                                 call. 1: not batched. Since 0.2. */
-  uint32_t reserved;        /**< 0. Since 0.2. */
-  uint64_t trace_id;        /**< sg_submit.trace_id. Since 0.2. */
-  uint64_t devices;         /**< The context's devices that ran commands, bit i for device i; 0: none. Since 0.2. */
-  uint64_t bytes_peer;      /**< Bytes copied from device to device, not over the links to the host. Since 0.2. */
+                                 call. 1: not batched. */
+  uint32_t reserved;        /**< 0. */
+  uint64_t trace_id;        /**< sg_submit.trace_id. */
+  uint64_t devices;         /**< The context's devices that ran commands, bit i for device i; 0: none. */
+  uint64_t bytes_peer;      /**< Bytes copied from device to device, not over the links to the host. */
 } sg_job_statistics;
 
 /** Initial value of an sg_job_statistics. */
@@ -169,13 +169,13 @@ typedef void (*sg_release_callback)(void *user);
 
 /**
  * Adds a reference.
- * @return SG_STATUS_OK or SG_STATUS_INVALID_HANDLE. Never blocks. Any thread. Since 0.1.
+ * @return SG_STATUS_OK or SG_STATUS_INVALID_HANDLE. Never blocks. Any thread.
  */
 SG_API sg_status sg_job_retain(sg_job *job);
 
 /**
  * Releases a reference. The job itself continues.
- * @return SG_STATUS_OK or SG_STATUS_INVALID_HANDLE. Never blocks. Any thread. Since 0.1.
+ * @return SG_STATUS_OK or SG_STATUS_INVALID_HANDLE. Never blocks. Any thread.
  */
 SG_API sg_status sg_job_release(sg_job *job);
 
@@ -186,13 +186,12 @@ SG_API sg_status sg_job_release(sg_job *job);
  * SG_STATUS_INVALID_HANDLE; SG_STATUS_INVALID_ARGUMENT (another negative timeout).
  * The message of a failed job becomes this thread's sg_last_error_message. Blocks. On cuda devices it polls for some
  * milliseconds at most around the predicted end before it sleeps, which saves the time of waking a thread. Any thread.
- * Since 0.1.
  */
 SG_API sg_status sg_job_wait(sg_job *job, int64_t timeout_ns);
 
 /**
  * Tests whether the job has completed.
- * @return The job's status, SG_STATUS_NOT_READY, or SG_STATUS_INVALID_HANDLE. Never blocks. Any thread. Since 0.2.
+ * @return The job's status, SG_STATUS_NOT_READY, or SG_STATUS_INVALID_HANDLE. Never blocks. Any thread.
  */
 SG_API sg_status sg_job_query(sg_job *job);
 
@@ -201,14 +200,14 @@ SG_API sg_status sg_job_query(sg_job *job);
  * long GEMM on the cpu stops within about 50 ms, with C partly written. A job that names the cancelled one in `after`, or
  * reads what it was to write, fails with SG_STATUS_DEPENDENCY_FAILED; other later jobs of its stream run.
  * @return SG_STATUS_OK: the job will complete as cancelled, or successfully if its last command was already running;
- * SG_STATUS_BUSY: it had already completed; SG_STATUS_INVALID_HANDLE. Never blocks. Any thread. Since 0.1.
+ * SG_STATUS_BUSY: it had already completed; SG_STATUS_INVALID_HANDLE. Never blocks. Any thread.
  */
 SG_API sg_status sg_job_cancel(sg_job *job);
 
 /**
  * Calls `callback` once, when the job has completed; soon, if it has already.
  * @return SG_STATUS_OK; SG_STATUS_INVALID_ARGUMENT; SG_STATUS_INVALID_HANDLE; SG_STATUS_OUT_OF_MEMORY.
- * Never blocks. Any thread. Since 0.1.
+ * Never blocks. Any thread.
  */
 SG_API sg_status sg_job_on_complete(sg_job *job, sg_job_callback callback, void *user);
 
@@ -217,7 +216,7 @@ SG_API sg_status sg_job_on_complete(sg_job *job, sg_job_callback callback, void 
  * @param[out] text Receives at most `size` bytes with the NUL; "" if the job has not failed; may be NULL when size is 0.
  * @param[out] out_size Bytes that the whole text needs with its NUL; may be NULL.
  * @return SG_STATUS_OK; SG_STATUS_NOT_READY; SG_STATUS_INVALID_ARGUMENT; SG_STATUS_INVALID_HANDLE.
- * Never blocks. Any thread. Since 0.1.
+ * Never blocks. Any thread.
  */
 SG_API sg_status sg_job_message(sg_job *job, char *text, uint64_t size, uint64_t *out_size);
 
@@ -226,7 +225,7 @@ SG_API sg_status sg_job_message(sg_job *job, char *text, uint64_t size, uint64_t
  * @param[out] text Receives at most `size` bytes with the NUL; "" if the job has no label. SG_LABEL_SIZE bytes hold any
  * label. May be NULL when size is 0.
  * @param[out] out_size Bytes that the whole text needs with its NUL; may be NULL.
- * @return SG_STATUS_OK; SG_STATUS_INVALID_ARGUMENT; SG_STATUS_INVALID_HANDLE. Never blocks. Any thread. Since 0.2.
+ * @return SG_STATUS_OK; SG_STATUS_INVALID_ARGUMENT; SG_STATUS_INVALID_HANDLE. Never blocks. Any thread.
  */
 SG_API sg_status sg_job_label(sg_job *job, char *text, uint64_t size, uint64_t *out_size);
 
@@ -234,7 +233,7 @@ SG_API sg_status sg_job_label(sg_job *job, char *text, uint64_t size, uint64_t *
  * Statistics of a completed job.
  * @param[in,out] out_statistics Its struct_size is read; the rest is written.
  * @return SG_STATUS_OK; SG_STATUS_NOT_READY; SG_STATUS_INVALID_ARGUMENT; SG_STATUS_INVALID_HANDLE.
- * Never blocks. Any thread. Since 0.2.
+ * Never blocks. Any thread.
  */
 SG_API sg_status sg_job_get_statistics(sg_job *job, sg_job_statistics *out_statistics);
 
@@ -242,7 +241,7 @@ SG_API sg_status sg_job_get_statistics(sg_job *job, sg_job_statistics *out_stati
  * Progress of a job.
  * @param[out] out_fraction Number of its commands that have completed, divided by the number of its commands; of a graph's run,
  * the same of its submissions, unless the device runs the graph as one command. 0 before it has started, 1 exactly if it has succeeded, below 1 if it has failed.
- * @return SG_STATUS_OK; SG_STATUS_INVALID_ARGUMENT; SG_STATUS_INVALID_HANDLE. Never blocks. Any thread. Since 0.2.
+ * @return SG_STATUS_OK; SG_STATUS_INVALID_ARGUMENT; SG_STATUS_INVALID_HANDLE. Never blocks. Any thread.
  */
 SG_API sg_status sg_job_progress(sg_job *job, double *out_fraction);
 
@@ -251,7 +250,7 @@ SG_API sg_status sg_job_progress(sg_job *job, double *out_fraction);
  * @param jobs `count` handles; count 0 returns at once.
  * @param timeout_ns Timeout for all jobs together, as in sg_job_wait.
  * @return SG_STATUS_OK if all succeeded; the status of the first one in the array that failed; SG_STATUS_TIMEOUT;
- * SG_STATUS_DEADLOCK; SG_STATUS_INVALID_HANDLE or SG_STATUS_INVALID_ARGUMENT (it did not wait for any). Blocks. Any thread. Since 0.1.
+ * SG_STATUS_DEADLOCK; SG_STATUS_INVALID_HANDLE or SG_STATUS_INVALID_ARGUMENT (it did not wait for any). Blocks. Any thread.
  */
 SG_API sg_status sg_job_wait_all(sg_job *const *jobs, int32_t count, int64_t timeout_ns);
 
@@ -261,7 +260,7 @@ SG_API sg_status sg_job_wait_all(sg_job *const *jobs, int32_t count, int64_t tim
  * @param timeout_ns As in sg_job_wait.
  * @param[out] out_index Index of a completed job, the lowest one seen; -1 if none.
  * @return That job's status; SG_STATUS_TIMEOUT; SG_STATUS_DEADLOCK; SG_STATUS_INVALID_ARGUMENT;
- * SG_STATUS_INVALID_HANDLE. `*out_index` distinguishes the failure of a job from that of the call. Blocks. Any thread. Since 0.1.
+ * SG_STATUS_INVALID_HANDLE. `*out_index` distinguishes the failure of a job from that of the call. Blocks. Any thread.
  */
 SG_API sg_status sg_job_wait_any(sg_job *const *jobs, int32_t count, int64_t timeout_ns, int32_t *out_index);
 

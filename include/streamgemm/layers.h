@@ -26,7 +26,7 @@
 SG_BEGIN_DECLS
 
 /** Descriptor of C = function(A), or C = function(A, B), element by element. With a gradient C = dX, A = dY and B = X, where
- * Y = function(X). Since 0.2. */
+ * Y = function(X). */
 typedef struct sg_elementwise_desc {
   size_t struct_size;   /**< sizeof(sg_elementwise_desc), set by SG_ELEMENTWISE_DESC_INIT. */
   sg_matrix a;          /**< [in: rows x cols] A. */
@@ -50,7 +50,7 @@ typedef struct sg_elementwise_desc {
  * With a causal mask row i has the columns j <= i + mask_offset only: the other elements of x, NaN too, have no effect, and y
  * becomes 0 there. In a stack of matrices, one below the other, i counts from 0 in each of them. A row
  * without columns, and one of minus infinity alone, becomes 0. A row with a NaN or plus infinity becomes NaN in all its
- * columns (0 where it is masked). Since 0.2.
+ * columns (0 where it is masked).
  */
 typedef struct sg_softmax_desc {
   size_t struct_size;  /**< sizeof(sg_softmax_desc), set by SG_SOFTMAX_DESC_INIT. */
@@ -74,7 +74,7 @@ typedef struct sg_softmax_desc {
  * Descriptor of a normalization of each row, of n columns.
  * Layer norm: y[i][j] = (x[i][j] - mean) / sqrt(variance + epsilon) * gamma[j] + beta[j], with the variance as the mean of the
  * squared differences. RMS norm: y[i][j] = x[i][j] / sqrt(mean of x[i][k]^2 + epsilon) * gamma[j]. Sums of squares that exceed
- * the arithmetic's range are infinite. Since 0.2.
+ * the arithmetic's range are infinite.
  */
 typedef struct sg_norm_desc {
   size_t struct_size; /**< sizeof(sg_norm_desc), set by SG_NORM_DESC_INIT. */
@@ -104,7 +104,6 @@ typedef struct sg_norm_desc {
  * the angle p * theta^(-2j/d), computed in f64. ONNX's RotaryEmbedding is this with tables of X's type. The inverse rotates
  * back: it is the gradient, from dY to dX.
  *
- * Since 0.2.
  */
 typedef struct sg_rotary_desc {
   size_t struct_size;      /**< sizeof(sg_rotary_desc), set by SG_ROTARY_DESC_INIT. */
@@ -138,14 +137,14 @@ typedef struct sg_rotary_desc {
  * @param[out] out_job One reference to the job, to be released by sg_job_release; NULL on failure. May be NULL.
  * @return SG_STATUS_OK: submitted; SG_STATUS_INVALID_ARGUMENT, SG_STATUS_INVALID_HANDLE, SG_STATUS_UNSUPPORTED (types), SG_STATUS_OUT_OF_MEMORY, SG_STATUS_BUSY (the context's job
  * limit), SG_STATUS_SHUTDOWN: not submitted, nothing is accessed.
- * Never blocks on work in flight, unless the context has a job limit. Any thread. Since 0.2.
+ * Never blocks on work in flight, unless the context has a job limit. Any thread.
  */
 SG_API sg_status sg_elementwise_async(sg_context *context, const sg_elementwise_desc *desc, const sg_submit *submit,
                                       sg_job **out_job);
 
 /**
  * Submits a function of elements and waits for it: sg_elementwise_async and sg_job_wait in one.
- * @return The job's status, or why it was not submitted. Blocks. Any thread. Since 0.2.
+ * @return The job's status, or why it was not submitted. Blocks. Any thread.
  */
 SG_API sg_status sg_elementwise(sg_context *context, const sg_elementwise_desc *desc, const sg_submit *submit);
 
@@ -154,14 +153,14 @@ SG_API sg_status sg_elementwise(sg_context *context, const sg_elementwise_desc *
  * @param context,desc As in sg_elementwise_async.
  * @param submit,out_job As in sg_elementwise_async.
  * @return As sg_elementwise_async.
- * Never blocks on work in flight, unless the context has a job limit. Any thread. Since 0.2.
+ * Never blocks on work in flight, unless the context has a job limit. Any thread.
  */
 SG_API sg_status sg_softmax_async(sg_context *context, const sg_softmax_desc *desc, const sg_submit *submit,
                                   sg_job **out_job);
 
 /**
  * Submits a softmax and waits for it: sg_softmax_async and sg_job_wait in one.
- * @return The job's status, or why it was not submitted. Blocks. Any thread. Since 0.2.
+ * @return The job's status, or why it was not submitted. Blocks. Any thread.
  */
 SG_API sg_status sg_softmax(sg_context *context, const sg_softmax_desc *desc, const sg_submit *submit);
 
@@ -170,14 +169,14 @@ SG_API sg_status sg_softmax(sg_context *context, const sg_softmax_desc *desc, co
  * @param context,desc As in sg_elementwise_async.
  * @param submit,out_job As in sg_elementwise_async.
  * @return As sg_elementwise_async.
- * Never blocks on work in flight, unless the context has a job limit. Any thread. Since 0.2.
+ * Never blocks on work in flight, unless the context has a job limit. Any thread.
  */
 SG_API sg_status sg_norm_async(sg_context *context, const sg_norm_desc *desc, const sg_submit *submit,
                                sg_job **out_job);
 
 /**
  * Submits a layer norm or an RMS norm and waits for it: sg_norm_async and sg_job_wait in one.
- * @return The job's status, or why it was not submitted. Blocks. Any thread. Since 0.2.
+ * @return The job's status, or why it was not submitted. Blocks. Any thread.
  */
 SG_API sg_status sg_norm(sg_context *context, const sg_norm_desc *desc, const sg_submit *submit);
 
@@ -186,14 +185,14 @@ SG_API sg_status sg_norm(sg_context *context, const sg_norm_desc *desc, const sg
  * @param context,desc As in sg_elementwise_async.
  * @param submit,out_job As in sg_elementwise_async.
  * @return As sg_elementwise_async.
- * Never blocks on work in flight, unless the context has a job limit. Any thread. Since 0.2.
+ * Never blocks on work in flight, unless the context has a job limit. Any thread.
  */
 SG_API sg_status sg_rotary_async(sg_context *context, const sg_rotary_desc *desc, const sg_submit *submit,
                                  sg_job **out_job);
 
 /**
  * Submits a rotary embedding and waits for it: sg_rotary_async and sg_job_wait in one.
- * @return The job's status, or why it was not submitted. Blocks. Any thread. Since 0.2.
+ * @return The job's status, or why it was not submitted. Blocks. Any thread.
  */
 SG_API sg_status sg_rotary(sg_context *context, const sg_rotary_desc *desc, const sg_submit *submit);
 

@@ -30,7 +30,7 @@
 
 SG_BEGIN_DECLS
 
-/** Descriptor of a linear layer, Y = activation(X * op_w(W) + bias). Since 0.2. */
+/** Descriptor of a linear layer, Y = activation(X * op_w(W) + bias). */
 typedef struct sg_linear_desc {
   size_t struct_size;       /**< sizeof(sg_linear_desc), set by SG_LINEAR_DESC_INIT. */
   sg_matrix x;              /**< [in: rows x in] X, rows x in. */
@@ -53,7 +53,7 @@ typedef struct sg_linear_desc {
 
 /**
  * Descriptor of the gradients of a linear layer. A result whose data pointer is NULL is not computed; operands that are
- * then not needed are not looked at: W without dX, X without dW. Results overlap no other operand. Since 0.2.
+ * then not needed are not looked at: W without dX, X without dW. Results overlap no other operand.
  */
 typedef struct sg_linear_backward_desc {
   size_t struct_size;   /**< sizeof(sg_linear_backward_desc), set by SG_LINEAR_BACKWARD_DESC_INIT. */
@@ -86,7 +86,7 @@ typedef struct sg_linear_backward_desc {
  * NULL for the defaults.
  * @param[out] out_job One reference to the job, to be released by sg_job_release; NULL on failure. May be NULL.
  * @return As sg_gemm_async; messages name the fields of desc.
- * Never blocks on work in flight, unless the context has a job limit. Any thread. Since 0.2.
+ * Never blocks on work in flight, unless the context has a job limit. Any thread.
  */
 SG_API sg_status sg_linear_async(sg_context *context, const sg_linear_desc *desc, const sg_submit *submit,
                                  sg_job **out_job);
@@ -94,7 +94,7 @@ SG_API sg_status sg_linear_async(sg_context *context, const sg_linear_desc *desc
 /**
  * Submits a linear layer and waits for it: sg_linear_async and sg_job_wait in one. Uses 64 KiB of the caller's stack on the
  * cpu.
- * @return The job's status, or why it was not submitted. Blocks. Any thread. Since 0.2.
+ * @return The job's status, or why it was not submitted. Blocks. Any thread.
  */
 SG_API sg_status sg_linear(sg_context *context, const sg_linear_desc *desc, const sg_submit *submit);
 
@@ -108,14 +108,14 @@ SG_API sg_status sg_linear(sg_context *context, const sg_linear_desc *desc, cons
  * SG_STATUS_OUT_OF_MEMORY (also if the device's memory does not do for the smallest tiles), SG_STATUS_BUSY (the context's
  * job limit), SG_STATUS_SHUTDOWN: not submitted, nothing is accessed. Results without elements succeed, and so does a call
  * without results.
- * Never blocks on work in flight, unless the context has a job limit. Any thread. Since 0.2.
+ * Never blocks on work in flight, unless the context has a job limit. Any thread.
  */
 SG_API sg_status sg_linear_backward_async(sg_context *context, const sg_linear_backward_desc *desc,
                                           const sg_submit *submit, sg_job **out_job);
 
 /**
  * Submits the gradients of a linear layer and waits for them: sg_linear_backward_async and sg_job_wait in one.
- * @return The job's status, or why it was not submitted. Blocks. Any thread. Since 0.2.
+ * @return The job's status, or why it was not submitted. Blocks. Any thread.
  */
 SG_API sg_status sg_linear_backward(sg_context *context, const sg_linear_backward_desc *desc, const sg_submit *submit);
 

@@ -10,7 +10,7 @@
 
 SG_BEGIN_DECLS
 
-/** Level of a message, and the least important one that is logged. Since 0.2. */
+/** Level of a message, and the least important one that is logged. */
 typedef enum sg_log_level SG_ENUM_INT {
   SG_LOG_OFF = 0,   /**< No message. */
   SG_LOG_ERROR = 1, /**< Jobs that fail. */
@@ -37,7 +37,7 @@ typedef void (*sg_log_callback)(sg_log_level level, const char *area, const char
  * @param user Given to the callback; the caller keeps it valid until the next sg_log_set has returned: then no thread is in
  * the former callback.
  * @return SG_STATUS_OK; SG_STATUS_INVALID_ARGUMENT; SG_STATUS_DEADLOCK from the callback.
- * Blocks until former callbacks have returned. Any thread. Since 0.2.
+ * Blocks until former callbacks have returned. Any thread.
  */
 SG_API sg_status sg_log_set(sg_log_level level, sg_log_callback callback, void *user);
 

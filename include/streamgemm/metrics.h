@@ -49,7 +49,7 @@ typedef struct sg_context_metrics {
 /**
  * The counters of a context now.
  * @param[in,out] out_metrics Its struct_size is read; the rest is written.
- * @return SG_STATUS_OK; SG_STATUS_INVALID_ARGUMENT; SG_STATUS_INVALID_HANDLE. Never blocks. Any thread. Since 0.2.
+ * @return SG_STATUS_OK; SG_STATUS_INVALID_ARGUMENT; SG_STATUS_INVALID_HANDLE. Never blocks. Any thread.
  */
 SG_API sg_status sg_context_get_metrics(sg_context *context, sg_context_metrics *out_metrics);
 
@@ -62,7 +62,7 @@ SG_API sg_status sg_context_get_metrics(sg_context *context, sg_context_metrics 
  * @param[out] out_size Bytes that the whole text needs with its NUL; may be NULL. The next text may be longer: numbers
  * grow, and contexts appear.
  * @return SG_STATUS_OK (also if the text was truncated: compare *out_size), SG_STATUS_INVALID_ARGUMENT,
- * SG_STATUS_OUT_OF_MEMORY. May block, while a trace is written as the process exits. Any thread. Since 0.2.
+ * SG_STATUS_OUT_OF_MEMORY. May block, while a trace is written as the process exits. Any thread.
  */
 SG_API sg_status sg_metrics_text(char *text, uint64_t size, uint64_t *out_size);
 

@@ -34,7 +34,7 @@
 
 SG_BEGIN_DECLS
 
-/** An operation. More may follow. Since 0.2. */
+/** An operation. More may follow. */
 typedef enum sg_operation SG_ENUM_INT {
   SG_OPERATION_MARKER = 0,           /**< None: a job without work; sg_graph_update refuses it. */
   SG_OPERATION_GEMM = 1,             /**< sg_gemm_async and its shorthands, sg_plan_run_async, sg_gemm_grouped_async. */
@@ -77,8 +77,7 @@ typedef enum sg_operation SG_ENUM_INT {
   SG_OPERATION_ALL_REDUCE = 38                  /**< sg_all_reduce_async. */
 } sg_operation;
 
-/** A copy: the arguments of sg_copy_2d_async. sg_copy_async has height 1; its pitches are not used.
- * Since 0.2. */
+/** A copy: the arguments of sg_copy_2d_async. sg_copy_async has height 1; its pitches are not used. */
 typedef struct sg_copy_desc {
   size_t struct_size; /**< sizeof(sg_copy_desc), set by SG_COPY_DESC_INIT. */
   void *dst;          /**< The destination. */
@@ -93,7 +92,7 @@ typedef struct sg_copy_desc {
 #define SG_COPY_DESC_INIT \
   { sizeof(sg_copy_desc), NULL, NULL, 0, 1, 0, 0 }
 
-/** An operation with its operands. Since 0.2. */
+/** An operation with its operands. */
 typedef struct sg_operation_desc {
   size_t struct_size;     /**< sizeof(sg_operation_desc), set by SG_OPERATION_DESC_INIT. */
   sg_operation operation; /**< Which one. SG_OPERATION_DESC_INIT sets the marker. */
@@ -114,14 +113,13 @@ typedef struct sg_operation_desc {
  * @return As the operation's own function, whose errors name the descriptor operation->desc (a copy: its fields alone, such as
  * dst); SG_STATUS_INVALID_ARGUMENT for an
  * unknown operation or a NULL descriptor. Never blocks on work in flight, unless the context has a job limit. Any thread.
- * Since 0.2.
  */
 SG_API sg_status sg_run_async(sg_context *context, const sg_operation_desc *operation, const sg_submit *submit,
                               sg_job **out_job);
 
 /**
  * Submits an operation and waits for it: sg_run_async and sg_job_wait in one.
- * @return The job's status, or why it was not submitted. Blocks. Any thread. Since 0.2.
+ * @return The job's status, or why it was not submitted. Blocks. Any thread.
  */
 SG_API sg_status sg_run(sg_context *context, const sg_operation_desc *operation, const sg_submit *submit);
 
@@ -130,7 +128,7 @@ SG_API sg_status sg_run(sg_context *context, const sg_operation_desc *operation,
  * @param operation The operation. Its operands may have no address, as in sg_plan_create; they then are in device memory. Read during
  * the call only.
  * @return SG_STATUS_OK; SG_STATUS_UNSUPPORTED, and the message says what the device does not have; any other failure of the operation's own function
- * that needs no address, such as SG_STATUS_INVALID_ARGUMENT. Never blocks; takes as long as sg_plan_create. Any thread. Since 0.2.
+ * that needs no address, such as SG_STATUS_INVALID_ARGUMENT. Never blocks; takes as long as sg_plan_create. Any thread.
  */
 SG_API sg_status sg_context_supports(sg_context *context, const sg_operation_desc *operation);
 

@@ -19,7 +19,7 @@ SG_BEGIN_DECLS
 /**
  * Descriptor of a step of stochastic gradient descent: g = gradient + weight_decay * parameters; with a momentum
  * momentum_buffer = momentum * momentum_buffer + g, and g = g + momentum * momentum_buffer with nesterov, otherwise momentum_buffer; parameters -= rate * g. As
- * PyTorch's SGD without dampening; the momentum begins at zeros. Since 0.2.
+ * PyTorch's SGD without dampening; the momentum begins at zeros.
  */
 typedef struct sg_sgd_desc {
   size_t struct_size;    /**< sizeof(sg_sgd_desc), set by SG_SGD_DESC_INIT. */
@@ -43,7 +43,7 @@ typedef struct sg_sgd_desc {
 /**
  * Descriptor of a step of Adam, number t from 1 on: g = gradient + weight_decay * parameters, or with decoupled g = gradient and
  * parameters -= rate * weight_decay * parameters (AdamW); first = beta1 * first + (1 - beta1) * g; second = beta2 * second + (1 - beta2) * g^2;
- * parameters -= rate * (first / (1 - beta1^t)) / (sqrt(second / (1 - beta2^t)) + epsilon). As PyTorch's Adam and AdamW; the moments begin at zeros. Since 0.2.
+ * parameters -= rate * (first / (1 - beta1^t)) / (sqrt(second / (1 - beta2^t)) + epsilon). As PyTorch's Adam and AdamW; the moments begin at zeros.
  */
 typedef struct sg_adam_desc {
   size_t struct_size;   /**< sizeof(sg_adam_desc), set by SG_ADAM_DESC_INIT. */
@@ -76,14 +76,14 @@ typedef struct sg_adam_desc {
  * @param[out] out_job One reference to the job, to be released by sg_job_release; NULL on failure. May be NULL.
  * @return SG_STATUS_OK: submitted; SG_STATUS_INVALID_ARGUMENT, SG_STATUS_INVALID_HANDLE, SG_STATUS_UNSUPPORTED (types), SG_STATUS_OUT_OF_MEMORY, SG_STATUS_BUSY (the context's job
  * limit), SG_STATUS_SHUTDOWN: not submitted, nothing is accessed.
- * Never blocks on work in flight, unless the context has a job limit. Any thread. Since 0.2.
+ * Never blocks on work in flight, unless the context has a job limit. Any thread.
  */
 SG_API sg_status sg_sgd_async(sg_context *context, const sg_sgd_desc *desc, const sg_submit *submit,
                               sg_job **out_job);
 
 /**
  * Submits a step of SGD and waits for it: sg_sgd_async and sg_job_wait in one.
- * @return The job's status, or why it was not submitted. Blocks. Any thread. Since 0.2.
+ * @return The job's status, or why it was not submitted. Blocks. Any thread.
  */
 SG_API sg_status sg_sgd(sg_context *context, const sg_sgd_desc *desc, const sg_submit *submit);
 
@@ -92,14 +92,14 @@ SG_API sg_status sg_sgd(sg_context *context, const sg_sgd_desc *desc, const sg_s
  * @param context,desc As in sg_sgd_async.
  * @param submit,out_job As in sg_sgd_async.
  * @return As sg_sgd_async.
- * Never blocks on work in flight, unless the context has a job limit. Any thread. Since 0.2.
+ * Never blocks on work in flight, unless the context has a job limit. Any thread.
  */
 SG_API sg_status sg_adam_async(sg_context *context, const sg_adam_desc *desc, const sg_submit *submit,
                                sg_job **out_job);
 
 /**
  * Submits a step of Adam or AdamW and waits for it: sg_adam_async and sg_job_wait in one.
- * @return The job's status, or why it was not submitted. Blocks. Any thread. Since 0.2.
+ * @return The job's status, or why it was not submitted. Blocks. Any thread.
  */
 SG_API sg_status sg_adam(sg_context *context, const sg_adam_desc *desc, const sg_submit *submit);
 

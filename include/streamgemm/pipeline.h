@@ -39,7 +39,7 @@
 
 SG_BEGIN_DECLS
 
-/** Options of sg_pipeline_create. Since 0.2. */
+/** Options of sg_pipeline_create. */
 typedef struct sg_pipeline_options {
   size_t struct_size;    /**< sizeof(sg_pipeline_options), set by SG_PIPELINE_OPTIONS_INIT. */
   uint64_t input_bytes;  /**< Bytes of a batch's input; > 0. */
@@ -57,21 +57,21 @@ typedef struct sg_pipeline_options {
 #define SG_PIPELINE_OPTIONS_INIT \
   { sizeof(sg_pipeline_options), 0, 0, 0, 0, 0, SG_WHEN_FULL_BLOCK }
 
-/** Where the weights of a stage are while batches run. Since 0.2. */
+/** Where the weights of a stage are while batches run. */
 typedef enum sg_weights_place SG_ENUM_INT {
   SG_WEIGHTS_AUTO = 0, /**< Resident as far as the memory limit allows, spread over the stages; streamed otherwise. */
   SG_WEIGHTS_RESIDENT = 1, /**< Copied to the device when the pipeline is prepared. */
   SG_WEIGHTS_STREAMED = 2  /**< Copied for every batch. */
 } sg_weights_place;
 
-/** An array of weights. In the memory of the stage's device it is used in place. Since 0.2. */
+/** An array of weights. In the memory of the stage's device it is used in place. */
 typedef struct sg_weight {
   const void *data; /**< Its values; unchanged and valid until the pipeline is released and its batches have completed.
                        Ordinary memory is staged by host threads, pinned memory is copied directly. */
   uint64_t bytes;   /**< > 0. */
 } sg_weight;
 
-/** A stage, with the addresses that its operations use. Since 0.2. */
+/** A stage, with the addresses that its operations use. */
 typedef struct sg_stage {
   size_t struct_size;   /**< sizeof(sg_stage), set by SG_STAGE_INIT. */
   sg_graph *graph;      /**< Takes the operations. The pipeline's: not to be released or run; valid until it is prepared. */
@@ -100,7 +100,7 @@ typedef struct sg_stage {
  */
 typedef sg_status (*sg_stage_function)(const sg_stage *stage, void *user);
 
-/** Descriptor of a stage. Since 0.2. */
+/** Descriptor of a stage. */
 typedef struct sg_stage_desc {
   size_t struct_size;         /**< sizeof(sg_stage_desc), set by SG_STAGE_DESC_INIT. */
   const char *name;           /**< In messages and labels; copied. NULL: "stage N". */
@@ -122,7 +122,7 @@ typedef struct sg_stage_desc {
 #define SG_STAGE_DESC_INIT \
   { sizeof(sg_stage_desc), NULL, 0, 0, NULL, 0, SG_WEIGHTS_AUTO, NULL, NULL, SG_DEVICE_ANY, 0, NULL }
 
-/** A prepared pipeline: what was chosen, and what the simulation on the device's model predicts. Since 0.2. */
+/** A prepared pipeline: what was chosen, and what the simulation on the device's model predicts. */
 typedef struct sg_pipeline_info {
   size_t struct_size;          /**< sizeof(sg_pipeline_info), set by SG_PIPELINE_INFO_INIT. */
   int32_t stages;              /**< Number of stages. */
@@ -147,20 +147,20 @@ typedef struct sg_pipeline_info {
  * @param options NULL is refused: input_bytes has no default.
  * @param[out] out_pipeline One reference, to be released by sg_pipeline_release; NULL on failure.
  * @return SG_STATUS_OK, SG_STATUS_INVALID_HANDLE, SG_STATUS_INVALID_ARGUMENT, SG_STATUS_OUT_OF_MEMORY.
- * Never blocks. Any thread. Since 0.2.
+ * Never blocks. Any thread.
  */
 SG_API sg_status sg_pipeline_create(sg_context *context, const sg_pipeline_options *options,
                                     sg_pipeline **out_pipeline);
 
 /**
  * Adds a reference.
- * @return SG_STATUS_OK or SG_STATUS_INVALID_HANDLE. Never blocks. Any thread. Since 0.2.
+ * @return SG_STATUS_OK or SG_STATUS_INVALID_HANDLE. Never blocks. Any thread.
  */
 SG_API sg_status sg_pipeline_retain(sg_pipeline *pipeline);
 
 /**
  * Releases a reference. Batches in flight continue; the device memory is freed after them.
- * @return SG_STATUS_OK or SG_STATUS_INVALID_HANDLE. Never blocks. Any thread. Since 0.2.
+ * @return SG_STATUS_OK or SG_STATUS_INVALID_HANDLE. Never blocks. Any thread.
  */
 SG_API sg_status sg_pipeline_release(sg_pipeline *pipeline);
 
@@ -171,7 +171,7 @@ SG_API sg_status sg_pipeline_release(sg_pipeline *pipeline);
  * addresses stand for those of each batch: they may be passed to operations and offset within their bytes, not
  * accessed. NULL only with a function.
  * @return SG_STATUS_OK, SG_STATUS_INVALID_HANDLE, SG_STATUS_INVALID_ARGUMENT, SG_STATUS_BUSY (the pipeline is
- * prepared), SG_STATUS_OUT_OF_MEMORY. Never blocks. Any thread. Since 0.2.
+ * prepared), SG_STATUS_OUT_OF_MEMORY. Never blocks. Any thread.
  */
 SG_API sg_status sg_pipeline_add_stage(sg_pipeline *pipeline, const sg_stage_desc *desc, sg_stage *out_stage);
 
@@ -183,7 +183,7 @@ SG_API sg_status sg_pipeline_add_stage(sg_pipeline *pipeline, const sg_stage_des
  * @return SG_STATUS_OK; SG_STATUS_INVALID_HANDLE, SG_STATUS_INVALID_ARGUMENT (no stage, or one without operations),
  * SG_STATUS_OUT_OF_MEMORY (the limit is too low, with the bytes that are needed; or the device has less),
  * SG_STATUS_UNSUPPORTED, or the status of a function or of a failed copy: the pipeline is not prepared, and this may be
- * called again. Blocks while it plans, and until resident weights are on the device. Any thread. Since 0.2.
+ * called again. Blocks while it plans, and until resident weights are on the device. Any thread.
  */
 SG_API sg_status sg_pipeline_prepare(sg_pipeline *pipeline, sg_pipeline_info *out_info);
 
@@ -192,7 +192,7 @@ SG_API sg_status sg_pipeline_prepare(sg_pipeline *pipeline, sg_pipeline_info *ou
  * grow for the work to hide the transfers, or how much of the work's time they leave.
  * @param[out] text At most size - 1 bytes and a NUL. May be NULL if size is 0.
  * @param[out] out_size The size that holds all of it. May be NULL.
- * @return As sg_pipeline_prepare, which it calls. Blocks while that plans. Any thread. Since 0.2.
+ * @return As sg_pipeline_prepare, which it calls. Blocks while that plans. Any thread.
  */
 SG_API sg_status sg_pipeline_describe(sg_pipeline *pipeline, char *text, uint64_t size, uint64_t *out_size);
 
@@ -207,14 +207,14 @@ SG_API sg_status sg_pipeline_describe(sg_pipeline *pipeline, char *text, uint64_
  * @return As sg_gemm_async and sg_pipeline_prepare; SG_STATUS_BUSY with SG_WHEN_FULL_REFUSE at the limit of batches;
  * SG_STATUS_DEADLOCK if a function or a callback would wait for a batch: nothing is submitted.
  * Blocks at the limit of batches in flight or of the context's jobs, while the first push prepares, and with a native
- * stream as sg_gemm_async. Any thread. Since 0.2.
+ * stream as sg_gemm_async. Any thread.
  */
 SG_API sg_status sg_pipeline_push_async(sg_pipeline *pipeline, const void *input, void *output, const sg_submit *submit,
                                         sg_job **out_job);
 
 /**
  * Pushes a batch and waits for it: sg_pipeline_push_async and sg_job_wait in one.
- * @return The job's status, or why it was not submitted. Blocks. Any thread. Since 0.2.
+ * @return The job's status, or why it was not submitted. Blocks. Any thread.
  */
 SG_API sg_status sg_pipeline_push(sg_pipeline *pipeline, const void *input, void *output, const sg_submit *submit);
 

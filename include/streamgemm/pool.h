@@ -16,7 +16,7 @@
 
 SG_BEGIN_DECLS
 
-/** Descriptor of a pooling of images. Since 0.2. */
+/** Descriptor of a pooling of images. */
 typedef struct sg_pool2d_desc {
   size_t struct_size;           /**< sizeof(sg_pool2d_desc), set by SG_POOL2D_DESC_INIT. */
   sg_images x;                  /**< [in: images x channels x height x width] X. */
@@ -42,7 +42,7 @@ typedef struct sg_pool2d_desc {
 /**
  * Descriptor of the gradient of a pooling. A pixel of dX is the sum over the windows that have it, in f64 for f64 and in f32 for the
  * others: of a maximum dY of the windows whose first greatest pixel it is, row by row, and of those where it is the first NaN; of an average dY
- * divided by the number that the average was divided by. Since 0.2.
+ * divided by the number that the average was divided by.
  */
 typedef struct sg_pool2d_backward_desc {
   size_t struct_size;           /**< sizeof(sg_pool2d_backward_desc), set by SG_POOL2D_BACKWARD_DESC_INIT. */
@@ -75,14 +75,14 @@ typedef struct sg_pool2d_backward_desc {
  * @param[out] out_job One reference to the job, to be released by sg_job_release; NULL on failure. May be NULL.
  * @return SG_STATUS_OK: submitted; SG_STATUS_INVALID_ARGUMENT, SG_STATUS_INVALID_HANDLE, SG_STATUS_UNSUPPORTED (types), SG_STATUS_OUT_OF_MEMORY, SG_STATUS_BUSY (the context's job
  * limit), SG_STATUS_SHUTDOWN: not submitted, nothing is accessed.
- * Never blocks on work in flight, unless the context has a job limit. Any thread. Since 0.2.
+ * Never blocks on work in flight, unless the context has a job limit. Any thread.
  */
 SG_API sg_status sg_pool2d_async(sg_context *context, const sg_pool2d_desc *desc, const sg_submit *submit,
                                  sg_job **out_job);
 
 /**
  * Submits a pooling and waits for it: sg_pool2d_async and sg_job_wait in one.
- * @return The job's status, or why it was not submitted. Blocks. Any thread. Since 0.2.
+ * @return The job's status, or why it was not submitted. Blocks. Any thread.
  */
 SG_API sg_status sg_pool2d(sg_context *context, const sg_pool2d_desc *desc, const sg_submit *submit);
 
@@ -91,14 +91,14 @@ SG_API sg_status sg_pool2d(sg_context *context, const sg_pool2d_desc *desc, cons
  * @param context,desc As in sg_pool2d_async.
  * @param submit,out_job As in sg_pool2d_async.
  * @return As sg_pool2d_async.
- * Never blocks on work in flight, unless the context has a job limit. Any thread. Since 0.2.
+ * Never blocks on work in flight, unless the context has a job limit. Any thread.
  */
 SG_API sg_status sg_pool2d_backward_async(sg_context *context, const sg_pool2d_backward_desc *desc,
                                           const sg_submit *submit, sg_job **out_job);
 
 /**
  * Submits the gradient of a pooling and waits for it: sg_pool2d_backward_async and sg_job_wait in one.
- * @return The job's status, or why it was not submitted. Blocks. Any thread. Since 0.2.
+ * @return The job's status, or why it was not submitted. Blocks. Any thread.
  */
 SG_API sg_status sg_pool2d_backward(sg_context *context, const sg_pool2d_backward_desc *desc, const sg_submit *submit);
 

@@ -41,7 +41,7 @@ typedef struct sg_queue_options {
 typedef struct sg_completion {
   uint64_t tag;      /**< The tag of the submission. */
   sg_job *job;       /**< One reference to the job, to be released by sg_job_release, if the queue's options ask for it; NULL
-                          otherwise, or if no memory is left for it. Since 0.2. */
+                          otherwise, or if no memory is left for it. */
   sg_status status;  /**< The status of the job. */
   uint32_t reserved; /**< 0. */
   char message[240]; /**< Text of a failure, possibly truncated; "" after success. */
@@ -55,20 +55,20 @@ typedef struct sg_completion {
  * @param options Options; NULL for the defaults. Read during the call only.
  * @param[out] out_queue One reference, to be released by sg_queue_release; NULL on failure.
  * @return SG_STATUS_OK, SG_STATUS_INVALID_HANDLE, SG_STATUS_INVALID_ARGUMENT, SG_STATUS_OUT_OF_MEMORY.
- * Never blocks. Any thread. Since 0.1.
+ * Never blocks. Any thread.
  */
 SG_API sg_status sg_queue_create(sg_context *context, const sg_queue_options *options, sg_queue **out_queue);
 
 /**
  * Adds a reference.
- * @return SG_STATUS_OK or SG_STATUS_INVALID_HANDLE. Never blocks. Any thread. Since 0.1.
+ * @return SG_STATUS_OK or SG_STATUS_INVALID_HANDLE. Never blocks. Any thread.
  */
 SG_API sg_status sg_queue_retain(sg_queue *queue);
 
 /**
  * Releases a reference. Jobs in flight that name the queue keep it alive until they have posted. Completions that have not
  * been taken are dropped with the queue.
- * @return SG_STATUS_OK or SG_STATUS_INVALID_HANDLE. Never blocks. Any thread. Since 0.1.
+ * @return SG_STATUS_OK or SG_STATUS_INVALID_HANDLE. Never blocks. Any thread.
  */
 SG_API sg_status sg_queue_release(sg_queue *queue);
 
@@ -80,7 +80,7 @@ SG_API sg_status sg_queue_release(sg_queue *queue);
  * @param timeout_ns As in sg_job_wait.
  * @param[out] out_count Number received; 0 unless the call returns SG_STATUS_OK.
  * @return SG_STATUS_OK; SG_STATUS_TIMEOUT; SG_STATUS_CANCELLED (the queue was closed and is empty);
- * SG_STATUS_INVALID_ARGUMENT; SG_STATUS_INVALID_HANDLE. Blocks. Any thread; each completion is received once. Since 0.1.
+ * SG_STATUS_INVALID_ARGUMENT; SG_STATUS_INVALID_HANDLE. Blocks. Any thread; each completion is received once.
  */
 SG_API sg_status sg_queue_next_batch(sg_queue *queue, sg_completion *out_completions, uint64_t completion_size,
                                      int32_t capacity, int64_t timeout_ns, int32_t *out_count);
@@ -88,7 +88,7 @@ SG_API sg_status sg_queue_next_batch(sg_queue *queue, sg_completion *out_complet
 /**
  * Closes the queue: from now on sg_queue_next_batch returns SG_STATUS_CANCELLED instead of waiting when the queue is
  * empty. Jobs may still post. A runtime uses it to end the thread that waits.
- * @return SG_STATUS_OK or SG_STATUS_INVALID_HANDLE. Never blocks. Any thread. Since 0.1.
+ * @return SG_STATUS_OK or SG_STATUS_INVALID_HANDLE. Never blocks. Any thread.
  */
 SG_API sg_status sg_queue_close(sg_queue *queue);
 
@@ -97,7 +97,7 @@ SG_API sg_status sg_queue_close(sg_queue *queue);
  * sg_queue_next_batch.
  * @param[out] out_fd The descriptor; it belongs to the queue and is closed with it. -1 on failure.
  * @return SG_STATUS_OK, SG_STATUS_INVALID_HANDLE, SG_STATUS_INVALID_ARGUMENT, SG_STATUS_BACKEND_FAILURE (no descriptors
- * are left). Never blocks. Any thread. Since 0.1.
+ * are left). Never blocks. Any thread.
  */
 SG_API sg_status sg_queue_fd(sg_queue *queue, int32_t *out_fd);
 

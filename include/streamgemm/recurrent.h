@@ -35,7 +35,7 @@
 
 SG_BEGIN_DECLS
 
-/** Steps of a batch of sequences. Strides are in elements, >= 0; the elements of a step are contiguous. Since 0.2. */
+/** Steps of a batch of sequences. Strides are in elements, >= 0; the elements of a step are contiguous. */
 typedef struct sg_sequence {
   void *data;           /**< The first element. */
   int64_t step_stride;  /**< From one step to the next; at least the elements of a step, if there are several steps. */
@@ -43,7 +43,7 @@ typedef struct sg_sequence {
 } sg_sequence;
 
 /** Descriptor of a recurrent layer, an LSTM or a GRU over all steps of a batch of sequences. Results overlap no other operand,
- * except that hn may be h0, and cn may be c0. Since 0.2. */
+ * except that hn may be h0, and cn may be c0. */
 typedef struct sg_recurrent_desc {
   size_t struct_size;       /**< sizeof(sg_recurrent_desc), set by SG_RECURRENT_DESC_INIT. */
   sg_cell cell;             /**< Default: LSTM. */
@@ -80,7 +80,6 @@ typedef struct sg_recurrent_desc {
 /**
  * Descriptor of the gradients of a recurrent layer. A result that is NULL is not computed; operands that are then not
  * needed are not looked at: W_ih without dX, X without dW_ih, Y and h0 without dW_hh. Results overlap no other operand.
- * Since 0.2.
  */
 typedef struct sg_recurrent_backward_desc {
   size_t struct_size;       /**< sizeof(sg_recurrent_backward_desc), set by SG_RECURRENT_BACKWARD_DESC_INIT. */
@@ -129,7 +128,7 @@ typedef struct sg_recurrent_backward_desc {
  * @param desc The layer; of its fields steps, batch, hidden and dtype count.
  * @param[out] out_bytes The size; 0 on failure.
  * @return SG_STATUS_OK, SG_STATUS_INVALID_ARGUMENT (also if the size does not fit 63 bits), SG_STATUS_UNSUPPORTED
- * (type). Never blocks. Any thread. Since 0.2.
+ * (type). Never blocks. Any thread.
  */
 SG_API sg_status sg_recurrent_reserve_size(const sg_recurrent_desc *desc, uint64_t *out_bytes);
 
@@ -143,14 +142,14 @@ SG_API sg_status sg_recurrent_reserve_size(const sg_recurrent_desc *desc, uint64
  * @return SG_STATUS_OK: submitted; SG_STATUS_INVALID_ARGUMENT, SG_STATUS_INVALID_HANDLE, SG_STATUS_UNSUPPORTED (types), SG_STATUS_OUT_OF_MEMORY (also if there are too many steps),
  * SG_STATUS_BUSY (the context's job limit), SG_STATUS_SHUTDOWN: not submitted, nothing is accessed. Empty results
  * succeed. The job fails with SG_STATUS_OUT_OF_MEMORY if the device has no memory left for the gates. Never blocks on
- * work in flight, unless the context has a job limit. Any thread. Since 0.2.
+ * work in flight, unless the context has a job limit. Any thread.
  */
 SG_API sg_status sg_recurrent_async(sg_context *context, const sg_recurrent_desc *desc, const sg_submit *submit,
                                     sg_job **out_job);
 
 /**
  * Submits a recurrent layer and waits for it: sg_recurrent_async and sg_job_wait in one.
- * @return The job's status, or why it was not submitted. Blocks. Any thread. Since 0.2.
+ * @return The job's status, or why it was not submitted. Blocks. Any thread.
  */
 SG_API sg_status sg_recurrent(sg_context *context, const sg_recurrent_desc *desc, const sg_submit *submit);
 
@@ -160,14 +159,14 @@ SG_API sg_status sg_recurrent(sg_context *context, const sg_recurrent_desc *desc
  * @param submit,out_job As in sg_recurrent_async.
  * @param desc The operands; read during the call only. The caller owns the memory; job.h states its lifetime.
  * @return As sg_recurrent_async; also SG_STATUS_UNSUPPORTED for SG_CELL_GRU_RESET_BEFORE. A call without results
- * succeeds. Never blocks on work in flight, unless the context has a job limit. Any thread. Since 0.2.
+ * succeeds. Never blocks on work in flight, unless the context has a job limit. Any thread.
  */
 SG_API sg_status sg_recurrent_backward_async(sg_context *context, const sg_recurrent_backward_desc *desc,
                                              const sg_submit *submit, sg_job **out_job);
 
 /**
  * Submits the gradients of a recurrent layer and waits for them: sg_recurrent_backward_async and sg_job_wait in one.
- * @return The job's status, or why it was not submitted. Blocks. Any thread. Since 0.2.
+ * @return The job's status, or why it was not submitted. Blocks. Any thread.
  */
 SG_API sg_status sg_recurrent_backward(sg_context *context, const sg_recurrent_backward_desc *desc,
                                        const sg_submit *submit);

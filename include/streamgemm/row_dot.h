@@ -18,7 +18,7 @@ SG_BEGIN_DECLS
  * Descriptor of the dot products of rows: y[i] = sum over j of a[i][j] * b[i][j].
  *
  * A and B have the same shape and type, and may be the same matrix. Y is one column of their type, in either layout: ld is
- * the distance of its elements if it is row-major. Without columns Y becomes 0; A and B are then not accessed. Since 0.2.
+ * the distance of its elements if it is row-major. Without columns Y becomes 0; A and B are then not accessed.
  */
 typedef struct sg_row_dot_desc {
   size_t struct_size; /**< sizeof(sg_row_dot_desc), set by SG_ROW_DOT_DESC_INIT. */
@@ -42,14 +42,14 @@ typedef struct sg_row_dot_desc {
  * @param[out] out_job One reference to the job, to be released by sg_job_release; NULL on failure. May be NULL.
  * @return SG_STATUS_OK: submitted; SG_STATUS_INVALID_ARGUMENT, SG_STATUS_INVALID_HANDLE, SG_STATUS_UNSUPPORTED (types), SG_STATUS_OUT_OF_MEMORY, SG_STATUS_BUSY (the context's job
  * limit), SG_STATUS_SHUTDOWN: not submitted, nothing is accessed.
- * Never blocks on work in flight, unless the context has a job limit. Any thread. Since 0.2.
+ * Never blocks on work in flight, unless the context has a job limit. Any thread.
  */
 SG_API sg_status sg_row_dot_async(sg_context *context, const sg_row_dot_desc *desc, const sg_submit *submit,
                                   sg_job **out_job);
 
 /**
  * Submits dot products of rows and waits for them: sg_row_dot_async and sg_job_wait in one.
- * @return The job's status, or why it was not submitted. Blocks. Any thread. Since 0.2.
+ * @return The job's status, or why it was not submitted. Blocks. Any thread.
  */
 SG_API sg_status sg_row_dot(sg_context *context, const sg_row_dot_desc *desc, const sg_submit *submit);
 

@@ -19,7 +19,7 @@ SG_BEGIN_DECLS
  * Descriptor of a reduction of each row: y[i] = the sum, mean, maximum or minimum over j of x[i][j].
  *
  * Y is one column of X's type, in either layout: ld is the distance of its elements if it is row-major. Without columns X is not
- * accessed. Since 0.2.
+ * accessed.
  */
 typedef struct sg_row_reduce_desc {
   size_t struct_size;     /**< sizeof(sg_row_reduce_desc), set by SG_ROW_REDUCE_DESC_INIT. */
@@ -44,14 +44,14 @@ typedef struct sg_row_reduce_desc {
  * @param[out] out_job One reference to the job, to be released by sg_job_release; NULL on failure. May be NULL.
  * @return SG_STATUS_OK: submitted; SG_STATUS_INVALID_ARGUMENT, SG_STATUS_INVALID_HANDLE, SG_STATUS_UNSUPPORTED (types), SG_STATUS_OUT_OF_MEMORY, SG_STATUS_BUSY (the context's job
  * limit), SG_STATUS_SHUTDOWN: not submitted, nothing is accessed.
- * Never blocks on work in flight, unless the context has a job limit. Any thread. Since 0.2.
+ * Never blocks on work in flight, unless the context has a job limit. Any thread.
  */
 SG_API sg_status sg_row_reduce_async(sg_context *context, const sg_row_reduce_desc *desc, const sg_submit *submit,
                                      sg_job **out_job);
 
 /**
  * Submits a reduction of each row and waits for it: sg_row_reduce_async and sg_job_wait in one.
- * @return The job's status, or why it was not submitted. Blocks. Any thread. Since 0.2.
+ * @return The job's status, or why it was not submitted. Blocks. Any thread.
  */
 SG_API sg_status sg_row_reduce(sg_context *context, const sg_row_reduce_desc *desc, const sg_submit *submit);
 

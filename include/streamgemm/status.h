@@ -32,14 +32,14 @@ typedef enum sg_status SG_ENUM_INT {
   SG_STATUS_DEPENDENCY_FAILED = -10,/**< A predecessor failed: the job did not run, or its output is invalid. */
   SG_STATUS_SHUTDOWN = -11,         /**< The process is exiting; new work is refused. */
   SG_STATUS_INTERNAL = -12,         /**< A defect of the library. Please report it with its message. */
-  SG_STATUS_DEADLINE_EXCEEDED = -13,/**< The job's deadline passed before it had completed. Since 0.2. */
-  SG_STATUS_IO_FAILURE = -14        /**< Writing a file failed, as on a full disk; the message has the system's reason. Since 0.2. */
+  SG_STATUS_DEADLINE_EXCEEDED = -13,/**< The job's deadline passed before it had completed. */
+  SG_STATUS_IO_FAILURE = -14        /**< Writing a file failed, as on a full disk; the message has the system's reason. */
 } sg_status;
 
 /**
  * The name of a status, for instance "SG_STATUS_OUT_OF_MEMORY".
  * @return A static string, never NULL; "SG_STATUS_UNKNOWN" for a value that is not a status.
- * Never blocks. Any thread. Since 0.1.
+ * Never blocks. Any thread.
  */
 SG_API const char *sg_status_name(sg_status status);
 
@@ -47,7 +47,7 @@ SG_API const char *sg_status_name(sg_status status);
  * Message of the latest failed call of the calling thread.
  * @return A string of the library, valid until the next failed call of this thread or its end; "" if no call of this
  * thread has failed. Successful calls do not change it.
- * Never blocks. Any thread. Since 0.1.
+ * Never blocks. Any thread.
  */
 SG_API const char *sg_last_error_message(void);
 
@@ -58,7 +58,7 @@ SG_API const char *sg_last_error_message(void);
  * @param[out] text Receives at most `size` bytes with the NUL; may be NULL when size is 0.
  * @param[out] out_size Bytes that the whole text needs with its NUL; may be NULL.
  * @return SG_STATUS_OK (also if the text was truncated: compare *out_size) or SG_STATUS_INVALID_ARGUMENT. Never blocks. Any
- * thread. Since 0.2.
+ * thread.
  */
 SG_API sg_status sg_last_error(sg_status *out_status, char *text, uint64_t size, uint64_t *out_size);
 
@@ -67,7 +67,7 @@ SG_API sg_status sg_last_error(sg_status *out_status, char *text, uint64_t size,
  * an argument, and nowhere else, as in "\001desc->b.rows is 4". A name is a parameter with the path to a field:
  * letters, digits, `_`, `[i]`, `->` and `.` before a letter; or NULL. Values, such as a path or a label, have no marks.
  * @return A string of the library, valid until the next call of this function by this thread.
- * Never blocks. Any thread. Since 0.2.
+ * Never blocks. Any thread.
  */
 SG_API const char *sg_last_error_marked(void);
 

@@ -55,21 +55,21 @@ typedef struct sg_stream_options {
  * of device memory.
  * @return SG_STATUS_OK, SG_STATUS_INVALID_HANDLE, SG_STATUS_INVALID_ARGUMENT, SG_STATUS_UNSUPPORTED (the device has
  * no limit of compute units; the message says why), SG_STATUS_OUT_OF_MEMORY. Never blocks, but creating a partition takes
- * some milliseconds. Any thread. Since 0.1.
+ * some milliseconds. Any thread.
  */
 SG_API sg_status sg_stream_create(sg_context *context, const sg_stream_options *options, sg_stream **out_stream);
 
 /**
  * The device that the stream's work runs on.
  * @param[out] out_device An index of the context's devices, or SG_DEVICE_ANY.
- * @return SG_STATUS_OK, SG_STATUS_INVALID_HANDLE or SG_STATUS_INVALID_ARGUMENT. Never blocks. Any thread. Since 0.2.
+ * @return SG_STATUS_OK, SG_STATUS_INVALID_HANDLE or SG_STATUS_INVALID_ARGUMENT. Never blocks. Any thread.
  */
 SG_API sg_status sg_stream_device(sg_stream *stream, int32_t *out_device);
 
 /**
  * The compute units that the stream's GEMMs may use.
  * @param[out] out_compute_units The number granted, at most what the device has; 0: no limit.
- * @return SG_STATUS_OK, SG_STATUS_INVALID_HANDLE or SG_STATUS_INVALID_ARGUMENT. Never blocks. Any thread. Since 0.2.
+ * @return SG_STATUS_OK, SG_STATUS_INVALID_HANDLE or SG_STATUS_INVALID_ARGUMENT. Never blocks. Any thread.
  */
 SG_API sg_status sg_stream_compute_units(sg_stream *stream, int32_t *out_compute_units);
 
@@ -77,7 +77,7 @@ SG_API sg_status sg_stream_compute_units(sg_stream *stream, int32_t *out_compute
  * Tests whether the stream's compute units are reserved for it: a partition of the GPU.
  * @param[out] out_is_partition 1: its GEMMs run on those units only, and no other partition of the process has them; 0: no
  * limit, or a limit without a partition (see the top of this file).
- * @return SG_STATUS_OK, SG_STATUS_INVALID_HANDLE or SG_STATUS_INVALID_ARGUMENT. Never blocks. Any thread. Since 0.2.
+ * @return SG_STATUS_OK, SG_STATUS_INVALID_HANDLE or SG_STATUS_INVALID_ARGUMENT. Never blocks. Any thread.
  */
 SG_API sg_status sg_stream_is_partition(sg_stream *stream, int32_t *out_is_partition);
 
@@ -99,33 +99,32 @@ SG_API sg_status sg_stream_is_partition(sg_stream *stream, int32_t *out_is_parti
  * stream in each thread. The caller owns it; it must belong to the context's device and outlive the wrapper. The last sg_stream_release of the wrapper waits until its jobs have completed.
  * @param[out] out_stream One reference, to be released by sg_stream_release; NULL on failure. Its priority is 0.
  * @return SG_STATUS_OK, SG_STATUS_INVALID_HANDLE, SG_STATUS_INVALID_ARGUMENT, SG_STATUS_UNSUPPORTED (the device has no
- * native streams), SG_STATUS_BUSY (32 are wrapped), SG_STATUS_OUT_OF_MEMORY. Never blocks. Any thread. Since 0.1.
+ * native streams), SG_STATUS_BUSY (32 are wrapped), SG_STATUS_OUT_OF_MEMORY. Never blocks. Any thread.
  */
 SG_API sg_status sg_stream_wrap(sg_context *context, void *native, sg_stream **out_stream);
 
 /**
  * Adds a reference.
- * @return SG_STATUS_OK or SG_STATUS_INVALID_HANDLE. Never blocks. Any thread. Since 0.1.
+ * @return SG_STATUS_OK or SG_STATUS_INVALID_HANDLE. Never blocks. Any thread.
  */
 SG_API sg_status sg_stream_retain(sg_stream *stream);
 
 /**
  * Releases a reference. Its jobs in flight continue.
  * @return SG_STATUS_OK or SG_STATUS_INVALID_HANDLE. Never blocks, except for the last reference to a wrapper. Any thread.
- * Since 0.1.
  */
 SG_API sg_status sg_stream_release(sg_stream *stream);
 
 /**
  * The priority of the stream.
  * @param[out] out_priority -1, 0 or 1.
- * @return SG_STATUS_OK, SG_STATUS_INVALID_HANDLE or SG_STATUS_INVALID_ARGUMENT. Never blocks. Any thread. Since 0.1.
+ * @return SG_STATUS_OK, SG_STATUS_INVALID_HANDLE or SG_STATUS_INVALID_ARGUMENT. Never blocks. Any thread.
  */
 SG_API sg_status sg_stream_priority(sg_stream *stream, int32_t *out_priority);
 
 /**
  * Tests whether every job submitted to the stream has completed.
- * @return SG_STATUS_OK, SG_STATUS_NOT_READY or SG_STATUS_INVALID_HANDLE. Never blocks. Any thread. Since 0.1.
+ * @return SG_STATUS_OK, SG_STATUS_NOT_READY or SG_STATUS_INVALID_HANDLE. Never blocks. Any thread.
  */
 SG_API sg_status sg_stream_query(sg_stream *stream);
 
@@ -134,7 +133,7 @@ SG_API sg_status sg_stream_query(sg_stream *stream);
  * all work in the native stream has completed.
  * @param timeout_ns As in sg_job_wait.
  * @return SG_STATUS_OK, SG_STATUS_TIMEOUT, SG_STATUS_INVALID_HANDLE, SG_STATUS_INVALID_ARGUMENT, SG_STATUS_DEADLOCK (from
- * the callback of a job of this stream). Blocks. Any thread. Since 0.1.
+ * the callback of a job of this stream). Blocks. Any thread.
  */
 SG_API sg_status sg_stream_synchronize(sg_stream *stream, int64_t timeout_ns);
 
@@ -142,7 +141,7 @@ SG_API sg_status sg_stream_synchronize(sg_stream *stream, int64_t timeout_ns);
  * Makes jobs submitted to `stream` after this call run after `event` as it was last recorded.
  * @param event An event of the same context, also a wrapped native one. An event that was never recorded has happened.
  * @return SG_STATUS_OK, SG_STATUS_INVALID_HANDLE, SG_STATUS_INVALID_ARGUMENT (another context's event),
- * SG_STATUS_OUT_OF_MEMORY. Never blocks. Any thread. Since 0.1.
+ * SG_STATUS_OUT_OF_MEMORY. Never blocks. Any thread.
  */
 SG_API sg_status sg_stream_wait_event(sg_stream *stream, sg_event *event);
 

@@ -27,7 +27,7 @@ SG_BEGIN_DECLS
  * Descriptor of a product with a symmetric or Hermitian matrix: C = alpha * A * B + beta * C, or alpha * B * A + beta * C.
  *
  * A is square, with as many rows as C has on the left, and as many as C has columns on the right. B and C have the same shape. Of
- * complex types B has C's layout, and so has a Hermitian A (otherwise SG_STATUS_UNSUPPORTED). Since 0.2.
+ * complex types B has C's layout, and so has a Hermitian A (otherwise SG_STATUS_UNSUPPORTED).
  */
 typedef struct sg_symmetric_desc {
   size_t struct_size;   /**< sizeof(sg_symmetric_desc), set by SG_SYMMETRIC_DESC_INIT. */
@@ -59,14 +59,14 @@ typedef struct sg_symmetric_desc {
  * @return SG_STATUS_OK: submitted; SG_STATUS_INVALID_ARGUMENT, SG_STATUS_INVALID_HANDLE, SG_STATUS_UNSUPPORTED (types, layouts),
  * SG_STATUS_OUT_OF_MEMORY (also: the memory limit is too low for tiles of the operands), SG_STATUS_BUSY (the context's job limit),
  * SG_STATUS_SHUTDOWN: not submitted, nothing is accessed. An empty C succeeds.
- * Never blocks on work in flight, unless the context has a job limit. Any thread. Since 0.2.
+ * Never blocks on work in flight, unless the context has a job limit. Any thread.
  */
 SG_API sg_status sg_symmetric_async(sg_context *context, const sg_symmetric_desc *desc, const sg_submit *submit,
                                     sg_job **out_job);
 
 /**
  * Submits a product with a symmetric or Hermitian matrix and waits for it: sg_symmetric_async and sg_job_wait in one.
- * @return The job's status, or why it was not submitted. Blocks. Any thread. Since 0.2.
+ * @return The job's status, or why it was not submitted. Blocks. Any thread.
  */
 SG_API sg_status sg_symmetric(sg_context *context, const sg_symmetric_desc *desc, const sg_submit *submit);
 
@@ -76,7 +76,7 @@ SG_API sg_status sg_symmetric(sg_context *context, const sg_symmetric_desc *desc
  * With B, C = alpha * op(A) * op(B)' + alpha' * op(B) * op(A)' + beta * C, where alpha' is alpha, and of a Hermitian C its conjugate.
  * op(A) and op(B) are n x k, C is n x n; one triangle of C is written, and read unless beta is 0. The op is N or T of a symmetric C,
  * N or C of a Hermitian one; of real types T and C are the same. A Hermitian C has A's and B's layout, unless the types are real
- * (otherwise SG_STATUS_UNSUPPORTED), and A has B's. Since 0.2.
+ * (otherwise SG_STATUS_UNSUPPORTED), and A has B's.
  */
 typedef struct sg_rank_k_desc {
   size_t struct_size;   /**< sizeof(sg_rank_k_desc), set by SG_RANK_K_DESC_INIT. */
@@ -105,14 +105,14 @@ typedef struct sg_rank_k_desc {
  * @param desc The matrices and scalars; read during the call only. The caller owns the matrices; job.h states their lifetime.
  * @param submit Order, priority, completion queue; NULL for the defaults. Its plan is ignored.
  * @param[out] out_job One reference to the job, to be released by sg_job_release; NULL on failure. May be NULL.
- * @return As sg_symmetric_async. Never blocks on work in flight, unless the context has a job limit. Any thread. Since 0.2.
+ * @return As sg_symmetric_async. Never blocks on work in flight, unless the context has a job limit. Any thread.
  */
 SG_API sg_status sg_rank_k_async(sg_context *context, const sg_rank_k_desc *desc, const sg_submit *submit,
                                  sg_job **out_job);
 
 /**
  * Submits an update of a symmetric or Hermitian matrix and waits for it: sg_rank_k_async and sg_job_wait in one.
- * @return The job's status, or why it was not submitted. Blocks. Any thread. Since 0.2.
+ * @return The job's status, or why it was not submitted. Blocks. Any thread.
  */
 SG_API sg_status sg_rank_k(sg_context *context, const sg_rank_k_desc *desc, const sg_submit *submit);
 

@@ -104,25 +104,25 @@ typedef struct sg_trace_metrics {
  * @param options NULL: the defaults.
  * @param[out] out_trace One reference, to be released by sg_trace_release; NULL on failure.
  * @return SG_STATUS_OK; SG_STATUS_BUSY: a trace is being recorded, by another handle or by SG_TRACE;
- * SG_STATUS_INVALID_ARGUMENT; SG_STATUS_OUT_OF_MEMORY. Never blocks. Any thread. Since 0.2.
+ * SG_STATUS_INVALID_ARGUMENT; SG_STATUS_OUT_OF_MEMORY. Never blocks. Any thread.
  */
 SG_API sg_status sg_trace_start(const sg_trace_options *options, sg_trace **out_trace);
 
 /**
  * Ends the recording. Jobs in flight go on, unrecorded. A trace that was stopped is left as it is.
- * @return SG_STATUS_OK or SG_STATUS_INVALID_HANDLE. Blocks for some milliseconds at most. Any thread. Since 0.2.
+ * @return SG_STATUS_OK or SG_STATUS_INVALID_HANDLE. Blocks for some milliseconds at most. Any thread.
  */
 SG_API sg_status sg_trace_stop(sg_trace *trace);
 
 /**
  * Adds a reference.
- * @return SG_STATUS_OK or SG_STATUS_INVALID_HANDLE. Never blocks. Any thread. Since 0.2.
+ * @return SG_STATUS_OK or SG_STATUS_INVALID_HANDLE. Never blocks. Any thread.
  */
 SG_API sg_status sg_trace_retain(sg_trace *trace);
 
 /**
  * Releases a reference. With the last one a recording that is on ends, and what was recorded is gone.
- * @return SG_STATUS_OK or SG_STATUS_INVALID_HANDLE. Blocks for some milliseconds at most. Any thread. Since 0.2.
+ * @return SG_STATUS_OK or SG_STATUS_INVALID_HANDLE. Blocks for some milliseconds at most. Any thread.
  */
 SG_API sg_status sg_trace_release(sg_trace *trace);
 
@@ -130,7 +130,7 @@ SG_API sg_status sg_trace_release(sg_trace *trace);
  * Writes a trace to a file, which is replaced. One that is still recording is stopped first.
  * @param path The file. If writing fails, it may be incomplete.
  * @return SG_STATUS_OK; SG_STATUS_INVALID_ARGUMENT: `format` is invalid, no format follows from the name, or the file cannot be
- * opened; SG_STATUS_IO_FAILURE: writing failed, as on a full disk; SG_STATUS_OUT_OF_MEMORY; SG_STATUS_INVALID_HANDLE. Blocks. Any thread. Since 0.2.
+ * opened; SG_STATUS_IO_FAILURE: writing failed, as on a full disk; SG_STATUS_OUT_OF_MEMORY; SG_STATUS_INVALID_HANDLE. Blocks. Any thread.
  */
 SG_API sg_status sg_trace_write(sg_trace *trace, const char *path, sg_trace_format format);
 
@@ -138,7 +138,7 @@ SG_API sg_status sg_trace_write(sg_trace *trace, const char *path, sg_trace_form
  * Checks a path and a format that sg_trace_write will be given, as before a long recording. The file is left as it is.
  * @param path The file.
  * @return SG_STATUS_OK; SG_STATUS_INVALID_ARGUMENT: `format` is invalid, no format follows from the name, or the file cannot be
- * opened for writing. Blocks. Any thread. Since 0.2.
+ * opened for writing. Blocks. Any thread.
  */
 SG_API sg_status sg_trace_check_path(const char *path, sg_trace_format format);
 
@@ -146,7 +146,7 @@ SG_API sg_status sg_trace_check_path(const char *path, sg_trace_format format);
  * A trace as text in memory, in any format but SG_TRACE_FORMAT_AUTO. One that is still recording is stopped first.
  * @param[out] data Receives at most `size` bytes, without a NUL; may be NULL if size is 0.
  * @param[out] out_size NULL, or receives the number of bytes of the whole.
- * @return SG_STATUS_OK, SG_STATUS_INVALID_ARGUMENT, SG_STATUS_OUT_OF_MEMORY, SG_STATUS_INVALID_HANDLE. Blocks. Any thread. Since 0.2.
+ * @return SG_STATUS_OK, SG_STATUS_INVALID_ARGUMENT, SG_STATUS_OUT_OF_MEMORY, SG_STATUS_INVALID_HANDLE. Blocks. Any thread.
  */
 SG_API sg_status sg_trace_export(sg_trace *trace, sg_trace_format format, void *data, uint64_t size, uint64_t *out_size);
 
@@ -155,14 +155,13 @@ SG_API sg_status sg_trace_export(sg_trace *trace, sg_trace_format format, void *
  * @param context A context that had jobs while the trace was on, or had none: then the figures are 0.
  * @param[in,out] out_metrics Its struct_size is read; the rest is written.
  * @return SG_STATUS_OK; SG_STATUS_INVALID_ARGUMENT; SG_STATUS_INVALID_HANDLE; SG_STATUS_OUT_OF_MEMORY. Blocks. Any thread.
- * Since 0.2.
  */
 SG_API sg_status sg_trace_get_metrics(sg_trace *trace, sg_context *context, sg_trace_metrics *out_metrics);
 
 /**
  * Figures of the jobs of one stream. The span, and the idle times, are those in which the stream's own commands did not run.
  * @param[in,out] out_metrics As in sg_trace_get_metrics.
- * @return As sg_trace_get_metrics. Blocks. Any thread. Since 0.2.
+ * @return As sg_trace_get_metrics. Blocks. Any thread.
  */
 SG_API sg_status sg_trace_get_stream_metrics(sg_trace *trace, sg_stream *stream, sg_trace_metrics *out_metrics);
 
@@ -171,14 +170,13 @@ SG_API sg_status sg_trace_get_stream_metrics(sg_trace *trace, sg_stream *stream,
  * A trace that is still recording is stopped first.
  * @param[out] out_seconds 0 on failure.
  * @return SG_STATUS_OK; SG_STATUS_INVALID_ARGUMENT; SG_STATUS_INVALID_HANDLE; SG_STATUS_OUT_OF_MEMORY. Blocks. Any thread.
- * Since 0.2.
  */
 SG_API sg_status sg_trace_overlap_jobs(sg_trace *trace, sg_job *first, sg_job *second, double *out_seconds);
 
 /**
  * For how long jobs of two streams ran side by side.
  * @param[out] out_seconds 0 on failure.
- * @return As sg_trace_overlap_jobs. Blocks. Any thread. Since 0.2.
+ * @return As sg_trace_overlap_jobs. Blocks. Any thread.
  */
 SG_API sg_status sg_trace_overlap_streams(sg_trace *trace, sg_stream *first, sg_stream *second, double *out_seconds);
 

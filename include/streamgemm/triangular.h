@@ -32,7 +32,7 @@ SG_BEGIN_DECLS
  * Descriptor of a triangular solve or product in place: B becomes the X of op(A) * X = alpha * B, or alpha * op(A) * B.
  *
  * With A on the right, the X of X * op(A) = alpha * B, or alpha * B * op(A). A is square, with as many rows as B has on the left, and
- * as many as B has columns on the right. Since 0.2.
+ * as many as B has columns on the right.
  */
 typedef struct sg_triangular_desc {
   size_t struct_size;      /**< sizeof(sg_triangular_desc), set by SG_TRIANGULAR_DESC_INIT. */
@@ -64,14 +64,14 @@ typedef struct sg_triangular_desc {
  * @return SG_STATUS_OK: submitted; SG_STATUS_INVALID_ARGUMENT, SG_STATUS_INVALID_HANDLE, SG_STATUS_UNSUPPORTED (types, unequal layouts with a complex op C),
  * SG_STATUS_OUT_OF_MEMORY (also: the memory limit is too low for tiles of the operands), SG_STATUS_BUSY (the context's job limit),
  * SG_STATUS_SHUTDOWN: not submitted, nothing is accessed. An empty B succeeds.
- * Never blocks on work in flight, unless the context has a job limit. Any thread. Since 0.2.
+ * Never blocks on work in flight, unless the context has a job limit. Any thread.
  */
 SG_API sg_status sg_triangular_async(sg_context *context, const sg_triangular_desc *desc, const sg_submit *submit,
                                      sg_job **out_job);
 
 /**
  * Submits a triangular solve or product and waits for it: sg_triangular_async and sg_job_wait in one.
- * @return The job's status, or why it was not submitted. Blocks. Any thread. Since 0.2.
+ * @return The job's status, or why it was not submitted. Blocks. Any thread.
  */
 SG_API sg_status sg_triangular(sg_context *context, const sg_triangular_desc *desc, const sg_submit *submit);
 

@@ -68,10 +68,10 @@ typedef enum sg_dtype SG_ENUM_INT {
   SG_DTYPE_I32 = 8,  /**< Signed 32-bit integer. The result type of i8 GEMMs. */
   SG_DTYPE_F8_E4M3 = 9, /**< 8-bit float, OCP's E4M3 (the "fn" variant): 4 bits of exponent, 3 of fraction, at most
                              448, least normal 2^-6, least subnormal 2^-9; no infinity; 0x7f and 0xff are NaN.
-                             Input only. Since 0.2. */
+                             Input only. */
   SG_DTYPE_F8_E5M2 = 10 /**< 8-bit float, OCP's E5M2, the upper half of a binary16: 5 bits of exponent, 2 of fraction, at
                              most 57344, least normal 2^-14, least subnormal 2^-16, infinities and NaN as in IEEE 754.
-                             Input only. Since 0.2. */
+                             Input only. */
 } sg_dtype;
 
 /** Storage order of a matrix. */
@@ -107,7 +107,7 @@ typedef enum sg_compute SG_ENUM_INT {
                               relative error of each product of two elements from 2^-118 on is at most 2^-14. */
   SG_COMPUTE_F8 = 5      /**< f8 operands may be multiplied by the chip's f8 units. Their products are exact, but partial sums
                               may have fewer bits than f32 before they are added in f32: about 14 significant bits on
-                              Hopper. Since 0.2. */
+                              Hopper. */
 } sg_compute;
 
 /** Kind of memory, for a context's device. */
@@ -116,10 +116,10 @@ typedef enum sg_memory_kind SG_ENUM_INT {
   SG_MEMORY_PAGEABLE = 1, /**< Ordinary host memory. */
   SG_MEMORY_PINNED = 2,   /**< Page-locked host memory: sg_host_alloc, sg_host_register. */
   SG_MEMORY_DEVICE = 3,   /**< The device's own memory: sg_buffer. */
-  SG_MEMORY_PEER = 4      /**< Memory of another device, from and to which this one copies: sg_device_info.peers. Since 0.2. */
+  SG_MEMORY_PEER = 4      /**< Memory of another device, from and to which this one copies: sg_device_info.peers. */
 } sg_memory_kind;
 
-/** Class of the connection between two devices. Since 0.2. */
+/** Class of the connection between two devices. */
 typedef enum sg_link_class SG_ENUM_INT {
   SG_LINK_UNKNOWN = 0, /**< Direct, of an unknown class: each device can access the other's memory. */
   SG_LINK_HOST = 1,    /**< Through the host: neither can access the other's memory, so data passes through host memory. */
@@ -127,10 +127,10 @@ typedef enum sg_link_class SG_ENUM_INT {
   SG_LINK_NVLINK = 3   /**< Direct, over NVLink, by way of switches too. */
 } sg_link_class;
 
-/** In place of the index of a context's device: any of them. Since 0.2. */
+/** In place of the index of a context's device: any of them. */
 #define SG_DEVICE_ANY (-1)
 
-/** Entries of sg_device_info.peers. Since 0.2. */
+/** Entries of sg_device_info.peers. */
 #define SG_MAX_PEERS 16
 
 /**
@@ -154,7 +154,7 @@ typedef enum sg_activation SG_ENUM_INT {
  * | tanh                 | -1      | 1       | 0        | 0        |
  *
  * f and f' of a NaN are NaN. Sums and products, those of gradients too, are IEEE 754's: NaN with a NaN, and infinity times 0
- * is NaN. A zero may have either sign. Since 0.2.
+ * is NaN. A zero may have either sign.
  */
 typedef enum sg_function SG_ENUM_INT {
   SG_FUNCTION_RELU = 1,     /**< max(a, 0). */
@@ -174,7 +174,7 @@ typedef enum sg_function SG_ENUM_INT {
   SG_FUNCTION_TANH_GRADIENT = 14      /**< a * f'(b), where f is tanh. */
 } sg_function;
 
-/** Which elements a softmax leaves out, or which keys an attention. Since 0.2. */
+/** Which elements a softmax leaves out, or which keys an attention. */
 typedef enum sg_mask SG_ENUM_INT {
   SG_MASK_NONE = 0,           /**< None. */
   SG_MASK_CAUSAL = 1,         /**< In row i those behind column i + mask_offset. */
@@ -182,38 +182,38 @@ typedef enum sg_mask SG_ENUM_INT {
                                    lengths are those of its batch. */
 } sg_mask;
 
-/** Which elements of a head a rotary embedding rotates together; d is the number of rotated elements. Since 0.2. */
+/** Which elements of a head a rotary embedding rotates together; d is the number of rotated elements. */
 typedef enum sg_rotary_pairs SG_ENUM_INT {
   SG_ROTARY_HALVES = 0,     /**< j and j + d/2, for j < d/2: as in GPT-NeoX and Llama. */
   SG_ROTARY_INTERLEAVED = 1 /**< 2j and 2j + 1: as in GPT-J. */
 } sg_rotary_pairs;
 
-/** The cell of a recurrent layer (recurrent.h). Since 0.2. */
+/** The cell of a recurrent layer (recurrent.h). */
 typedef enum sg_cell SG_ENUM_INT {
   SG_CELL_LSTM = 0,            /**< Long short-term memory, without peepholes. */
   SG_CELL_GRU = 1,             /**< Gated recurrent unit; the reset gate is applied to the product with the weights. */
   SG_CELL_GRU_RESET_BEFORE = 2 /**< The reset gate is applied to the state before that product: the ONNX default. */
 } sg_cell;
 
-/** The order of the gates in the weights and biases of a recurrent layer. Since 0.2. */
+/** The order of the gates in the weights and biases of a recurrent layer. */
 typedef enum sg_gate_order SG_ENUM_INT {
   SG_GATE_ORDER_DEFAULT = 0, /**< LSTM: i, f, g, o; GRU: r, z, n: as in PyTorch and cuDNN. */
   SG_GATE_ORDER_ONNX = 1     /**< LSTM: i, o, f, g; GRU: z, r, n. */
 } sg_gate_order;
 
-/** Type of the indices of sg_gather_desc. Since 0.2. */
+/** Type of the indices of sg_gather_desc. */
 typedef enum sg_index_type SG_ENUM_INT {
   SG_INDEX_I32 = 0, /**< Signed integers of 32 bits. */
   SG_INDEX_I64 = 1  /**< Signed integers of 64 bits. */
 } sg_index_type;
 
-/** Kind of a normalization. Since 0.2. */
+/** Kind of a normalization. */
 typedef enum sg_norm_kind SG_ENUM_INT {
   SG_NORM_LAYER = 0, /**< By mean and variance. */
   SG_NORM_RMS = 1    /**< By the root of the mean square. */
 } sg_norm_kind;
 
-/** What sg_row_reduce_desc reduces a row to. Since 0.2. */
+/** What sg_row_reduce_desc reduces a row to. */
 typedef enum sg_reduction SG_ENUM_INT {
   SG_REDUCTION_SUM = 0,  /**< The sum; 0 without columns. */
   SG_REDUCTION_MEAN = 1, /**< The sum divided by the number of columns; NaN without columns. */
@@ -221,45 +221,45 @@ typedef enum sg_reduction SG_ENUM_INT {
   SG_REDUCTION_MIN = 3   /**< The least element; NaN if one is NaN, infinity without columns. */
 } sg_reduction;
 
-/** What sg_pool2d_desc reduces a window to. Since 0.2. */
+/** What sg_pool2d_desc reduces a window to. */
 typedef enum sg_pooling SG_ENUM_INT {
   SG_POOLING_MAX = 0,           /**< The greatest pixel; NaN if one is NaN, minus infinity if all are outside the image. */
   SG_POOLING_AVERAGE = 1,       /**< The sum divided by the number of pixels of a window; those outside the image are zeros. */
   SG_POOLING_AVERAGE_INSIDE = 2 /**< The sum divided by the number of pixels inside the image; 0 if there is none. */
 } sg_pooling;
 
-/** How a value of a matrix of sg_dequantize_desc is stored: two's complement. Since 0.2. */
+/** How a value of a matrix of sg_dequantize_desc is stored: two's complement. */
 typedef enum sg_quantization SG_ENUM_INT {
   SG_QUANTIZATION_I8 = 1, /**< -128 to 127, one in a byte. */
   SG_QUANTIZATION_I4 = 2  /**< -8 to 7, two in a byte, the first in the low four bits. */
 } sg_quantization;
 
-/** The side on which a triangular or a symmetric matrix A stands (triangular.h, symmetric.h). Since 0.2. */
+/** The side on which a triangular or a symmetric matrix A stands (triangular.h, symmetric.h). */
 typedef enum sg_side SG_ENUM_INT {
   SG_SIDE_LEFT = 0, /**< A is the left factor: A * B. */
   SG_SIDE_RIGHT = 1 /**< A is the right factor: B * A. */
 } sg_side;
 
 /** The triangle of a square matrix that is read or written, the diagonal included; rows and columns are those of the view,
- * whatever its layout. Since 0.2. */
+ * whatever its layout. */
 typedef enum sg_triangle SG_ENUM_INT {
   SG_TRIANGLE_LOWER = 0, /**< The elements (i, j) with i >= j. */
   SG_TRIANGLE_UPPER = 1  /**< The elements (i, j) with i <= j. */
 } sg_triangle;
 
-/** The diagonal of a triangular matrix. Since 0.2. */
+/** The diagonal of a triangular matrix. */
 typedef enum sg_diagonal SG_ENUM_INT {
   SG_DIAGONAL_STORED = 0, /**< As stored. */
   SG_DIAGONAL_UNIT = 1    /**< Ones; what is stored has no effect. */
 } sg_diagonal;
 
-/** What sg_triangular_desc computes. Since 0.2. */
+/** What sg_triangular_desc computes. */
 typedef enum sg_triangular_kind SG_ENUM_INT {
   SG_TRIANGULAR_SOLVE = 0,   /**< The X of op(A) * X = alpha * B, or of X * op(A) = alpha * B: BLAS's trsm. */
   SG_TRIANGULAR_MULTIPLY = 1 /**< alpha * op(A) * B, or alpha * B * op(A): BLAS's trmm. */
 } sg_triangular_kind;
 
-/** How the triangle that is not stored follows from the one that is. Since 0.2. */
+/** How the triangle that is not stored follows from the one that is. */
 typedef enum sg_symmetry SG_ENUM_INT {
   SG_SYMMETRY_SYMMETRIC = 0, /**< It is the transpose. */
   SG_SYMMETRY_HERMITIAN = 1  /**< It is the conjugate transpose, and the diagonal is real: its imaginary parts are read as 0 and
@@ -293,13 +293,13 @@ typedef struct sg_matrix {
 
 /**
  * Size of one element in bytes; 0 for a value that is not a type.
- * Never blocks. Any thread. Since 0.1.
+ * Never blocks. Any thread.
  */
 SG_API int32_t sg_dtype_size(sg_dtype dtype);
 
 /**
  * Short name of a type: "f32", "bf16", ...; "unknown" for a value that is not a type.
- * @return A static string. Never blocks. Any thread. Since 0.1.
+ * @return A static string. Never blocks. Any thread.
  */
 SG_API const char *sg_dtype_name(sg_dtype dtype);
 

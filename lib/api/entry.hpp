@@ -7,11 +7,13 @@
 #include <streamgemm/gemm.h>
 #include <streamgemm/plan.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <string>
 
+#include "api/struct_sizes.hpp"
 #include "base/dtype.hpp"
 #include "base/error.hpp"
 #include "base/handle.hpp"
@@ -106,32 +108,21 @@ sg_status release(const Handle *handle, object_type type, const char *name) noex
   });
 }
 
-// The size of each struct in release 0.1, the minimum that a program can have.
+// Whether a release has, or may have, the struct in that size: a later one's is larger than this library's.
 template <class Struct>
-inline constexpr std::size_t first_size = sizeof(Struct);
-template <>
-inline constexpr std::size_t first_size<sg_gemm_desc> = offsetof(sg_gemm_desc, bias);
-template <>
-inline constexpr std::size_t first_size<sg_submit> = offsetof(sg_submit, graph);
-template <>
-inline constexpr std::size_t first_size<sg_job_statistics> = offsetof(sg_job_statistics, batch_size);
-template <>
-inline constexpr std::size_t first_size<sg_context_options> = offsetof(sg_context_options, commands_in_flight);
-template <>
-inline constexpr std::size_t first_size<sg_device_info> = offsetof(sg_device_info, nvlink_bytes_per_second);
-template <>
-inline constexpr std::size_t first_size<sg_plan_options> = offsetof(sg_plan_options, devices);
-template <>
-inline constexpr std::size_t first_size<sg_plan_prediction> = offsetof(sg_plan_prediction, devices);
+constexpr bool is_size_of(std::size_t size) {
+  if (size >= sizeof(Struct)) return size % alignof(Struct) == 0 && size <= 65536;
+  return std::ranges::find(earlier_sizes<Struct>, size) != earlier_sizes<Struct>.end();
+}
 
-// Throws unless the size may be that of a released header, or of one newer than this library.
+// Throws unless the size is one of a release.
 template <class Struct>
 void require_size(std::size_t size, const char *name) {
-  if (size < first_size<Struct> || size % alignof(Struct) != 0 || size > 65536)
+  if (!is_size_of<Struct>(size))
     throw error(SG_STATUS_INVALID_ARGUMENT,
-                "@%s->struct_size is %zu; it must be a multiple of %zu from %zu to 65536: initialise the struct with "
-                "its INIT macro",
-                name, size, alignof(Struct), first_size<Struct>);
+                "@%s->struct_size is %zu, which no release has: it is %zu here; initialise the struct with its INIT "
+                "macro",
+                name, size, sizeof(Struct));
 }
 
 // Throws if a program built with newer headers sets a field that this library does not know.

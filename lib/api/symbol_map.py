@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the linker's version script: every public function, by the release in its "Since" note.
-symbol_map.py OUTPUT HEADER..."""
+"""Writes the linker's version script: the name of every public function, in the node of the release that it came with. Those of the
+first release are in the soname's node; "Since 0.10." in the comment of a later one names the node STREAMGEMM_0.10.
+symbol_map.py OUTPUT SOVERSION HEADER..."""
 import pathlib
 import sys
 
@@ -9,24 +10,26 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "bindings/a
 import model
 
 
+def text_of(nodes, soversion):
+    """The script of {release, or "" for the first one: names}."""
+    script, before = "", ""
+    for release in sorted(nodes, key=lambda r: [int(part) for part in r.split(".") if part]):
+        node = f"STREAMGEMM_{release or soversion}"
+        names = "".join(f"    {name};\n" for name in sorted(nodes[release]))
+        rest = "" if before else "  local: *;\n"
+        script += f"{node} {{\n  global:\n{names}{rest}}}{before};\n"
+        before = f" {node}"
+    return script
+
+
 def main():
-    output, *headers = sys.argv[1:]
-    later = {}
+    output, soversion, *headers = sys.argv[1:]
+    nodes = {"": []}
     for header in headers:
         for item in model.parse(pathlib.Path(header).read_text()):
-            if item.kind != "function" or not item.exported:
-                continue
-            if not item.since:
-                sys.exit(f"{header}: {item.name} has no Since version")
-            if item.since != "0.1":  # those are exported by a pattern
-                later.setdefault(item.since, []).append(item.name)
-    text = "STREAMGEMM_0 {\n  global: sg_*;\n  local: *;\n};\n"
-    before = "STREAMGEMM_0"
-    for version in sorted(later, key=lambda v: [int(part) for part in v.split(".")]):
-        names = "".join(f"    {name};\n" for name in later[version])
-        text += f"\nSTREAMGEMM_{version} {{\n  global:\n{names}}} {before};\n"
-        before = f"STREAMGEMM_{version}"
-    pathlib.Path(output).write_text(text)
+            if item.kind == "function" and item.exported:
+                nodes.setdefault(item.since or "", []).append(item.name)
+    pathlib.Path(output).write_text(text_of(nodes, soversion))
 
 
 if __name__ == "__main__":

@@ -44,11 +44,11 @@ bool sg_blas_may_have_device(const sg_blas_settings *settings) {
 }
 
 static bool load_library(void) {
-  void *const handle = dlopen("libstreamgemm.so.0", RTLD_NOW | RTLD_LOCAL);
+  void *const handle = dlopen("libstreamgemm.so.1", RTLD_NOW | RTLD_LOCAL);
   if (handle == NULL) return fprintf(stderr, "streamgemm-blas: %s; the CPU computes\n", dlerror()), false;
 #define SG_BLAS_FIND(name)                                                 \
   if ((*(void **)&sg_blas_streamgemm.name = dlsym(handle, #name)) == NULL) \
-    return fprintf(stderr, "streamgemm-blas: libstreamgemm.so.0 has no %s; the CPU computes\n", #name), false;
+    return fprintf(stderr, "streamgemm-blas: libstreamgemm.so.1 has no %s; the CPU computes\n", #name), false;
   SG_BLAS_LIBRARY_FUNCTIONS(SG_BLAS_FIND)
 #undef SG_BLAS_FIND
   return true;

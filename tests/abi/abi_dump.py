@@ -15,7 +15,6 @@ import public_api
 # Macros for versions and linkage, and macros that only sources use.
 NO_CONSTANT = re.compile(r"SG_(\w*VERSION\w*|API|ENUM_INT|ENUM_CHECK|BEGIN_DECLS|END_DECLS|\w+_INIT)$")
 ABI_VERSION = "SG_BACKEND_ABI_VERSION"  # also a constant: plugins are built with it
-SINCE = re.compile(r"\bSince (\d+\.\d+)\.")
 
 
 def version_of(include):
@@ -24,9 +23,14 @@ def version_of(include):
     return tuple(int(re.search(rf"#define SG_VERSION_{part} (\d+)", text)[1]) for part in ("MAJOR", "MINOR"))
 
 
-def symbol_version(doc):
-    since = SINCE.search(doc)
-    return "?" if not since else "STREAMGEMM_0" if since[1] == "0.1" else f"STREAMGEMM_{since[1]}"
+def soname_of(include):
+    """The number of a set of headers' soname."""
+    return re.search(r"#define SG_SOVERSION (\d+)", (pathlib.Path(include) / "streamgemm/version.h").read_text())[1]
+
+
+def node_of(function, soname):
+    """The node of the symbol map with a function: that of its release, or the soname's for the first one."""
+    return f"STREAMGEMM_{function.since or soname}"
 
 
 def name_in(declaration):
@@ -35,7 +39,7 @@ def name_in(declaration):
     return pointer[1] if pointer else re.search(r"(\w+)\s*(\[\w+\])?$", declaration)[1]
 
 
-def program(headers):
+def program(headers, soname):
     """A C program that prints values that only a compiler can evaluate."""
     lines = ["#include <stddef.h>", "#include <stdio.h>"]
     lines += [f"#include <streamgemm/{path.name}>" for path in headers]
@@ -73,7 +77,7 @@ def program(headers):
             if item.kind == "type":
                 lines.append(f'  puts("type {item.text}");')
             if item.kind == "function":
-                lines.append(f'  puts("function {item.name} {symbol_version(item.doc)}: {item.text}");')
+                lines.append(f'  puts("function {item.name} {node_of(item, soname)}: {item.text}");')
     return "\n".join([*lines, "  return 0;", "}"]) + "\n"
 
 
@@ -82,7 +86,7 @@ def dump(include, compiler):
     headers = [path for path in public_api.headers(pathlib.Path(include) / "streamgemm") if path.name not in ("streamgemm.h", "backend.h")]
     with tempfile.TemporaryDirectory() as folder:
         source, binary = f"{folder}/dump.c", f"{folder}/dump"
-        pathlib.Path(source).write_text(program(headers))
+        pathlib.Path(source).write_text(program(headers, soname_of(include)))
         subprocess.run([*compiler, "-std=c99", "-w", "-I", str(include), source, "-o", binary], check=True)
         return subprocess.run([binary], check=True, capture_output=True, text=True).stdout.splitlines()
 

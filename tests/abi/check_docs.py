@@ -1,11 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Every public name is documented, and every function states its result, whether it blocks, its threads and its first version. So does
-each member of a struct or enum that is newer than its type.
+"""Every public name is documented, and every function states its result, whether it blocks and its threads. What is newer than the
+first release says "Since" and its own, and so does a member that is newer than its type.
 
-usage: check_docs.py INCLUDE MEMBERS      MEMBERS: a file with how many members each type had in the first version
+usage: check_docs.py INCLUDE [FROZEN-FOLDER...], the first release first
 """
-import collections
 import pathlib
 import re
 import sys
@@ -16,7 +15,6 @@ import public_api
 FACTS = {
     "whether it blocks": r"[Bb]locks?\b",
     "its threads": r"\bAny thread\b|\bthreads?\b",
-    "since when it exists": r"\bSince \d+\.\d+",
 }
 
 
@@ -40,32 +38,51 @@ def problems(items):
                 yield f"{item.name} does not explain {name}"
 
 
-def since(doc):
-    """The version that a comment names, or None."""
-    named = re.search(r"\bSince (\d+)\.(\d+)", doc)
-    return named and tuple(map(int, named.groups()))
+def releases_of(items, releases, coming):
+    """The release of each item, by its kind, owner and name. `releases`: pairs of a version and its items; `coming`: of the headers."""
+    found = {}
+    for version, present in [*releases, (coming, items)]:
+        for item in present:
+            found.setdefault(identity(item), version)
+    return found
 
 
-def since_problems(items, version, members):
-    """Versions that cannot be, and members without one. `version`: of the headers; `members`: the number of each first type."""
-    types = {item.name: since(item.doc) for item in items if item.kind in ("struct", "enum")}
-    undated = collections.Counter()
+def identity(item):
+    return item.kind, owner_of(item), item.name
+
+
+def owner_of(item):
+    """The type of a member."""
+    return item.text.partition(":")[0] if item.kind in ("field", "enumerator") else ""
+
+
+def since_problems(items, releases, coming):
+    """Items whose comment does not name their release, or names one that is implied."""
+    found = releases_of(items, releases, coming)
+    of_types = {item.name: found[identity(item)] for item in items if item.kind in ("struct", "enum")}
+    first = releases[0][0] if releases else coming
     for item in items:
-        first = since(item.doc)
-        owner = item.text.partition(":")[0] if item.kind in ("field", "enumerator") else ""
-        if first and not (types.get(owner) or (0, 0)) <= first <= version:
-            yield f"{item.kind} {owner} {item.name}: {first[0]}.{first[1]} is newer than the headers or older than its type"
-        undated[owner] += first is None
-    for name, count in members.items():
-        if undated[name] != count:
-            yield f"{name}: {undated[name]} members do not say since when they exist, and {count} are of the first version"
+        of = found[identity(item)]
+        implied = of == of_types.get(owner_of(item), first)
+        wanted, said = (None if implied else "{}.{}".format(*of)), item.since
+        if said != wanted and not item.name.endswith("_INIT"):
+            yield f"{item.kind} {owner_of(item)} {item.name}: its comment says {says(said)}, and must say {says(wanted)}"
+
+
+def says(release):
+    return f'"Since {release}."' if release else 'no "Since"'
+
+
+def read(include):
+    """The items of headers, without the interface of plugins, which has versions of its own."""
+    return [item for path in public_api.headers(include) if path.name != "backend.h" for item in public_api.parse(path.read_text())]
 
 
 def main():
-    include, members = sys.argv[1:]
-    items = public_api.parse_folder(include)
-    rows = [line.split() for line in pathlib.Path(members).read_text().splitlines() if not line.startswith("#")]
-    found = list(problems(items)) + list(since_problems(items, abi_dump.version_of(pathlib.Path(include).parent), {name: int(count) for name, count in rows}))
+    include, *frozen = map(pathlib.Path, sys.argv[1:])
+    releases = [(abi_dump.version_of(folder), read(folder / "streamgemm")) for folder in frozen]
+    found = list(problems(public_api.parse_folder(include)))
+    found += since_problems(read(include), releases, abi_dump.version_of(include.parent))
     sys.stderr.writelines(f"{line}\n" for line in found)
     return 1 if found else 0
 

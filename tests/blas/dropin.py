@@ -11,7 +11,7 @@ import textwrap
 import unittest
 
 BUILT = pathlib.Path(sys.argv[1])
-PRELOAD = BUILT / "libstreamgemm-blas.so.0"
+PRELOAD = BUILT / "libstreamgemm-blas.so.1"
 NETLIB = {width: next(pathlib.Path("/usr/lib").glob(f"*/blas{width}/xblat3d"), pathlib.Path("/absent/xblat3d")).parent for width in ("", "64")}
 # With the distribution's NumPy, which calls cblas_*.
 PYTHON = "/usr/bin/python3"

@@ -56,7 +56,7 @@ class Names(Dropin):
             self.assertEqual(exported(BUILT / name), wanted | OWN)
 
     def test_they_need_the_c_library_only(self):
-        for name in ("libstreamgemm-blas.so.0", "libblas.so.3", "libblas64.so.3"):
+        for name in ("libstreamgemm-blas.so.1", "libblas.so.3", "libblas64.so.3"):
             libraries, soname = needed(BUILT / name)
             self.assertEqual(libraries, {"libc.so.6"})
             self.assertEqual(soname, [name])

@@ -192,7 +192,7 @@ class Thresholds(Dropin):
                 before = sum(row["predicted_device_seconds"] for row in report()["rows"])
                 blas.cblas_dtrsm(102, side, uplo, 111, 131, n, n, ctypes.c_double(1), pointer(a), n, pointer(b), n)
                 by_call = sum(row["predicted_device_seconds"] for row in report()["rows"]) - before
-                library = ctypes.CDLL("libstreamgemm.so.0")
+                library = ctypes.CDLL("libstreamgemm.so.1")
                 desc = Triangular(ctypes.sizeof(Triangular), Matrix(None if has_copy else a.ctypes.data, n, n, n, 1, 1), Matrix(b.ctypes.data, n, n, n, 1, 1), (0, side - 141, int(uplo == 121), 0, 0), 0, (1, 0))
                 operation = Operation(ctypes.sizeof(Operation), 35, 1, ctypes.addressof(desc))
                 context, plan, prediction = ctypes.c_void_p(), ctypes.c_void_p(), (ctypes.c_double * 20)()

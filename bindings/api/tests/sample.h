@@ -15,7 +15,7 @@ typedef enum sg_outside {
   SG_OUTSIDE_NAN = 1    /**< NaN. */
 } sg_outside;
 
-/** Limits elements: Y = X within limits, which a value for each column moves. Since 0.2. */
+/** Limits elements: Y = X within limits, which a value for each column moves. Since 0.10. */
 typedef struct sg_sample_desc {
   size_t struct_size; /**< sizeof(sg_sample_desc), set by SG_SAMPLE_DESC_INIT. */
   sg_matrix x;        /**< [in: rows x cols] X. */

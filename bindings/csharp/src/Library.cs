@@ -5,7 +5,7 @@ using StreamGemm.Internal;
 namespace StreamGemm {
   /// <summary>The library in use: its version, backends and devices.</summary>
   public static class Library {
-    /// <summary>Version of the native library, for instance "0.1.0".</summary>
+    /// <summary>Version of the native library, for instance "0.9.0".</summary>
     public static string Version => Raw.sg_version_string();
 
     /// <summary>All backends, usable or not; an unusable one says why.</summary>

@@ -46,8 +46,7 @@ sg_status sg_queue_next_batch(sg_queue *queue, sg_completion *out_completions, u
     const auto from = queue_of(queue);
     sg::require(out_completions, "out_completions");
     sg::require(out_count, "out_count");
-    if (completion_size < sg::first_size<sg_completion> || completion_size % alignof(sg_completion) != 0 ||
-        completion_size > 65536)
+    if (!sg::is_size_of<sg_completion>(completion_size))
       throw sg::error(SG_STATUS_INVALID_ARGUMENT, "@completion_size is %llu; it must be sizeof(sg_completion)",
                       static_cast<unsigned long long>(completion_size));
     sg::require_range(capacity, 1, INT32_MAX, "capacity");

@@ -34,16 +34,16 @@ struct run_arguments {
   bool json = false;
 };
 
-// libstreamgemm-blas.so.0, beside the library or, in a build folder, beside the library's folder.
+// libstreamgemm-blas.so.1, beside the library or, in a build folder, beside the library's folder.
 fs::path preload_library() {
   Dl_info library;
   if (dladdr(reinterpret_cast<const void *>(&sg_version), &library) == 0)
     throw failure(exit_code::failed, "the library's own path is unknown");
   const fs::path folder = fs::absolute(library.dli_fname).parent_path();
   for (const fs::path &path :
-       {folder / "libstreamgemm-blas.so.0", folder.parent_path() / "blas" / "libstreamgemm-blas.so.0"})
+       {folder / "libstreamgemm-blas.so.1", folder.parent_path() / "blas" / "libstreamgemm-blas.so.1"})
     if (fs::exists(path)) return path;
-  throw failure(exit_code::failed, (folder / "libstreamgemm-blas.so.0").string() + " is not there");
+  throw failure(exit_code::failed, (folder / "libstreamgemm-blas.so.1").string() + " is not there");
 }
 
 // A folder for the reports of the processes, removed at the end.

@@ -16,7 +16,7 @@ public final class StreamGemm {
   /**
    * The library's version.
    *
-   * @return for instance "0.1.0"
+   * @return for instance "0.9.0"
    */
   public static String version() {
     return Native.sg_version_string();

@@ -137,7 +137,7 @@ public class ProcessTest {
   }
 
   private static void unpack(Path folder) throws Exception {
-    for (String file : List.of("libstreamgemm.so.0", "libstreamgemm_java.so"))
+    for (String file : List.of("libstreamgemm.so.1", "libstreamgemm_java.so"))
       try (InputStream in = StreamGemm.class.getResourceAsStream("/native/linux-x64/" + file)) {
         Files.copy(in, folder.resolve(file));
       }
