@@ -196,13 +196,6 @@ TEST_P(labels, change_no_result) {
   for (const double each : many) EXPECT_EQ(6, each);
 }
 
-// A program compiled before labels existed has other bytes there.
-TEST_P(labels, of_an_older_struct_are_not_read) {
-  sg_submit options = named(reinterpret_cast<const char *>(std::uintptr_t{16}));
-  options.struct_size = offsetof(sg_submit, label);
-  EXPECT_EQ("", label_of(submit(options)));
-}
-
 ON_EACH_DEVICE(labels);
 
 }  // namespace

@@ -260,21 +260,6 @@ TEST(plans_on_a_machine, wrong_devices_are_refused_by_name) {
   EXPECT_NE(std::string::npos, refusal(0, 2, SG_MEMORY_DEVICE).find("cannot be computed by 2 devices"));
 }
 
-// A caller of before: its options end at place_c, and restrict no device.
-TEST(plans_on_a_machine, older_options_leave_the_devices_free) {
-  const context machine = open_context("sim:h200x2");
-  sg_gemm_desc desc = make_gemm(nullptr, nullptr, nullptr, 4096, 4096, 4096);
-  sg_plan_options options = SG_PLAN_OPTIONS_INIT;
-  options.struct_size = offsetof(sg_plan_options, devices);
-  options.place_a = options.place_b = options.place_c = SG_MEMORY_PINNED;
-  options.device_count = 1;  // beyond the size
-  plan made;
-  EXPECT_OK(create_gemm_plan(machine, &desc, &options, made.out()));
-  sg_plan_prediction p = SG_PLAN_PREDICTION_INIT;
-  EXPECT_OK(sg_plan_get_prediction(made, &p));
-  EXPECT_EQ(2, p.devices);
-}
-
 TEST(plans_on_a_model, eight_thousand_cubed_from_pinned_memory) {
   const context context = open_context("sim:h200");
   sg_gemm_desc desc = SG_GEMM_DESC_INIT;
