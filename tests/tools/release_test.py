@@ -86,6 +86,8 @@ class Release(unittest.TestCase):
         self.assertEqual(0, self.run_in(self.files, "sha256sum", "--strict", "-c", "SHA256SUMS").returncode)
         with tarfile.open(self.files / f"{name}.tar.xz") as archive:
             members = archive.getmembers()
+            commit = archive.extractfile(f"{name}/tools/streamgemm/archived_commit.txt").read().decode()
+        self.assertEqual(f"{self.release}\n", commit)
         self.assertEqual({1000000000}, {member.mtime for member in members})
         self.assertEqual(set(self.git("ls-files").splitlines()), {member.name.removeprefix(f"{name}/") for member in members if not member.isdir()})
         for command in ("export SOURCE_DATE_EPOCH=1000000000\n", f"git tag -s v{self.version} ", "gpg "):
