@@ -3,9 +3,8 @@
 // values.
 #pragma once
 
-#include <streamgemm/context.h>
-#include <streamgemm/gemm.h>
-#include <streamgemm/plan.h>
+#include <streamgemm/status.h>
+#include <streamgemm/types.h>
 
 #include <algorithm>
 #include <cstddef>

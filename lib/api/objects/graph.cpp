@@ -8,6 +8,7 @@
 #include "api/gemm/gemm.hpp"
 #include "api/operations/operations.hpp"
 #include "api/submission/submission.hpp"
+#include "api/wait.hpp"
 
 namespace sg {
 namespace {

@@ -9,6 +9,7 @@
 #include "api/gemm/planned_gemm.hpp"
 #include "api/operations/operations.hpp"
 #include "api/submission/submission.hpp"
+#include "api/wait.hpp"
 #include "plan/schedule/describe.hpp"
 #include "plan/schedule/lanes.hpp"
 #include "plan/schedule/simulate.hpp"
