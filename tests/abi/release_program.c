@@ -73,8 +73,12 @@ static void check(int holds, int line, const char *what) {
 static double a[4] = {1, 2, 3, 4}, b[4] = {5, 6, 7, 8}, c[4];
 
 static sg_matrix matrix_of(double *values) {
-  sg_matrix matrix = {NULL, 2, 2, 0, SG_DTYPE_F64, SG_LAYOUT_ROW_MAJOR};
+  sg_matrix matrix;
+  memset(&matrix, 0, sizeof matrix);
   matrix.data = values;
+  matrix.rows = matrix.cols = 2;
+  matrix.dtype = SG_DTYPE_F64;
+  matrix.layout = SG_LAYOUT_ROW_MAJOR;
   return matrix;
 }
 
@@ -201,10 +205,13 @@ static sg_status add_one(const sg_custom_call *call, void *user) {
 
 static void call_back(void) {
   const sg_custom_call alone = SG_CUSTOM_CALL_INIT;
-  sg_custom_operand operand = {NULL, sizeof c, SG_ACCESS_READ_WRITE, 0};
+  sg_custom_operand operand;
   sg_custom_desc desc = SG_CUSTOM_DESC_INIT;
   CHECK(alone.struct_size == sizeof alone && alone.operand_count == 0);
+  memset(&operand, 0, sizeof operand);
   operand.data = c;
+  operand.bytes = sizeof c;
+  operand.access = SG_ACCESS_READ_WRITE;
   desc.function = add_one;
   desc.operands = &operand;
   desc.operand_count = 1;
@@ -218,13 +225,15 @@ static void run_a_pipeline(void) {
   sg_pipeline_options options = SG_PIPELINE_OPTIONS_INIT;
   sg_stage_desc desc = SG_STAGE_DESC_INIT;
   sg_stage stage = SG_STAGE_INIT;
-  sg_weight weight = {NULL, sizeof b};
+  sg_weight weight;
   sg_submit record = SG_SUBMIT_INIT;
   sg_gemm_desc gemm = product();
   sg_pipeline *pipeline = NULL;
   options.input_bytes = sizeof a;
   GIVEN(options, sg_pipeline_create(context, &options, &pipeline));
+  memset(&weight, 0, sizeof weight);
   weight.data = b;
+  weight.bytes = sizeof b;
   desc.output_bytes = sizeof c;
   desc.weights = &weight;
   desc.weight_count = 1;
