@@ -86,7 +86,7 @@ class Mistakes(unittest.TestCase):
         job = ctypes.c_void_p()
         given = (ctypes.c_char * len(desc)).from_buffer(desc)
         if getattr(self.library, f"sg_{operation.name}_async")(self.context, given, None, ctypes.byref(job)) == 0:
-            self.library.sg_job_wait(job, ctypes.c_int64(-1))
+            self.library.sg_job_wait(job, ctypes.c_int64(-1), None)
             self.library.sg_job_release(job)
             return None
         return self.library.sg_last_error_message().decode(), self.library.sg_last_error_marked().decode(), texts
