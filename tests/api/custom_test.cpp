@@ -395,7 +395,7 @@ TEST_P(custom, refuses_bad_calls) {
   refused("desc->operands[1].data is NULL", bad, [](wanted &w) { w.operands[1].data = nullptr; });
   refused("desc->operands[0].bytes is 0", bad, [](wanted &w) { w.operands[0].bytes = 0; });
   refused("desc->operands[0].access is 4", bad, [](wanted &w) { w.operands[0].access = static_cast<sg_access>(4); });
-  refused("desc->operands[1].reserved is 1", bad, [](wanted &w) { w.operands[1].reserved = 1; });
+  refused("desc->operands[1].reserved[2] is 1", bad, [](wanted &w) { w.operands[1].reserved[2] = 1; });
   refused("overlaps operand 0", bad, [&](wanted &w) { w.operands[1].data = x.data + 1, w.operands[1].bytes = 8; });
   EXPECT_EQ(0, add.calls);
   EXPECT_EQ(doubles(size, 2), fetch(y.data));

@@ -723,6 +723,8 @@ TEST_P(pipelines, refuse_bad_input) {
   refused("desc->weights[0].data is NULL", sg_pipeline_add_stage(made, &desc, &stage));
   weight = {&weight, 0};
   refused("desc->weights[0].bytes is 0", sg_pipeline_add_stage(made, &desc, &stage));
+  weight = {&weight, 8, 3};
+  refused("desc->weights[0].reserved is 3", sg_pipeline_add_stage(made, &desc, &stage));
   desc.weight_count = 0;
   desc.place = static_cast<sg_weights_place>(3);
   refused("desc->place is 3", sg_pipeline_add_stage(made, &desc, &stage));
