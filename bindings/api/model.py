@@ -103,6 +103,14 @@ class Struct(Item):
         return bool(self.fields) and self.fields[0].name == "struct_size"
 
     @property
+    def earlier_ends(self):
+        """The fields where it ended in earlier releases: behind the last one that such a release had. Newer ones before that one have
+        taken the place of reserved bytes."""
+        releases = [[int(part) for part in (field.since or "0").split(".")] for field in self.fields]
+        lengths = {max(i for i, each in enumerate(releases) if each <= release) + 1 for release in releases}
+        return [self.fields[length].name for length in sorted(lengths) if length < len(self.fields)]
+
+    @property
     def own(self):
         """The fields that mean something."""
         return [f for f in self.fields if f.name not in PLUMBING]

@@ -12,7 +12,7 @@
 #include <cstring>
 #include <string>
 
-#include "api/struct_sizes.hpp"
+#include "api/structs.hpp"
 #include "base/dtype.hpp"
 #include "base/error.hpp"
 #include "base/handle.hpp"
@@ -33,10 +33,6 @@ inline std::string type_text(sg_dtype type) {
 // Throws if a pointer argument is NULL.
 inline void require(const void *pointer, const char *name) {
   if (!pointer) throw error(SG_STATUS_INVALID_ARGUMENT, "@%s is @NULL", name);
-}
-
-inline void require_reserved(std::uint32_t reserved, const char *name) {
-  if (reserved != 0) throw error(SG_STATUS_INVALID_ARGUMENT, "@%s is %u; it must be 0", name, reserved);
 }
 
 // Throws unless lowest <= value <= highest.
@@ -107,20 +103,13 @@ sg_status release(const Handle *handle, object_type type, const char *name) noex
   });
 }
 
-// Whether a release has, or may have, the struct in that size: a later one's is larger than this library's.
-template <class Struct>
-constexpr bool is_size_of(std::size_t size) {
-  if (size >= sizeof(Struct)) return size % alignof(Struct) == 0 && size <= 65536;
-  return std::ranges::find(earlier_sizes<Struct>, size) != earlier_sizes<Struct>.end();
-}
-
 // Throws unless the size is one of a release.
 template <class Struct>
 void require_size(std::size_t size, const char *name) {
   if (!is_size_of<Struct>(size))
     throw error(SG_STATUS_INVALID_ARGUMENT,
                 "@%s->struct_size is %zu, which no release has: it is %zu here; initialise the struct with its INIT "
-                "macro",
+                "macro or sg_struct_init",
                 name, size, sizeof(Struct));
 }
 
@@ -136,27 +125,27 @@ void require_known(const Struct &given, const char *name) {
                   name, given.struct_size, i, unsigned{bytes[i]}, sizeof given);
 }
 
-// Copies the caller's struct over `defaults`. By its size, a program built with older headers omits later fields, and
-// one built with newer headers may have unknown ones.
+// Copies the caller's struct over the initial value. By its size, a program built with older headers omits later
+// fields, and one built with newer headers may have unknown ones.
 template <class Struct>
-Struct options_of(const Struct *given, const Struct &defaults, const char *name) {
-  Struct result = defaults;
+Struct options_of(const Struct *given, const char *name) {
+  Struct result = public_struct<Struct>::initial;
   if (!given) return result;
   const std::size_t size = given->struct_size;
   require_size<Struct>(size, name);
   require_known(*given, name);
   std::memcpy(&result, given, size < sizeof result ? size : sizeof result);
   result.struct_size = sizeof result;
+  require_reserved_zero(result, name);
   return result;
 }
 
-// The caller's struct itself if it has this library's size, which saves the copy; otherwise a copy in `room`, which
-// holds the defaults.
+// The caller's struct itself if it has this library's size, which saves the copy; otherwise a copy in `room`.
 template <class Struct>
 const Struct &in_full(const Struct &given, Struct &room, const char *name) {
-  if (given.struct_size == sizeof given) return given;
-  room = options_of(&given, room, name);
-  return room;
+  if (given.struct_size != sizeof given) return room = options_of(&given, name);
+  require_reserved_zero(given, name);
+  return given;
 }
 
 // A text for the caller: first nothing, then as much as fits with its NUL, and the bytes of all in *out_size.

@@ -257,7 +257,7 @@ TEST_P(alignment, groups) {
       return [=](sg_context *on) {
         job done;
         const sg_status status = sg_gemm_grouped_async(on, all.data(), std::int32_t(all.size()), nullptr, done.out());
-        return status != SG_STATUS_OK ? status : sg_job_wait(done, SG_FOREVER);
+        return status != SG_STATUS_OK ? status : sg_job_wait(done, SG_FOREVER, nullptr);
       };
     });
 }

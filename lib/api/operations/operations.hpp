@@ -9,8 +9,8 @@
 
 namespace sg {
 
-// The name in sg_<name>_async and sg_<name>_desc, that in SG_OPERATION_<NAME> and SG_<NAME>_DESC_INIT, and the name in
-// messages with its article.
+// The name in sg_<name>_async and sg_<name>_desc, that in SG_OPERATION_<NAME>, and the name in messages with its
+// article.
 #define SG_EACH_OPERATION(X)                                                           \
   X(adam, ADAM, "a step of Adam")                                                      \
   X(all_reduce, ALL_REDUCE, "an all-reduce")                                           \

@@ -12,6 +12,7 @@
 #include "backends/cpu/streams/device.hpp"
 #include "backends/cpu/streams/operations.hpp"
 #include "backends/cpu/streams/stream.hpp"
+#include "backends/cpu/threads/cores.hpp"
 #include "backends/cpu/threads/event.hpp"
 #include "backends/cpu/threads/fork_lock.hpp"
 #include "backends/cpu/worker/failure.hpp"

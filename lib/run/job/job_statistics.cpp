@@ -7,6 +7,7 @@
 #include "plan/schedule/schedule.hpp"
 #include "run/job/job.hpp"
 #include "run/program/device_graph.hpp"
+#include "run/program/program_run.hpp"
 
 namespace sg {
 
