@@ -134,6 +134,7 @@ static void describe_operations(void) {
   DESCRIBED(SG_OPERATION_SYMMETRIC, sg_symmetric_desc, SG_SYMMETRIC_DESC_INIT);
   DESCRIBED(SG_OPERATION_RANK_K, sg_rank_k_desc, SG_RANK_K_DESC_INIT);
   DESCRIBED(SG_OPERATION_ALL_REDUCE, sg_all_reduce_desc, SG_ALL_REDUCE_DESC_INIT);
+  DESCRIBED(SG_OPERATION_FILL, sg_fill_desc, SG_FILL_DESC_INIT);
 }
 
 /* What sg_run does not take, or takes around a descriptor. */

@@ -337,7 +337,7 @@ class chain {
         case 5: return gemm(out);
         default: return attention();
       }
-    switch (random_.below(23)) {
+    switch (random_.below(24)) {
       case 0: return elementwise(in, out);
       case 1: return softmax(in, out);
       case 2: return norm(in, out);
@@ -360,6 +360,7 @@ class chain {
       case 19: return rank_k();
       case 20: return triangular(out);
       case 21: return all_reduce();
+      case 22: return fill(out);
       default: return gemm(out);
     }
   }
@@ -389,6 +390,15 @@ class chain {
     for (std::size_t i = 0; i < values.size(); ++i)
       values[i] = double(sg_reference::value_of(desc.function, values[i], second[i]));
     write(c, values);
+  }
+
+  void fill(const part &y) {
+    sg_fill_desc desc = SG_FILL_DESC_INIT;
+    desc.y = view(y), desc.value.re = double(random_.below(9)) - 4;
+    if (!begins({}, {y})) return;
+    note("fill", y);
+    if (!accepted(sg_fill_async(context_, &desc, &submit_, handle()), false)) return;
+    write(y, std::vector<double>(read(y).size(), desc.value.re));
   }
 
   // A clamp of X, or the gradient of one at a third matrix. Limits between which values of earlier steps hardly are

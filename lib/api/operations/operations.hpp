@@ -28,6 +28,7 @@ namespace sg {
   X(custom, CUSTOM, "a custom operation")                                              \
   X(dequantize, DEQUANTIZE, "a dequantization")                                        \
   X(elementwise, ELEMENTWISE, "an elementwise function")                               \
+  X(fill, FILL, "a fill")                                                              \
   X(gather, GATHER, "a gather")                                                        \
   X(im2col, IM2COL, "an im2col")                                                       \
   X(linear_backward, LINEAR_BACKWARD, "the gradients of a linear layer")               \
