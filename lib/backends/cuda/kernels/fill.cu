@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Y = the same bytes, repeated.
 #include <cstdint>
+#include <cstring>
 
 #include "fill.hpp"
 #include "layers.hpp"
@@ -17,7 +18,9 @@ struct alignas(16) fill_pattern {
 // Columns of `m` words. The words of a thread are a multiple of the pattern apart, and so equal.
 template <class Word>
 __global__ void fill_kernel(Word *y, std::int64_t m, std::int64_t n, std::int64_t ld, fill_pattern pattern) {
-  const Word word = reinterpret_cast<const Word *>(&pattern)[threadIdx.x % (sizeof pattern / sizeof(Word))];
+  Word word;
+  const auto first = threadIdx.x % (sizeof pattern / sizeof word) * sizeof word;
+  memcpy(&word, reinterpret_cast<const char *>(&pattern) + first, sizeof word);
   for (std::int64_t j = blockIdx.y; j < n; j += gridDim.y)
     for (std::int64_t i = std::int64_t(blockIdx.x) * fill_threads + threadIdx.x; i < m;
          i += std::int64_t(gridDim.x) * fill_threads)
