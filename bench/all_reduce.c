@@ -42,7 +42,7 @@ int main(int argc, char **argv) {
     for (int round = 0; round < rounds; ++round) {
       sg_job *job = NULL;
       check(sg_all_reduce_async(context, &sum, NULL, &job));
-      check(sg_job_wait(job, SG_FOREVER));
+      check(sg_job_wait(job, SG_FOREVER, NULL));
       check(sg_job_get_statistics(job, &did));
       sg_job_release(job);
       const double seconds = 1e-9 * (double)(did.end_ns - did.start_ns);

@@ -79,6 +79,7 @@
 %enddef
 
 %ignore sg_last_error; /* the marked text, on the thread of the call */
+%ignore sg_struct_init; /* a new proxy has the initial value */
 %ignore struct_size;
 %ignore reserved;
 

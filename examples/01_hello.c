@@ -11,7 +11,7 @@ int main(void) {
   if (status == SG_STATUS_OK)                           /* returns at once: the job computes c = a * b */
     status = sg_sgemm_async(context, SG_LAYOUT_ROW_MAJOR, SG_TRANSPOSE_N, SG_TRANSPOSE_N, 2, 2, 3, 1.0f, &a[0][0], 3,
                             &b[0][0], 2, 0.0f, &c[0][0], 2, NULL, &job);
-  if (status == SG_STATUS_OK) status = sg_job_wait(job, SG_FOREVER);
+  if (status == SG_STATUS_OK) status = sg_job_wait(job, SG_FOREVER, NULL);
   if (status == SG_STATUS_OK)
     printf("%g %g\n%g %g\n", c[0][0], c[0][1], c[1][0], c[1][1]);
   else

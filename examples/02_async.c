@@ -49,8 +49,8 @@ int main(int argc, char **argv) {
     submit.after = &first;
     submit.after_count = 1;
     check(multiply(context, a, power[0], power[2], &submit, &second), "sg_sgemm_async");
-    check(sg_job_wait(second, SG_FOREVER), "sg_job_wait");
-    expect(sg_job_query(first) == SG_STATUS_OK, "the job named in `after` completed before");
+    check(sg_job_wait(second, SG_FOREVER, NULL), "sg_job_wait");
+    expect(sg_job_query(first, NULL) == SG_STATUS_OK, "the job named in `after` completed before");
     sg_job_release(first);
     sg_job_release(second);
   }

@@ -68,7 +68,7 @@ int main(int argc, char **argv) {
   group[1].b = view(tall, 100, 2, SG_DTYPE_F64);
   group[1].c = view(inner, 2, 2, SG_DTYPE_F64);
   check(sg_gemm_grouped_async(context, group, 2, NULL, &job), "sg_gemm_grouped_async");
-  check(sg_job_wait(job, SG_FOREVER), "sg_job_wait");
+  check(sg_job_wait(job, SG_FOREVER, NULL), "sg_job_wait");
   expect(outer[99][99] == 4 && inner[0][0] == 200 && inner[0][1] == 400 && inner[1][0] == 100, "the grouped GEMMs");
   printf("%d GEMMs in a strided batch, %d by pointers, 2 in a group\n", items, items);
   sg_job_release(job);

@@ -10,7 +10,7 @@
 
 typedef int create_fn(const void *options, void **out_context);
 typedef int release_fn(void *handle);
-typedef int wait_fn(void *job, int64_t timeout_ns);
+typedef int wait_fn(void *job, int64_t timeout_ns, int *out_status);
 typedef int dgemm_fn(void *context, int layout, int op_a, int op_b, int64_t m, int64_t n, int64_t k, double alpha,
                      const double *a, int64_t lda, const double *b, int64_t ldb, double beta, double *c, int64_t ldc,
                      const void *submit, void **out_job);
@@ -51,7 +51,8 @@ int main(void) {
   find("sg_last_error_message", &message);
 
   if (context_create(NULL, &context) != 0 ||
-      dgemm_async(context, 1, 0, 0, 2, 2, 2, 1.0, a, 2, b, 2, 0.0, c, 2, NULL, &job) != 0 || job_wait(job, -1) != 0) {
+      dgemm_async(context, 1, 0, 0, 2, 2, 2, 1.0, a, 2, b, 2, 0.0, c, 2, NULL, &job) != 0 ||
+      job_wait(job, -1, NULL) != 0) {
     fprintf(stderr, "%s\n", message());
     return EXIT_FAILURE;
   }

@@ -62,7 +62,7 @@ static void submit(const worker *w, request *r) {
 
 static void finish(worker *w, request *r) {
   sg_job_statistics did = SG_JOB_STATISTICS_INIT;
-  check(sg_job_wait(r->job, SG_FOREVER), "a request");
+  check(sg_job_wait(r->job, SG_FOREVER, NULL), "a request");
   w->latencies_ns[w->served++ % SAMPLES] = now_ns() - r->submitted_ns;
   check(sg_job_get_statistics(r->job, &did), "sg_job_get_statistics");
   if (did.batch_size > 1) ++w->batched;

@@ -42,7 +42,7 @@ static sg_job *submit(void *left, void *right, void *into, int64_t n, sg_dtype d
 }
 
 static void finish(sg_job **jobs, int count) {
-  check(sg_job_wait_all(jobs, count, SG_FOREVER));
+  check(sg_job_wait_all(jobs, count, SG_FOREVER, NULL));
   for (int i = 0; i < count; ++i) check(sg_job_release(jobs[i]));
 }
 
@@ -76,7 +76,7 @@ static void run_lone(long calls, double *cost) {
   for (long i = 0; i < calls; ++i) {
     const double before = now();
     sg_job *job = submit(a, b, c[0], N, SG_DTYPE_F32, NULL);
-    check(sg_job_wait(job, SG_FOREVER));
+    check(sg_job_wait(job, SG_FOREVER, NULL));
     cost[i] = now() - before;
     check(sg_job_release(job));
   }

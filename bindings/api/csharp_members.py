@@ -149,7 +149,7 @@ class CSharpMembers(Members):
         has_first = any(f.name == "first" for f in stored)
         start = "place == 0 ? 0 : place + First * Element.Size(DType)" if has_first else "place"
         struct = self.model.structs[f"sg_{own.lower()}"]
-        values = ", ".join(f"{f.name} = {start if f.name == 'data' else self.name(f.name)}" for f in struct.fields)
+        values = ", ".join(f"{f.name} = {start if f.name == 'data' else self.name(f.name)}" for f in struct.own)
         yield f"      return new Internal.sg_{own.lower()} {{ {values} }};"
         yield "    }"
         yield ""

@@ -165,7 +165,7 @@ class CSharpValues(Managed):
             yield "  [System.Runtime.InteropServices.StructLayout(System.Runtime.InteropServices.LayoutKind.Sequential)]"
             yield f"  internal unsafe struct {struct.name} {{"
             for f in struct.fields:
-                yield f"    internal fixed byte {f.name}[{self.model.constant(f.array)}];" if f.array else f"    internal {self.native_type(f)} {word(f.name)};"
+                yield f"    internal fixed {'byte' if f.type == 'char' else self.native_type(f)} {f.name}[{self.model.constant(f.array)}];" if f.array else f"    internal {self.native_type(f)} {word(f.name)};"
             if struct.fields[0].init is not None:
                 yield f"    internal static readonly {struct.name} Initial = {self.initial(struct, [f.init for f in struct.fields])};"
             yield "  }"

@@ -144,7 +144,7 @@ class JavaMembers(Members):
         struct = self.model.structs[f"sg_{self.own.name.lower()}"]
         self.known = set()
         start = "place == 0 ? 0 : place + first * memory.elementSize()" if any(f.name == "first" for f in stored) else "place"
-        writes = [f"    s.putLong(at + {f.offset}, {start if f.name == 'data' else self.name(f.name)});" for f in struct.fields]
+        writes = [f"    s.putLong(at + {f.offset}, {start if f.name == 'data' else self.name(f.name)});" for f in struct.own]
         yield "\n".join(["  void write(Scratch s, int at, long place) {", *writes, "  }"])
 
     def struct(self):
@@ -165,7 +165,7 @@ class JavaMembers(Members):
             yield f"{javadoc('  ', doc, tags)}\n  {head}({taken}) {{\n{stores}\n    check();\n{'' if made else '    return this;' + chr(10)}  }}"
         checks = [f'    requireRange("{plain(f.name)}", {plain(f.name)}, {value});' for f, value in self.sizes]
         yield "\n".join(["  final void check() {", *checks, '    java.util.Objects.requireNonNull(layout, "layout");', "  }"])
-        writes = [f"    s.putLong(at + {f.offset}, {plain(f.name)});" for f in self.model.structs[self.own.base].fields]
+        writes = [f"    s.putLong(at + {f.offset}, {plain(f.name)});" for f in self.model.structs[self.own.base].own]
         yield "\n".join(["  void write(Scratch s, int at) {", *writes, "  }"])
 
     def files(self):

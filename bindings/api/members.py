@@ -172,8 +172,7 @@ class Members:
         for self.own in self.classes:
             self.methods = [m for m in self.own.methods if m.marks.get("only", [language]) == [language]]
             if own_struct := self.model.structs.get(self.own.base):
-                values = zip(own_struct.fields, self.model.initial(own_struct.name))
-                self.sizes = [(Member(f.name, "long", f.doc, [], [], {}), int(value)) for f, value in values]
+                self.sizes = [(Member(f.name, "long", f.doc, [], [], {}), int(f.init)) for f in own_struct.own]
                 self.own = dataclasses.replace(self.own, fields=[f for f, _ in self.sizes] + self.own.fields)
             yield self.own
 

@@ -64,7 +64,7 @@ class Rule:
         if self.has("windows"):
             kernel = "kernel" if "kernel" in self.parameters else f"{self.shown(self.by_kind('OF_FILTERS'))}.shape"
             sides = {"kernel": kernel, "stride": "stride", "dilation": "dilation", "pad": "padding"}
-            windows = self.model.structs["sg_windows"].fields
+            windows = self.model.structs["sg_windows"].own
             named |= {f"windows.{f.name}": sides[f.name.split("_")[0]] for f in windows}
         return {field: name for field, name in named.items() if name != field}
 

@@ -48,6 +48,7 @@ SG_INTEGER64(int64_t, long)
 SG_INTEGER64(uint64_t, ulong)
 SG_INTEGER64(size_t, ulong)
 %include <typemaps.i>
+%apply int32_t *OUTPUT { sg_status *out_status };
 
 %typemap(ctype) void *SG_ADDRESS "int64_t"
 %typemap(imtype) void *SG_ADDRESS "long"

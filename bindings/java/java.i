@@ -68,6 +68,7 @@
 }
 
 /* Outputs become the result. */
+%typemap(in, numinputs=0) sg_status *out_status "$1 = NULL;" /* the result is the status of the job */
 %typemap(in, numinputs=0) void **SG_OUT_ADDRESS (void *made = NULL) "$1 = ($1_ltype)&made;"
 %typemap(argout) void **SG_OUT_ADDRESS "if (result >= 0) $result = (jlong)(intptr_t)made$argnum;"
 

@@ -86,6 +86,14 @@ class Context:
         """
         return clamp_backward(dx=out)
 
+    def fill(y, value=0.0) -> "y":
+        """y = value, element by element.
+
+        y: an array of any type, in any memory, or a Job; it is written, and not read.
+        value: a number, rounded to the type; of i8 and i32 an integer.
+        """
+        return fill()
+
     def row_dot(a, b, out=None) -> "out":
         """the dot product of each row of a with that of b: the sum of a * b over the last dimension, which becomes 1.
 

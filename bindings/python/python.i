@@ -19,6 +19,7 @@
   $1 = ($1_ltype)(uintptr_t)address;
 }
 %typemap(out) void *SG_ADDRESS "$result = PyLong_FromUnsignedLongLong((uintptr_t)$1);"
+%typemap(in, numinputs=0) sg_status *out_status "$1 = NULL;" /* the result is the status of the job */
 %typemap(in, numinputs=0) void **SG_OUT_ADDRESS (void *address) "address = NULL; $1 = ($1_ltype)&address;"
 %typemap(argout) void **SG_OUT_ADDRESS {
   %append_output(PyLong_FromUnsignedLongLong((uintptr_t)*(void **)$1));

@@ -28,7 +28,7 @@ lib.sg_dgemm_async.argtypes = [
     c_void_p,
     c_void_p,
 ]
-lib.sg_job_wait.argtypes = [c_void_p, c_int64]
+lib.sg_job_wait.argtypes = [c_void_p, c_int64, c_void_p]
 lib.sg_job_release.argtypes = lib.sg_context_release.argtypes = [c_void_p]
 
 ROW_MAJOR, NO_OP, FOREVER = 0, 0, -1
@@ -46,7 +46,7 @@ c = (c_double * 4)()
 context, job = c_void_p(), c_void_p()
 check(lib.sg_context_create(None, byref(context)))
 check(lib.sg_dgemm_async(context, ROW_MAJOR, NO_OP, NO_OP, 2, 2, 3, 1.0, a, 3, b, 2, 0.0, c, 2, None, byref(job)))
-check(lib.sg_job_wait(job, FOREVER))
+check(lib.sg_job_wait(job, FOREVER, None))
 lib.sg_job_release(job)
 lib.sg_context_release(context)
 

@@ -12,7 +12,7 @@ int sg_context_release(sg_context *context);
 int sg_dgemm_async(sg_context *context, int layout, int op_a, int op_b, int64_t m, int64_t n, int64_t k, double alpha,
                    const double *a, int64_t lda, const double *b, int64_t ldb, double beta, double *c, int64_t ldc,
                    const void *submit, sg_job **out_job);
-int sg_job_wait(sg_job *job, int64_t timeout_ns);
+int sg_job_wait(sg_job *job, int64_t timeout_ns, int *out_status);
 int sg_job_release(sg_job *job);
 ]]
 
@@ -30,7 +30,7 @@ local c = ffi.new("double[4]")
 local context, job = ffi.new("sg_context *[1]"), ffi.new("sg_job *[1]")
 check(sg.sg_context_create(nil, context))
 check(sg.sg_dgemm_async(context[0], ROW_MAJOR, NO_OP, NO_OP, 2, 2, 3, 1.0, a, 3, b, 2, 0.0, c, 2, nil, job))
-check(sg.sg_job_wait(job[0], FOREVER))
+check(sg.sg_job_wait(job[0], FOREVER, nil))
 sg.sg_job_release(job[0])
 sg.sg_context_release(context[0])
 

@@ -49,7 +49,7 @@ static sg_status reduce(const sg_custom_call *call, void *user) {
 
 static void submit_reduction(rank *r, int bucket, const sg_submit *submit) {
   const sg_custom_operand sums = {r->gradients + (size_t)bucket * bucket_floats(), bucket_floats() * sizeof(float),
-                                  SG_ACCESS_READ_WRITE, 0};
+                                  SG_ACCESS_READ_WRITE};
   sg_custom_desc desc = SG_CUSTOM_DESC_INIT;
   desc.function = reduce;
   desc.user = r;

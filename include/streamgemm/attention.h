@@ -43,7 +43,11 @@ typedef struct sg_heads {
   int64_t batch_stride; /**< From one batch to the next. */
   int64_t head_stride;  /**< From one head to the next. */
   int64_t token_stride; /**< From one token to the next; at least the elements of a token, if there are several. */
+  uint64_t reserved;    /**< 0. */
 } sg_heads;
+
+/** Initial value of an sg_heads: none. */
+#define SG_HEADS_INIT {NULL, 0, 0, 0, 0}
 
 /** Descriptor of an attention, O = softmax(scale * Q * K^T + mask) * V for each head of each batch. Since 0.2. */
 typedef struct sg_attention_desc {
@@ -78,11 +82,10 @@ typedef struct sg_attention_desc {
 } sg_attention_desc;
 
 /** Initial value of an sg_attention_desc: one batch, one head, no mask, scale 1 / sqrt(width). */
-#define SG_ATTENTION_DESC_INIT                                                                                    \
-  {                                                                                                               \
-    sizeof(sg_attention_desc), {NULL, 0, 0, 0}, {NULL, 0, 0, 0}, {NULL, 0, 0, 0}, {NULL, 0, 0, 0}, SG_DTYPE_F32,  \
-        SG_MASK_NONE, 0, 1, 1, 1, 0, 0, 0, 0, 0.0, 0, SG_COMPUTE_EXACT, 0, {NULL, 0, 0, 0}, {NULL, 0, 0, 0},       \
-        NULL, NULL, 0                                                                                             \
+#define SG_ATTENTION_DESC_INIT                                                                                         \
+  {                                                                                                                    \
+    sizeof(sg_attention_desc), SG_HEADS_INIT, SG_HEADS_INIT, SG_HEADS_INIT, SG_HEADS_INIT, SG_DTYPE_F32,               \
+        SG_MASK_NONE, 0, 1, 1, 1, 0, 0, 0, 0, 0.0, 0, SG_COMPUTE_EXACT, 0, SG_HEADS_INIT, SG_HEADS_INIT, NULL, NULL, 0 \
   }
 
 /**
@@ -144,11 +147,11 @@ typedef struct sg_attention_backward_desc {
 } sg_attention_backward_desc;
 
 /** Initial value of an sg_attention_backward_desc: nothing is computed. */
-#define SG_ATTENTION_BACKWARD_DESC_INIT                                                                              \
-  {                                                                                                                  \
-    sizeof(sg_attention_backward_desc), {NULL, 0, 0, 0}, {NULL, 0, 0, 0}, {NULL, 0, 0, 0}, {NULL, 0, 0, 0},          \
-        {NULL, 0, 0, 0}, {NULL, 0, 0, 0}, {NULL, 0, 0, 0}, SG_DTYPE_F32, SG_MASK_NONE, 0, 1, 1, 1, 0, 0, 0, 0, 0.0, 0, \
-        SG_COMPUTE_EXACT, 0, {NULL, 0, 0, 0}, {NULL, 0, 0, 0}, NULL, NULL, 0                                         \
+#define SG_ATTENTION_BACKWARD_DESC_INIT                                                                                \
+  {                                                                                                                    \
+    sizeof(sg_attention_backward_desc), SG_HEADS_INIT, SG_HEADS_INIT, SG_HEADS_INIT, SG_HEADS_INIT, SG_HEADS_INIT,     \
+        SG_HEADS_INIT, SG_HEADS_INIT, SG_DTYPE_F32, SG_MASK_NONE, 0, 1, 1, 1, 0, 0, 0, 0, 0.0, 0, SG_COMPUTE_EXACT, 0, \
+        SG_HEADS_INIT, SG_HEADS_INIT, NULL, NULL, 0                                                                    \
   }
 
 /**

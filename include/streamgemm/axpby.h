@@ -33,10 +33,9 @@ typedef struct sg_axpby_desc {
 } sg_axpby_desc;
 
 /** Initial value of an sg_axpby_desc: alpha 1, beta 1, no activation. */
-#define SG_AXPBY_DESC_INIT                                                                                            \
-  {                                                                                                                   \
-    sizeof(sg_axpby_desc), {NULL, 0, 0, 0, SG_DTYPE_F32, SG_LAYOUT_ROW_MAJOR},                                        \
-        {NULL, 0, 0, 0, SG_DTYPE_F32, SG_LAYOUT_ROW_MAJOR}, {1.0, 0.0}, {1.0, 0.0}, SG_ACTIVATION_NONE, 0             \
+#define SG_AXPBY_DESC_INIT                                                                               \
+  {                                                                                                      \
+    sizeof(sg_axpby_desc), SG_MATRIX_INIT, SG_MATRIX_INIT, {1.0, 0.0}, {1.0, 0.0}, SG_ACTIVATION_NONE, 0 \
   }
 
 /**

@@ -98,7 +98,8 @@ typedef enum sg_backend_command_kind SG_ENUM_INT {
   SG_BACKEND_SCORE_MASK = 29,        /**< sg_backend_score_mask. */
   SG_BACKEND_ATTENTION_BACKWARD = 30, /**< sg_backend_attention_backward. */
   SG_BACKEND_TRIANGULAR = 31,         /**< sg_backend_triangular. */
-  SG_BACKEND_SYMMETRIC = 32           /**< sg_backend_symmetric. */
+  SG_BACKEND_SYMMETRIC = 32,          /**< sg_backend_symmetric. */
+  SG_BACKEND_FILL = 33                /**< sg_backend_fill. */
 } sg_backend_command_kind;
 
 /** The commands but the marker, for the tables of a backend: X(NAME, KIND, TITLE) for the struct sg_backend_NAME, whose kind is
@@ -134,7 +135,8 @@ typedef enum sg_backend_command_kind SG_ENUM_INT {
   X(score_mask, SCORE_MASK, "a mask of scores")                         \
   X(attention_backward, ATTENTION_BACKWARD, "an attention's gradients") \
   X(triangular, TRIANGULAR, "a triangular solve or product")            \
-  X(symmetric, SYMMETRIC, "a symmetric product or update")
+  X(symmetric, SYMMETRIC, "a symmetric product or update")              \
+  X(fill, FILL, "a fill")
 
 /** The beginning of every command. */
 typedef struct sg_backend_command {
@@ -620,6 +622,17 @@ typedef struct sg_backend_clamp {
   void *y;                   /**< The values, or the gradient dX. */
   int64_t ldy;               /**< In elements. */
 } sg_backend_clamp;
+
+/** Each element of Y becomes the same bytes; column major. Any type. */
+typedef struct sg_backend_fill {
+  sg_backend_command header; /**< SG_BACKEND_FILL. */
+  int64_t m;                 /**< Rows of Y. */
+  int64_t n;                 /**< Its columns. */
+  sg_dtype type;             /**< Of Y. */
+  uint64_t pattern[2];       /**< The element in the order of memory, repeated. */
+  void *y;                   /**< Written. */
+  int64_t ldy;               /**< In elements. */
+} sg_backend_fill;
 
 /** y[i] = the sum over j of a[i][j] * b[i][j]; 0 without columns, where A and B are not accessed. Types and arithmetic are those
  * of layers.h. The elements of the rows of A and B are adjacent (a_col and b_col are 1), or those of their columns are (a_row and

@@ -25,11 +25,7 @@ typedef struct sg_clamp_desc {
 } sg_clamp_desc;
 
 /** Initial value of an sg_clamp_desc: limits 0 and 1. */
-#define SG_CLAMP_DESC_INIT                                                                                            \
-  {                                                                                                                   \
-    sizeof(sg_clamp_desc), {NULL, 0, 0, 0, SG_DTYPE_F32, SG_LAYOUT_ROW_MAJOR},                                        \
-        {NULL, 0, 0, 0, SG_DTYPE_F32, SG_LAYOUT_ROW_MAJOR}, 0.0, 1.0                                                  \
-  }
+#define SG_CLAMP_DESC_INIT {sizeof(sg_clamp_desc), SG_MATRIX_INIT, SG_MATRIX_INIT, 0.0, 1.0}
 
 /** Descriptor of the gradient of a clamp: dX = dY where low <= X <= high, limits included, and 0 elsewhere, also where X is NaN.
  * Since 0.2. */
@@ -43,10 +39,9 @@ typedef struct sg_clamp_backward_desc {
 } sg_clamp_backward_desc;
 
 /** Initial value of an sg_clamp_backward_desc: limits 0 and 1. */
-#define SG_CLAMP_BACKWARD_DESC_INIT                                                                                   \
-  {                                                                                                                   \
-    sizeof(sg_clamp_backward_desc), {NULL, 0, 0, 0, SG_DTYPE_F32, SG_LAYOUT_ROW_MAJOR},                               \
-        {NULL, 0, 0, 0, SG_DTYPE_F32, SG_LAYOUT_ROW_MAJOR}, {NULL, 0, 0, 0, SG_DTYPE_F32, SG_LAYOUT_ROW_MAJOR}, 0.0, 1.0 \
+#define SG_CLAMP_BACKWARD_DESC_INIT                                                          \
+  {                                                                                          \
+    sizeof(sg_clamp_backward_desc), SG_MATRIX_INIT, SG_MATRIX_INIT, SG_MATRIX_INIT, 0.0, 1.0 \
   }
 
 /**

@@ -52,9 +52,13 @@ typedef enum sg_filter_layout SG_ENUM_INT {
 
 /** Images in memory; the elements of an image are contiguous. Since 0.2. */
 typedef struct sg_images {
-  void *data;     /**< The first element of the first image. */
-  int64_t stride; /**< Elements from one image to the next, at least those of an image; 0: exactly those. */
+  void *data;        /**< The first element of the first image. */
+  int64_t stride;    /**< Elements from one image to the next, at least those of an image; 0: exactly those. */
+  uint64_t reserved; /**< 0. */
 } sg_images;
+
+/** Initial value of an sg_images: none. */
+#define SG_IMAGES_INIT {NULL, 0, 0}
 
 /** The windows of a convolution. All are less than 2^29. Since 0.2. */
 typedef struct sg_windows {
@@ -68,10 +72,11 @@ typedef struct sg_windows {
   int64_t pad_left;   /**< Columns of zeros left of an image; >= 0. */
   int64_t pad_bottom; /**< Rows of zeros below an image; >= 0. */
   int64_t pad_right;  /**< Columns of zeros right of an image; >= 0. */
+  uint64_t reserved;  /**< 0. */
 } sg_windows;
 
 /** Initial value of an sg_windows: each pixel. */
-#define SG_WINDOWS_INIT {1, 1, 1, 1, 1, 1, 0, 0, 0, 0}
+#define SG_WINDOWS_INIT {1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0}
 
 /** Descriptor of the matrix of windows of images. Any element type, which is the matrix's. Since 0.2. */
 typedef struct sg_im2col_desc {
@@ -91,10 +96,10 @@ typedef struct sg_im2col_desc {
 } sg_im2col_desc;
 
 /** Initial value of an sg_im2col_desc. */
-#define SG_IM2COL_DESC_INIT                                                                                          \
-  {                                                                                                                  \
-    sizeof(sg_im2col_desc), {NULL, 0}, {NULL, 0, 0, 0, SG_DTYPE_F32, SG_LAYOUT_ROW_MAJOR}, 1, 0, 0, 0, 0, 0,         \
-        SG_WINDOWS_INIT, SG_IMAGE_NCHW, SG_FILTER_OIHW                                                               \
+#define SG_IM2COL_DESC_INIT                                                                                   \
+  {                                                                                                           \
+    sizeof(sg_im2col_desc), SG_IMAGES_INIT, SG_MATRIX_INIT, 1, 0, 0, 0, 0, 0, SG_WINDOWS_INIT, SG_IMAGE_NCHW, \
+        SG_FILTER_OIHW                                                                                        \
   }
 
 /**
@@ -121,10 +126,10 @@ typedef struct sg_col2im_desc {
 } sg_col2im_desc;
 
 /** Initial value of an sg_col2im_desc. */
-#define SG_COL2IM_DESC_INIT                                                                                          \
-  {                                                                                                                  \
-    sizeof(sg_col2im_desc), {NULL, 0, 0, 0, SG_DTYPE_F32, SG_LAYOUT_ROW_MAJOR}, {NULL, 0}, 1, 0, 0, 0, 0, 0,         \
-        SG_WINDOWS_INIT, SG_IMAGE_NCHW, SG_FILTER_OIHW, 0, 0                                                         \
+#define SG_COL2IM_DESC_INIT                                                                                   \
+  {                                                                                                           \
+    sizeof(sg_col2im_desc), SG_MATRIX_INIT, SG_IMAGES_INIT, 1, 0, 0, 0, 0, 0, SG_WINDOWS_INIT, SG_IMAGE_NCHW, \
+        SG_FILTER_OIHW, 0, 0                                                                                  \
   }
 
 /** Descriptor of a convolution, Y = activation(conv(X, W) + bias). Since 0.2. */
@@ -154,10 +159,10 @@ typedef struct sg_conv2d_desc {
 } sg_conv2d_desc;
 
 /** Initial value of an sg_conv2d_desc: one image, one group, no bias, no activation. */
-#define SG_CONV2D_DESC_INIT                                                                                          \
-  {                                                                                                                  \
-    sizeof(sg_conv2d_desc), {NULL, 0}, {NULL, 0}, NULL, NULL, 1, 0, 0, 0, 0, 1, SG_WINDOWS_INIT, 0, SG_IMAGE_NCHW,   \
-        SG_FILTER_OIHW, SG_DTYPE_F32, SG_ACTIVATION_NONE, SG_COMPUTE_EXACT, 0                                        \
+#define SG_CONV2D_DESC_INIT                                                                                   \
+  {                                                                                                           \
+    sizeof(sg_conv2d_desc), SG_IMAGES_INIT, SG_IMAGES_INIT, NULL, NULL, 1, 0, 0, 0, 0, 1, SG_WINDOWS_INIT, 0, \
+        SG_IMAGE_NCHW, SG_FILTER_OIHW, SG_DTYPE_F32, SG_ACTIVATION_NONE, SG_COMPUTE_EXACT, 0                  \
   }
 
 /**
@@ -194,10 +199,10 @@ typedef struct sg_conv2d_backward_desc {
 } sg_conv2d_backward_desc;
 
 /** Initial value of an sg_conv2d_backward_desc: nothing is computed; one image, one group, no accumulation. */
-#define SG_CONV2D_BACKWARD_DESC_INIT                                                                                 \
-  {                                                                                                                  \
-    sizeof(sg_conv2d_backward_desc), {NULL, 0}, {NULL, 0}, NULL, {NULL, 0}, NULL, NULL, 1, 0, 0, 0, 0, 1,            \
-        SG_WINDOWS_INIT, 0, SG_IMAGE_NCHW, SG_FILTER_OIHW, SG_DTYPE_F32, (sg_dtype)0, SG_COMPUTE_EXACT, 0            \
+#define SG_CONV2D_BACKWARD_DESC_INIT                                                                               \
+  {                                                                                                                \
+    sizeof(sg_conv2d_backward_desc), SG_IMAGES_INIT, SG_IMAGES_INIT, NULL, SG_IMAGES_INIT, NULL, NULL, 1, 0, 0, 0, \
+        0, 1, SG_WINDOWS_INIT, 0, SG_IMAGE_NCHW, SG_FILTER_OIHW, SG_DTYPE_F32, (sg_dtype)0, SG_COMPUTE_EXACT, 0    \
   }
 
 /**

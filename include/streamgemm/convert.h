@@ -45,11 +45,10 @@ typedef struct sg_dequantize_desc {
 } sg_dequantize_desc;
 
 /** Initial value of an sg_dequantize_desc: blocks of 32, no quantization. */
-#define SG_DEQUANTIZE_DESC_INIT                                                                                       \
-  {                                                                                                                   \
-    sizeof(sg_dequantize_desc), {NULL, 0, 0, 0, SG_DTYPE_I8, SG_LAYOUT_ROW_MAJOR},                                    \
-        {NULL, 0, 0, 0, SG_DTYPE_F32, SG_LAYOUT_ROW_MAJOR}, {NULL, 0, 0, 0, SG_DTYPE_I8, SG_LAYOUT_ROW_MAJOR},        \
-        {NULL, 0, 0, 0, SG_DTYPE_F32, SG_LAYOUT_ROW_MAJOR}, 32, (sg_quantization)0, 0                                 \
+#define SG_DEQUANTIZE_DESC_INIT                                                                         \
+  {                                                                                                     \
+    sizeof(sg_dequantize_desc), {NULL, 0, 0, 0, SG_DTYPE_I8, SG_LAYOUT_ROW_MAJOR, 0}, SG_MATRIX_INIT,   \
+        {NULL, 0, 0, 0, SG_DTYPE_I8, SG_LAYOUT_ROW_MAJOR, 0}, SG_MATRIX_INIT, 32, (sg_quantization)0, 0 \
   }
 
 /**
@@ -69,11 +68,7 @@ typedef struct sg_convert_desc {
 } sg_convert_desc;
 
 /** Initial value of an sg_convert_desc: from f32 to f32, not transposed. */
-#define SG_CONVERT_DESC_INIT                                                                                          \
-  {                                                                                                                   \
-    sizeof(sg_convert_desc), {NULL, 0, 0, 0, SG_DTYPE_F32, SG_LAYOUT_ROW_MAJOR},                                      \
-        {NULL, 0, 0, 0, SG_DTYPE_F32, SG_LAYOUT_ROW_MAJOR}, SG_TRANSPOSE_N, 0                                                \
-  }
+#define SG_CONVERT_DESC_INIT {sizeof(sg_convert_desc), SG_MATRIX_INIT, SG_MATRIX_INIT, SG_TRANSPOSE_N, 0}
 
 /**
  * Submits a dequantization and returns at once.

@@ -30,10 +30,9 @@ typedef struct sg_cross_entropy_desc {
 } sg_cross_entropy_desc;
 
 /** Initial value of an sg_cross_entropy_desc: indices of i32. */
-#define SG_CROSS_ENTROPY_DESC_INIT                                                                                    \
-  {                                                                                                                   \
-    sizeof(sg_cross_entropy_desc), {NULL, 0, 0, 0, SG_DTYPE_F32, SG_LAYOUT_ROW_MAJOR}, NULL, {NULL, 0,                \
-        0, 0, SG_DTYPE_F32, SG_LAYOUT_ROW_MAJOR}, SG_INDEX_I32, 0                                                     \
+#define SG_CROSS_ENTROPY_DESC_INIT                                                       \
+  {                                                                                      \
+    sizeof(sg_cross_entropy_desc), SG_MATRIX_INIT, NULL, SG_MATRIX_INIT, SG_INDEX_I32, 0 \
   }
 
 /**
@@ -53,11 +52,10 @@ typedef struct sg_cross_entropy_backward_desc {
 } sg_cross_entropy_backward_desc;
 
 /** Initial value of an sg_cross_entropy_backward_desc: no dY, scale 1, indices of i32. */
-#define SG_CROSS_ENTROPY_BACKWARD_DESC_INIT                                                                           \
-  {                                                                                                                   \
-    sizeof(sg_cross_entropy_backward_desc), {NULL, 0, 0, 0, SG_DTYPE_F32, SG_LAYOUT_ROW_MAJOR}, NULL,                 \
-        {NULL, 0, 0, 0, SG_DTYPE_F32, SG_LAYOUT_ROW_MAJOR}, {NULL, 0, 0, 0, SG_DTYPE_F32,                             \
-        SG_LAYOUT_ROW_MAJOR}, 1.0, SG_INDEX_I32, 0                                                                    \
+#define SG_CROSS_ENTROPY_BACKWARD_DESC_INIT                                                                          \
+  {                                                                                                                  \
+    sizeof(sg_cross_entropy_backward_desc), SG_MATRIX_INIT, NULL, SG_MATRIX_INIT, SG_MATRIX_INIT, 1.0, SG_INDEX_I32, \
+        0                                                                                                            \
   }
 
 /**

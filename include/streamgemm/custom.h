@@ -31,10 +31,10 @@ typedef enum sg_access SG_ENUM_INT {
 
 /** Memory that a custom operation accesses. Since 0.2. */
 typedef struct sg_custom_operand {
-  void *data;     /**< The first byte. The function gets device and pinned memory as it is, and pageable memory copied (memory.h). */
-  uint64_t bytes; /**< > 0. */
-  sg_access access;  /**< What the function does with it. */
-  uint32_t reserved; /**< 0. */
+  void *data;           /**< The first byte. The function gets device and pinned memory as it is, and pageable memory copied (memory.h). */
+  uint64_t bytes;       /**< > 0. */
+  sg_access access;     /**< What the function does with it. */
+  uint32_t reserved[3]; /**< 0. */
 } sg_custom_operand;
 
 /** What a function gets. Since 0.2. */

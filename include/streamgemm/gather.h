@@ -38,11 +38,7 @@ typedef struct sg_gather_desc {
 } sg_gather_desc;
 
 /** Initial value of an sg_gather_desc: indices of i32, zeros for those out of range. */
-#define SG_GATHER_DESC_INIT                                                                                           \
-  {                                                                                                                   \
-    sizeof(sg_gather_desc), {NULL, 0, 0, 0, SG_DTYPE_F32, SG_LAYOUT_ROW_MAJOR},                                       \
-        {NULL, 0, 0, 0, SG_DTYPE_F32, SG_LAYOUT_ROW_MAJOR}, NULL, SG_INDEX_I32, 0                                     \
-  }
+#define SG_GATHER_DESC_INIT {sizeof(sg_gather_desc), SG_MATRIX_INIT, SG_MATRIX_INIT, NULL, SG_INDEX_I32, 0}
 
 /**
  * Descriptor of sums into rows: row indices[i] of the table += row i of X, for all i. The gradient of sg_gather.
@@ -60,11 +56,7 @@ typedef struct sg_scatter_add_desc {
 } sg_scatter_add_desc;
 
 /** Initial value of an sg_scatter_add_desc: indices of i32. */
-#define SG_SCATTER_ADD_DESC_INIT                                                                                      \
-  {                                                                                                                   \
-    sizeof(sg_scatter_add_desc), {NULL, 0, 0, 0, SG_DTYPE_F32, SG_LAYOUT_ROW_MAJOR}, {NULL, 0, 0, 0,                  \
-        SG_DTYPE_F32, SG_LAYOUT_ROW_MAJOR}, NULL, SG_INDEX_I32, 0                                                     \
-  }
+#define SG_SCATTER_ADD_DESC_INIT {sizeof(sg_scatter_add_desc), SG_MATRIX_INIT, SG_MATRIX_INIT, NULL, SG_INDEX_I32, 0}
 
 /**
  * Submits a gather and returns at once.

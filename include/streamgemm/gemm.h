@@ -65,10 +65,9 @@ typedef struct sg_gemm_desc {
 /** Initial value of an sg_gemm_desc: alpha 1, beta 0, no batch, no bias, no activation. */
 #define SG_GEMM_DESC_INIT                                                                                       \
   {                                                                                                             \
-    sizeof(sg_gemm_desc), {NULL, 0, 0, 0, SG_DTYPE_F32, SG_LAYOUT_ROW_MAJOR},                                   \
-        {NULL, 0, 0, 0, SG_DTYPE_F32, SG_LAYOUT_ROW_MAJOR}, {NULL, 0, 0, 0, SG_DTYPE_F32, SG_LAYOUT_ROW_MAJOR}, \
-        SG_TRANSPOSE_N, SG_TRANSPOSE_N, SG_COMPUTE_EXACT, 0, {1.0, 0.0}, {0.0, 0.0}, 0, 0, 0, 0, NULL, NULL, NULL, NULL, 0,   \
-        SG_BIAS_PER_COLUMN, SG_ACTIVATION_NONE                                                                  \
+    sizeof(sg_gemm_desc), SG_MATRIX_INIT, SG_MATRIX_INIT, SG_MATRIX_INIT, SG_TRANSPOSE_N, SG_TRANSPOSE_N,       \
+        SG_COMPUTE_EXACT, 0, {1.0, 0.0}, {0.0, 0.0}, 0, 0, 0, 0, NULL, NULL, NULL, NULL, 0, SG_BIAS_PER_COLUMN, \
+        SG_ACTIVATION_NONE                                                                                      \
   }
 
 /**

@@ -29,11 +29,7 @@ typedef struct sg_softmax_backward_desc {
 } sg_softmax_backward_desc;
 
 /** Initial value of an sg_softmax_backward_desc: matrices of f32 without elements. */
-#define SG_SOFTMAX_BACKWARD_DESC_INIT                                                                                 \
-  {                                                                                                                   \
-    sizeof(sg_softmax_backward_desc), {NULL, 0, 0, 0, SG_DTYPE_F32, SG_LAYOUT_ROW_MAJOR}, {NULL, 0, 0,                \
-        0, SG_DTYPE_F32, SG_LAYOUT_ROW_MAJOR}, {NULL, 0, 0, 0, SG_DTYPE_F32, SG_LAYOUT_ROW_MAJOR}                     \
-  }
+#define SG_SOFTMAX_BACKWARD_DESC_INIT {sizeof(sg_softmax_backward_desc), SG_MATRIX_INIT, SG_MATRIX_INIT, SG_MATRIX_INIT}
 
 /**
  * Descriptor of the gradients of a norm of each row. With g = dy[i][j] * gamma[j], n columns, r = 1 / sqrt(variance + epsilon), or of an
@@ -55,11 +51,10 @@ typedef struct sg_norm_backward_desc {
 } sg_norm_backward_desc;
 
 /** Initial value of an sg_norm_backward_desc: of a layer norm without gamma, epsilon 1e-5; dX only. */
-#define SG_NORM_BACKWARD_DESC_INIT                                                                                    \
-  {                                                                                                                   \
-    sizeof(sg_norm_backward_desc), {NULL, 0, 0, 0, SG_DTYPE_F32, SG_LAYOUT_ROW_MAJOR}, {NULL, 0, 0, 0,                \
-        SG_DTYPE_F32, SG_LAYOUT_ROW_MAJOR}, NULL, {NULL, 0, 0, 0, SG_DTYPE_F32, SG_LAYOUT_ROW_MAJOR}, NULL,           \
-        NULL, 1e-5, SG_NORM_LAYER, 0                                                                                  \
+#define SG_NORM_BACKWARD_DESC_INIT                                                                         \
+  {                                                                                                        \
+    sizeof(sg_norm_backward_desc), SG_MATRIX_INIT, SG_MATRIX_INIT, NULL, SG_MATRIX_INIT, NULL, NULL, 1e-5, \
+        SG_NORM_LAYER, 0                                                                                   \
   }
 
 /** Descriptor of the gradient of a rotary embedding: dX is dY rotated back. The fields are those of sg_rotary_desc. Since 0.2. */
@@ -79,11 +74,10 @@ typedef struct sg_rotary_backward_desc {
 } sg_rotary_backward_desc;
 
 /** Initial value of an sg_rotary_backward_desc: one head, all of it rotated, by theta 10000 from position 0. */
-#define SG_ROTARY_BACKWARD_DESC_INIT                                                                                  \
-  {                                                                                                                   \
-    sizeof(sg_rotary_backward_desc), {NULL, 0, 0, 0, SG_DTYPE_F32, SG_LAYOUT_ROW_MAJOR}, {NULL, 0, 0, 0,              \
-        SG_DTYPE_F32, SG_LAYOUT_ROW_MAJOR}, {NULL, 0, 0, 0, SG_DTYPE_F32, SG_LAYOUT_ROW_MAJOR}, {NULL, 0, 0,          \
-        0, SG_DTYPE_F32, SG_LAYOUT_ROW_MAJOR}, 0, 0, 0, 0, 10000.0, SG_ROTARY_HALVES, 0                               \
+#define SG_ROTARY_BACKWARD_DESC_INIT                                                                             \
+  {                                                                                                              \
+    sizeof(sg_rotary_backward_desc), SG_MATRIX_INIT, SG_MATRIX_INIT, SG_MATRIX_INIT, SG_MATRIX_INIT, 0, 0, 0, 0, \
+        10000.0, SG_ROTARY_HALVES, 0                                                                             \
   }
 
 /**

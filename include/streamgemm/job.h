@@ -180,21 +180,25 @@ SG_API sg_status sg_job_retain(sg_job *job);
 SG_API sg_status sg_job_release(sg_job *job);
 
 /**
- * Waits until the job has completed.
+ * Waits until the job has completed. This call and the other waits and tests of jobs tell apart what became of the call and what
+ * became of the job, as waits for events, streams and queues do, which say nothing of the jobs.
  * @param timeout_ns Nanoseconds; 0 tests without waiting; SG_FOREVER waits without a limit.
- * @return The job's status; SG_STATUS_TIMEOUT; SG_STATUS_DEADLOCK within a function that a job consists of (custom.h);
- * SG_STATUS_INVALID_HANDLE; SG_STATUS_INVALID_ARGUMENT (another negative timeout).
- * The message of a failed job becomes this thread's sg_last_error_message. Blocks. On cuda devices it polls for some
+ * @param[out] out_status The job's status; SG_STATUS_NOT_READY if the call did not find it completed. NULL: the call returns the
+ * job's status in place of SG_STATUS_OK, for a program to which a failure is a failure.
+ * @return SG_STATUS_OK: the job has completed; SG_STATUS_TIMEOUT; SG_STATUS_DEADLOCK within a function that a job consists of
+ * (custom.h); SG_STATUS_INVALID_HANDLE; SG_STATUS_INVALID_ARGUMENT (another negative timeout).
+ * The message of a failed job becomes this thread's sg_last_error_message, in both forms. Blocks. On cuda devices it polls for some
  * milliseconds at most around the predicted end before it sleeps, which saves the time of waking a thread. Any thread.
  * Since 0.1.
  */
-SG_API sg_status sg_job_wait(sg_job *job, int64_t timeout_ns);
+SG_API sg_status sg_job_wait(sg_job *job, int64_t timeout_ns, sg_status *out_status);
 
 /**
  * Tests whether the job has completed.
- * @return The job's status, SG_STATUS_NOT_READY, or SG_STATUS_INVALID_HANDLE. Never blocks. Any thread. Since 0.2.
+ * @param[out] out_status As in sg_job_wait.
+ * @return SG_STATUS_OK: it has, or without `out_status` the job's status; SG_STATUS_NOT_READY; SG_STATUS_INVALID_HANDLE. Never blocks. Any thread. Since 0.2.
  */
-SG_API sg_status sg_job_query(sg_job *job);
+SG_API sg_status sg_job_query(sg_job *job, sg_status *out_status);
 
 /**
  * Requests that the job stop early. Commands that have not started are dropped. A running command completes, except that a
@@ -250,20 +254,22 @@ SG_API sg_status sg_job_progress(sg_job *job, double *out_fraction);
  * Waits until all jobs have completed.
  * @param jobs `count` handles; count 0 returns at once.
  * @param timeout_ns Timeout for all jobs together, as in sg_job_wait.
- * @return SG_STATUS_OK if all succeeded; the status of the first one in the array that failed; SG_STATUS_TIMEOUT;
- * SG_STATUS_DEADLOCK; SG_STATUS_INVALID_HANDLE or SG_STATUS_INVALID_ARGUMENT (it did not wait for any). Blocks. Any thread. Since 0.1.
+ * @param[out] out_status As in sg_job_wait: SG_STATUS_OK if all succeeded; the status of the first one in the array that failed.
+ * @return SG_STATUS_OK: all have completed, or without `out_status` that status; SG_STATUS_TIMEOUT; SG_STATUS_DEADLOCK; SG_STATUS_INVALID_HANDLE or SG_STATUS_INVALID_ARGUMENT (it did not wait for any). Blocks. Any thread. Since 0.1.
  */
-SG_API sg_status sg_job_wait_all(sg_job *const *jobs, int32_t count, int64_t timeout_ns);
+SG_API sg_status sg_job_wait_all(sg_job *const *jobs, int32_t count, int64_t timeout_ns, sg_status *out_status);
 
 /**
  * Waits until one of the jobs has completed.
  * @param jobs `count` >= 1 handles.
  * @param timeout_ns As in sg_job_wait.
  * @param[out] out_index Index of a completed job, the lowest one seen; -1 if none.
- * @return That job's status; SG_STATUS_TIMEOUT; SG_STATUS_DEADLOCK; SG_STATUS_INVALID_ARGUMENT;
- * SG_STATUS_INVALID_HANDLE. `*out_index` distinguishes the failure of a job from that of the call. Blocks. Any thread. Since 0.1.
+ * @param[out] out_status That job's status, as in sg_job_wait.
+ * @return SG_STATUS_OK: one has completed, or without `out_status` its status; SG_STATUS_TIMEOUT; SG_STATUS_DEADLOCK;
+ * SG_STATUS_INVALID_ARGUMENT; SG_STATUS_INVALID_HANDLE. Blocks. Any thread. Since 0.1.
  */
-SG_API sg_status sg_job_wait_any(sg_job *const *jobs, int32_t count, int64_t timeout_ns, int32_t *out_index);
+SG_API sg_status sg_job_wait_any(sg_job *const *jobs, int32_t count, int64_t timeout_ns, int32_t *out_index,
+                                 sg_status *out_status);
 
 SG_END_DECLS
 

@@ -37,11 +37,9 @@ typedef struct sg_elementwise_desc {
 } sg_elementwise_desc;
 
 /** Initial value of an sg_elementwise_desc: no function. */
-#define SG_ELEMENTWISE_DESC_INIT                                                                                      \
-  {                                                                                                                   \
-    sizeof(sg_elementwise_desc), {NULL, 0, 0, 0, SG_DTYPE_F32, SG_LAYOUT_ROW_MAJOR},                                  \
-        {NULL, 0, 0, 0, SG_DTYPE_F32, SG_LAYOUT_ROW_MAJOR}, {NULL, 0, 0, 0, SG_DTYPE_F32, SG_LAYOUT_ROW_MAJOR},       \
-        (sg_function)0, 0                                                                                             \
+#define SG_ELEMENTWISE_DESC_INIT                                                                   \
+  {                                                                                                \
+    sizeof(sg_elementwise_desc), SG_MATRIX_INIT, SG_MATRIX_INIT, SG_MATRIX_INIT, (sg_function)0, 0 \
   }
 
 /**
@@ -64,11 +62,7 @@ typedef struct sg_softmax_desc {
 } sg_softmax_desc;
 
 /** Initial value of an sg_softmax_desc: no mask. */
-#define SG_SOFTMAX_DESC_INIT                                                                                          \
-  {                                                                                                                   \
-    sizeof(sg_softmax_desc), {NULL, 0, 0, 0, SG_DTYPE_F32, SG_LAYOUT_ROW_MAJOR},                                      \
-        {NULL, 0, 0, 0, SG_DTYPE_F32, SG_LAYOUT_ROW_MAJOR}, SG_MASK_NONE, 0, 0, 0                                     \
-  }
+#define SG_SOFTMAX_DESC_INIT {sizeof(sg_softmax_desc), SG_MATRIX_INIT, SG_MATRIX_INIT, SG_MASK_NONE, 0, 0, 0}
 
 /**
  * Descriptor of a normalization of each row, of n columns.
@@ -88,11 +82,7 @@ typedef struct sg_norm_desc {
 } sg_norm_desc;
 
 /** Initial value of an sg_norm_desc: a layer norm without gamma and beta, epsilon 1e-5. */
-#define SG_NORM_DESC_INIT                                                                                             \
-  {                                                                                                                   \
-    sizeof(sg_norm_desc), {NULL, 0, 0, 0, SG_DTYPE_F32, SG_LAYOUT_ROW_MAJOR},                                         \
-        {NULL, 0, 0, 0, SG_DTYPE_F32, SG_LAYOUT_ROW_MAJOR}, NULL, NULL, 1e-5, SG_NORM_LAYER, 0                        \
-  }
+#define SG_NORM_DESC_INIT {sizeof(sg_norm_desc), SG_MATRIX_INIT, SG_MATRIX_INIT, NULL, NULL, 1e-5, SG_NORM_LAYER, 0}
 
 /**
  * Descriptor of a rotary embedding: pairs of elements of each head are rotated by an angle that grows with the row's position.
@@ -123,11 +113,10 @@ typedef struct sg_rotary_desc {
 } sg_rotary_desc;
 
 /** Initial value of an sg_rotary_desc: one head, all of it rotated, by theta 10000 from position 0. */
-#define SG_ROTARY_DESC_INIT                                                                                           \
-  {                                                                                                                   \
-    sizeof(sg_rotary_desc), {NULL, 0, 0, 0, SG_DTYPE_F32, SG_LAYOUT_ROW_MAJOR},                                       \
-        {NULL, 0, 0, 0, SG_DTYPE_F32, SG_LAYOUT_ROW_MAJOR}, {NULL, 0, 0, 0, SG_DTYPE_F32, SG_LAYOUT_ROW_MAJOR},       \
-        {NULL, 0, 0, 0, SG_DTYPE_F32, SG_LAYOUT_ROW_MAJOR}, 0, 0, 0, 0, 10000.0, SG_ROTARY_HALVES, 0                  \
+#define SG_ROTARY_DESC_INIT                                                                                      \
+  {                                                                                                              \
+    sizeof(sg_rotary_desc), SG_MATRIX_INIT, SG_MATRIX_INIT, SG_MATRIX_INIT, SG_MATRIX_INIT, 0, 0, 0, 0, 10000.0, \
+        SG_ROTARY_HALVES, 0                                                                                      \
   }
 
 /**

@@ -44,11 +44,10 @@ typedef struct sg_linear_desc {
 } sg_linear_desc;
 
 /** Initial value of an sg_linear_desc: W in x out, no bias, no activation. */
-#define SG_LINEAR_DESC_INIT                                                                                           \
-  {                                                                                                                   \
-    sizeof(sg_linear_desc), {NULL, 0, 0, 0, SG_DTYPE_F32, SG_LAYOUT_ROW_MAJOR},                                       \
-        {NULL, 0, 0, 0, SG_DTYPE_F32, SG_LAYOUT_ROW_MAJOR}, {NULL, 0, 0, 0, SG_DTYPE_F32, SG_LAYOUT_ROW_MAJOR}, NULL, \
-        SG_TRANSPOSE_N, SG_ACTIVATION_NONE, SG_COMPUTE_EXACT, 0                                                              \
+#define SG_LINEAR_DESC_INIT                                                                       \
+  {                                                                                               \
+    sizeof(sg_linear_desc), SG_MATRIX_INIT, SG_MATRIX_INIT, SG_MATRIX_INIT, NULL, SG_TRANSPOSE_N, \
+        SG_ACTIVATION_NONE, SG_COMPUTE_EXACT, 0                                                   \
   }
 
 /**
@@ -70,12 +69,10 @@ typedef struct sg_linear_backward_desc {
 } sg_linear_backward_desc;
 
 /** Initial value of an sg_linear_backward_desc: nothing is computed; W in x out, no accumulation. */
-#define SG_LINEAR_BACKWARD_DESC_INIT                                                                                  \
-  {                                                                                                                   \
-    sizeof(sg_linear_backward_desc), {NULL, 0, 0, 0, SG_DTYPE_F32, SG_LAYOUT_ROW_MAJOR},                              \
-        {NULL, 0, 0, 0, SG_DTYPE_F32, SG_LAYOUT_ROW_MAJOR}, {NULL, 0, 0, 0, SG_DTYPE_F32, SG_LAYOUT_ROW_MAJOR},       \
-        {NULL, 0, 0, 0, SG_DTYPE_F32, SG_LAYOUT_ROW_MAJOR}, {NULL, 0, 0, 0, SG_DTYPE_F32, SG_LAYOUT_ROW_MAJOR}, NULL, \
-        SG_DTYPE_F32, SG_TRANSPOSE_N, SG_COMPUTE_EXACT, 0                                                                    \
+#define SG_LINEAR_BACKWARD_DESC_INIT                                                                                 \
+  {                                                                                                                  \
+    sizeof(sg_linear_backward_desc), SG_MATRIX_INIT, SG_MATRIX_INIT, SG_MATRIX_INIT, SG_MATRIX_INIT, SG_MATRIX_INIT, \
+        NULL, SG_DTYPE_F32, SG_TRANSPOSE_N, SG_COMPUTE_EXACT, 0                                                      \
   }
 
 /**

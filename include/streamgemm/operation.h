@@ -17,6 +17,7 @@
 #include <streamgemm/convert.h>
 #include <streamgemm/cross_entropy.h>
 #include <streamgemm/custom.h>
+#include <streamgemm/fill.h>
 #include <streamgemm/gather.h>
 #include <streamgemm/gemm.h>
 #include <streamgemm/gradients.h>
@@ -74,7 +75,8 @@ typedef enum sg_operation SG_ENUM_INT {
   SG_OPERATION_TRIANGULAR = 35,                 /**< sg_triangular_async. */
   SG_OPERATION_SYMMETRIC = 36,                  /**< sg_symmetric_async. */
   SG_OPERATION_RANK_K = 37,                     /**< sg_rank_k_async. */
-  SG_OPERATION_ALL_REDUCE = 38                  /**< sg_all_reduce_async. */
+  SG_OPERATION_ALL_REDUCE = 38,                 /**< sg_all_reduce_async. */
+  SG_OPERATION_FILL = 39                        /**< sg_fill_async. */
 } sg_operation;
 
 /** A copy: the arguments of sg_copy_2d_async. sg_copy_async has height 1; its pitches are not used.

@@ -66,9 +66,10 @@ typedef enum sg_weights_place SG_ENUM_INT {
 
 /** An array of weights. In the memory of the stage's device it is used in place. Since 0.2. */
 typedef struct sg_weight {
-  const void *data; /**< Its values; unchanged and valid until the pipeline is released and its batches have completed.
+  const void *data;  /**< Its values; unchanged and valid until the pipeline is released and its batches have completed.
                        Ordinary memory is staged by host threads, pinned memory is copied directly. */
-  uint64_t bytes;   /**< > 0. */
+  uint64_t bytes;    /**< > 0. */
+  uint64_t reserved; /**< 0. */
 } sg_weight;
 
 /** A stage, with the addresses that its operations use. Since 0.2. */

@@ -33,10 +33,10 @@ typedef struct sg_pool2d_desc {
 } sg_pool2d_desc;
 
 /** Initial value of an sg_pool2d_desc: one image, the maximum. */
-#define SG_POOL2D_DESC_INIT                                                                                           \
-  {                                                                                                                   \
-    sizeof(sg_pool2d_desc), {NULL, 0}, {NULL, 0}, 1, 0, 0, 0, SG_WINDOWS_INIT, SG_IMAGE_NCHW,                         \
-        SG_DTYPE_F32, SG_POOLING_MAX, 0                                                                               \
+#define SG_POOL2D_DESC_INIT                                                                             \
+  {                                                                                                     \
+    sizeof(sg_pool2d_desc), SG_IMAGES_INIT, SG_IMAGES_INIT, 1, 0, 0, 0, SG_WINDOWS_INIT, SG_IMAGE_NCHW, \
+        SG_DTYPE_F32, SG_POOLING_MAX, 0                                                                 \
   }
 
 /**
@@ -61,10 +61,10 @@ typedef struct sg_pool2d_backward_desc {
 } sg_pool2d_backward_desc;
 
 /** Initial value of an sg_pool2d_backward_desc: one image, the maximum. */
-#define SG_POOL2D_BACKWARD_DESC_INIT                                                                                  \
-  {                                                                                                                   \
-    sizeof(sg_pool2d_backward_desc), {NULL, 0}, {NULL, 0}, {NULL, 0}, 1, 0, 0, 0, SG_WINDOWS_INIT,                    \
-        SG_IMAGE_NCHW, SG_DTYPE_F32, SG_POOLING_MAX, 0                                                                \
+#define SG_POOL2D_BACKWARD_DESC_INIT                                                                              \
+  {                                                                                                               \
+    sizeof(sg_pool2d_backward_desc), SG_IMAGES_INIT, SG_IMAGES_INIT, SG_IMAGES_INIT, 1, 0, 0, 0, SG_WINDOWS_INIT, \
+        SG_IMAGE_NCHW, SG_DTYPE_F32, SG_POOLING_MAX, 0                                                            \
   }
 
 /**

@@ -40,7 +40,11 @@ typedef struct sg_sequence {
   void *data;           /**< The first element. */
   int64_t step_stride;  /**< From one step to the next; at least the elements of a step, if there are several steps. */
   int64_t batch_stride; /**< From one sequence of the batch to the next; the same rule. */
+  uint64_t reserved;    /**< 0. */
 } sg_sequence;
+
+/** Initial value of an sg_sequence: none. */
+#define SG_SEQUENCE_INIT {NULL, 0, 0, 0}
 
 /** Descriptor of a recurrent layer, an LSTM or a GRU over all steps of a batch of sequences. Results overlap no other operand,
  * except that hn may be h0, and cn may be c0. Since 0.2. */
@@ -71,10 +75,10 @@ typedef struct sg_recurrent_desc {
 } sg_recurrent_desc;
 
 /** Initial value of an sg_recurrent_desc: an LSTM of one sequence without steps. */
-#define SG_RECURRENT_DESC_INIT                                                                                    \
-  {                                                                                                               \
-    sizeof(sg_recurrent_desc), SG_CELL_LSTM, SG_GATE_ORDER_DEFAULT, 0, 1, 0, 0, {NULL, 0, 0}, {NULL, 0, 0}, NULL, \
-        NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0, NULL, SG_DTYPE_F32, SG_COMPUTE_EXACT, 0, 0                   \
+#define SG_RECURRENT_DESC_INIT                                                                                      \
+  {                                                                                                                 \
+    sizeof(sg_recurrent_desc), SG_CELL_LSTM, SG_GATE_ORDER_DEFAULT, 0, 1, 0, 0, SG_SEQUENCE_INIT, SG_SEQUENCE_INIT, \
+        NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0, NULL, SG_DTYPE_F32, SG_COMPUTE_EXACT, 0, 0               \
   }
 
 /**
@@ -117,11 +121,11 @@ typedef struct sg_recurrent_backward_desc {
 } sg_recurrent_backward_desc;
 
 /** Initial value of an sg_recurrent_backward_desc: of an LSTM; nothing is computed. */
-#define SG_RECURRENT_BACKWARD_DESC_INIT                                                                              \
-  {                                                                                                                  \
-    sizeof(sg_recurrent_backward_desc), SG_CELL_LSTM, SG_GATE_ORDER_DEFAULT, 0, 1, 0, 0, {NULL, 0, 0}, {NULL, 0, 0}, \
-        NULL, NULL, NULL, NULL, {NULL, 0, 0}, NULL, NULL, {NULL, 0, 0}, NULL, NULL, NULL, NULL, NULL, NULL, 0,       \
-        SG_DTYPE_F32, SG_DTYPE_F32, SG_COMPUTE_EXACT, 0, 0, 0                                                        \
+#define SG_RECURRENT_BACKWARD_DESC_INIT                                                                             \
+  {                                                                                                                 \
+    sizeof(sg_recurrent_backward_desc), SG_CELL_LSTM, SG_GATE_ORDER_DEFAULT, 0, 1, 0, 0, SG_SEQUENCE_INIT,          \
+        SG_SEQUENCE_INIT, NULL, NULL, NULL, NULL, SG_SEQUENCE_INIT, NULL, NULL, SG_SEQUENCE_INIT, NULL, NULL, NULL, \
+        NULL, NULL, NULL, 0, SG_DTYPE_F32, SG_DTYPE_F32, SG_COMPUTE_EXACT, 0, 0, 0                                  \
   }
 
 /**

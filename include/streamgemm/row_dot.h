@@ -28,11 +28,7 @@ typedef struct sg_row_dot_desc {
 } sg_row_dot_desc;
 
 /** Initial value of an sg_row_dot_desc: matrices of f32 without elements. */
-#define SG_ROW_DOT_DESC_INIT                                                                                          \
-  {                                                                                                                   \
-    sizeof(sg_row_dot_desc), {NULL, 0, 0, 0, SG_DTYPE_F32, SG_LAYOUT_ROW_MAJOR},                                      \
-        {NULL, 0, 0, 0, SG_DTYPE_F32, SG_LAYOUT_ROW_MAJOR}, {NULL, 0, 0, 0, SG_DTYPE_F32, SG_LAYOUT_ROW_MAJOR}        \
-  }
+#define SG_ROW_DOT_DESC_INIT {sizeof(sg_row_dot_desc), SG_MATRIX_INIT, SG_MATRIX_INIT, SG_MATRIX_INIT}
 
 /**
  * Submits dot products of rows and returns at once.

@@ -30,11 +30,7 @@ typedef struct sg_row_reduce_desc {
 } sg_row_reduce_desc;
 
 /** Initial value of an sg_row_reduce_desc: sums. */
-#define SG_ROW_REDUCE_DESC_INIT                                                                                       \
-  {                                                                                                                   \
-    sizeof(sg_row_reduce_desc), {NULL, 0, 0, 0, SG_DTYPE_F32, SG_LAYOUT_ROW_MAJOR}, {NULL, 0, 0, 0,                   \
-        SG_DTYPE_F32, SG_LAYOUT_ROW_MAJOR}, SG_REDUCTION_SUM, 0                                                       \
-  }
+#define SG_ROW_REDUCE_DESC_INIT {sizeof(sg_row_reduce_desc), SG_MATRIX_INIT, SG_MATRIX_INIT, SG_REDUCTION_SUM, 0}
 
 /**
  * Submits a reduction of each row and returns at once.

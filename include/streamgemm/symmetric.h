@@ -43,11 +43,10 @@ typedef struct sg_symmetric_desc {
 } sg_symmetric_desc;
 
 /** Initial value of an sg_symmetric_desc: the lower triangle on the left, alpha 1, beta 0. */
-#define SG_SYMMETRIC_DESC_INIT                                                                                        \
-  {                                                                                                                   \
-    sizeof(sg_symmetric_desc), {NULL, 0, 0, 0, SG_DTYPE_F32, SG_LAYOUT_ROW_MAJOR},                                    \
-        {NULL, 0, 0, 0, SG_DTYPE_F32, SG_LAYOUT_ROW_MAJOR}, {NULL, 0, 0, 0, SG_DTYPE_F32, SG_LAYOUT_ROW_MAJOR},       \
-        SG_SIDE_LEFT, SG_TRIANGLE_LOWER, SG_SYMMETRY_SYMMETRIC, 0, {1.0, 0.0}, {0.0, 0.0}                             \
+#define SG_SYMMETRIC_DESC_INIT                                                                                  \
+  {                                                                                                             \
+    sizeof(sg_symmetric_desc), SG_MATRIX_INIT, SG_MATRIX_INIT, SG_MATRIX_INIT, SG_SIDE_LEFT, SG_TRIANGLE_LOWER, \
+        SG_SYMMETRY_SYMMETRIC, 0, {1.0, 0.0}, {0.0, 0.0}                                                        \
   }
 
 /**
@@ -92,11 +91,10 @@ typedef struct sg_rank_k_desc {
 } sg_rank_k_desc;
 
 /** Initial value of an sg_rank_k_desc: no B, the lower triangle of a symmetric C, alpha 1, beta 0. */
-#define SG_RANK_K_DESC_INIT                                                                                           \
-  {                                                                                                                   \
-    sizeof(sg_rank_k_desc), {NULL, 0, 0, 0, SG_DTYPE_F32, SG_LAYOUT_ROW_MAJOR},                                       \
-        {NULL, 0, 0, 0, SG_DTYPE_F32, SG_LAYOUT_ROW_MAJOR}, {NULL, 0, 0, 0, SG_DTYPE_F32, SG_LAYOUT_ROW_MAJOR},       \
-        SG_TRIANGLE_LOWER, SG_SYMMETRY_SYMMETRIC, SG_TRANSPOSE_N, 0, {1.0, 0.0}, {0.0, 0.0}                                  \
+#define SG_RANK_K_DESC_INIT                                                                    \
+  {                                                                                            \
+    sizeof(sg_rank_k_desc), SG_MATRIX_INIT, SG_MATRIX_INIT, SG_MATRIX_INIT, SG_TRIANGLE_LOWER, \
+        SG_SYMMETRY_SYMMETRIC, SG_TRANSPOSE_N, 0, {1.0, 0.0}, {0.0, 0.0}                       \
   }
 
 /**

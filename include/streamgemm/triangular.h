@@ -48,11 +48,10 @@ typedef struct sg_triangular_desc {
 } sg_triangular_desc;
 
 /** Initial value of an sg_triangular_desc: a solve with the lower triangle on the left, alpha 1. */
-#define SG_TRIANGULAR_DESC_INIT                                                                                       \
-  {                                                                                                                   \
-    sizeof(sg_triangular_desc), {NULL, 0, 0, 0, SG_DTYPE_F32, SG_LAYOUT_ROW_MAJOR},                                   \
-        {NULL, 0, 0, 0, SG_DTYPE_F32, SG_LAYOUT_ROW_MAJOR}, SG_TRIANGULAR_SOLVE, SG_SIDE_LEFT,                        \
-        SG_TRIANGLE_LOWER, SG_TRANSPOSE_N, SG_DIAGONAL_STORED, 0, {1.0, 0.0}                                                 \
+#define SG_TRIANGULAR_DESC_INIT                                                                    \
+  {                                                                                                \
+    sizeof(sg_triangular_desc), SG_MATRIX_INIT, SG_MATRIX_INIT, SG_TRIANGULAR_SOLVE, SG_SIDE_LEFT, \
+        SG_TRIANGLE_LOWER, SG_TRANSPOSE_N, SG_DIAGONAL_STORED, 0, {1.0, 0.0}                       \
   }
 
 /**

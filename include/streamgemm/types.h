@@ -9,10 +9,12 @@
  * foreign or random value is SG_STATUS_INVALID_HANDLE. After fork() the same holds in the child for every inherited
  * handle; the child may create a context of its own.
  *
- * Descriptor and option structs begin with their size, which the SG_..._INIT macro sets, as it sets the defaults: some of
- * them, as alpha = 1, are not zero. The structs only grow at the end. A program that was compiled with newer headers than
+ * Descriptor and option structs begin with their size. Start each from its SG_..._INIT macro, or from sg_struct_init where
+ * there are no macros: they set the size and the defaults, some of which, as alpha = 1, are not zero, so a struct of zeros
+ * is not one of defaults. The structs only grow at the end. A program that was compiled with newer headers than
  * the library's runs as long as it leaves the fields that the library does not know 0; one that sets them gets
- * SG_STATUS_UNSUPPORTED.
+ * SG_STATUS_UNSUPPORTED. Structs without a size, which lie in others or in arrays (sg_matrix), have a field `reserved` for
+ * what later versions add. Every field of that name must be 0; another value is SG_STATUS_INVALID_ARGUMENT.
  *
  * The comment of an operand in a descriptor begins with how it is accessed: [in] it is read, [out] written, [inout] both;
  * `optional`: it may be NULL; `for dw`: it is needed only if dw is given. Its shape may follow, by fields of the
@@ -283,13 +285,29 @@ typedef struct sg_scalar {
  * never written; in pinned and peer memory the padding of A and B may be read. Nothing after the last element is accessed.
  */
 typedef struct sg_matrix {
-  void *data;       /**< First element, aligned to its component's size; may be NULL when rows or cols is 0. */
-  int64_t rows;     /**< Rows as stored, before any op; >= 0. */
-  int64_t cols;     /**< Columns as stored; >= 0. */
-  int64_t ld;       /**< Leading dimension in elements; 0 means tight (cols for row major, rows for column major). */
-  sg_dtype dtype;   /**< Element type. */
-  sg_layout layout; /**< Row or column major. */
+  void *data;        /**< First element, aligned to its component's size; may be NULL when rows or cols is 0. */
+  int64_t rows;      /**< Rows as stored, before any op; >= 0. */
+  int64_t cols;      /**< Columns as stored; >= 0. */
+  int64_t ld;        /**< Leading dimension in elements; 0 means tight (cols for row major, rows for column major). */
+  sg_dtype dtype;    /**< Element type. */
+  sg_layout layout;  /**< Row or column major. */
+  uint64_t reserved; /**< 0. */
 } sg_matrix;
+
+/** Initial value of an sg_matrix: empty, f32, row major. */
+#define SG_MATRIX_INIT {NULL, 0, 0, 0, SG_DTYPE_F32, SG_LAYOUT_ROW_MAJOR, 0}
+
+/**
+ * Gives a struct its initial value, for languages that cannot use the SG_..._INIT macros: the same bytes. A program that
+ * makes many descriptors may call it once and copy the result.
+ * @param name The struct's name in C, such as "sg_gemm_desc": any that has an SG_..._INIT macro.
+ * @param[out] out_struct The struct, `size` bytes; nothing is read from it. It is not written on failure.
+ * @param size The size of the struct as the caller declares it, which becomes its struct_size if it has one. Of a struct that
+ * ends earlier than this library's, behind one of its members, that part is set; bytes behind this library's struct become 0.
+ * @return SG_STATUS_OK; SG_STATUS_INVALID_ARGUMENT: NULL, no struct of that name, or a size that is not a multiple of 8, that
+ * ends within a member, or that is above 65536. Never blocks. Any thread. Since 0.9.
+ */
+SG_API sg_status sg_struct_init(const char *name, void *out_struct, size_t size);
 
 /**
  * Size of one element in bytes; 0 for a value that is not a type.

@@ -12,6 +12,7 @@
 #include <cstring>
 #include <string>
 
+#include "api/structs.hpp"
 #include "base/dtype.hpp"
 #include "base/error.hpp"
 #include "base/handle.hpp"
@@ -32,10 +33,6 @@ inline std::string type_text(sg_dtype type) {
 // Throws if a pointer argument is NULL.
 inline void require(const void *pointer, const char *name) {
   if (!pointer) throw error(SG_STATUS_INVALID_ARGUMENT, "@%s is @NULL", name);
-}
-
-inline void require_reserved(std::uint32_t reserved, const char *name) {
-  if (reserved != 0) throw error(SG_STATUS_INVALID_ARGUMENT, "@%s is %u; it must be 0", name, reserved);
 }
 
 // Throws unless lowest <= value <= highest.
@@ -124,14 +121,17 @@ inline constexpr std::size_t first_size<sg_plan_options> = offsetof(sg_plan_opti
 template <>
 inline constexpr std::size_t first_size<sg_plan_prediction> = offsetof(sg_plan_prediction, devices);
 
+inline constexpr std::size_t max_struct_size = 65536;
+
 // Throws unless the size may be that of a released header, or of one newer than this library.
 template <class Struct>
 void require_size(std::size_t size, const char *name) {
-  if (size < first_size<Struct> || size % alignof(Struct) != 0 || size > 65536)
+  if (size < first_size<Struct> || size % alignof(Struct) != 0 || size > max_struct_size ||
+      (size < sizeof(Struct) && !is_between_members(public_struct<Struct>::starts, size)))
     throw error(SG_STATUS_INVALID_ARGUMENT,
-                "@%s->struct_size is %zu; it must be a multiple of %zu from %zu to 65536: initialise the struct with "
-                "its INIT macro",
-                name, size, alignof(Struct), first_size<Struct>);
+                "@%s->struct_size is %zu; it must be a multiple of %zu from %zu to %zu that ends within no member: "
+                "initialise the struct with its INIT macro or sg_struct_init",
+                name, size, alignof(Struct), first_size<Struct>, max_struct_size);
 }
 
 // Throws if a program built with newer headers sets a field that this library does not know.
@@ -146,27 +146,27 @@ void require_known(const Struct &given, const char *name) {
                   name, given.struct_size, i, unsigned{bytes[i]}, sizeof given);
 }
 
-// Copies the caller's struct over `defaults`. By its size, a program built with older headers omits later fields, and
-// one built with newer headers may have unknown ones.
+// Copies the caller's struct over the initial value. By its size, a program built with older headers omits later
+// fields, and one built with newer headers may have unknown ones.
 template <class Struct>
-Struct options_of(const Struct *given, const Struct &defaults, const char *name) {
-  Struct result = defaults;
+Struct options_of(const Struct *given, const char *name) {
+  Struct result = public_struct<Struct>::initial;
   if (!given) return result;
   const std::size_t size = given->struct_size;
   require_size<Struct>(size, name);
   require_known(*given, name);
   std::memcpy(&result, given, size < sizeof result ? size : sizeof result);
   result.struct_size = sizeof result;
+  require_reserved_zero(result, name);
   return result;
 }
 
-// The caller's struct itself if it has this library's size, which saves the copy; otherwise a copy in `room`, which
-// holds the defaults.
+// The caller's struct itself if it has this library's size, which saves the copy; otherwise a copy in `room`.
 template <class Struct>
 const Struct &in_full(const Struct &given, Struct &room, const char *name) {
-  if (given.struct_size == sizeof given) return given;
-  room = options_of(&given, room, name);
-  return room;
+  if (given.struct_size != sizeof given) return room = options_of(&given, name);
+  require_reserved_zero(given, name);
+  return given;
 }
 
 // A text for the caller: first nothing, then as much as fits with its NUL, and the bytes of all in *out_size.

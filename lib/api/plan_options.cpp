@@ -13,7 +13,7 @@ namespace sg {
 plan_request check_plan_options(const sg_plan_options *given, const char *name, operand_spaces &out_spaces) {
   plan_request r;
   if (!given) return r;
-  const sg_plan_options o = options_of(given, SG_PLAN_OPTIONS_INIT, name);
+  const sg_plan_options o = options_of(given, name);
   char field[96];
   const auto in = [&](const char *what) {
     std::snprintf(field, sizeof field, "%s->%s", name, what);

@@ -74,7 +74,7 @@ sg_status submit_and_wait(Submit &&submit) {
   sg_job *handle = nullptr;
   const sg_status submitted = submit(&handle);
   if (submitted != SG_STATUS_OK || !handle) return submitted;  // recorded into a graph: no job to wait for
-  const sg_status outcome = sg_job_wait(handle, SG_FOREVER);
+  const sg_status outcome = sg_job_wait(handle, SG_FOREVER, nullptr);
   sg_job_release(handle);
   return outcome;
 }

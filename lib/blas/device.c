@@ -238,7 +238,7 @@ static sg_status run(const sg_blas_operation *operation, const char *label, bool
   *is_untouched = true;
   sg_status status = sg_blas_submit(operation, context, &submit, &job);
   if (status != SG_STATUS_OK) return status;
-  status = sg_blas_streamgemm.sg_job_wait(job, SG_FOREVER);
+  status = sg_blas_streamgemm.sg_job_wait(job, SG_FOREVER, NULL);
   if (status != SG_STATUS_OK || wants_statistics) {
     sg_job_statistics statistics = SG_JOB_STATISTICS_INIT;
     const bool is_known = sg_blas_streamgemm.sg_job_get_statistics(job, &statistics) == SG_STATUS_OK;

@@ -210,7 +210,7 @@ static void verify_chunk(const resident *of, size_t index, char *back) {
   sg_job *job = NULL;
   sg_status status = sg_blas_streamgemm.sg_copy_2d_async(context, back, part.width, copy, of->pitch, part.width,
                                                          part.height, NULL, &job);
-  if (status == SG_STATUS_OK) status = sg_blas_streamgemm.sg_job_wait(job, SG_FOREVER);
+  if (status == SG_STATUS_OK) status = sg_blas_streamgemm.sg_job_wait(job, SG_FOREVER, NULL);
   if (job != NULL) sg_blas_streamgemm.sg_job_release(job);
   if (status != SG_STATUS_OK) {
     fprintf(stderr, "streamgemm-blas: SG_BLAS_RESIDENCY=verify: the copy of an operand cannot be read back: %s\n",
@@ -271,7 +271,7 @@ static bool finish_uploads(sg_blas_loan *loan) {
   bool is_copied = true;
   double seconds = 0;
   for (size_t i = 0; i < loan->upload_count; ++i) {
-    is_copied = sg_blas_streamgemm.sg_job_wait(loan->uploads[i], SG_FOREVER) == SG_STATUS_OK && is_copied;
+    is_copied = sg_blas_streamgemm.sg_job_wait(loan->uploads[i], SG_FOREVER, NULL) == SG_STATUS_OK && is_copied;
     sg_job_statistics copy = SG_JOB_STATISTICS_INIT;
     if (sg_blas_streamgemm.sg_job_get_statistics(loan->uploads[i], &copy) == SG_STATUS_OK)
       seconds += 1e-9 * (double)(copy.end_ns - copy.start_ns);

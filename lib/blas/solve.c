@@ -59,7 +59,7 @@ static bool custom(work *w, sg_custom_function function, const sg_custom_operand
 static bool finish(work *w) {
   bool succeeded = true;
   for (size_t i = 0; i < w->job_count; ++i) {
-    if (sg_blas_streamgemm.sg_job_wait(w->jobs[i], SG_FOREVER) != SG_STATUS_OK) succeeded = fail(w);
+    if (sg_blas_streamgemm.sg_job_wait(w->jobs[i], SG_FOREVER, NULL) != SG_STATUS_OK) succeeded = fail(w);
     sg_blas_streamgemm.sg_job_release(w->jobs[i]);
   }
   w->job_count = 0;
@@ -120,8 +120,7 @@ static bool copy_in(work *w, int64_t *pivots) {
 }
 
 static bool compute(work *w) {
-  sg_custom_operand operands[2] = {{w->base + w->job.info, ALIGNMENT, SG_ACCESS_WRITE, 0},
-                                   {NULL, 0, SG_ACCESS_READ, 0}};
+  sg_custom_operand operands[2] = {{w->base + w->job.info, ALIGNMENT, SG_ACCESS_WRITE}, {NULL, 0, SG_ACCESS_READ}};
   if (!custom(w, sg_blas_cusolver_prepare, operands, 1) || !finish(w)) return false;
   const size_t bytes = w->job.device_bytes > 0 ? w->job.device_bytes : 1;
   void *workspace = NULL;
@@ -129,8 +128,8 @@ static bool compute(work *w) {
   if (w->job.host_workspace == NULL || !allocate(bytes, &w->workspace) ||
       sg_blas_streamgemm.sg_buffer_data(w->workspace, &workspace) != SG_STATUS_OK)
     return false;
-  operands[0] = (sg_custom_operand){w->base, w->job.info + ALIGNMENT, SG_ACCESS_READ_WRITE, 0};
-  operands[1] = (sg_custom_operand){workspace, bytes, SG_ACCESS_READ_WRITE, 0};
+  operands[0] = (sg_custom_operand){w->base, w->job.info + ALIGNMENT, SG_ACCESS_READ_WRITE};
+  operands[1] = (sg_custom_operand){workspace, bytes, SG_ACCESS_READ_WRITE};
   return custom(w, sg_blas_cusolver_solve, operands, 2) && finish(w);
 }
 

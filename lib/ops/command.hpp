@@ -21,6 +21,7 @@
 #include "ops/custom.hpp"
 #include "ops/dequantize.hpp"
 #include "ops/elementwise.hpp"
+#include "ops/fill.hpp"
 #include "ops/gather.hpp"
 #include "ops/gemm.hpp"
 #include "ops/launch.hpp"
@@ -78,7 +79,7 @@ using payload =
                  ops::im2col, ops::col2im, ops::conv, ops::attention, ops::cell, ops::cell_backward,
                  ops::softmax_backward, ops::custom, ops::clamp, ops::copy, ops::marker, ops::graph, ops::row_dot,
                  ops::row_reduce, ops::cross_entropy, ops::scatter_add, ops::pool, ops::norm_backward, ops::optimizer,
-                 ops::score_mask, ops::attention_backward, ops::copy_peer, ops::triangular, ops::symmetric>;
+                 ops::score_mask, ops::attention_backward, ops::copy_peer, ops::triangular, ops::symmetric, ops::fill>;
 inline constexpr std::size_t operation_count = std::variant_size_v<payload>;
 
 struct command {

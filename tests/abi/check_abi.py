@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The binary interface that a release's abi.txt records is still there: functions with their prototypes and symbol versions,
 structs with the offset, size and type of each member, enumerators, constants, callback types. Structs that say their size may
-have grown, behind their former end. With the headers of that very release the record is complete, too.
+have grown, behind their former end, and reserved bytes may have become members. With the headers of that very release the record is complete, too.
 check_abi.py FROZEN-FOLDER INCLUDE C-COMPILER..."""
 import pathlib
 import re
@@ -15,7 +15,7 @@ FIELD = re.compile(r"  field (\w+) offset=(\d+) size=(\d+): (.*)")
 
 
 def read(lines):
-    """{what: text} of all but structs, {struct: (size, grows, {field: (offset, text)})}."""
+    """{what: text} of all but structs, {struct: (size, grows, {field: (offset, end, text)})}."""
     plain, structs, fields, within = {}, {}, {}, ""
     for line in lines:
         struct, field = STRUCT.fullmatch(line), FIELD.fullmatch(line)
@@ -23,7 +23,7 @@ def read(lines):
             fields = {}
             structs[struct[1]] = (int(struct[2]), bool(struct[3]), fields)
         elif field:
-            fields[field[1]] = (int(field[2]), f"offset {field[2]}, size {field[3]}: {field[4]}")
+            fields[field[1]] = (int(field[2]), int(field[2]) + int(field[3]), f"offset {field[2]}, size {field[3]}: {field[4]}")
         elif line.startswith("  "):
             name, _, value = line.strip().partition(" = ")
             plain[f"{within} {name}"] = value
@@ -54,11 +54,12 @@ def problems(before, now):
             yield f"struct {name} says its size {'no longer' if grows else 'now'}"
         if new_size < size or (new_size != size and not grows):
             yield f"struct {name}: {size} bytes have become {new_size}"
-        for field, (_, text) in fields.items():
-            if field not in new_fields or new_fields[field][1] != text:
-                yield f"struct {name}, {field}: {text}\n  has become {new_fields.get(field, (0, 'nothing'))[1]}"
-        for field, (offset, _) in new_fields.items():
-            if field not in fields and offset < size:
+        for field, (_, _, text) in fields.items():
+            if field != "reserved" and (field not in new_fields or new_fields[field][2] != text):
+                yield f"struct {name}, {field}: {text}\n  has become {new_fields[field][2] if field in new_fields else 'nothing'}"
+        first, last, _ = fields.get("reserved", (size, size, ""))  # those bytes are 0 in older programs
+        for field, (offset, end, _) in new_fields.items():
+            if (field == "reserved" or field not in fields) and offset < size and not first <= offset < end <= last:
                 yield f"struct {name}, {field}: at {offset}, within the {size} bytes that older programs count and do not set"
 
 

@@ -299,13 +299,18 @@ class Frozen(unittest.TestCase):
 
 
 class BinaryInterface(unittest.TestCase):
-    # A struct without a size, one with a size and with padding behind its last member; constants.
+    # Structs without a size, one with a size and with padding behind its last member; constants.
     MORE = """
 /** A pair. */
 typedef struct sg_pair {
   int32_t x; /**< . */
   int32_t y; /**< . */
 } sg_pair;
+/** Spare. */
+typedef struct sg_spare {
+  int64_t x;         /**< . */
+  uint64_t reserved; /**< 0. */
+} sg_spare;
 /** Padded. */
 typedef struct sg_padded {
   size_t struct_size; /**< . */
@@ -340,6 +345,8 @@ typedef struct sg_padded {
             ("  int32_t count;      /**< Number, or 0. */", "  int32_t count; /**< . */\n  int64_t more; /**< . */"),
             ("SG_KIND_B = 1 ", "SG_KIND_B = 1, /**< . */\n  SG_KIND_C = 2 "),
             ("/** A limit. */", "/** Another. */\n#define SG_OTHER_LIMIT 3\n/** A limit. */"),
+            ("  uint64_t reserved; /**< 0. */", "  uint32_t flags; /**< . */\n  uint32_t reserved; /**< 0. */"),
+            ("  uint64_t reserved; /**< 0. */", "  double scale; /**< . */"),
             ("/** A pair. */", "/** . Since 0.2. */\nSG_API sg_status sg_thing_use(void);\n/** A pair. */"),
         ]:
             self.assertIn(old, good)
@@ -355,6 +362,10 @@ typedef struct sg_padded {
             ("  int32_t x; /**< . */", "  int32_t w; /**< . */\n  int32_t x; /**< . */", "sg_pair"),
             ("  int32_t y; /**< . */", "  int32_t y; /**< . */\n  int32_t z; /**< . */", "8 bytes have become 12"),
             ("  int32_t x; /**< . */\n  int32_t y; /**< . */", "  int32_t y; /**< . */\n  int32_t x; /**< . */", "sg_pair, x"),
+            ("  uint64_t reserved; /**< 0. */", "", "16 bytes have become 8"),
+            ("  uint64_t reserved; /**< 0. */", "  double a; /**< . */\n  double b; /**< . */", "16 bytes have become 24"),
+            ("  int64_t x;         /**< . */\n", "  int32_t x; /**< . */\n  int32_t w; /**< . */\n", "sg_spare, w: at 4"),
+            ("  int64_t x;         /**< . */\n  uint64_t reserved; /**< 0. */", "  uint64_t reserved; /**< 0. */\n  int64_t x; /**< . */", "reserved: at 0"),
             ("  int32_t small;      /**< . */", "  int32_t small; /**< . */\n  int32_t late; /**< . */", "late: at 12"),
             ("  size_t struct_size; /**< . */\n  int32_t small", "  size_t bytes; /**< . */\n  int32_t small", "says its size"),
             ("const sg_thing_options *options", "sg_thing_options *options", "sg_thing_create"),

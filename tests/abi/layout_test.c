@@ -185,7 +185,7 @@ static void newer_inputs(void) {
   pair[0] = pair[1] = desc;
   pair[1].known.c.data = other;
   CHECK_STATUS(SG_STATUS_OK, sg_gemm_grouped_async(context, &pair[0].known, 2, NULL, &grouped));
-  CHECK_STATUS(SG_STATUS_OK, sg_job_wait(grouped, SG_FOREVER));
+  CHECK_STATUS(SG_STATUS_OK, sg_job_wait(grouped, SG_FOREVER, NULL));
   CHECK(memcmp(other, c, sizeof c) == 0);
   check_gemm();
   CHECK_STATUS(SG_STATUS_OK, sg_job_release(grouped));
@@ -258,7 +258,7 @@ int main(void) {
   the_first_field_is_the_size();
   REQUIRE_OK(sg_context_create(&options, &context));
   REQUIRE_OK(sg_gemm_async(context, &desc, NULL, &job));
-  REQUIRE_OK(sg_job_wait(job, SG_FOREVER));
+  REQUIRE_OK(sg_job_wait(job, SG_FOREVER, NULL));
   check_gemm();
   REQUIRE_OK(create_gemm_plan(context, &desc, NULL, &plan));
   check_result_struct("sg_device_info", sizeof(sg_device_info), UP_TO(sg_device_info, nvlink_bytes_per_second),

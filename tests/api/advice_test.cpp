@@ -109,7 +109,7 @@ TEST_F(advice_of_traces, submit_several_jobs_before_waiting) {
       [&] {
         for (std::size_t i = 0; i < gemms; ++i) {
           gemm(i, nullptr);
-          ASSERT_OK(sg_job_wait(kept_.back(), SG_FOREVER));
+          ASSERT_OK(sg_job_wait(kept_.back(), SG_FOREVER, nullptr));
         }
       },
       [&] { gemms_side_by_side(); });
@@ -120,7 +120,7 @@ TEST_F(advice_of_traces, several_jobs_on_a_device_that_is_slower_than_its_model)
   const auto one_after_another = [&] {
     for (std::size_t i = 0; i < gemms; ++i) {
       gemm(i, nullptr);
-      ASSERT_OK(sg_job_wait(kept_.back(), SG_FOREVER));
+      ASSERT_OK(sg_job_wait(kept_.back(), SG_FOREVER, nullptr));
     }
   };
   const double span = record(one_after_another, false), gain = promised("submit several jobs");

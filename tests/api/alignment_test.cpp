@@ -257,7 +257,7 @@ TEST_P(alignment, groups) {
       return [=](sg_context *on) {
         job done;
         const sg_status status = sg_gemm_grouped_async(on, all.data(), std::int32_t(all.size()), nullptr, done.out());
-        return status != SG_STATUS_OK ? status : sg_job_wait(done, SG_FOREVER);
+        return status != SG_STATUS_OK ? status : sg_job_wait(done, SG_FOREVER, nullptr);
       };
     });
 }
@@ -309,6 +309,12 @@ TEST_P(alignment, triangular_and_symmetric_matrices) {
 
 TEST_P(alignment, functions_of_elements) {
   for (const sg_dtype type : every_type) {
+    for (const std::int64_t cols : {32, 7})
+      sweep(named("fill", type), type, [=](operands &x) {
+        sg_fill_desc d = SG_FILL_DESC_INIT;
+        d.y = x.matrix(type, 5, cols), d.value.re = 3;
+        return call(sg_fill, d);
+      });
     if (type == SG_DTYPE_I8 || type == SG_DTYPE_F8_E4M3 || type == SG_DTYPE_F8_E5M2) continue;
     for (const std::int64_t cols : {32, 7})
       sweep(named("axpby", type), type, [=](operands &x) {

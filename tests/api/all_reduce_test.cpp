@@ -97,7 +97,7 @@ sg_job_statistics reduced(const vectors &x, const sg_submit *submit = nullptr) {
   sg_job_statistics found = SG_JOB_STATISTICS_INIT;
   job done;
   EXPECT_OK(sg_all_reduce_async(x.on, &d, submit, done.out()));
-  EXPECT_OK(sg_job_wait(done, SG_FOREVER));
+  EXPECT_OK(sg_job_wait(done, SG_FOREVER, nullptr));
   EXPECT_OK(sg_job_get_statistics(done, &found));
   return found;
 }
@@ -218,7 +218,7 @@ TEST(all_reduce_on_several, is_ordered_by_its_vectors) {
   for (int round = 0; round < 2; ++round) {
     job done;
     ASSERT_OK(sg_graph_run_async(recorded, nullptr, done.out()));
-    EXPECT_OK(sg_job_wait(done, SG_FOREVER));
+    EXPECT_OK(sg_job_wait(done, SG_FOREVER, nullptr));
     expect_result();
   }
   // With other vectors.
@@ -229,7 +229,7 @@ TEST(all_reduce_on_several, is_ordered_by_its_vectors) {
   EXPECT_OK(sg_graph_update(recorded, 2, &update));
   job done;
   ASSERT_OK(sg_graph_run_async(recorded, nullptr, done.out()));
-  EXPECT_OK(sg_job_wait(done, SG_FOREVER));
+  EXPECT_OK(sg_job_wait(done, SG_FOREVER, nullptr));
   others.expect_sums();
   sg_all_reduce_desc shorter = d;
   shorter.elements -= 1;
@@ -290,7 +290,7 @@ TEST(all_reduce_on_several, runs_in_a_stage) {
 TEST(all_reduce_on_several, fails_with_what_it_reads_and_is_cancelled) {
   const context machine = open_context(two());
   const vectors x(machine, {0, 1}, 1000, SG_DTYPE_F32);
-  const sg_custom_operand written = {x.addresses[1], 4000, SG_ACCESS_WRITE, 0};
+  const sg_custom_operand written = {x.addresses[1], 4000, SG_ACCESS_WRITE};
   sg_custom_desc fails = SG_CUSTOM_DESC_INIT;
   fails.function = [](const sg_custom_call *, void *) { return SG_STATUS_BACKEND_FAILURE; };
   fails.operands = &written, fails.operand_count = 1;
@@ -298,7 +298,7 @@ TEST(all_reduce_on_several, fails_with_what_it_reads_and_is_cancelled) {
   ASSERT_OK(sg_custom_async(machine, &fails, nullptr, failed.out()));
   const sg_all_reduce_desc d = x.desc();
   ASSERT_OK(sg_all_reduce_async(machine, &d, nullptr, poisoned.out()));
-  EXPECT_STATUS(SG_STATUS_DEPENDENCY_FAILED, sg_job_wait(poisoned, SG_FOREVER));
+  EXPECT_STATUS(SG_STATUS_DEPENDENCY_FAILED, sg_job_wait(poisoned, SG_FOREVER, nullptr));
   gated_job gated(machine);
   SKIP_WITHOUT_GATE(gated);
   sg_submit behind = SG_SUBMIT_INIT;
@@ -308,7 +308,7 @@ TEST(all_reduce_on_several, fails_with_what_it_reads_and_is_cancelled) {
   ASSERT_OK(sg_all_reduce_async(machine, &d, &behind, cancelled.out()));
   EXPECT_OK(sg_job_cancel(cancelled));
   gated.open();
-  EXPECT_STATUS(SG_STATUS_CANCELLED, sg_job_wait(cancelled, SG_FOREVER));
+  EXPECT_STATUS(SG_STATUS_CANCELLED, sg_job_wait(cancelled, SG_FOREVER, nullptr));
   EXPECT_OK(sg_context_synchronize(machine, SG_FOREVER));
 }
 

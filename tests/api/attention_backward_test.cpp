@@ -170,7 +170,7 @@ TEST_P(attention_backward, an_update_may_change_the_scale_s_sign_and_the_offset)
     ASSERT_OK(sg_graph_update(graph, 0, &update)) << scale;
     job handle;
     ASSERT_OK(sg_graph_run_async(graph, nullptr, handle.out()));
-    ASSERT_OK(sg_job_wait(handle, SG_FOREVER));
+    ASSERT_OK(sg_job_wait(handle, SG_FOREVER, nullptr));
     desc.dq = again->view();
     ASSERT_OK(sg_attention_backward(context_, &desc, nullptr));
     dq->fetch(), again->fetch();
@@ -217,7 +217,7 @@ TEST_P(attention_backward, packed_operands_and_results_are_ordered_and_recorded)
   const auto run = [&] {
     job handle;
     ASSERT_OK(sg_graph_run_async(graph, nullptr, handle.out()));
-    ASSERT_OK(sg_job_wait(handle, SG_FOREVER));
+    ASSERT_OK(sg_job_wait(handle, SG_FOREVER, nullptr));
   };
   run();
   fetch(again);

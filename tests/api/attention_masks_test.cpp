@@ -236,7 +236,7 @@ TEST_P(masks_of_one_query, lengths_change_between_the_runs_of_a_graph) {
   const auto run = [&] {
     job handle;
     EXPECT_OK(sg_graph_run_async(graph, nullptr, handle.out()));
-    EXPECT_OK(sg_job_wait(handle, SG_FOREVER));
+    EXPECT_OK(sg_job_wait(handle, SG_FOREVER, nullptr));
     return result();
   };
   for (const std::int32_t length : {3, 4, 1, 0, -7, 6, 100}) {

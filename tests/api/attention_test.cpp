@@ -200,7 +200,7 @@ TEST_P(attention, an_update_of_a_graph_changes_the_offset) {
       ASSERT_OK(sg_graph_update(graph, 0, &update));
       job done;
       ASSERT_OK(sg_graph_run_async(graph, nullptr, done.out()));
-      ASSERT_OK(sg_job_wait(done, SG_FOREVER));
+      ASSERT_OK(sg_job_wait(done, SG_FOREVER, nullptr));
       desc.o = wanted.view();
       ASSERT_OK(sg_attention(context_, &desc, nullptr));
       o.fetch(), wanted.fetch();
@@ -262,7 +262,7 @@ TEST_P(small_attention, is_ordered_by_its_operands_and_cancelled) {
   ASSERT_OK(sg_attention_async(context_, &desc, &behind, handle.out()));
   ASSERT_OK(sg_job_cancel(handle));
   gated.open();
-  EXPECT_STATUS(SG_STATUS_CANCELLED, sg_job_wait(handle, SG_FOREVER));
+  EXPECT_STATUS(SG_STATUS_CANCELLED, sg_job_wait(handle, SG_FOREVER, nullptr));
   EXPECT_EQ(fresh, get(3));
 }
 
@@ -276,7 +276,7 @@ TEST_P(small_attention, is_recorded_in_a_graph_and_updated) {
   const auto run = [&] {
     job handle;
     ASSERT_OK(sg_graph_run_async(graph, nullptr, handle.out()));
-    ASSERT_OK(sg_job_wait(handle, SG_FOREVER));
+    ASSERT_OK(sg_job_wait(handle, SG_FOREVER, nullptr));
   };
   run();
   EXPECT_EQ(get(2), get(3));
@@ -311,7 +311,7 @@ TEST_P(small_attention, statistics_and_the_bounded_workspace) {
     desc.workspace = workspace;
     job handle;
     EXPECT_OK(sg_attention_async(context_, &desc, nullptr, handle.out()));
-    EXPECT_OK(sg_job_wait(handle, SG_FOREVER));
+    EXPECT_OK(sg_job_wait(handle, SG_FOREVER, nullptr));
     sg_job_statistics found = SG_JOB_STATISTICS_INIT;
     EXPECT_OK(sg_job_get_statistics(handle, &found));
     return found;

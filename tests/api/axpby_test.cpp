@@ -72,7 +72,7 @@ TEST_P(axpby, follows_the_jobs_that_write_its_operands) {
     ASSERT_OK(sg_axpby_async(context_, &sum, nullptr, nullptr));
     job copied;
     ASSERT_OK(sg_copy_async(context_, result.data(), z, n * n * sizeof(double), nullptr, copied.out()));
-    ASSERT_OK(sg_job_wait(copied, SG_FOREVER));
+    ASSERT_OK(sg_job_wait(copied, SG_FOREVER, nullptr));
     ASSERT_EQ(std::vector<double>(n * n, 2.0 * n + turn), result);
   }
 }
@@ -88,7 +88,7 @@ TEST_P(axpby, is_recorded_in_a_graph) {
   for (int run = 0; run < 3; ++run) {
     job handle;
     ASSERT_OK(sg_graph_run_async(graph, nullptr, handle.out()));
-    ASSERT_OK(sg_job_wait(handle, SG_FOREVER));
+    ASSERT_OK(sg_job_wait(handle, SG_FOREVER, nullptr));
   }
   EXPECT_EQ((std::vector<double>{3, 6, 9}), fetch(c, 3));
   EXPECT_OK(sg_graph_release(graph));
@@ -98,7 +98,7 @@ TEST_P(axpby, an_empty_c_succeeds) {
   const sg_axpby_desc desc = of(nullptr, nullptr, 0, 5);
   job handle;
   ASSERT_OK(sg_axpby_async(context_, &desc, nullptr, handle.out()));
-  EXPECT_OK(sg_job_wait(handle, SG_FOREVER));
+  EXPECT_OK(sg_job_wait(handle, SG_FOREVER, nullptr));
 }
 
 TEST_P(axpby, wrong_calls_name_the_field) {

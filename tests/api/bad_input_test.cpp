@@ -32,7 +32,7 @@ TEST_P(bad_input, outputs_that_are_null) {
       {"job stats", argument, {"out_statistics"}, [&] { return sg_job_get_statistics(job_, nullptr); }},
       {"job message", argument, {"text"}, [&] { return sg_job_message(job_, nullptr, 10, nullptr); }},
       {"job label", argument, {"text"}, [&] { return sg_job_label(job_, nullptr, 10, nullptr); }},
-      {"wait any", argument, {"out_index"}, [&] { return sg_job_wait_any(jobs, 1, 0, nullptr); }},
+      {"wait any", argument, {"out_index"}, [&] { return sg_job_wait_any(jobs, 1, 0, nullptr, nullptr); }},
       {"queue create", argument, {"out_queue"}, [&] { return sg_queue_create(context_, nullptr, nullptr); }},
       {"shared queue create", argument, {"out_queue"}, [&] { return sg_queue_create(nullptr, nullptr, nullptr); }},
       {"queue next",
@@ -162,21 +162,21 @@ TEST_P(bad_input, handles_that_are_null) {
       {"", handle, {"context"}, nulls<sg_job>([&](sg_job **out) {
          return sg_gemm_grouped_async(nullptr, &desc, 1, nullptr, out);
        })},
-      {"", handle, {"job"}, [] { return sg_job_wait(nullptr, 0); }},
-      {"", handle, {"job"}, [] { return sg_job_query(nullptr); }},
+      {"", handle, {"job"}, [] { return sg_job_wait(nullptr, 0, nullptr); }},
+      {"", handle, {"job"}, [] { return sg_job_query(nullptr, nullptr); }},
       {"", handle, {"job"}, [] { return sg_job_cancel(nullptr); }},
       {"", handle, {"job"}, [&] { return sg_job_on_complete(nullptr, on_job, nullptr); }},
       {"", handle, {"job"}, [&] { return sg_job_message(nullptr, text, 8, nullptr); }},
       {"", handle, {"job"}, [&] { return sg_job_label(nullptr, text, 8, nullptr); }},
       {"", handle, {"job"}, [&] { return sg_job_get_statistics(nullptr, &stats); }},
-      {"", handle, {"jobs", "0"}, [&] { return sg_job_wait_all(none, 1, 0); }},
-      {"", handle, {"jobs", "1"}, [&] { return sg_job_wait_all(mixed, 2, 0); }},
+      {"", handle, {"jobs", "0"}, [&] { return sg_job_wait_all(none, 1, 0, nullptr); }},
+      {"", handle, {"jobs", "1"}, [&] { return sg_job_wait_all(mixed, 2, 0, nullptr); }},
       {"",
        handle,
        {"jobs", "1"},
        [&] {
          number = 7;
-         const sg_status status = sg_job_wait_any(mixed, 2, 0, &number);
+         const sg_status status = sg_job_wait_any(mixed, 2, 0, &number, nullptr);
          EXPECT_EQ(-1, number);
          return status;
        }},
@@ -262,15 +262,15 @@ TEST_P(bad_input, streams_events_jobs_queues) {
       {"", argument, {"timeout_ns", "-2"}, [&] { return sg_stream_synchronize(stream_, -2); }},
       {"", argument, {"timeout_ns", "-2"}, [&] { return sg_event_wait(event_, -2); }},
       {"", argument, {"callback"}, [&] { return sg_event_on_complete(event_, nullptr, nullptr); }},
-      {"", argument, {"timeout_ns", "-2"}, [&] { return sg_job_wait(job_, -2); }},
+      {"", argument, {"timeout_ns", "-2"}, [&] { return sg_job_wait(job_, -2, nullptr); }},
       {"", argument, {"callback"}, [&] { return sg_job_on_complete(job_, nullptr, nullptr); }},
       {"", argument, {"struct_size"}, [&] { return sg_job_get_statistics(job_, &unsized); }},
-      {"", argument, {"count", "-1"}, [&] { return sg_job_wait_all(jobs, -1, 0); }},
-      {"", argument, {"jobs"}, [&] { return sg_job_wait_all(nullptr, 1, 0); }},
-      {"", argument, {"timeout_ns", "-5"}, [&] { return sg_job_wait_all(jobs, 1, -5); }},
-      {"", argument, {"count", "0"}, [&] { return sg_job_wait_any(jobs, 0, 0, &number); }},
-      {"", argument, {"jobs"}, [&] { return sg_job_wait_any(nullptr, 1, 0, &number); }},
-      {"", argument, {"timeout_ns", "-5"}, [&] { return sg_job_wait_any(jobs, 1, -5, &number); }},
+      {"", argument, {"count", "-1"}, [&] { return sg_job_wait_all(jobs, -1, 0, nullptr); }},
+      {"", argument, {"jobs"}, [&] { return sg_job_wait_all(nullptr, 1, 0, nullptr); }},
+      {"", argument, {"timeout_ns", "-5"}, [&] { return sg_job_wait_all(jobs, 1, -5, nullptr); }},
+      {"", argument, {"count", "0"}, [&] { return sg_job_wait_any(jobs, 0, 0, &number, nullptr); }},
+      {"", argument, {"jobs"}, [&] { return sg_job_wait_any(nullptr, 1, 0, &number, nullptr); }},
+      {"", argument, {"timeout_ns", "-5"}, [&] { return sg_job_wait_any(jobs, 1, -5, &number, nullptr); }},
       {"",
        argument,
        {"capacity", "0"},

@@ -88,7 +88,7 @@ TEST_P(blocking, return_a_completed_job) {
   for (int i = 0; i < 5; ++i) {
     job made;
     ASSERT_OK(sg_gemm_async(context_, &d, &options, made.out()));
-    ASSERT_OK(sg_job_wait(made, SG_FOREVER));
+    ASSERT_OK(sg_job_wait(made, SG_FOREVER, nullptr));
     sg_job_statistics statistics = SG_JOB_STATISTICS_INIT;
     ASSERT_OK(sg_job_get_statistics(made, &statistics));
     EXPECT_EQ(statistics.commands, statistics.commands_run);
@@ -141,7 +141,7 @@ TEST_P(blocking, waits_run_jobs_that_no_worker_has_started) {
       ASSERT_OK(sg_gemm_async(context_, &d, nullptr, jobs[r].out()));
     }
     for (std::size_t r = results.size(); r-- > 0;) {
-      ASSERT_OK(sg_job_wait(jobs[r], SG_FOREVER));
+      ASSERT_OK(sg_job_wait(jobs[r], SG_FOREVER, nullptr));
       ASSERT_EQ(12, results[r]);
     }
   }
@@ -257,7 +257,7 @@ TEST_P(blocking, large_gemms_have_statistics) {
     options.flags = SG_SUBMIT_WILL_WAIT;
     job made;
     ASSERT_OK(sg_gemm_async(context_, &x.desc, &options, made.out()));
-    ASSERT_OK(sg_job_wait(made, SG_FOREVER));
+    ASSERT_OK(sg_job_wait(made, SG_FOREVER, nullptr));
     sg_job_statistics statistics = SG_JOB_STATISTICS_INIT;
     ASSERT_OK(sg_job_get_statistics(made, &statistics));
     EXPECT_EQ(statistics.commands, statistics.commands_run);

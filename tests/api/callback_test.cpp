@@ -125,9 +125,9 @@ TEST_P(callbacks, a_callback_may_wait_for_its_own_job_but_not_for_its_context) {
   sg_status waited = unset, all = unset, any = unset, context_wide = unset, stream_wide = unset;
   callback seen([&](sg_job *job, sg_status) {
     std::int32_t index = 0;
-    waited = sg_job_wait(job, SG_FOREVER);
-    all = sg_job_wait_all(&job, 1, SG_FOREVER);
-    any = sg_job_wait_any(&job, 1, SG_FOREVER, &index);
+    waited = sg_job_wait(job, SG_FOREVER, nullptr);
+    all = sg_job_wait_all(&job, 1, SG_FOREVER, nullptr);
+    any = sg_job_wait_any(&job, 1, SG_FOREVER, &index, nullptr);
     context_wide = sg_context_synchronize(context_, SG_FOREVER);
     stream_wide = sg_stream_synchronize(own, SG_FOREVER);
   });
@@ -148,7 +148,7 @@ TEST_P(callbacks, a_callback_may_wait_for_another_job) {
   sg_status status = SG_STATUS_INTERNAL;
   callback seen([&](sg_job *, sg_status) {
     job second = multiply(&other);
-    status = sg_job_wait(second, SG_FOREVER);
+    status = sg_job_wait(second, SG_FOREVER, nullptr);
   });
   ASSERT_OK(sg_job_on_complete(first, callback::call, &seen));
   seen.wait();
@@ -162,7 +162,7 @@ TEST_P(callbacks, the_job_answers_inside_its_callback) {
   sg_job_statistics stats = SG_JOB_STATISTICS_INIT;
   callback seen([&](sg_job *job, sg_status) {
     char text[10];
-    polled = sg_job_query(job);
+    polled = sg_job_query(job, nullptr);
     stats_status = sg_job_get_statistics(job, &stats);
     text_status = sg_job_message(job, text, sizeof text, nullptr);
   });
@@ -182,7 +182,7 @@ TEST_P(callbacks, a_slow_callback_delays_no_job) {
   callback slow([released](sg_job *, sg_status) { released.wait(); });
   ASSERT_OK(sg_job_on_complete(first, callback::call, &slow));
   std::vector<double> c(50);
-  for (double &x : c) EXPECT_OK(sg_job_wait(multiply(&x), SG_FOREVER));
+  for (double &x : c) EXPECT_OK(sg_job_wait(multiply(&x), SG_FOREVER, nullptr));
   EXPECT_EQ(std::vector<double>(50, 6.0), c);
   EXPECT_EQ(0, slow.calls());
   release.set_value();

@@ -144,7 +144,7 @@ TEST_P(clamp, follows_the_jobs_of_its_operands_and_is_recorded) {
   ASSERT_OK(sg_graph_update(graph, 1, &update));
   job run;
   ASSERT_OK(sg_graph_run_async(graph, nullptr, run.out()));
-  ASSERT_OK(sg_job_wait(run, SG_FOREVER));
+  ASSERT_OK(sg_job_wait(run, SG_FOREVER, nullptr));
   expect_same({0, 0, 0, 1}, dx.values(), "updated");
   backward.high = 2;
   EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_graph_update(graph, 1, &update));
@@ -153,7 +153,7 @@ TEST_P(clamp, follows_the_jobs_of_its_operands_and_is_recorded) {
   any.operation = SG_OPERATION_CLAMP, any.desc = &forward;
   job handle;
   ASSERT_OK(sg_run_async(context_, &any, nullptr, handle.out()));
-  ASSERT_OK(sg_job_wait(handle, SG_FOREVER));
+  ASSERT_OK(sg_job_wait(handle, SG_FOREVER, nullptr));
   sg_job_statistics statistics = SG_JOB_STATISTICS_INIT;
   ASSERT_OK(sg_job_get_statistics(handle, &statistics));
   EXPECT_STREQ("clamp", statistics.strategy);

@@ -329,7 +329,7 @@ TEST_P(conv, of_every_type_in_a_graph) {
         job run;
         sg_job_statistics stats = SG_JOB_STATISTICS_INIT;
         ASSERT_OK(sg_graph_run_async(graph, nullptr, run.out()));
-        ASSERT_OK(sg_job_wait(run, SG_FOREVER));
+        ASSERT_OK(sg_job_wait(run, SG_FOREVER, nullptr));
         ASSERT_OK(sg_job_get_statistics(run, &stats));
         if (std::strncmp(GetParam(), "cuda", 4) == 0) {
           EXPECT_STREQ("graph of the device", stats.strategy);
@@ -473,7 +473,7 @@ TEST_P(small_conv, statistics_and_the_bounded_workspace) {
   sg_conv2d_desc desc = windows_of_four();
   job handle;
   ASSERT_OK(sg_conv2d_async(context_, &desc, nullptr, handle.out()));
-  ASSERT_OK(sg_job_wait(handle, SG_FOREVER));
+  ASSERT_OK(sg_job_wait(handle, SG_FOREVER, nullptr));
   sg_job_statistics found = SG_JOB_STATISTICS_INIT;
   ASSERT_OK(sg_job_get_statistics(handle, &found));
   EXPECT_EQ(2 * 4 * 4, found.flops);

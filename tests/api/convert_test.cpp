@@ -184,7 +184,7 @@ TEST_P(convert, conversions_are_recorded_and_updated) {
   EXPECT_NE(nullptr, std::strstr(sg_last_error_message(), "operation->desc differs")) << sg_last_error_message();
   job handle;
   ASSERT_OK(sg_graph_run_async(graph, nullptr, handle.out()));
-  ASSERT_OK(sg_job_wait(handle, SG_FOREVER));
+  ASSERT_OK(sg_job_wait(handle, SG_FOREVER, nullptr));
   EXPECT_EQ((floats{5, 6, 7, 8}), fetch(c, 4));
   EXPECT_OK(sg_graph_release(graph));
 }
@@ -240,7 +240,7 @@ TEST_P(convert, follows_the_copy_that_brings_the_weights) {
     ASSERT_OK(sg_gemm_async(context_, &gemm, nullptr, nullptr));
     job copied;
     ASSERT_OK(sg_copy_async(context_, result.data(), sums, n * n * sizeof(float), nullptr, copied.out()));
-    ASSERT_OK(sg_job_wait(copied, SG_FOREVER));
+    ASSERT_OK(sg_job_wait(copied, SG_FOREVER, nullptr));
     ASSERT_EQ(floats(n * n, float(turn * n)), result);
   }
 }
@@ -257,7 +257,7 @@ TEST_P(convert, is_recorded_in_a_graph_and_updated) {
   const auto run = [&] {
     job handle;
     ASSERT_OK(sg_graph_run_async(graph, nullptr, handle.out()));
-    ASSERT_OK(sg_job_wait(handle, SG_FOREVER));
+    ASSERT_OK(sg_job_wait(handle, SG_FOREVER, nullptr));
   };
   run();
   EXPECT_EQ((floats{10, 20}), fetch(y, 2));
@@ -290,7 +290,7 @@ TEST_P(convert, statistics_name_the_operation) {
   const sg_dequantize_desc desc =
       dequantize(SG_QUANTIZATION_I4, 32, view(x, 2, 32), view(scales, 2, 2), view(y, 2, 64));
   ASSERT_OK(sg_dequantize_async(context_, &desc, nullptr, handle.out()));
-  ASSERT_OK(sg_job_wait(handle, SG_FOREVER));
+  ASSERT_OK(sg_job_wait(handle, SG_FOREVER, nullptr));
   sg_job_statistics found = SG_JOB_STATISTICS_INIT;
   ASSERT_OK(sg_job_get_statistics(handle, &found));
   EXPECT_STREQ("dequantize i4", found.strategy);

@@ -52,7 +52,7 @@ TEST_P(copies, from_host_to_host) {
   std::vector<std::uint8_t> target(source.size());
   job handle;
   ASSERT_OK(sg_copy_async(context_, target.data(), source.data(), source.size(), nullptr, handle.out()));
-  ASSERT_OK(sg_job_wait(handle, SG_FOREVER));
+  ASSERT_OK(sg_job_wait(handle, SG_FOREVER, nullptr));
   EXPECT_EQ(source, target);
 }
 
@@ -65,7 +65,7 @@ TEST_P(copies, statistics) {
     job handle;
     sg_job_statistics stats = SG_JOB_STATISTICS_INIT;
     EXPECT_OK(sg_copy_async(context_, to, from, source.size(), nullptr, handle.out()));
-    EXPECT_OK(sg_job_wait(handle, SG_FOREVER));
+    EXPECT_OK(sg_job_wait(handle, SG_FOREVER, nullptr));
     EXPECT_OK(sg_job_get_statistics(handle, &stats));
     EXPECT_STREQ("copy", stats.strategy);
     EXPECT_EQ(1, stats.commands);
@@ -94,7 +94,7 @@ TEST_P(copies, large_copies_of_pageable_memory_are_staged) {
   sg_job_statistics stats = SG_JOB_STATISTICS_INIT;
   ASSERT_OK(
       sg_copy_2d_async(context_, address(device), width, source.data(), pitch, width, height, nullptr, handle.out()));
-  ASSERT_OK(sg_job_wait(handle, SG_FOREVER));
+  ASSERT_OK(sg_job_wait(handle, SG_FOREVER, nullptr));
   ASSERT_OK(sg_job_get_statistics(handle, &stats));
   sg_memory_kind kind = SG_MEMORY_AUTO;
   ASSERT_OK(sg_context_memory_kind(context_, source.data(), source.size(), &kind));
@@ -149,9 +149,9 @@ TEST_P(copies, zero_bytes) {
   EXPECT_OK(sg_copy(context_, nullptr, nullptr, 0, nullptr));
   job handle;
   EXPECT_OK(sg_copy_2d_async(context_, &a, 8, &b, 8, 0, 5, nullptr, handle.out()));
-  EXPECT_OK(sg_job_wait(handle, SG_FOREVER));
+  EXPECT_OK(sg_job_wait(handle, SG_FOREVER, nullptr));
   EXPECT_OK(sg_copy_2d_async(context_, &a, 8, &b, 8, 5, 0, nullptr, handle.out()));
-  EXPECT_OK(sg_job_wait(handle, SG_FOREVER));
+  EXPECT_OK(sg_job_wait(handle, SG_FOREVER, nullptr));
   EXPECT_EQ(1, a);
 }
 
@@ -181,7 +181,7 @@ TEST_P(copies, rectangles) {
       EXPECT_OK(sg_copy_2d_async(context_, dst, static_cast<std::uint64_t>(dst_pitch), src,
                                  static_cast<std::uint64_t>(src_pitch), static_cast<std::uint64_t>(width),
                                  static_cast<std::uint64_t>(height), nullptr, handle.out()));
-      EXPECT_OK(sg_job_wait(handle, SG_FOREVER));
+      EXPECT_OK(sg_job_wait(handle, SG_FOREVER, nullptr));
     };
     const auto poison = [&] {
       std::fill(seen.begin(), seen.end(), 0xee);
@@ -212,8 +212,8 @@ TEST_P(copies, nothing_behind_the_last_run_is_touched) {
   ASSERT_OK(sg_copy_2d_async(context_, address(device), pitch, source.data(), pitch, width, height, nullptr, in.out()));
   ASSERT_OK(
       sg_copy_2d_async(context_, target.data(), pitch, address(device), pitch, width, height, nullptr, out.out()));
-  ASSERT_OK(sg_job_wait(in, SG_FOREVER));
-  ASSERT_OK(sg_job_wait(out, SG_FOREVER));
+  ASSERT_OK(sg_job_wait(in, SG_FOREVER, nullptr));
+  ASSERT_OK(sg_job_wait(out, SG_FOREVER, nullptr));
   for (std::size_t i = 0; i < bytes; ++i) ASSERT_EQ(i % pitch < width ? 3 : 0, target.data()[i]) << i;
 }
 
@@ -241,7 +241,7 @@ TEST_P(copies, a_released_buffer_lives_until_its_jobs_have_completed) {
   const std::vector<std::uint8_t> zeros(source.size());
   ASSERT_OK(sg_copy(context_, address(other), zeros.data(), zeros.size(), nullptr));
   gated.open();
-  EXPECT_OK(sg_job_wait(copy, SG_FOREVER));
+  EXPECT_OK(sg_job_wait(copy, SG_FOREVER, nullptr));
   EXPECT_EQ(source, back);
 }
 

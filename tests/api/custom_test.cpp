@@ -85,15 +85,15 @@ class custom : public on_each_device {
   static void run(sg_graph *recorded) {
     job done;
     ASSERT_OK(sg_graph_run_async(recorded, nullptr, done.out()));
-    ASSERT_OK(sg_job_wait(done, SG_FOREVER));
+    ASSERT_OK(sg_job_wait(done, SG_FOREVER, nullptr));
   }
   // operands: x is read, y changed.
   struct wanted {
     sg_custom_operand operands[2];
     sg_custom_desc desc = SG_CUSTOM_DESC_INIT;
     wanted(addition &what, const void *x, void *y)
-        : operands{{const_cast<void *>(x), size * sizeof(double), SG_ACCESS_READ, 0},
-                   {y, size * sizeof(double), SG_ACCESS_READ_WRITE, 0}} {
+        : operands{{const_cast<void *>(x), size * sizeof(double), SG_ACCESS_READ},
+                   {y, size * sizeof(double), SG_ACCESS_READ_WRITE}} {
       desc.function = addition::run;
       desc.user = &what;
       desc.operands = operands;
@@ -118,10 +118,10 @@ struct waiting_function {
     const sg_gemm_desc gemm = make_gemm(&own.one, &own.one, &own.result, 1, 1, 1);
     sg_completion taken{};
     std::int32_t count = 0;
-    own.statuses = {sg_job_wait(own.pending, SG_FOREVER),
-                    sg_job_wait(own.pending, 1000 * ms),
-                    sg_job_wait_all(&own.pending, 1, SG_FOREVER),
-                    sg_job_wait_any(&own.pending, 1, SG_FOREVER, &count),
+    own.statuses = {sg_job_wait(own.pending, SG_FOREVER, nullptr),
+                    sg_job_wait(own.pending, 1000 * ms, nullptr),
+                    sg_job_wait_all(&own.pending, 1, SG_FOREVER, nullptr),
+                    sg_job_wait_any(&own.pending, 1, SG_FOREVER, &count, nullptr),
                     sg_context_synchronize(own.context, SG_FOREVER),
                     sg_queue_next_batch(own.empty, &taken, sizeof(sg_completion), 1, SG_FOREVER, &count),
                     sg_gemm(own.context, &gemm, nullptr)};
@@ -137,7 +137,7 @@ TEST_P(custom, a_function_that_would_wait_in_the_library_is_refused) {
   ASSERT_OK(sg_queue_create(nullptr, nullptr, empty.out()));
   const memory x = place(doubles(size, 1));
   waiting_function waits{context_, gated.get(), empty, 1, -1, {}, {}};
-  const sg_custom_operand operand = {x.data, size * sizeof(double), SG_ACCESS_READ, 0};
+  const sg_custom_operand operand = {x.data, size * sizeof(double), SG_ACCESS_READ};
   sg_custom_desc desc = SG_CUSTOM_DESC_INIT;
   desc.function = waiting_function::run, desc.user = &waits;
   desc.operands = &operand, desc.operand_count = 1;
@@ -200,11 +200,11 @@ TEST_P(custom, its_failure_is_the_jobs_and_of_those_that_read_its_result) {
   ASSERT_OK(sg_custom_async(context_, &sum.desc, nullptr, failing.out()));
   doubles read(size);
   ASSERT_OK(sg_copy_async(context_, read.data(), y.data, size * sizeof(double), nullptr, later.out()));
-  EXPECT_STATUS(SG_STATUS_UNSUPPORTED, sg_job_wait(failing, SG_FOREVER));
+  EXPECT_STATUS(SG_STATUS_UNSUPPORTED, sg_job_wait(failing, SG_FOREVER, nullptr));
   char text[256];
   ASSERT_OK(sg_job_message(failing, text, sizeof text, nullptr));
   EXPECT_STREQ("the function of a custom operation returned -5 (SG_STATUS_UNSUPPORTED): as told", text);
-  EXPECT_STATUS(SG_STATUS_DEPENDENCY_FAILED, sg_job_wait(later, SG_FOREVER));
+  EXPECT_STATUS(SG_STATUS_DEPENDENCY_FAILED, sg_job_wait(later, SG_FOREVER, nullptr));
   add.result = static_cast<sg_status>(7);
   EXPECT_STATUS(SG_STATUS_BACKEND_FAILURE, sg_custom(context_, &sum.desc, nullptr));
   add.result = SG_STATUS_OK;
@@ -245,7 +245,7 @@ TEST_P(custom, cancelled_before_it_runs_it_is_not_called) {
   ASSERT_OK(sg_custom_async(context_, &sum.desc, &submit, pending.out()));
   ASSERT_OK(sg_job_cancel(pending));
   behind.open();
-  EXPECT_STATUS(SG_STATUS_CANCELLED, sg_job_wait(pending, SG_FOREVER));
+  EXPECT_STATUS(SG_STATUS_CANCELLED, sg_job_wait(pending, SG_FOREVER, nullptr));
   ASSERT_OK(sg_context_synchronize(context_, SG_FOREVER));
   EXPECT_EQ(0, add.calls);
   EXPECT_EQ(doubles(size, 2), fetch(y.data));
@@ -320,8 +320,8 @@ TEST_P(custom, is_a_stage_of_a_pipeline) {
         ASSERT_OK(sg_gemm_async(context_, &gemm, &submit, nullptr));
         continue;
       }
-      const sg_custom_operand operands[] = {{const_cast<void *>(stage.input), bytes, SG_ACCESS_READ, 0},
-                                            {stage.output, bytes, SG_ACCESS_WRITE, 0}};
+      const sg_custom_operand operands[] = {{const_cast<void *>(stage.input), bytes, SG_ACCESS_READ},
+                                            {stage.output, bytes, SG_ACCESS_WRITE}};
       sg_custom_desc desc_of = SG_CUSTOM_DESC_INIT;
       desc_of.function = s == 0 ? static_cast<sg_custom_function>(relu) : static_cast<sg_custom_function>(tenfold);
       desc_of.user = &calls;
@@ -369,7 +369,7 @@ TEST_P(custom, predicts_what_it_is_told) {
   sum.desc.seconds = 0.25;
   job done;
   ASSERT_OK(sg_custom_async(context_, &sum.desc, nullptr, done.out()));
-  ASSERT_OK(sg_job_wait(done, SG_FOREVER));
+  ASSERT_OK(sg_job_wait(done, SG_FOREVER, nullptr));
   sg_job_statistics seen = SG_JOB_STATISTICS_INIT;
   ASSERT_OK(sg_job_get_statistics(done, &seen));
   EXPECT_NEAR(0.25, double(seen.end_ns - seen.start_ns) * 1e-9, 0.001);
@@ -395,7 +395,7 @@ TEST_P(custom, refuses_bad_calls) {
   refused("desc->operands[1].data is NULL", bad, [](wanted &w) { w.operands[1].data = nullptr; });
   refused("desc->operands[0].bytes is 0", bad, [](wanted &w) { w.operands[0].bytes = 0; });
   refused("desc->operands[0].access is 4", bad, [](wanted &w) { w.operands[0].access = static_cast<sg_access>(4); });
-  refused("desc->operands[1].reserved is 1", bad, [](wanted &w) { w.operands[1].reserved = 1; });
+  refused("desc->operands[1].reserved[2] is 1", bad, [](wanted &w) { w.operands[1].reserved[2] = 1; });
   refused("overlaps operand 0", bad, [&](wanted &w) { w.operands[1].data = x.data + 1, w.operands[1].bytes = 8; });
   EXPECT_EQ(0, add.calls);
   EXPECT_EQ(doubles(size, 2), fetch(y.data));

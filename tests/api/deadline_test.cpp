@@ -51,14 +51,14 @@ TEST_P(deadlines, drop_jobs_that_have_not_started) {
   ASSERT_OK(sg_gemm_async(context_, &reader, nullptr, after.out()));
   sleep_for_ms(60);
   gated.open();
-  EXPECT_STATUS(SG_STATUS_DEADLINE_EXCEEDED, sg_job_wait(late, SG_FOREVER));
+  EXPECT_STATUS(SG_STATUS_DEADLINE_EXCEEDED, sg_job_wait(late, SG_FOREVER, nullptr));
   char text[240];
   EXPECT_OK(sg_job_message(late, text, sizeof text, nullptr));
   EXPECT_NE(nullptr, std::strstr(text, "deadline")) << text;
   EXPECT_EQ(-1, c_);
-  EXPECT_STATUS(SG_STATUS_DEPENDENCY_FAILED, sg_job_wait(after, SG_FOREVER));
+  EXPECT_STATUS(SG_STATUS_DEPENDENCY_FAILED, sg_job_wait(after, SG_FOREVER, nullptr));
   EXPECT_EQ(5, unread);
-  EXPECT_OK(sg_job_wait(gated.get(), SG_FOREVER));
+  EXPECT_OK(sg_job_wait(gated.get(), SG_FOREVER, nullptr));
 }
 
 TEST_P(deadlines, behind_more_jobs_than_run_at_once) {
@@ -73,7 +73,7 @@ TEST_P(deadlines, behind_more_jobs_than_run_at_once) {
   ASSERT_OK(sg_gemm_async(context_, &d, &options, late.out()));
   sleep_for_ms(40);
   for (const auto &each : held) each->open();
-  const sg_status status = sg_job_wait(late, SG_FOREVER);
+  const sg_status status = sg_job_wait(late, SG_FOREVER, nullptr);
   EXPECT_TRUE(status == SG_STATUS_DEADLINE_EXCEEDED || (status == SG_STATUS_OK && c_ == 21)) << sg_status_name(status);
 }
 
@@ -100,8 +100,8 @@ TEST_P(deadlines, of_copies_and_of_graphs) {
   ASSERT_OK(sg_graph_run_async(graph, &options, ran.out()));
   sleep_for_ms(40);
   gated.open();
-  EXPECT_STATUS(SG_STATUS_DEADLINE_EXCEEDED, sg_job_wait(copied, SG_FOREVER));
-  EXPECT_STATUS(SG_STATUS_DEADLINE_EXCEEDED, sg_job_wait(ran, SG_FOREVER));
+  EXPECT_STATUS(SG_STATUS_DEADLINE_EXCEEDED, sg_job_wait(copied, SG_FOREVER, nullptr));
+  EXPECT_STATUS(SG_STATUS_DEADLINE_EXCEEDED, sg_job_wait(ran, SG_FOREVER, nullptr));
   EXPECT_STREQ("old", to);
   EXPECT_EQ(-1, c_);
   EXPECT_OK(sg_graph_release(graph));
@@ -142,12 +142,12 @@ TEST_F(deadlines_in_one_lane, drop_queued_jobs) {
   job in_lane, outside;
   submit(&c_, 20 * ms, in_lane);
   submit(&d_, 40 * ms, outside);
-  for (int i = 0; i < 30'000 && sg_job_query(outside) == SG_STATUS_NOT_READY; ++i)
+  for (int i = 0; i < 30'000 && sg_job_query(outside, nullptr) == SG_STATUS_NOT_READY; ++i)
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  EXPECT_STATUS(SG_STATUS_DEADLINE_EXCEEDED, sg_job_query(outside));
+  EXPECT_STATUS(SG_STATUS_DEADLINE_EXCEEDED, sg_job_query(outside, nullptr));
   gated.open();
-  EXPECT_STATUS(SG_STATUS_DEADLINE_EXCEEDED, sg_job_wait(in_lane, SG_FOREVER));
-  EXPECT_OK(sg_job_wait(gated.get(), SG_FOREVER));
+  EXPECT_STATUS(SG_STATUS_DEADLINE_EXCEEDED, sg_job_wait(in_lane, SG_FOREVER, nullptr));
+  EXPECT_OK(sg_job_wait(gated.get(), SG_FOREVER, nullptr));
   EXPECT_EQ(-1, c_);
   EXPECT_EQ(-1, d_);
 }
@@ -159,7 +159,7 @@ TEST_F(deadlines_in_one_lane, fire_while_a_callback_waits) {
   } what;
   job before, in_lane;
   submit(&c_, 0, before);
-  ASSERT_OK(sg_job_wait(before, SG_FOREVER));
+  ASSERT_OK(sg_job_wait(before, SG_FOREVER, nullptr));
   gated_job gated(context_);
   SKIP_WITHOUT_GATE(gated);
   ASSERT_TRUE(gated.running());
@@ -169,13 +169,13 @@ TEST_F(deadlines_in_one_lane, fire_while_a_callback_waits) {
       before,
       [](sg_job *, sg_status, void *user) {
         auto &own = *static_cast<waiting *>(user);
-        own.status = sg_job_wait(own.late, 30'000 * ms);
+        own.status = sg_job_wait(own.late, 30'000 * ms, nullptr);
       },
       &what));
   while (what.status == SG_STATUS_NOT_READY) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   EXPECT_STATUS(SG_STATUS_DEADLINE_EXCEEDED, what.status);
   gated.open();
-  EXPECT_OK(sg_job_wait(in_lane, SG_FOREVER));
+  EXPECT_OK(sg_job_wait(in_lane, SG_FOREVER, nullptr));
   EXPECT_EQ(-1, d_);
 }
 
@@ -206,7 +206,7 @@ TEST_P(long_gemms, stop_when_cancelled) {
   ASSERT_OK(sg_gemm_async(context_, &desc_, nullptr, made.out()));
   std::this_thread::sleep_for(std::chrono::milliseconds(30));
   ASSERT_OK(sg_job_cancel(made));
-  EXPECT_STATUS(SG_STATUS_CANCELLED, sg_job_wait(made, SG_FOREVER));
+  EXPECT_STATUS(SG_STATUS_CANCELLED, sg_job_wait(made, SG_FOREVER, nullptr));
 }
 
 TEST_P(long_gemms, stop_at_their_deadline) {

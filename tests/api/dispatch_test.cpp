@@ -41,7 +41,7 @@ std::int32_t max_batch_size(sg_context *in) {
   }
   std::int32_t most = 0;
   for (std::size_t i = 0; i < count; ++i) {
-    EXPECT_OK(sg_job_wait(jobs[i], SG_FOREVER));
+    EXPECT_OK(sg_job_wait(jobs[i], SG_FOREVER, nullptr));
     EXPECT_EQ(3 * double(i), c[i]);
     sg_job_statistics seen = SG_JOB_STATISTICS_INIT;
     EXPECT_OK(sg_job_get_statistics(jobs[i], &seen));
@@ -69,7 +69,7 @@ TEST(dispatch, a_reused_job_record_keeps_no_old_state) {
     ASSERT_OK(sg_gemm_async(in, &nothing, nullptr, each.out()));
   }
   for (const job &each : jobs) {
-    ASSERT_OK(sg_job_wait(each, SG_FOREVER));
+    ASSERT_OK(sg_job_wait(each, SG_FOREVER, nullptr));
     sg_job_statistics seen = SG_JOB_STATISTICS_INIT;
     ASSERT_OK(sg_job_get_statistics(each, &seen));
     EXPECT_EQ(1, seen.batch_size);
@@ -116,14 +116,14 @@ TEST(dispatch, gemms_queued_for_a_device_form_a_batch) {
       ASSERT_OK(sg_gemm_async(in, &desc, nullptr, jobs[i].out()));
     }
     for (const job &each : jobs) {
-      ASSERT_OK(sg_job_wait(each, SG_FOREVER));
+      ASSERT_OK(sg_job_wait(each, SG_FOREVER, nullptr));
       sg_job_statistics seen = SG_JOB_STATISTICS_INIT;
       ASSERT_OK(sg_job_get_statistics(each, &seen));
       most = std::max(most, seen.batch_size);
     }
     job back;
     ASSERT_OK(sg_copy_async(in, host.data(), data, bytes, nullptr, back.out()));
-    ASSERT_OK(sg_job_wait(back, SG_FOREVER));
+    ASSERT_OK(sg_job_wait(back, SG_FOREVER, nullptr));
     for (std::size_t i = 0; i < count; ++i)
       ASSERT_EQ(double(1 + i % 7) * double(1 + (count + i) % 7) * alpha(i), host[3 * n * n + i]);
     ASSERT_EQ(4.0 * n, host[2 * n * n]);
@@ -161,7 +161,7 @@ void expect_deep_ones_apart(std::int32_t lanes, std::size_t count, std::size_t i
       ASSERT_OK(sg_gemm_async(in, &desc, nullptr, jobs[i].out()));
     }
     for (std::size_t i = 0; i < count; ++i) {
-      ASSERT_OK(sg_job_wait(jobs[i], SG_FOREVER));
+      ASSERT_OK(sg_job_wait(jobs[i], SG_FOREVER, nullptr));
       sg_job_statistics seen = SG_JOB_STATISTICS_INIT;
       ASSERT_OK(sg_job_get_statistics(jobs[i], &seen));
       if (is_deep(i))
@@ -260,7 +260,7 @@ TEST(dispatch, at_its_job_limit_a_context_blocks_submitters) {
     job mine;
     EXPECT_OK(sg_gemm_async(in, &desc, nullptr, mine.out()));  // returns at once except at the job limit
     submitted = true;
-    EXPECT_OK(sg_job_wait(mine, SG_FOREVER));
+    EXPECT_OK(sg_job_wait(mine, SG_FOREVER, nullptr));
   });
   std::this_thread::sleep_for(std::chrono::milliseconds(20));
   EXPECT_FALSE(submitted);

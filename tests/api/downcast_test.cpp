@@ -39,7 +39,7 @@ class downcast : public on_each_device {
     job made;
     sg_job_statistics statistics = SG_JOB_STATISTICS_INIT;
     EXPECT_OK(sg_gemm_async(context_, &desc, nullptr, made.out()));
-    EXPECT_OK(sg_job_wait(made, SG_FOREVER));
+    EXPECT_OK(sg_job_wait(made, SG_FOREVER, nullptr));
     EXPECT_OK(sg_job_get_statistics(made, &statistics));
     return statistics;
   }
@@ -163,7 +163,7 @@ TEST_P(downcast, graphs_downcast_when_they_run) {
     a.assign(a.size(), value);
     job all;
     ASSERT_OK(sg_graph_run_async(graph, nullptr, all.out()));
-    ASSERT_OK(sg_job_wait(all, SG_FOREVER));
+    ASSERT_OK(sg_job_wait(all, SG_FOREVER, nullptr));
     for (std::int64_t i = 0; i < m; ++i) ASSERT_EQ(has_own_memory() ? rounded(value) : value, c[i * n]);
   }
   EXPECT_OK(sg_graph_release(graph));

@@ -172,6 +172,9 @@ TEST_P(empty, operations_on_rows) {
       elementwise.a = given(), elementwise.b = given(), elementwise.c = result(), elementwise.function = function;
       c.finish(sg_elementwise(c.on, &elementwise, nullptr));
     }
+    sg_fill_desc fill = SG_FILL_DESC_INIT;
+    fill.y = result();
+    c.finish(sg_fill(c.on, &fill, nullptr));
     sg_clamp_desc clamp = SG_CLAMP_DESC_INIT;
     clamp.x = given(), clamp.y = result();
     c.finish(sg_clamp(c.on, &clamp, nullptr));

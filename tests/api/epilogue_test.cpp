@@ -151,7 +151,7 @@ TEST_P(epilogues, a_bias_orders_jobs) {
     ASSERT_OK(sg_gemm_async(context_, &first, nullptr, jobs[0].out()));
     ASSERT_OK(sg_gemm_async(context_, &middle, nullptr, jobs[1].out()));
     ASSERT_OK(sg_gemm_async(context_, &last, nullptr, jobs[2].out()));
-    for (const job &each : jobs) ASSERT_OK(sg_job_wait(each, SG_FOREVER));
+    for (const job &each : jobs) ASSERT_OK(sg_job_wait(each, SG_FOREVER, nullptr));
     EXPECT_EQ((std::array<double, 4>{45, 54, 41, 50}), l.y);
     EXPECT_EQ((std::array<double, 2>{100, 120}), l.b);
   }
@@ -168,7 +168,7 @@ TEST_P(epilogues, many_small_gemms) {
     ASSERT_OK(sg_gemm_async(context_, &desc, nullptr, jobs[i].out()));
   }
   for (std::size_t i = 0; i < layers.size(); ++i) {
-    ASSERT_OK(sg_job_wait(jobs[i], SG_FOREVER));
+    ASSERT_OK(sg_job_wait(jobs[i], SG_FOREVER, nullptr));
     EXPECT_EQ(layers[i].expected(i % 2), layers[i].y) << i;
   }
 }
@@ -182,7 +182,7 @@ TEST_P(epilogues, groups) {
   }
   job all;
   ASSERT_OK(sg_gemm_grouped_async(context_, descs.data(), static_cast<std::int32_t>(descs.size()), nullptr, all.out()));
-  ASSERT_OK(sg_job_wait(all, SG_FOREVER));
+  ASSERT_OK(sg_job_wait(all, SG_FOREVER, nullptr));
   for (std::size_t i = 0; i < layers.size(); ++i) EXPECT_EQ(layers[i].expected(i % 2), layers[i].y) << i;
   // The bias of one may not be the C of another.
   descs[3].bias = descs[5].c.data;
@@ -201,7 +201,7 @@ TEST_P(epilogues, graphs) {
   const auto run = [&] {
     job all;
     ASSERT_OK(sg_graph_run_async(graph, nullptr, all.out()));
-    ASSERT_OK(sg_job_wait(all, SG_FOREVER));
+    ASSERT_OK(sg_job_wait(all, SG_FOREVER, nullptr));
   };
   run();
   EXPECT_EQ(l.expected(true), l.y);
@@ -229,7 +229,7 @@ TEST_P(epilogues, plans) {
   desc = other.desc(SG_ACTIVATION_RELU);
   job done;
   ASSERT_OK(run_gemm_plan(made, &desc, nullptr, done.out()));
-  ASSERT_OK(sg_job_wait(done, SG_FOREVER));
+  ASSERT_OK(sg_job_wait(done, SG_FOREVER, nullptr));
   EXPECT_EQ(other.expected(true), other.y);
   desc.activation = SG_ACTIVATION_GELU;
   EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, run_gemm_plan(made, &desc, nullptr, nullptr));
@@ -252,7 +252,7 @@ TEST_P(epilogues, a_plan_without_matrices) {
   desc = l.desc(SG_ACTIVATION_NONE);
   job done;
   ASSERT_OK(run_gemm_plan(made, &desc, nullptr, done.out()));
-  ASSERT_OK(sg_job_wait(done, SG_FOREVER));
+  ASSERT_OK(sg_job_wait(done, SG_FOREVER, nullptr));
   EXPECT_EQ(l.expected(false), l.y);
 }
 

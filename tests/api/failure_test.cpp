@@ -100,11 +100,11 @@ TEST_P(failures, every_status_query_observes_the_failure) {
     char text[100];
     std::int32_t index;
     switch (way) {
-      case wait: EXPECT_STATUS(SG_STATUS_CANCELLED, sg_job_wait(writer, 0)); break;
-      case poll: EXPECT_STATUS(SG_STATUS_CANCELLED, sg_job_query(writer)); break;
+      case wait: EXPECT_STATUS(SG_STATUS_CANCELLED, sg_job_wait(writer, 0, nullptr)); break;
+      case poll: EXPECT_STATUS(SG_STATUS_CANCELLED, sg_job_query(writer, nullptr)); break;
       case message: EXPECT_OK(sg_job_message(writer, text, sizeof text, nullptr)); break;
-      case all: EXPECT_STATUS(SG_STATUS_CANCELLED, sg_job_wait_all(list, 1, 0)); break;
-      default: EXPECT_STATUS(SG_STATUS_CANCELLED, sg_job_wait_any(list, 1, 0, &index)); break;
+      case all: EXPECT_STATUS(SG_STATUS_CANCELLED, sg_job_wait_all(list, 1, 0, nullptr)); break;
+      default: EXPECT_STATUS(SG_STATUS_CANCELLED, sg_job_wait_any(list, 1, 0, &index, nullptr)); break;
     }
     EXPECT_OK(read(c_)) << way;
   }
@@ -114,7 +114,7 @@ TEST_P(failures, wait_all_observes_only_the_reported_failure) {
   WITH_GATES();
   const job first = failed_writer(&c_[0]), second = failed_writer(&c_[1]);
   sg_job *const list[] = {first, second};
-  EXPECT_STATUS(SG_STATUS_CANCELLED, sg_job_wait_all(list, 2, 0));
+  EXPECT_STATUS(SG_STATUS_CANCELLED, sg_job_wait_all(list, 2, 0, nullptr));
   EXPECT_OK(read(&c_[0]));
   EXPECT_STATUS(SG_STATUS_DEPENDENCY_FAILED, read(&c_[1]));
 }
@@ -148,7 +148,7 @@ TEST_P(failures, a_queue_may_leave_failures_unobserved) {
   ASSERT_OK(sg_gemm_async(context_, &desc, nullptr, reader.out()));
   ASSERT_OK(sg_context_synchronize(context_, SG_FOREVER));
   EXPECT_EQ(5, c_[2]) << "it did not run";
-  EXPECT_STATUS(SG_STATUS_CANCELLED, sg_job_query(writer)) << "now the application has asked";
+  EXPECT_STATUS(SG_STATUS_CANCELLED, sg_job_query(writer, nullptr)) << "now the application has asked";
   EXPECT_OK(read(c_));
   of_a_runtime.observes = 2;
   queue none;
@@ -174,7 +174,7 @@ TEST_P(failures, a_callback_observes_the_failure_before_it_runs) {
       },
       &a));
   a.called.get_future().wait();
-  EXPECT_OK(sg_job_wait(a.submitted, SG_FOREVER));
+  EXPECT_OK(sg_job_wait(a.submitted, SG_FOREVER, nullptr));
   EXPECT_EQ(5, c_[2]);
 }
 
@@ -207,10 +207,10 @@ TEST_P(failures, an_earlier_writer_in_flight_does_not_matter_to_a_later_one_s_re
   ASSERT_OK(sg_gemm_async(context_, &reader, nullptr, reads.out()));
   ASSERT_OK(sg_job_cancel(fails));
   gated.open();
-  EXPECT_OK(sg_job_wait(reads, SG_FOREVER));
+  EXPECT_OK(sg_job_wait(reads, SG_FOREVER, nullptr));
   EXPECT_EQ(1, d);
-  EXPECT_OK(sg_job_wait(writes, SG_FOREVER));
-  EXPECT_STATUS(SG_STATUS_CANCELLED, sg_job_wait(fails, SG_FOREVER));
+  EXPECT_OK(sg_job_wait(writes, SG_FOREVER, nullptr));
+  EXPECT_STATUS(SG_STATUS_CANCELLED, sg_job_wait(fails, SG_FOREVER, nullptr));
 }
 
 // A batch with gaps does not write the gaps, though its address range covers them.
@@ -250,7 +250,7 @@ TEST_P(failures, observing_a_job_observes_all_causes_of_its_failure) {
   }
   job run;
   ASSERT_OK(sg_graph_run_async(graph, nullptr, run.out()));
-  EXPECT_STATUS(SG_STATUS_DEPENDENCY_FAILED, sg_job_wait(run, SG_FOREVER));
+  EXPECT_STATUS(SG_STATUS_DEPENDENCY_FAILED, sg_job_wait(run, SG_FOREVER, nullptr));
   for (const double *each : {&c_[0], &c_[1], &d[0], &d[1]}) EXPECT_OK(read(each));
   EXPECT_OK(sg_graph_release(graph));
 }
@@ -272,7 +272,7 @@ TEST_P(failures, a_run_fails_as_its_first_failed_submission) {
   ASSERT_OK(sg_graph_create(context_, &graph));
   sg_submit record = SG_SUBMIT_INIT;
   record.graph = graph;
-  const sg_custom_operand written = {x, sizeof *x, SG_ACCESS_WRITE, 0};
+  const sg_custom_operand written = {x, sizeof *x, SG_ACCESS_WRITE};
   sg_custom_desc fails = SG_CUSTOM_DESC_INIT;
   fails.function = fail_with_a_long_text, fails.operands = &written, fails.operand_count = 1;
   ASSERT_OK(sg_custom_async(context_, &fails, &record, nullptr));
@@ -283,7 +283,7 @@ TEST_P(failures, a_run_fails_as_its_first_failed_submission) {
   for (int round = 0; round < 40; ++round) {
     job run;
     ASSERT_OK(sg_graph_run_async(graph, nullptr, run.out()));
-    ASSERT_STATUS(SG_STATUS_BACKEND_FAILURE, sg_job_wait(run, SG_FOREVER)) << round;
+    ASSERT_STATUS(SG_STATUS_BACKEND_FAILURE, sg_job_wait(run, SG_FOREVER, nullptr)) << round;
     char text[1000];
     ASSERT_OK(sg_job_message(run, text, sizeof text, nullptr));
     ASSERT_NE(nullptr, std::strstr(text, "submission 0")) << text;
@@ -309,7 +309,7 @@ TEST_P(failures, a_gemm_without_work_depends_on_what_it_names_only) {
       sg_gemm_desc grouped[2] = {*each, make_gemm(ones_, ones_, &c_[2], 1, 1, 1)};
       job both;
       ASSERT_OK(sg_gemm_grouped_async(context_, grouped, 2, nullptr, both.out()));
-      EXPECT_OK(sg_job_wait(both, SG_FOREVER));
+      EXPECT_OK(sg_job_wait(both, SG_FOREVER, nullptr));
       EXPECT_STATUS(SG_STATUS_DEPENDENCY_FAILED, read_anywhere(c)) << "it has not written c";
       for (const bool in_flight : {true, false}) {
         gated_job gated(context_);
@@ -322,13 +322,13 @@ TEST_P(failures, a_gemm_without_work_depends_on_what_it_names_only) {
         ASSERT_OK(sg_job_cancel(fails));
         if (!in_flight) {
           gated.open();
-          EXPECT_STATUS(SG_STATUS_CANCELLED, sg_job_wait(fails, SG_FOREVER));
+          EXPECT_STATUS(SG_STATUS_CANCELLED, sg_job_wait(fails, SG_FOREVER, nullptr));
         }
         sg_job *const named = fails;
         options.after = &named, options.after_count = 1;
         ASSERT_OK(sg_gemm_async(context_, each, &options, after.out()));
         gated.open();
-        EXPECT_STATUS(SG_STATUS_DEPENDENCY_FAILED, sg_job_wait(after, SG_FOREVER)) << in_flight;
+        EXPECT_STATUS(SG_STATUS_DEPENDENCY_FAILED, sg_job_wait(after, SG_FOREVER, nullptr)) << in_flight;
       }
     }
   }

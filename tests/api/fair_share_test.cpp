@@ -27,7 +27,7 @@ class on_device {
     EXPECT_OK(sg_buffer_data(buffer_, &memory));
     job filled;
     EXPECT_OK(sg_copy_async(in, memory, host.data(), bytes, nullptr, filled.out()));
-    EXPECT_OK(sg_job_wait(filled, SG_FOREVER));
+    EXPECT_OK(sg_job_wait(filled, SG_FOREVER, nullptr));
     first = static_cast<double *>(memory);
   }
   double *first = nullptr;

@@ -64,7 +64,7 @@ class foreign_memory : public on_each_device {
          }},
         {"operands[0]",
          [=, this] {
-           const sg_custom_operand operand = {there, count, SG_ACCESS_READ_WRITE, 0};
+           const sg_custom_operand operand = {there, count, SG_ACCESS_READ_WRITE};
            sg_custom_desc desc = SG_CUSTOM_DESC_INIT;
            desc.function = do_nothing, desc.operands = &operand, desc.operand_count = 1;
            return sg_custom(context_, &desc, nullptr);

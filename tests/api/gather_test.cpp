@@ -108,7 +108,7 @@ TEST_P(gather, follows_the_copies_of_its_operands) {
     ASSERT_OK(sg_gather_async(context_, &desc, nullptr, nullptr));
     job copied;
     ASSERT_OK(sg_copy_async(context_, result.data(), y, 8, nullptr, copied.out()));
-    ASSERT_OK(sg_job_wait(copied, SG_FOREVER));
+    ASSERT_OK(sg_job_wait(copied, SG_FOREVER, nullptr));
     ASSERT_EQ((floats{rows[std::size_t(chosen[0])], rows[std::size_t(chosen[1])]}), result);
   }
 }
@@ -125,7 +125,7 @@ TEST_P(gather, is_recorded_in_a_graph_and_updated) {
   const auto run = [&] {
     job handle;
     ASSERT_OK(sg_graph_run_async(graph, nullptr, handle.out()));
-    ASSERT_OK(sg_job_wait(handle, SG_FOREVER));
+    ASSERT_OK(sg_job_wait(handle, SG_FOREVER, nullptr));
   };
   run();
   EXPECT_EQ((floats{1, 2}), fetch(y, 2));

@@ -74,7 +74,7 @@ TEST_P(gemm_grouped, each_its_own_shape_type_and_scalars) {
     for (member &x : members) descs.push_back(x.desc());
     job handle;
     ASSERT_OK(sg_gemm_grouped_async(context_, descs.data(), count, nullptr, handle.out()));
-    ASSERT_OK(sg_job_wait(handle, SG_FOREVER));
+    ASSERT_OK(sg_job_wait(handle, SG_FOREVER, nullptr));
     for (const member &x : members) x.check();
   }
 }
@@ -92,7 +92,7 @@ TEST_P(gemm_grouped, members_without_work) {
   job handle;
   ASSERT_OK(
       sg_gemm_grouped_async(context_, descs.data(), static_cast<std::int32_t>(descs.size()), nullptr, handle.out()));
-  ASSERT_OK(sg_job_wait(handle, SG_FOREVER));
+  ASSERT_OK(sg_job_wait(handle, SG_FOREVER, nullptr));
   for (const member &x : members) x.check();
   EXPECT_EQ(42, untouched);
 }
@@ -104,7 +104,7 @@ TEST_P(gemm_grouped, a_batch_inside_a_group) {
   descs[0].stride_a = descs[0].stride_b = descs[0].stride_c = 1;
   job handle;
   ASSERT_OK(sg_gemm_grouped_async(context_, descs, 2, nullptr, handle.out()));
-  ASSERT_OK(sg_job_wait(handle, SG_FOREVER));
+  ASSERT_OK(sg_job_wait(handle, SG_FOREVER, nullptr));
   EXPECT_EQ(10, c[0]);
   EXPECT_EQ(21, c[1]);
   EXPECT_EQ(10, d);
@@ -117,7 +117,7 @@ TEST_P(gemm_grouped, shared_inputs) {
   for (int i = 0; i < 10; ++i) descs.push_back(make_gemm(a.data(), b.data(), c.data() + 4 * i, 2, 2, 3));
   job handle;
   ASSERT_OK(sg_gemm_grouped_async(context_, descs.data(), 10, nullptr, handle.out()));
-  ASSERT_OK(sg_job_wait(handle, SG_FOREVER));
+  ASSERT_OK(sg_job_wait(handle, SG_FOREVER, nullptr));
   EXPECT_EQ(std::vector<double>(40, 18.0), c);
 }
 
@@ -162,12 +162,12 @@ TEST_P(gemm_grouped, only_overlapping_jobs_wait) {
     ASSERT_OK(sg_gemm_async(wide, &read_behind, &urgent, other.out()));
     const sg_gemm_desc write_input = make_gemm(&one, &one, a.data() + 9, 1, 1, 1);
     ASSERT_OK(sg_gemm_async(wide, &write_input, nullptr, writer.out()));
-    EXPECT_OK(sg_job_wait(other, 60 * std::int64_t{1'000'000'000}));
-    for (job &reader : readers) EXPECT_STATUS(SG_STATUS_NOT_READY, sg_job_query(reader));
-    EXPECT_STATUS(SG_STATUS_TIMEOUT, sg_job_wait(writer, 5000000));
+    EXPECT_OK(sg_job_wait(other, 60 * std::int64_t{1'000'000'000}, nullptr));
+    for (job &reader : readers) EXPECT_STATUS(SG_STATUS_NOT_READY, sg_job_query(reader, nullptr));
+    EXPECT_STATUS(SG_STATUS_TIMEOUT, sg_job_wait(writer, 5000000, nullptr));
     gated.open();
-    for (job &reader : readers) ASSERT_OK(sg_job_wait(reader, SG_FOREVER));
-    ASSERT_OK(sg_job_wait(writer, SG_FOREVER));
+    for (job &reader : readers) ASSERT_OK(sg_job_wait(reader, SG_FOREVER, nullptr));
+    ASSERT_OK(sg_job_wait(writer, SG_FOREVER, nullptr));
     for (const double x : within) EXPECT_EQ(6, x);
     EXPECT_EQ(5, behind);
     EXPECT_EQ(1, a[9]);
@@ -222,7 +222,7 @@ class one_launch : public testing::Test {
       descs.push_back(make_gemm(data + at(0, i), data + at(1, i), data + at(2, i), rows(i), cols(i), depth(i)));
     job all;
     EXPECT_OK(sg_gemm_grouped_async(context_, descs.data(), static_cast<std::int32_t>(count), nullptr, all.out()));
-    const sg_status status = sg_job_wait(all, SG_FOREVER);
+    const sg_status status = sg_job_wait(all, SG_FOREVER, nullptr);
     if (status != SG_STATUS_OK) return status;
     sg_job_statistics seen = SG_JOB_STATISTICS_INIT;
     EXPECT_OK(sg_job_get_statistics(all, &seen));
@@ -232,7 +232,7 @@ class one_launch : public testing::Test {
     job back;
     EXPECT_OK(
         sg_copy_async(context_, result.data(), data + at(2, 0), result.size() * sizeof(double), nullptr, back.out()));
-    EXPECT_OK(sg_job_wait(back, SG_FOREVER));
+    EXPECT_OK(sg_job_wait(back, SG_FOREVER, nullptr));
     for (std::size_t p = 0; p < count; ++p)
       for (std::int64_t i = 0; i < rows(p); ++i)
         for (std::int64_t j = 0; j < cols(p); ++j) {
@@ -281,7 +281,7 @@ TEST(few_gemms, are_one_launch_unless_their_depth_is_long) {
       descs.push_back(make_gemm(operand, operand, operand + deep + i, 1, 1, i < count ? depth : 4));
     job all;
     EXPECT_OK(sg_gemm_grouped_async(in, descs.data(), count + short_ones, nullptr, all.out()));
-    return sg_job_wait(all, SG_FOREVER);
+    return sg_job_wait(all, SG_FOREVER, nullptr);
   };
   EXPECT_OK(run("sim:h200?fail-launch=2", 4, 0));
   EXPECT_STATUS(SG_STATUS_BACKEND_FAILURE, run("sim:h200?fail-launch=2", deep, 0));
@@ -323,7 +323,7 @@ long most_mapped() {
   for (int i = 0; i < 2; ++i) {
     job all;
     EXPECT_OK(sg_gemm_grouped_async(in, descs.data(), std::int32_t{count}, nullptr, all.out()));
-    EXPECT_OK(sg_job_wait(all, SG_FOREVER));
+    EXPECT_OK(sg_job_wait(all, SG_FOREVER, nullptr));
   }
   const long more = most_mapped() - before;
   std::fprintf(stderr, "%ld kB more\n", more);

@@ -261,7 +261,7 @@ TEST(gemm_memory_limits, jobs_of_all_priorities_share_the_memory) {
       how.priority = std::int32_t(i % 3) - 1;
       ASSERT_OK(sg_gemm_async(on, &wanted, &how, jobs[i].out()));
     }
-    for (const job &one : jobs) ASSERT_OK(sg_job_wait(one, 60 * std::int64_t{1'000'000'000}));
+    for (const job &one : jobs) ASSERT_OK(sg_job_wait(one, 60 * std::int64_t{1'000'000'000}, nullptr));
     for (auto &result : c) {
       ASSERT_EQ(std::vector<double>(size * size, 2.0 * depth), result);
       std::fill(result.begin(), result.end(), -1);
@@ -288,9 +288,9 @@ TEST(gemm_memory_limits, high_priority_goes_ahead_of_waiting_runs) {
       how.priority = urgent ? 1 : 0;
       ASSERT_OK(sg_gemm_async(on, &wanted, &how, jobs[i].out()));
     }
-    ASSERT_OK(sg_job_wait(jobs[others], 60 * std::int64_t{1'000'000'000}));
-    ahead = sg_job_wait(jobs[others - 1], 0) == SG_STATUS_TIMEOUT;
-    for (const job &one : jobs) ASSERT_OK(sg_job_wait(one, 60 * std::int64_t{1'000'000'000}));
+    ASSERT_OK(sg_job_wait(jobs[others], 60 * std::int64_t{1'000'000'000}, nullptr));
+    ahead = sg_job_wait(jobs[others - 1], 0, nullptr) == SG_STATUS_TIMEOUT;
+    for (const job &one : jobs) ASSERT_OK(sg_job_wait(one, 60 * std::int64_t{1'000'000'000}, nullptr));
   }
   EXPECT_TRUE(ahead) << "it waited for all of them every time";
 }

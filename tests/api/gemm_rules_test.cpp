@@ -256,7 +256,7 @@ TEST_P(gemm_rules, f32_is_computed_in_f32) {
       job handle;
       ASSERT_OK(sg_sgemm_async(context_, SG_LAYOUT_COLUMN_MAJOR, op, SG_TRANSPOSE_N, m, n, k, 1.0f, a.data(),
                                op == SG_TRANSPOSE_N ? m : k, b.data(), k, 0.0f, c.data(), m, &submit, handle.out()));
-      ASSERT_OK(sg_job_wait(handle, SG_FOREVER));
+      ASSERT_OK(sg_job_wait(handle, SG_FOREVER, nullptr));
       for (int j = 0; j < n; ++j)
         for (int i = 0; i < m; ++i) {
           std::int64_t exact = 0;
@@ -344,7 +344,7 @@ TEST_P(gemm_rules, the_same_call_gives_the_same_bits) {
     for (std::size_t i = 0; i < results.size(); ++i)
       ASSERT_OK(sg_sgemm_async(context_, SG_LAYOUT_ROW_MAJOR, SG_TRANSPOSE_N, SG_TRANSPOSE_N, m, n, k, 1.0f, a.data(),
                                k, b.data(), n, 0.0f, results[i].data(), n, nullptr, jobs[i].out()));
-    for (const job &j : jobs) ASSERT_OK(sg_job_wait(j, SG_FOREVER));
+    for (const job &j : jobs) ASSERT_OK(sg_job_wait(j, SG_FOREVER, nullptr));
     for (const auto &result : results)
       ASSERT_EQ(0, std::memcmp(result.data(), results[0].data(), result.size() * sizeof(float))) << m;
   }
@@ -366,7 +366,7 @@ TEST_P(gemm_rules, blas_shaped_calls_agree_with_the_descriptor) {
     job handle;
     ASSERT_OK(sg_dgemm_async(context_, layout, SG_TRANSPOSE_N, SG_TRANSPOSE_T, n, n, n, 2, a_.data(), n, b_.data(), n,
                              3, other.data(), n, nullptr, handle.out()));
-    ASSERT_OK(sg_job_wait(handle, SG_FOREVER));
+    ASSERT_OK(sg_job_wait(handle, SG_FOREVER, nullptr));
     EXPECT_EQ(c_, other);
   }
 }

@@ -22,7 +22,7 @@ class graphs : public on_each_device {
   void run() {
     job all;
     ASSERT_OK(sg_graph_run_async(graph_, nullptr, all.out()));
-    ASSERT_OK(sg_job_wait(all, SG_FOREVER));
+    ASSERT_OK(sg_job_wait(all, SG_FOREVER, nullptr));
   }
 
   sg_graph *graph_ = nullptr;
@@ -74,7 +74,7 @@ TEST_P(graphs, runs_follow_each_other_and_other_submissions) {
     expected = 3 + 2 * expected;
   }
   ASSERT_OK(sg_context_synchronize(context_, SG_FOREVER));
-  for (job &each : jobs) EXPECT_OK(sg_job_query(each));
+  for (job &each : jobs) EXPECT_OK(sg_job_query(each, nullptr));
   EXPECT_EQ(expected, c);
 }
 
@@ -113,7 +113,7 @@ TEST_P(graphs, untracked_runs_keep_their_own_order) {
     y.front() = y.back() = -1;
     job all;
     ASSERT_OK(sg_graph_run_async(graph_, &untracked, all.out()));
-    ASSERT_OK(sg_job_wait(all, SG_FOREVER));
+    ASSERT_OK(sg_job_wait(all, SG_FOREVER, nullptr));
     ASSERT_EQ(double(n), y.front()) << round;
   }
 }
@@ -199,7 +199,7 @@ TEST_P(graphs, branches_meet_on_the_device) {
     ASSERT_OK(sg_copy_async(context_, a, diagonal, bytes, nullptr, there.out()));
     run();
     ASSERT_OK(sg_copy_async(context_, result, cube, bytes, nullptr, back.out()));
-    ASSERT_OK(sg_job_wait(back, SG_FOREVER));
+    ASSERT_OK(sg_job_wait(back, SG_FOREVER, nullptr));
     EXPECT_EQ(r * r * r, result[3]);
   }
 }
@@ -258,7 +258,7 @@ TEST_P(graphs, wrong_submissions_are_refused) {
   const sg_gemm_desc desc = make_gemm(&a, &b, &c, 1, 1, 1);
   job before;
   ASSERT_OK(sg_gemm_async(context_, &desc, nullptr, before.out()));
-  ASSERT_OK(sg_job_wait(before, SG_FOREVER));
+  ASSERT_OK(sg_job_wait(before, SG_FOREVER, nullptr));
   sg_job *const list[] = {before};
   sg_submit options = record_;
   options.after = list;
@@ -300,11 +300,11 @@ TEST_P(graphs, a_run_is_a_job_like_others) {
   job first, second;
   ASSERT_OK(sg_graph_run_async(graph_, &options, first.out()));
   ASSERT_OK(sg_graph_run_async(graph_, &options, second.out()));
-  EXPECT_STATUS(SG_STATUS_TIMEOUT, sg_job_wait(first, 5'000'000));
+  EXPECT_STATUS(SG_STATUS_TIMEOUT, sg_job_wait(first, 5'000'000, nullptr));
   ASSERT_OK(sg_job_cancel(second));
   gated.open();
-  EXPECT_OK(sg_job_wait(first, SG_FOREVER));
-  EXPECT_STATUS(SG_STATUS_CANCELLED, sg_job_wait(second, SG_FOREVER));
+  EXPECT_OK(sg_job_wait(first, SG_FOREVER, nullptr));
+  EXPECT_STATUS(SG_STATUS_CANCELLED, sg_job_wait(second, SG_FOREVER, nullptr));
   EXPECT_EQ(6, c);
   for (int i = 0; i < 2; ++i) {
     sg_completion seen{};
@@ -325,7 +325,7 @@ TEST_P(graphs, released_while_it_runs) {
   job all;
   ASSERT_OK(sg_graph_run_async(brief, nullptr, all.out()));
   ASSERT_OK(sg_graph_release(brief));
-  ASSERT_OK(sg_job_wait(all, SG_FOREVER));
+  ASSERT_OK(sg_job_wait(all, SG_FOREVER, nullptr));
   EXPECT_EQ(6, c);
 }
 
@@ -342,13 +342,13 @@ TEST(graph_failures, a_run_fails_like_its_first_failed_child) {
   for (const sg_gemm_desc *each : {&first, &second, &third}) ASSERT_OK(sg_gemm_async(faulty, each, &record, nullptr));
   job all;
   ASSERT_OK(sg_graph_run_async(graph, nullptr, all.out()));
-  EXPECT_STATUS(SG_STATUS_BACKEND_FAILURE, sg_job_wait(all, SG_FOREVER));
+  EXPECT_STATUS(SG_STATUS_BACKEND_FAILURE, sg_job_wait(all, SG_FOREVER, nullptr));
   EXPECT_NE(nullptr, std::strstr(sg_last_error_message(), "submission 1 of the graph")) << sg_last_error_message();
   EXPECT_EQ(6, c[0]);
   EXPECT_EQ(-1, c[2]);
   job again;
   ASSERT_OK(sg_graph_run_async(graph, nullptr, again.out()));
-  EXPECT_OK(sg_job_wait(again, SG_FOREVER)) << "only the second launch should fail";
+  EXPECT_OK(sg_job_wait(again, SG_FOREVER, nullptr)) << "only the second launch should fail";
   EXPECT_EQ(54, c[2]);
   EXPECT_OK(sg_graph_release(graph));
 }

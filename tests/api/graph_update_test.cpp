@@ -50,7 +50,7 @@ class graph_updates : public on_each_device {
   void run() {
     job all;
     ASSERT_OK(sg_graph_run_async(graph_, nullptr, all.out()));
-    ASSERT_OK(sg_job_wait(all, SG_FOREVER));
+    ASSERT_OK(sg_job_wait(all, SG_FOREVER, nullptr));
   }
   sg_gemm_desc gemm(std::size_t a, std::size_t b, std::size_t c) const {
     return make_gemm(at(a), at(b), at(c), 2, 2, 2);
@@ -379,7 +379,7 @@ TEST_P(graph_updates, runs_in_flight_keep_their_operands) {
   desc = of(other_sum);
   ASSERT_OK(sg_graph_update(graph_, 1, &desc));
   gated.open();
-  ASSERT_OK(sg_job_wait(first, SG_FOREVER));
+  ASSERT_OK(sg_job_wait(first, SG_FOREVER, nullptr));
   EXPECT_EQ(times(initial(0), initial(1)), fetch(2));
   EXPECT_EQ(initial(3), fetch(3));
   EXPECT_EQ((std::array<double, 4>{38, 40, 42, 44}), fetch(5));

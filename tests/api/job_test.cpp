@@ -29,19 +29,19 @@ class jobs : public testing::TestWithParam<const char *> {
 TEST_P(jobs, wait_poll_and_time_limits) {
   gated_job gated(context_);
   SKIP_WITHOUT_GATE(gated);
-  EXPECT_STATUS(SG_STATUS_NOT_READY, sg_job_query(gated.get()));
-  EXPECT_STATUS(SG_STATUS_TIMEOUT, sg_job_wait(gated.get(), 0));
+  EXPECT_STATUS(SG_STATUS_NOT_READY, sg_job_query(gated.get(), nullptr));
+  EXPECT_STATUS(SG_STATUS_TIMEOUT, sg_job_wait(gated.get(), 0, nullptr));
   const auto start = steady_clock::now();
-  EXPECT_STATUS(SG_STATUS_TIMEOUT, sg_job_wait(gated.get(), 30 * ms));
+  EXPECT_STATUS(SG_STATUS_TIMEOUT, sg_job_wait(gated.get(), 30 * ms, nullptr));
   const auto waited = steady_clock::now() - start;
   EXPECT_GE(waited, milliseconds(30));
   EXPECT_LT(waited, std::chrono::minutes(2));
   ASSERT_TRUE(gated.running());
-  EXPECT_STATUS(SG_STATUS_NOT_READY, sg_job_query(gated.get()));
+  EXPECT_STATUS(SG_STATUS_NOT_READY, sg_job_query(gated.get(), nullptr));
   gated.open();
-  EXPECT_OK(sg_job_wait(gated.get(), SG_FOREVER));
-  EXPECT_OK(sg_job_query(gated.get()));
-  EXPECT_OK(sg_job_wait(gated.get(), 0));
+  EXPECT_OK(sg_job_wait(gated.get(), SG_FOREVER, nullptr));
+  EXPECT_OK(sg_job_query(gated.get(), nullptr));
+  EXPECT_OK(sg_job_wait(gated.get(), 0, nullptr));
   EXPECT_EQ(gated_job::expected, *gated.result());
 }
 
@@ -52,7 +52,7 @@ TEST_P(jobs, a_wait_returns_before_its_time_limit) {
     std::this_thread::sleep_for(milliseconds(20));
     gated.open();
   });
-  EXPECT_OK(sg_job_wait(gated.get(), 600000 * ms));
+  EXPECT_OK(sg_job_wait(gated.get(), 600000 * ms, nullptr));
   opener.join();
 }
 
@@ -60,7 +60,7 @@ TEST_P(jobs, many_threads_wait_for_one_job) {
   gated_job gated(context_);
   SKIP_WITHOUT_GATE(gated);
   std::vector<std::thread> waiters;
-  for (int i = 0; i < 8; ++i) waiters.emplace_back([&] { EXPECT_OK(sg_job_wait(gated.get(), SG_FOREVER)); });
+  for (int i = 0; i < 8; ++i) waiters.emplace_back([&] { EXPECT_OK(sg_job_wait(gated.get(), SG_FOREVER, nullptr)); });
   std::this_thread::sleep_for(milliseconds(5));
   gated.open();
   for (std::thread &waiter : waiters) waiter.join();
@@ -78,9 +78,9 @@ TEST_P(jobs, a_queued_job_can_be_cancelled) {
   job waiting = submit(&c, &options);
   EXPECT_OK(sg_job_cancel(waiting));
   gated.open();
-  EXPECT_STATUS(SG_STATUS_CANCELLED, sg_job_wait(waiting, SG_FOREVER));
-  EXPECT_STATUS(SG_STATUS_CANCELLED, sg_job_query(waiting));
-  EXPECT_OK(sg_job_wait(first, SG_FOREVER));
+  EXPECT_STATUS(SG_STATUS_CANCELLED, sg_job_wait(waiting, SG_FOREVER, nullptr));
+  EXPECT_STATUS(SG_STATUS_CANCELLED, sg_job_query(waiting, nullptr));
+  EXPECT_OK(sg_job_wait(first, SG_FOREVER, nullptr));
   EXPECT_EQ(-1, c) << "a cancelled job that had not started must not write";
   sg_job_statistics stats = SG_JOB_STATISTICS_INIT;
   EXPECT_OK(sg_job_get_statistics(waiting, &stats));
@@ -110,10 +110,10 @@ TEST_P(jobs, dependents_of_a_cancelled_job_do_not_run) {
   ASSERT_OK(sg_gemm_async(context_, &reader, nullptr, by_data.out()));
   EXPECT_OK(sg_job_cancel(cancelled));
   gated.open();
-  EXPECT_STATUS(SG_STATUS_CANCELLED, sg_job_wait(cancelled, SG_FOREVER));
-  EXPECT_STATUS(SG_STATUS_DEPENDENCY_FAILED, sg_job_wait(by_name, SG_FOREVER));
-  EXPECT_STATUS(SG_STATUS_DEPENDENCY_FAILED, sg_job_wait(by_data, SG_FOREVER));
-  EXPECT_OK(sg_job_wait(independent, SG_FOREVER));
+  EXPECT_STATUS(SG_STATUS_CANCELLED, sg_job_wait(cancelled, SG_FOREVER, nullptr));
+  EXPECT_STATUS(SG_STATUS_DEPENDENCY_FAILED, sg_job_wait(by_name, SG_FOREVER, nullptr));
+  EXPECT_STATUS(SG_STATUS_DEPENDENCY_FAILED, sg_job_wait(by_data, SG_FOREVER, nullptr));
+  EXPECT_OK(sg_job_wait(independent, SG_FOREVER, nullptr));
   EXPECT_EQ(-1, d);
   EXPECT_EQ(-1, e);
   EXPECT_EQ(10, f);
@@ -131,8 +131,8 @@ TEST_P(jobs, the_stream_goes_on_after_a_cancelled_job) {
   job cancelled = submit(&c, &options), later = submit(&d, &options);
   EXPECT_OK(sg_job_cancel(cancelled));
   gated.open();
-  EXPECT_STATUS(SG_STATUS_CANCELLED, sg_job_wait(cancelled, SG_FOREVER));
-  EXPECT_OK(sg_job_wait(later, SG_FOREVER));
+  EXPECT_STATUS(SG_STATUS_CANCELLED, sg_job_wait(cancelled, SG_FOREVER, nullptr));
+  EXPECT_OK(sg_job_wait(later, SG_FOREVER, nullptr));
   EXPECT_EQ(-1, c);
   EXPECT_EQ(10, d);
 }
@@ -140,9 +140,9 @@ TEST_P(jobs, the_stream_goes_on_after_a_cancelled_job) {
 TEST_P(jobs, too_late_to_cancel) {
   double c = 0;
   job completed = submit(&c);
-  ASSERT_OK(sg_job_wait(completed, SG_FOREVER));
+  ASSERT_OK(sg_job_wait(completed, SG_FOREVER, nullptr));
   EXPECT_STATUS(SG_STATUS_BUSY, sg_job_cancel(completed));
-  EXPECT_OK(sg_job_query(completed));
+  EXPECT_OK(sg_job_query(completed, nullptr));
 }
 
 // A running command completes first; then the job is either cancelled or complete, and it completes in any case.
@@ -151,14 +151,14 @@ TEST_P(jobs, cancelling_a_running_job) {
   SKIP_WITHOUT_GATE(gated);
   ASSERT_TRUE(gated.running());
   EXPECT_OK(sg_job_cancel(gated.get()));
-  EXPECT_STATUS(SG_STATUS_TIMEOUT, sg_job_wait(gated.get(), 5 * ms)) << "a running command was abandoned";
+  EXPECT_STATUS(SG_STATUS_TIMEOUT, sg_job_wait(gated.get(), 5 * ms, nullptr)) << "a running command was abandoned";
   gated.open();
-  const sg_status seen = sg_job_wait(gated.get(), SG_FOREVER);
+  const sg_status seen = sg_job_wait(gated.get(), SG_FOREVER, nullptr);
   EXPECT_TRUE(seen == SG_STATUS_OK || seen == SG_STATUS_CANCELLED) << sg_status_name(seen);
   EXPECT_EQ(seen == SG_STATUS_OK ? gated_job::expected : *gated.result(), *gated.result());
   double c = 0;
   job next = submit(&c);
-  EXPECT_OK(sg_job_wait(next, SG_FOREVER));
+  EXPECT_OK(sg_job_wait(next, SG_FOREVER, nullptr));
   EXPECT_EQ(10, c);
 }
 
@@ -170,7 +170,7 @@ TEST_P(jobs, statistics) {
   char text[8] = "x";
   EXPECT_STATUS(SG_STATUS_NOT_READY, sg_job_message(gated.get(), text, sizeof text, nullptr));
   gated.open();
-  ASSERT_OK(sg_job_wait(gated.get(), SG_FOREVER));
+  ASSERT_OK(sg_job_wait(gated.get(), SG_FOREVER, nullptr));
   ASSERT_OK(sg_job_get_statistics(gated.get(), &stats));
   EXPECT_EQ(2.0, stats.flops);
   EXPECT_GE(stats.commands, 1);
@@ -197,20 +197,20 @@ TEST_P(jobs, wait_all) {
     all.push_back(submit(&x));
     handles.push_back(all.back());
   }
-  EXPECT_OK(sg_job_wait_all(handles.data(), 5, SG_FOREVER));
+  EXPECT_OK(sg_job_wait_all(handles.data(), 5, SG_FOREVER, nullptr));
   for (const double x : c) EXPECT_EQ(10, x);
-  EXPECT_OK(sg_job_wait_all(nullptr, 0, SG_FOREVER));
+  EXPECT_OK(sg_job_wait_all(nullptr, 0, SG_FOREVER, nullptr));
   gated_job gated(context_);
   SKIP_WITHOUT_GATE(gated);
   handles.push_back(gated.get());
-  EXPECT_STATUS(SG_STATUS_TIMEOUT, sg_job_wait_all(handles.data(), 6, 10 * ms));
+  EXPECT_STATUS(SG_STATUS_TIMEOUT, sg_job_wait_all(handles.data(), 6, 10 * ms, nullptr));
   sg_job *stale = all[2].get();
   all[2].reset();
-  EXPECT_STATUS(SG_STATUS_INVALID_HANDLE, sg_job_wait_all(handles.data(), 6, SG_FOREVER))
+  EXPECT_STATUS(SG_STATUS_INVALID_HANDLE, sg_job_wait_all(handles.data(), 6, SG_FOREVER, nullptr))
       << "otherwise this waits for ever";
   handles.erase(std::find(handles.begin(), handles.end(), stale));
   gated.open();
-  EXPECT_OK(sg_job_wait_all(handles.data(), 5, SG_FOREVER));
+  EXPECT_OK(sg_job_wait_all(handles.data(), 5, SG_FOREVER, nullptr));
 }
 
 TEST_P(jobs, wait_all_reports_the_first_failure) {
@@ -228,8 +228,48 @@ TEST_P(jobs, wait_all_reports_the_first_failure) {
   EXPECT_OK(sg_job_cancel(cancelled));
   gated.open();
   sg_job *const in_order[] = {first, cancelled, dependent}, *const reversed[] = {dependent, cancelled, first};
-  EXPECT_STATUS(SG_STATUS_CANCELLED, sg_job_wait_all(in_order, 3, SG_FOREVER));
-  EXPECT_STATUS(SG_STATUS_DEPENDENCY_FAILED, sg_job_wait_all(reversed, 3, SG_FOREVER));
+  EXPECT_STATUS(SG_STATUS_CANCELLED, sg_job_wait_all(in_order, 3, SG_FOREVER, nullptr));
+  EXPECT_STATUS(SG_STATUS_DEPENDENCY_FAILED, sg_job_wait_all(reversed, 3, SG_FOREVER, nullptr));
+}
+
+TEST_P(jobs, the_status_of_a_job_is_told_from_that_of_the_call) {
+  double c = 0;
+  gated_job gated(context_);
+  SKIP_WITHOUT_GATE(gated);
+  sg_job *const first = gated.get();
+  sg_submit options = SG_SUBMIT_INIT;
+  options.after = &first;
+  options.after_count = 1;
+  job cancelled = submit(&c, &options);
+  sg_job *const running[] = {first}, *const both[] = {first, cancelled}, *const ended[] = {cancelled};
+  std::int32_t index = 77;
+  // Each call begins with another value in `status`, and sets it.
+  sg_status status = SG_STATUS_INTERNAL;
+  const auto expect = [&](sg_status call, sg_status wanted_call, sg_status wanted) {
+    EXPECT_STATUS(wanted_call, call);
+    EXPECT_STATUS(wanted, status);
+    status = SG_STATUS_INTERNAL;
+  };
+  expect(sg_job_query(first, &status), SG_STATUS_NOT_READY, SG_STATUS_NOT_READY);
+  expect(sg_job_wait(first, 0, &status), SG_STATUS_TIMEOUT, SG_STATUS_NOT_READY);
+  expect(sg_job_wait(first, -7, &status), SG_STATUS_INVALID_ARGUMENT, SG_STATUS_NOT_READY);
+  expect(sg_job_wait(nullptr, 0, &status), SG_STATUS_INVALID_HANDLE, SG_STATUS_NOT_READY);
+  expect(sg_job_query(nullptr, &status), SG_STATUS_INVALID_HANDLE, SG_STATUS_NOT_READY);
+  expect(sg_job_wait_all(both, 2, 0, &status), SG_STATUS_TIMEOUT, SG_STATUS_NOT_READY);
+  expect(sg_job_wait_any(running, 1, 0, &index, &status), SG_STATUS_TIMEOUT, SG_STATUS_NOT_READY);
+  EXPECT_OK(sg_job_cancel(cancelled));
+  gated.open();
+  expect(sg_job_wait_all(both, 2, SG_FOREVER, &status), SG_STATUS_OK, SG_STATUS_CANCELLED);
+  expect(sg_job_wait_all(both, -1, SG_FOREVER, &status), SG_STATUS_INVALID_ARGUMENT, SG_STATUS_NOT_READY);
+  expect(sg_job_wait(cancelled, SG_FOREVER, &status), SG_STATUS_OK, SG_STATUS_CANCELLED);
+  std::string text(256, '\0');
+  EXPECT_OK(sg_job_message(cancelled, text.data(), text.size(), nullptr));
+  EXPECT_STREQ(text.c_str(), sg_last_error_message());
+  expect(sg_job_query(cancelled, &status), SG_STATUS_OK, SG_STATUS_CANCELLED);
+  expect(sg_job_wait_any(ended, 1, SG_FOREVER, &index, &status), SG_STATUS_OK, SG_STATUS_CANCELLED);
+  EXPECT_EQ(0, index);
+  expect(sg_job_wait_all(nullptr, 0, SG_FOREVER, &status), SG_STATUS_OK, SG_STATUS_OK);
+  expect(sg_job_wait(first, SG_FOREVER, &status), SG_STATUS_OK, SG_STATUS_OK);
 }
 
 TEST_P(jobs, wait_any) {
@@ -242,14 +282,14 @@ TEST_P(jobs, wait_any) {
   ASSERT_OK(sg_gemm_async(other, &desc, nullptr, quick.out()));
   sg_job *const both[] = {gated.get(), quick}, *const closed[] = {gated.get(), gated.get()};
   std::int32_t index = 77;
-  EXPECT_OK(sg_job_wait_any(both, 2, SG_FOREVER, &index));
+  EXPECT_OK(sg_job_wait_any(both, 2, SG_FOREVER, &index, nullptr));
   EXPECT_EQ(1, index);
-  EXPECT_STATUS(SG_STATUS_TIMEOUT, sg_job_wait_any(closed, 2, 10 * ms, &index));
+  EXPECT_STATUS(SG_STATUS_TIMEOUT, sg_job_wait_any(closed, 2, 10 * ms, &index, nullptr));
   EXPECT_EQ(-1, index);
-  EXPECT_STATUS(SG_STATUS_TIMEOUT, sg_job_wait_any(closed, 2, 0, &index));
+  EXPECT_STATUS(SG_STATUS_TIMEOUT, sg_job_wait_any(closed, 2, 0, &index, nullptr));
   gated.open();
-  EXPECT_OK(sg_job_wait(gated.get(), SG_FOREVER));
-  EXPECT_OK(sg_job_wait_any(both, 2, SG_FOREVER, &index));
+  EXPECT_OK(sg_job_wait(gated.get(), SG_FOREVER, nullptr));
+  EXPECT_OK(sg_job_wait_any(both, 2, SG_FOREVER, &index, nullptr));
   EXPECT_EQ(0, index) << "both have completed: the lowest index";
 }
 
@@ -264,7 +304,7 @@ TEST_P(jobs, wait_any_wakes_for_a_job_that_completes_later) {
   });
   sg_job *const both[] = {first.get(), second.get()};
   std::int32_t index = 77;
-  EXPECT_OK(sg_job_wait_any(both, 2, SG_FOREVER, &index));
+  EXPECT_OK(sg_job_wait_any(both, 2, SG_FOREVER, &index, nullptr));
   EXPECT_EQ(1, index);
   opener.join();
 }
@@ -282,11 +322,12 @@ TEST_P(jobs, after_orders_jobs_without_common_data) {
   job later, beside;
   ASSERT_OK(sg_gemm_async(wide, &ordered, &options, later.out()));
   ASSERT_OK(sg_gemm_async(wide, &free, nullptr, beside.out()));
-  EXPECT_OK(sg_job_wait(beside, SG_FOREVER)) << "a job without predecessors runs concurrently with the gated job";
-  EXPECT_STATUS(SG_STATUS_NOT_READY, sg_job_query(later));
+  EXPECT_OK(sg_job_wait(beside, SG_FOREVER, nullptr))
+      << "a job without predecessors runs concurrently with the gated job";
+  EXPECT_STATUS(SG_STATUS_NOT_READY, sg_job_query(later, nullptr));
   EXPECT_EQ(0, c);
   gated.open();
-  EXPECT_OK(sg_job_wait(later, SG_FOREVER));
+  EXPECT_OK(sg_job_wait(later, SG_FOREVER, nullptr));
   EXPECT_EQ(10, c);
 }
 
@@ -296,15 +337,15 @@ TEST_P(jobs, after_jobs_of_another_context_and_completed_jobs) {
   gated_job gated(other);
   SKIP_WITHOUT_GATE(gated);
   job completed = submit(&d);
-  ASSERT_OK(sg_job_wait(completed, SG_FOREVER));
+  ASSERT_OK(sg_job_wait(completed, SG_FOREVER, nullptr));
   sg_job *const before[] = {gated.get(), completed};
   sg_submit options = SG_SUBMIT_INIT;
   options.after = before;
   options.after_count = 2;
   job later = submit(&c, &options);
-  EXPECT_STATUS(SG_STATUS_TIMEOUT, sg_job_wait(later, 10 * ms));
+  EXPECT_STATUS(SG_STATUS_TIMEOUT, sg_job_wait(later, 10 * ms, nullptr));
   gated.open();
-  EXPECT_OK(sg_job_wait(later, SG_FOREVER));
+  EXPECT_OK(sg_job_wait(later, SG_FOREVER, nullptr));
   EXPECT_EQ(10, c);
 }
 

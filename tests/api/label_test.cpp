@@ -56,7 +56,7 @@ TEST_P(labels, are_copied_and_read_back_at_any_time) {
   std::memset(text, 'x', sizeof text);
   EXPECT_EQ("layer 3: q * k", label_of(behind));
   gated.open();
-  EXPECT_OK(sg_job_wait(behind, SG_FOREVER));
+  EXPECT_OK(sg_job_wait(behind, SG_FOREVER, nullptr));
   EXPECT_EQ("layer 3: q * k", label_of(behind));
   EXPECT_EQ("", message_of(behind));
   EXPECT_EQ("", label_of(first));
@@ -104,12 +104,12 @@ TEST_P(labels, are_valid_text) {
 TEST_P(labels, do_not_stay_in_a_reused_job_record) {
   for (int i = 0; i < 200; ++i) {
     const job with = submit(named("mine"));
-    EXPECT_OK(sg_job_wait(with, SG_FOREVER));
+    EXPECT_OK(sg_job_wait(with, SG_FOREVER, nullptr));
   }
   for (int i = 0; i < 200; ++i) {
     const job without = submit(named(nullptr));
     EXPECT_EQ("", label_of(without));
-    EXPECT_OK(sg_job_wait(without, SG_FOREVER));
+    EXPECT_OK(sg_job_wait(without, SG_FOREVER, nullptr));
   }
 }
 
@@ -133,8 +133,8 @@ TEST_P(labels, begin_the_message_of_a_failure) {
   const job dependent = submit(options);
   ASSERT_OK(sg_job_cancel(failing));
   gated.open();
-  EXPECT_STATUS(SG_STATUS_DEPENDENCY_FAILED, sg_job_wait(dependent, SG_FOREVER));
-  EXPECT_STATUS(SG_STATUS_DEPENDENCY_FAILED, sg_job_wait(unnamed, SG_FOREVER));
+  EXPECT_STATUS(SG_STATUS_DEPENDENCY_FAILED, sg_job_wait(dependent, SG_FOREVER, nullptr));
+  EXPECT_STATUS(SG_STATUS_DEPENDENCY_FAILED, sg_job_wait(unnamed, SG_FOREVER, nullptr));
   const std::string message = message_of(dependent);
   EXPECT_EQ(0u, message.find("job \"softmax\": ")) << message;
   EXPECT_NE(std::string::npos, message.find("job \"projection\": cancelled")) << message;
@@ -144,7 +144,7 @@ TEST_P(labels, begin_the_message_of_a_failure) {
   std::int32_t n = 0;
   ASSERT_OK(sg_queue_next_batch(completions, &completion, sizeof(sg_completion), 1, SG_FOREVER, &n));
   EXPECT_EQ(message_of(failing), completion.message);
-  EXPECT_STATUS(SG_STATUS_CANCELLED, sg_job_wait(failing, SG_FOREVER));
+  EXPECT_STATUS(SG_STATUS_CANCELLED, sg_job_wait(failing, SG_FOREVER, nullptr));
   EXPECT_EQ(message_of(failing), sg_last_error_message());
 }
 
@@ -173,7 +173,7 @@ TEST_P(labels, of_recorded_submissions) {
   EXPECT_EQ("parent", label_of(run));
   ASSERT_OK(sg_job_cancel(run));
   gated.open();
-  EXPECT_STATUS(SG_STATUS_CANCELLED, sg_job_wait(run, SG_FOREVER));
+  EXPECT_STATUS(SG_STATUS_CANCELLED, sg_job_wait(run, SG_FOREVER, nullptr));
   const std::string message = message_of(run);
   EXPECT_EQ(0u, message.find("job \"parent\": ")) << message;
   EXPECT_TRUE(message.find("job \"first half\": ") != std::string::npos ||

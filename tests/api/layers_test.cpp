@@ -191,7 +191,7 @@ TEST_P(layers, follow_the_jobs_that_write_their_operands) {
     ASSERT_OK(sg_gemm_async(context_, &second, nullptr, nullptr));      // z = 1 + 64
     job copied;
     ASSERT_OK(sg_copy_async(context_, result.data(), z, n * n * sizeof(double), nullptr, copied.out()));
-    ASSERT_OK(sg_job_wait(copied, SG_FOREVER));
+    ASSERT_OK(sg_job_wait(copied, SG_FOREVER, nullptr));
     ASSERT_EQ(doubles(n * n, 65.0), result);
   }
 }
@@ -231,7 +231,7 @@ TEST_P(layers, a_recorded_rotary_embedding_moves_with_its_tables) {
   ASSERT_OK(sg_graph_update(graph, 0, &update));
   job handle;
   ASSERT_OK(sg_graph_run_async(graph, nullptr, handle.out()));
-  ASSERT_OK(sg_job_wait(handle, SG_FOREVER));
+  ASSERT_OK(sg_job_wait(handle, SG_FOREVER, nullptr));
   expect_near({3 - 10, 10 + 3}, fetch(y, 2));
   desc.inverse = 1;
   EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_graph_update(graph, 0, &update));
@@ -256,7 +256,7 @@ TEST_P(layers, are_recorded_in_a_graph_and_updated) {
   const auto run = [&] {
     job handle;
     ASSERT_OK(sg_graph_run_async(graph, nullptr, handle.out()));
-    ASSERT_OK(sg_job_wait(handle, SG_FOREVER));
+    ASSERT_OK(sg_job_wait(handle, SG_FOREVER, nullptr));
   };
   run();
   expect_near({0, 5}, fetch(z, 2));
@@ -289,7 +289,7 @@ TEST_P(layers, statistics_name_the_operation) {
   const auto statistics = [&](auto &&submit) {
     job handle;
     EXPECT_OK(submit(handle.out()));
-    EXPECT_OK(sg_job_wait(handle, SG_FOREVER));
+    EXPECT_OK(sg_job_wait(handle, SG_FOREVER, nullptr));
     sg_job_statistics found = SG_JOB_STATISTICS_INIT;
     EXPECT_OK(sg_job_get_statistics(handle, &found));
     EXPECT_LT(0, found.predicted_seconds);

@@ -83,7 +83,7 @@ static sg_status use_buffer(void *h) {
   uint64_t bytes;
   return sg_buffer_size((sg_buffer *)h, &bytes);
 }
-static sg_status use_job(void *h) { return sg_job_wait((sg_job *)h, SG_FOREVER); }
+static sg_status use_job(void *h) { return sg_job_wait((sg_job *)h, SG_FOREVER, NULL); }
 static sg_status use_queue(void *h) {
   sg_completion completion;
   int32_t count;
@@ -290,7 +290,7 @@ static void released_with_work_in_flight(void) {
   CHECK_STATUS(SG_STATUS_OK, sg_event_release(event));
   CHECK_STATUS(SG_STATUS_OK, sg_stream_release(stream));
   CHECK_STATUS(SG_STATUS_OK, sg_context_release(context));
-  for (i = 0; i < 3; ++i) CHECK_STATUS(SG_STATUS_INVALID_HANDLE, sg_job_query(jobs[i]));
+  for (i = 0; i < 3; ++i) CHECK_STATUS(SG_STATUS_INVALID_HANDLE, sg_job_query(jobs[i], NULL));
   CHECK_STATUS(SG_STATUS_INVALID_HANDLE, use_plan(plan));
   gate_open(g);
   for (i = 0; i < 30000 && last[3] != 4; ++i) {

@@ -299,8 +299,8 @@ TEST_P(small_linear, one_job_computes_all_and_is_ordered_by_its_operands) {
   job handle, last;
   ASSERT_OK(sg_linear_backward_async(context_, &desc, nullptr, handle.out()));
   ASSERT_OK(sg_gemm_async(context_, &after, nullptr, last.out()));
-  ASSERT_OK(sg_job_wait(last, SG_FOREVER));
-  ASSERT_OK(sg_job_wait(handle, SG_FOREVER));
+  ASSERT_OK(sg_job_wait(last, SG_FOREVER, nullptr));
+  ASSERT_OK(sg_job_wait(handle, SG_FOREVER, nullptr));
   EXPECT_EQ((values{18, 18, 18, 18}), of(copy));
   EXPECT_EQ((values{27, 27, 9, 9}), of(dw_));
   EXPECT_EQ((values{18, 18}), of(dbias_, n));
@@ -323,7 +323,7 @@ TEST_P(small_linear, is_cancelled_as_one_job) {
   ASSERT_OK(sg_linear_backward_async(context_, &desc, &behind, handle.out()));
   ASSERT_OK(sg_job_cancel(handle));
   gated.open();
-  EXPECT_STATUS(SG_STATUS_CANCELLED, sg_job_wait(handle, SG_FOREVER));
+  EXPECT_STATUS(SG_STATUS_CANCELLED, sg_job_wait(handle, SG_FOREVER, nullptr));
   EXPECT_EQ((values{9, 9, 9, 9}), of(dx_));
   EXPECT_EQ((values{9, 9, 9, 9}), of(dw_));
   ASSERT_OK(sg_linear_backward(context_, &desc, nullptr));
@@ -345,8 +345,8 @@ TEST_P(small_linear, fails_with_the_job_that_was_to_write_an_operand) {
   ASSERT_OK(sg_gemm_async(context_, &reads_dx, nullptr, reader.out()));
   ASSERT_OK(sg_job_cancel(writer));
   gated.open();
-  EXPECT_STATUS(SG_STATUS_DEPENDENCY_FAILED, sg_job_wait(handle, SG_FOREVER));
-  EXPECT_STATUS(SG_STATUS_DEPENDENCY_FAILED, sg_job_wait(reader, SG_FOREVER));
+  EXPECT_STATUS(SG_STATUS_DEPENDENCY_FAILED, sg_job_wait(handle, SG_FOREVER, nullptr));
+  EXPECT_STATUS(SG_STATUS_DEPENDENCY_FAILED, sg_job_wait(reader, SG_FOREVER, nullptr));
 }
 
 TEST_P(small_linear, is_recorded_in_a_graph_and_updated) {
@@ -364,7 +364,7 @@ TEST_P(small_linear, is_recorded_in_a_graph_and_updated) {
   const auto run = [&] {
     job handle;
     ASSERT_OK(sg_graph_run_async(graph, nullptr, handle.out()));
-    ASSERT_OK(sg_job_wait(handle, SG_FOREVER));
+    ASSERT_OK(sg_job_wait(handle, SG_FOREVER, nullptr));
   };
   run();  // Y = {1, 1, 2, 4}
   EXPECT_EQ((values{2, 2, 6, 8}), of(dx_));

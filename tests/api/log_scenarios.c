@@ -85,7 +85,7 @@ static void cancelled(void) {
   submit.timeout_ns = 1;
   submit.label = "late";
   OK(sg_gemm_async(context, &desc, &submit, &job));
-  if (sg_job_wait(job, SG_FOREVER) != SG_STATUS_DEADLINE_EXCEEDED) fail("the deadline did not pass");
+  if (sg_job_wait(job, SG_FOREVER, NULL) != SG_STATUS_DEADLINE_EXCEEDED) fail("the deadline did not pass");
   OK(sg_job_release(job));
   OK(sg_context_release(context));
 }

@@ -70,7 +70,7 @@ TEST_F(the_log, messages_are_one_escaped_line) {
   ASSERT_OK(sg_log_set(SG_LOG_ERROR, keep_message, &all));
   double a = 0;
   sg_custom_desc desc = SG_CUSTOM_DESC_INIT;
-  const sg_custom_operand operand{&a, sizeof a, SG_ACCESS_WRITE, 0};
+  const sg_custom_operand operand{&a, sizeof a, SG_ACCESS_WRITE};
   desc.function = [](const sg_custom_call *, void *) { return SG_STATUS_BACKEND_FAILURE; };
   desc.operands = &operand, desc.operand_count = 1;
   sg_submit submit = SG_SUBMIT_INIT;

@@ -49,7 +49,7 @@ TEST_P(context_counters, count_jobs_and_bytes) {
   for (int i = 0; i < 3; ++i) {
     job one;
     ASSERT_OK(sg_gemm_async(context_, &desc, nullptr, one.out()));
-    ASSERT_OK(sg_job_wait(one, SG_FOREVER));
+    ASSERT_OK(sg_job_wait(one, SG_FOREVER, nullptr));
     sg_job_statistics stats = SG_JOB_STATISTICS_INIT;
     ASSERT_OK(sg_job_get_statistics(one, &stats));
     in += stats.bytes_in;
@@ -153,8 +153,8 @@ TEST_P(context_counters, tell_failed_from_cancelled) {
     EXPECT_EQ(0, progress_of(dependent));
     ASSERT_OK(sg_job_cancel(cancelled));
     gate.open();
-    EXPECT_STATUS(SG_STATUS_CANCELLED, sg_job_wait(cancelled, SG_FOREVER));
-    EXPECT_STATUS(SG_STATUS_DEPENDENCY_FAILED, sg_job_wait(dependent, SG_FOREVER));
+    EXPECT_STATUS(SG_STATUS_CANCELLED, sg_job_wait(cancelled, SG_FOREVER, nullptr));
+    EXPECT_STATUS(SG_STATUS_DEPENDENCY_FAILED, sg_job_wait(dependent, SG_FOREVER, nullptr));
     EXPECT_LT(progress_of(dependent), 1);
   }
   ASSERT_OK(sg_context_synchronize(context_, SG_FOREVER));
@@ -176,7 +176,7 @@ TEST_P(context_counters, follow_the_submissions_of_a_graph) {
   }
   job run;
   ASSERT_OK(sg_graph_run_async(graph, nullptr, run.out()));
-  ASSERT_OK(sg_job_wait(run, SG_FOREVER));
+  ASSERT_OK(sg_job_wait(run, SG_FOREVER, nullptr));
   EXPECT_EQ(1, progress_of(run));
   // Also of a graph that the device runs as one command.
   sg_job_statistics stats = SG_JOB_STATISTICS_INIT;
@@ -207,7 +207,7 @@ TEST_P(context_counters, have_the_times_of_graphs_of_the_device) {
   ASSERT_OK(sg_gemm_async(context_, &desc, &submit, nullptr));
   job run;
   ASSERT_OK(sg_graph_run_async(graph, nullptr, run.out()));
-  ASSERT_OK(sg_job_wait(run, SG_FOREVER));
+  ASSERT_OK(sg_job_wait(run, SG_FOREVER, nullptr));
   sg_job_statistics stats = SG_JOB_STATISTICS_INIT;
   ASSERT_OK(sg_job_get_statistics(run, &stats));
   if (std::strcmp(stats.strategy, "graph of the device") != 0) GTEST_SKIP() << "the library replays it";
@@ -247,7 +247,7 @@ TEST(queue_depth, is_counted_by_priority) {
   }
   EXPECT_EQ(4u, metrics_of(one_lane).jobs_in_flight);
   gate.open();
-  for (job &each : queued) ASSERT_OK(sg_job_wait(each, SG_FOREVER));
+  for (job &each : queued) ASSERT_OK(sg_job_wait(each, SG_FOREVER, nullptr));
   EXPECT_EQ(0u, metrics_of(one_lane).queued_normal);
 }
 
@@ -264,7 +264,7 @@ TEST(job_progress, grows_with_the_commands) {
   job split;
   ASSERT_OK(sg_gemm_async(on, &desc, &submit, split.out()));
   double last = 0;
-  while (sg_job_query(split) == SG_STATUS_NOT_READY) {
+  while (sg_job_query(split, nullptr) == SG_STATUS_NOT_READY) {
     const double now = progress_of(split);
     EXPECT_GE(now, last);
     last = now;

@@ -45,7 +45,7 @@ class operations : public on_each_device {
   void run(const sg_operation_desc &what, const sg_submit *submit = nullptr) {
     job done;
     ASSERT_OK(sg_run_async(context_, &what, submit, done.out()));
-    ASSERT_OK(sg_job_wait(done, SG_FOREVER));
+    ASSERT_OK(sg_job_wait(done, SG_FOREVER, nullptr));
   }
   void refused(const sg_operation_desc &what, const char *text) {
     sg_job *none = reinterpret_cast<sg_job *>(1);
@@ -75,14 +75,14 @@ TEST_P(operations, compute_what_their_own_functions_do) {
   put(data_[2]), put(data_[3]);
   job done;
   ASSERT_OK(sg_gemm_grouped_async(context_, gemms, 2, nullptr, done.out()));
-  ASSERT_OK(sg_job_wait(done, SG_FOREVER));
+  ASSERT_OK(sg_job_wait(done, SG_FOREVER, nullptr));
   EXPECT_EQ(get(data_[2]), first);
   EXPECT_EQ(get(data_[3]), second);
   run(of(SG_OPERATION_GEMM, &gemms[0]));
   const image alone = get(data_[2]);
   put(data_[2]);
   ASSERT_OK(sg_gemm_async(context_, &gemms[0], nullptr, done.out()));
-  ASSERT_OK(sg_job_wait(done, SG_FOREVER));
+  ASSERT_OK(sg_job_wait(done, SG_FOREVER, nullptr));
   EXPECT_EQ(get(data_[2]), alone);
 
   sg_copy_desc copy = SG_COPY_DESC_INIT;
@@ -105,7 +105,7 @@ TEST_P(operations, are_recorded) {
   ASSERT_OK(sg_graph_update(graph, 0, &what));
   job done;
   ASSERT_OK(sg_graph_run_async(graph, nullptr, done.out()));
-  ASSERT_OK(sg_job_wait(done, SG_FOREVER));
+  ASSERT_OK(sg_job_wait(done, SG_FOREVER, nullptr));
   EXPECT_EQ(get(data_[0]), get(data_[2]));
 }
 

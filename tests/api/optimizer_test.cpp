@@ -118,7 +118,7 @@ TEST_P(optimizer, many_tensors_as_one_job) {
     for (matrix &each : parameters) before.push_back(row_of(each));
     job run;
     ASSERT_OK(sg_graph_run_async(graph, nullptr, run.out()));
-    ASSERT_OK(sg_job_wait(run, SG_FOREVER));
+    ASSERT_OK(sg_job_wait(run, SG_FOREVER, nullptr));
     // Of equal gradients every step changes a parameter by the rate.
     for (int i = 0; i < tensors; ++i) {
       const reals g = row_of(gradients[std::size_t(i)]), p = row_of(parameters[std::size_t(i)]);

@@ -30,7 +30,7 @@ TEST_P(order, read_after_write) {
     const sg_gemm_desc desc = times(x[i], growth, x[i + 1]);
     ASSERT_OK(sg_gemm_async(context_, &desc, nullptr, jobs[i].out()));
   }
-  ASSERT_OK(sg_job_wait(jobs.back(), SG_FOREVER));
+  ASSERT_OK(sg_job_wait(jobs.back(), SG_FOREVER, nullptr));
   EXPECT_EQ(956722026041.0, x[59][1]) << "the 59th Fibonacci number";
 }
 
@@ -83,9 +83,9 @@ TEST_P(order, partial_overlap) {
   job reader;
   ASSERT_OK(sg_gemm_async(context_, &write, &options, nullptr));
   ASSERT_OK(sg_gemm_async(context_, &read, nullptr, reader.out()));
-  EXPECT_STATUS(SG_STATUS_TIMEOUT, sg_job_wait(reader, 5000000));
+  EXPECT_STATUS(SG_STATUS_TIMEOUT, sg_job_wait(reader, 5000000, nullptr));
   gated.open();
-  ASSERT_OK(sg_job_wait(reader, SG_FOREVER));
+  ASSERT_OK(sg_job_wait(reader, SG_FOREVER, nullptr));
   EXPECT_EQ(3, out[0]);
 }
 
@@ -102,10 +102,10 @@ TEST_P(order, disjoint_tiles_of_one_matrix_run_beside_each_other) {
   job held, free;
   ASSERT_OK(sg_gemm_async(wide, &left, nullptr, held.out()));
   ASSERT_OK(sg_gemm_async(wide, &right, nullptr, free.out()));
-  EXPECT_OK(sg_job_wait(free, SG_FOREVER));
-  EXPECT_STATUS(SG_STATUS_NOT_READY, sg_job_query(held));
+  EXPECT_OK(sg_job_wait(free, SG_FOREVER, nullptr));
+  EXPECT_STATUS(SG_STATUS_NOT_READY, sg_job_query(held, nullptr));
   gate_open(g);
-  EXPECT_OK(sg_job_wait(held, SG_FOREVER));
+  EXPECT_OK(sg_job_wait(held, SG_FOREVER, nullptr));
   for (int i = 0; i < 4; ++i)
     for (int j = 0; j < 4; ++j) EXPECT_EQ(b[j % 2] * (i + 1), c[i][j]);
   gate_free(g);
@@ -144,10 +144,10 @@ TEST_P(order, untracked_submissions_do_not_wait) {
   sg_submit options = SG_SUBMIT_INIT;
   options.flags = SG_SUBMIT_UNTRACKED;
   ASSERT_OK(sg_gemm_async(wide, &read, &options, second.out()));
-  EXPECT_OK(sg_job_wait(second, SG_FOREVER));
-  EXPECT_STATUS(SG_STATUS_NOT_READY, sg_job_query(first));
+  EXPECT_OK(sg_job_wait(second, SG_FOREVER, nullptr));
+  EXPECT_STATUS(SG_STATUS_NOT_READY, sg_job_query(first, nullptr));
   gate_open(g);
-  EXPECT_OK(sg_job_wait(first, SG_FOREVER));
+  EXPECT_OK(sg_job_wait(first, SG_FOREVER, nullptr));
   gate_free(g);
 }
 
@@ -183,10 +183,10 @@ TEST_P(order, two_streams_do_not_wait_for_each_other) {
   job free, held;
   ASSERT_OK(sg_gemm_async(wide, &behind, &on_first, held.out()));
   ASSERT_OK(sg_gemm_async(wide, &other, &on_second, free.out()));
-  EXPECT_OK(sg_job_wait(free, SG_FOREVER));
-  EXPECT_STATUS(SG_STATUS_NOT_READY, sg_job_query(held));
+  EXPECT_OK(sg_job_wait(free, SG_FOREVER, nullptr));
+  EXPECT_STATUS(SG_STATUS_NOT_READY, sg_job_query(held, nullptr));
   gated.open();
-  EXPECT_OK(sg_job_wait(held, SG_FOREVER));
+  EXPECT_OK(sg_job_wait(held, SG_FOREVER, nullptr));
 }
 
 // Data tracking works across streams, and for copies as well as GEMMs.

@@ -161,7 +161,7 @@ TEST_P(partitions, every_form_of_gemm) {
     options.plan = how;
     job done;
     ASSERT_OK(sg_gemm_async(context_, &desc, &options, done.out()));
-    EXPECT_OK(sg_job_wait(done, SG_FOREVER));
+    EXPECT_OK(sg_job_wait(done, SG_FOREVER, nullptr));
     EXPECT_EQ(expected, c);
   }
 }
@@ -189,7 +189,7 @@ TEST_P(partitions, a_long_chain_beside_others) {
     ASSERT_OK(sg_gemm_async(context_, &other, nullptr, beside[std::size_t(i)].out()));
   }
   for (const auto *all : {&chain, &beside})
-    for (const job &each : *all) EXPECT_OK(sg_job_wait(each, SG_FOREVER));
+    for (const job &each : *all) EXPECT_OK(sg_job_wait(each, SG_FOREVER, nullptr));
   matrix back(4 * n * n);
   ASSERT_OK(sg_copy(context_, back.data(), data, 4 * bytes, nullptr));
   for (std::int64_t i = 0; i < n; ++i) {
@@ -217,16 +217,16 @@ TEST_P(partitions, a_full_partition_delays_no_other_stream) {
   const sg_gemm_desc desc = make_gemm(&a, &b, &beside, 1, 1, 1);
   job free;
   ASSERT_OK(sg_gemm_async(context_, &desc, nullptr, free.out()));
-  EXPECT_OK(sg_job_wait(free, SG_FOREVER));
+  EXPECT_OK(sg_job_wait(free, SG_FOREVER, nullptr));
   EXPECT_EQ(6, beside);
-  EXPECT_STATUS(SG_STATUS_NOT_READY, sg_job_query(chain.back()));
+  EXPECT_STATUS(SG_STATUS_NOT_READY, sg_job_query(chain.back(), nullptr));
   EXPECT_OK(sg_job_cancel(chain.back()));
   gated.open();
   for (int i = 0; i + 1 < length; ++i) {
-    EXPECT_OK(sg_job_wait(chain[std::size_t(i)], SG_FOREVER));
+    EXPECT_OK(sg_job_wait(chain[std::size_t(i)], SG_FOREVER, nullptr));
     EXPECT_EQ(6, c[std::size_t(i)]);
   }
-  EXPECT_STATUS(SG_STATUS_CANCELLED, sg_job_wait(chain.back(), SG_FOREVER));
+  EXPECT_STATUS(SG_STATUS_CANCELLED, sg_job_wait(chain.back(), SG_FOREVER, nullptr));
   EXPECT_EQ(-1, c.back());
 }
 
@@ -254,7 +254,7 @@ TEST_P(partitions, recorded_in_a_graph) {
     EXPECT_OK(update_recorded(graph, 0, SG_OPERATION_GEMM, &changed));
     job done;
     ASSERT_OK(sg_graph_run_async(graph, nullptr, done.out()));
-    EXPECT_OK(sg_job_wait(done, SG_FOREVER));
+    EXPECT_OK(sg_job_wait(done, SG_FOREVER, nullptr));
     ASSERT_OK(sg_copy(context_, host.data(), data, 4 * bytes, nullptr));
     EXPECT_EQ(matrix(n * n, double(run) * n * n), matrix(host.begin() + 3 * n * n, host.end()));
   }
@@ -279,7 +279,7 @@ TEST_P(partitions, are_released_after_graph_runs) {
     const sg_submit options = on(in);
     job done;
     ASSERT_OK(sg_graph_run_async(graph, &options, done.out()));
-    EXPECT_OK(sg_job_wait(done, SG_FOREVER));
+    EXPECT_OK(sg_job_wait(done, SG_FOREVER, nullptr));
     EXPECT_EQ(6, c);
     sg_job_statistics statistics = SG_JOB_STATISTICS_INIT;
     EXPECT_OK(sg_job_get_statistics(done, &statistics));
@@ -302,7 +302,7 @@ TEST_P(partitions, outlive_their_context) {
   ASSERT_OK(sg_gemm_async(context_, &desc, &options, done.out()));
   EXPECT_OK(context_.reset());
   EXPECT_TRUE(is_partition(in));
-  EXPECT_OK(sg_job_wait(done, SG_FOREVER));
+  EXPECT_OK(sg_job_wait(done, SG_FOREVER, nullptr));
   EXPECT_EQ(6, c);
   EXPECT_OK(in.reset());
 }

@@ -157,7 +157,7 @@ class pipelines : public on_each_device {
     for (unsigned i = 0; i < count; ++i)
       ASSERT_OK(sg_pipeline_push_async(net, inputs[i]->data(), results[i]->data(), nullptr, jobs[i].out()));
     for (unsigned i = 0; i < count; ++i) {
-      ASSERT_OK(sg_job_wait(jobs[i], SG_FOREVER));
+      ASSERT_OK(sg_job_wait(jobs[i], SG_FOREVER, nullptr));
       EXPECT_EQ(net.expected(i), results[i]->values()) << "batch " << i;
     }
   }
@@ -289,8 +289,8 @@ TEST_P(pipelines, a_cancelled_batch_does_not_stop_the_next) {
   ASSERT_OK(sg_pipeline_push_async(net, input.data(), results[1].data(), nullptr, jobs[1].out()));
   ASSERT_OK(sg_job_cancel(jobs[0]));
   gated.open();
-  EXPECT_STATUS(SG_STATUS_CANCELLED, sg_job_wait(jobs[0], SG_FOREVER));
-  EXPECT_OK(sg_job_wait(jobs[1], SG_FOREVER));
+  EXPECT_STATUS(SG_STATUS_CANCELLED, sg_job_wait(jobs[0], SG_FOREVER, nullptr));
+  EXPECT_OK(sg_job_wait(jobs[1], SG_FOREVER, nullptr));
   EXPECT_EQ(net.expected(0), results[1]);
   ASSERT_OK(sg_pipeline_push(net, input.data(), results[2].data(), nullptr));
   EXPECT_EQ(net.expected(0), results[2]);
@@ -316,11 +316,11 @@ TEST_P(pipelines, an_unobserved_failure_stays_in_its_batch) {
     }
     for (std::size_t i = 0; i < results.size(); ++i) {
       if (i == 1) continue;
-      EXPECT_OK(sg_job_wait(jobs[i], SG_FOREVER)) << i;
+      EXPECT_OK(sg_job_wait(jobs[i], SG_FOREVER, nullptr)) << i;
       EXPECT_EQ(net.expected(0), results[i]) << i;
     }
     // Now it is observed: later tests may get the memory of its result.
-    EXPECT_STATUS(SG_STATUS_DEADLINE_EXCEEDED, sg_job_wait(jobs[1], SG_FOREVER));
+    EXPECT_STATUS(SG_STATUS_DEADLINE_EXCEEDED, sg_job_wait(jobs[1], SG_FOREVER, nullptr));
   }
 }
 
@@ -434,7 +434,7 @@ TEST_P(pipelines, a_released_pipeline_finishes_its_batches) {
   job last;
   ASSERT_OK(sg_pipeline_push_async(net, input.data(), result.data(), nullptr, last.out()));
   ASSERT_OK(net.handle().reset());
-  ASSERT_OK(sg_job_wait(last, SG_FOREVER));
+  ASSERT_OK(sg_job_wait(last, SG_FOREVER, nullptr));
   EXPECT_EQ(net.expected(0), result);
 }
 
@@ -723,6 +723,8 @@ TEST_P(pipelines, refuse_bad_input) {
   refused("desc->weights[0].data is NULL", sg_pipeline_add_stage(made, &desc, &stage));
   weight = {&weight, 0};
   refused("desc->weights[0].bytes is 0", sg_pipeline_add_stage(made, &desc, &stage));
+  weight = {&weight, 8, 3};
+  refused("desc->weights[0].reserved is 3", sg_pipeline_add_stage(made, &desc, &stage));
   desc.weight_count = 0;
   desc.place = static_cast<sg_weights_place>(3);
   refused("desc->place is 3", sg_pipeline_add_stage(made, &desc, &stage));
@@ -778,7 +780,7 @@ double measured_seconds_per_batch(sg_context *on, const network &net) {
     EXPECT_OK(sg_pipeline_push_async(net, inputs[i]->data(), results[i]->data(), nullptr, jobs[i].out()));
   std::vector<double> ends;
   for (unsigned i = 0; i < count; ++i) {
-    EXPECT_OK(sg_job_wait(jobs[i], SG_FOREVER));
+    EXPECT_OK(sg_job_wait(jobs[i], SG_FOREVER, nullptr));
     sg_job_statistics statistics = SG_JOB_STATISTICS_INIT;
     EXPECT_OK(sg_job_get_statistics(jobs[i], &statistics));
     ends.push_back(double(statistics.end_ns) * 1e-9);
@@ -865,7 +867,7 @@ TEST(pipelines_on_several_devices, have_the_results_of_one) {
           ASSERT_OK(sg_pipeline_push_async(net, inputs[i]->data(), results[i]->data(), nullptr, jobs[i].out()));
         }
         for (unsigned i = 0; i < jobs.size(); ++i) {
-          ASSERT_OK(sg_job_wait(jobs[i], SG_FOREVER));
+          ASSERT_OK(sg_job_wait(jobs[i], SG_FOREVER, nullptr));
           EXPECT_EQ(net.expected(i), results[i]->values()) << "batch " << i;
         }
       }
@@ -950,7 +952,7 @@ TEST(pipelines_on_several_devices, survive_the_loss_of_one) {
       }
     }
     for (unsigned i = 0; i < jobs.size() && jobs[i]; ++i) {
-      const sg_status status = sg_job_wait(jobs[i], SG_FOREVER);
+      const sg_status status = sg_job_wait(jobs[i], SG_FOREVER, nullptr);
       if (status == SG_STATUS_OK) {
         EXPECT_EQ(net.expected(i), results[i]) << "batch " << i;
       } else {

@@ -243,7 +243,7 @@ TEST_P(operation_plans, say_what_the_jobs_do_and_run_as_they) {
       job alone, planned;
       sg_job_statistics did = SG_JOB_STATISTICS_INIT;
       ASSERT_OK(sg_run_async(context_, &given.operation, nullptr, alone.out()));
-      ASSERT_OK(sg_job_wait(alone, SG_FOREVER));
+      ASSERT_OK(sg_job_wait(alone, SG_FOREVER, nullptr));
       ASSERT_OK(sg_job_get_statistics(alone, &did));
       EXPECT_EQ(did.predicted_seconds, says.predicted_seconds);
       EXPECT_EQ(did.bound_seconds, says.bound_seconds);
@@ -256,7 +256,7 @@ TEST_P(operation_plans, say_what_the_jobs_do_and_run_as_they) {
       fill(where);
       ASSERT_NE(wanted, contents(where)) << "the operation changes something";
       ASSERT_OK(sg_plan_run_async(of_shapes, &given.operation, nullptr, planned.out()));
-      ASSERT_OK(sg_job_wait(planned, SG_FOREVER));
+      ASSERT_OK(sg_job_wait(planned, SG_FOREVER, nullptr));
       EXPECT_EQ(wanted, contents(where));
     }
 }
@@ -331,11 +331,11 @@ TEST_P(operation_plans, are_recorded) {
   fill(on_device_);
   job alone, replayed;
   ASSERT_OK(sg_run_async(context_, &given.operation, nullptr, alone.out()));
-  ASSERT_OK(sg_job_wait(alone, SG_FOREVER));
+  ASSERT_OK(sg_job_wait(alone, SG_FOREVER, nullptr));
   const std::vector<values> wanted = contents(on_device_);
   fill(on_device_);
   ASSERT_OK(sg_graph_run_async(graph, nullptr, replayed.out()));
-  ASSERT_OK(sg_job_wait(replayed, SG_FOREVER));
+  ASSERT_OK(sg_job_wait(replayed, SG_FOREVER, nullptr));
   EXPECT_EQ(wanted, contents(on_device_));
 }
 
@@ -442,7 +442,7 @@ TEST_P(operation_plans, keep_a_memory_limit_in_updates) {
     ASSERT_OK(sg_graph_update(graph, 0, &each.operation));
     job done;
     ASSERT_OK(sg_graph_run_async(graph, nullptr, done.out()));
-    ASSERT_OK(sg_job_wait(done, SG_FOREVER));
+    ASSERT_OK(sg_job_wait(done, SG_FOREVER, nullptr));
     sg_context_metrics counted = SG_CONTEXT_METRICS_INIT;
     EXPECT_OK(sg_context_get_metrics(own, &counted));
     EXPECT_LE(counted.device_bytes, options.memory_limit);

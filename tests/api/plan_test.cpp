@@ -92,7 +92,7 @@ TEST_P(plans, of_a_gemm_that_reads_neither_a_nor_b) {
     ASSERT_OK(create_gemm_plan(context_, &desc, nullptr, p.out()));
     job handle;
     ASSERT_OK(run_gemm_plan(p, &desc, nullptr, handle.out()));
-    EXPECT_OK(sg_job_wait(handle, SG_FOREVER));
+    EXPECT_OK(sg_job_wait(handle, SG_FOREVER, nullptr));
     EXPECT_EQ(8, c[3]) << without_depth;
   }
 }
@@ -107,7 +107,7 @@ TEST_P(plans, run_at_the_same_time_on_several_matrices) {
       const sg_gemm_desc desc = make_gemm(a_.data(), b_.data(), result.data(), n, n, n);
       job handle;
       ASSERT_OK(run_gemm_plan(p, &desc, nullptr, handle.out()));
-      EXPECT_OK(sg_job_wait(handle, SG_FOREVER));
+      EXPECT_OK(sg_job_wait(handle, SG_FOREVER, nullptr));
     });
   for (std::thread &t : threads) t.join();
   for (const auto &result : results) EXPECT_EQ(std::vector<double>(n * n, 6.0 * n), result);
@@ -169,7 +169,7 @@ TEST_P(plans, a_run_that_leaves_c_alone) {
     desc.beta.re = 1;
     job idle;
     ASSERT_OK(run_gemm_plan(p, &desc, nullptr, idle.out()));
-    ASSERT_OK(sg_job_wait(idle, SG_FOREVER));
+    ASSERT_OK(sg_job_wait(idle, SG_FOREVER, nullptr));
     EXPECT_EQ(before, c_);
     sg_gemm_desc wrong = desc;
     wrong.c.rows = wrong.a.rows = n - 1;
@@ -177,7 +177,7 @@ TEST_P(plans, a_run_that_leaves_c_alone) {
     desc.beta.re = 2;
     job scaled;
     ASSERT_OK(run_gemm_plan(p, &desc, nullptr, scaled.out()));
-    ASSERT_OK(sg_job_wait(scaled, SG_FOREVER));
+    ASSERT_OK(sg_job_wait(scaled, SG_FOREVER, nullptr));
     for (std::size_t i = 0; i < c_.size(); ++i) EXPECT_EQ(2 * before[i], c_[i]);
   }
 }

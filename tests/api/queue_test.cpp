@@ -162,7 +162,7 @@ TEST_P(queues, completions_bring_their_jobs) {
         char text[256];
         EXPECT_OK(sg_job_message(taken[i].known.job, text, sizeof text, nullptr));
         EXPECT_EQ(taken[i].known.tag == 0, text[0] != '\0');
-        EXPECT_STATUS(taken[i].known.status, sg_job_query(taken[i].known.job));
+        EXPECT_STATUS(taken[i].known.status, sg_job_query(taken[i].known.job, nullptr));
         EXPECT_OK(sg_job_release(taken[i].known.job));
       }
     }
@@ -305,7 +305,7 @@ TEST_P(queues, released_before_its_jobs_have_completed) {
   ASSERT_OK(sg_queue_fd(queue_, &fd));
   EXPECT_OK(queue_.reset());
   gated.open();
-  EXPECT_OK(sg_job_wait(gated.get(), SG_FOREVER));
+  EXPECT_OK(sg_job_wait(gated.get(), SG_FOREVER, nullptr));
 }
 
 std::size_t entries_of(const char *folder) {
@@ -328,7 +328,7 @@ TEST_P(queues, released_with_an_untaken_completion) {
     options.queue = posted;
     job about;
     ASSERT_OK(sg_gemm_async(own, &desc, &options, about.out()));
-    ASSERT_OK(sg_job_wait(about, SG_FOREVER));
+    ASSERT_OK(sg_job_wait(about, SG_FOREVER, nullptr));
     ASSERT_TRUE(readable(fd, 10000));
   }
   // The threads exit after the last release has returned.

@@ -312,7 +312,7 @@ TEST_P(recurrent, is_recorded_in_a_graph_and_updated) {
   const auto run = [&] {
     job handle;
     ASSERT_OK(sg_graph_run_async(graph, nullptr, handle.out()));
-    ASSERT_OK(sg_job_wait(handle, SG_FOREVER));
+    ASSERT_OK(sg_job_wait(handle, SG_FOREVER, nullptr));
   };
   run();
   one.y.fetch();
@@ -353,7 +353,7 @@ TEST_P(recurrent, is_ordered_by_its_operands_and_cancelled) {
   ASSERT_OK(sg_recurrent_async(context_, &second.desc, &behind, handle.out()));
   ASSERT_OK(sg_job_cancel(handle));
   gated.open();
-  EXPECT_STATUS(SG_STATUS_CANCELLED, sg_job_wait(handle, SG_FOREVER));
+  EXPECT_STATUS(SG_STATUS_CANCELLED, sg_job_wait(handle, SG_FOREVER, nullptr));
 }
 
 TEST_P(recurrent, wrong_calls_name_the_field) {

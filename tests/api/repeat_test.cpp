@@ -105,7 +105,7 @@ class repeats : public on_each_device {
     ASSERT_OK(sg_gemm_grouped_async(on ? on : context_.get(), descs.data(), static_cast<std::int32_t>(descs.size()),
                                     nullptr, all.out()))
         << what;
-    ASSERT_OK(sg_job_wait(all, SG_FOREVER)) << what;
+    ASSERT_OK(sg_job_wait(all, SG_FOREVER, nullptr)) << what;
     for (std::size_t i = 0; i < descs.size(); ++i) EXPECT_EQ(expected[i], rows_of(descs[i].c)) << what << ' ' << i;
   }
 
@@ -217,7 +217,7 @@ TEST_P(repeats, plans_of_other_contexts) {
     job done;
     sg_job_statistics seen = SG_JOB_STATISTICS_INIT;
     EXPECT_OK(sg_gemm_async(on, &desc, nullptr, done.out()));
-    EXPECT_OK(sg_job_wait(done, SG_FOREVER));
+    EXPECT_OK(sg_job_wait(done, SG_FOREVER, nullptr));
     EXPECT_OK(sg_job_get_statistics(done, &seen));
     return seen.predicted_seconds;
   };
@@ -249,7 +249,7 @@ TEST_P(repeats, other_memory) {
       for (std::vector<double> &result : results_) std::fill(result.begin(), result.end(), -1.0);
       job all;
       ASSERT_OK(sg_gemm_grouped_async(context_, group.data(), 3, nullptr, all.out()));
-      ASSERT_OK(sg_job_wait(all, SG_FOREVER));
+      ASSERT_OK(sg_job_wait(all, SG_FOREVER, nullptr));
       EXPECT_EQ(expected, rows_of(group[1].c));
     }
   }

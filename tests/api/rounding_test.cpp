@@ -229,7 +229,7 @@ TEST_P(rounding, batches_and_groups) {
         } else {
           job done;
           ASSERT_OK(sg_gemm_grouped_async(context_, group.data(), 4, nullptr, done.out()));
-          ASSERT_OK(sg_job_wait(done, SG_FOREVER));
+          ASSERT_OK(sg_job_wait(done, SG_FOREVER, nullptr));
         }
         check(l, o, turn / 3 == 0 ? "batch" : turn / 3 == 1 ? "pointers" : "group");
         if (HasFatalFailure()) return;

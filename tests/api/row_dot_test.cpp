@@ -146,7 +146,7 @@ TEST_P(row_dot, follows_the_jobs_of_its_operands_and_is_recorded) {
   ASSERT_OK(sg_graph_update(graph, 1, &update));
   job run;
   ASSERT_OK(sg_graph_run_async(graph, nullptr, run.out()));
-  ASSERT_OK(sg_job_wait(run, SG_FOREVER));
+  ASSERT_OK(sg_job_wait(run, SG_FOREVER, nullptr));
   z.fetch();
   EXPECT_EQ(2 * 17, z.get(0, 0));
   EXPECT_EQ(-53, z.get(1, 0));
@@ -159,7 +159,7 @@ TEST_P(row_dot, follows_the_jobs_of_its_operands_and_is_recorded) {
   update.desc = &first;
   job handle;
   ASSERT_OK(sg_run_async(context_, &update, nullptr, handle.out()));
-  ASSERT_OK(sg_job_wait(handle, SG_FOREVER));
+  ASSERT_OK(sg_job_wait(handle, SG_FOREVER, nullptr));
   sg_job_statistics statistics = SG_JOB_STATISTICS_INIT;
   ASSERT_OK(sg_job_get_statistics(handle, &statistics));
   EXPECT_STREQ("row dot", statistics.strategy);
@@ -175,7 +175,7 @@ TEST_P(row_dot, is_split_by_its_operands) {
   const sg_row_dot_desc desc = desc_of(a.view, a.view, y.view);
   job handle;
   ASSERT_OK(sg_row_dot_async(two, &desc, nullptr, handle.out()));
-  ASSERT_OK(sg_job_wait(handle, SG_FOREVER));
+  ASSERT_OK(sg_job_wait(handle, SG_FOREVER, nullptr));
   sg_job_statistics statistics = SG_JOB_STATISTICS_INIT;
   ASSERT_OK(sg_job_get_statistics(handle, &statistics));
   EXPECT_STREQ("row dot x2", statistics.strategy);

@@ -73,7 +73,7 @@ class two_devices : public testing::Test {
   std::uint64_t run(const sg_gemm_desc &desc, const sg_submit *submit = nullptr) {
     job done;
     EXPECT_OK(sg_gemm_async(context_, &desc, submit, done.out()));
-    EXPECT_OK(sg_job_wait(done, SG_FOREVER));
+    EXPECT_OK(sg_job_wait(done, SG_FOREVER, nullptr));
     return statistics_of(done).devices;
   }
   matrix fetch(const double *from) {
@@ -129,7 +129,7 @@ TEST_F(two_devices, have_buffers_that_copy_to_each_other) {
   job done;
   EXPECT_OK(sg_copy_2d_async(context_, on[0].data + side / 2, side * 8, on[1].data + side / 2, side * 8, side * 4, side,
                              nullptr, done.out()));
-  EXPECT_OK(sg_job_wait(done, SG_FOREVER));
+  EXPECT_OK(sg_job_wait(done, SG_FOREVER, nullptr));
   EXPECT_EQ(1u, statistics_of(done).devices) << "where the destination is";
   const matrix mixed = fetch(on[0].data);
   for (std::int64_t i = 0; i < side * side; ++i)
@@ -224,7 +224,7 @@ TEST_F(two_devices, share_host_resident_work) {
   }
   std::size_t on_second = 0;
   for (std::size_t i = 0; i < jobs.size(); ++i) {
-    EXPECT_OK(sg_job_wait(jobs[i], SG_FOREVER));
+    EXPECT_OK(sg_job_wait(jobs[i], SG_FOREVER, nullptr));
     EXPECT_EQ(product(a, b), results[i]);
     on_second += statistics_of(jobs[i]).devices == 2;
   }
@@ -246,7 +246,7 @@ TEST_F(two_devices, run_layers_where_their_operands_are_and_refuse_both) {
   add.c = view(y.data);
   job done;
   ASSERT_OK(sg_axpby_async(context_, &add, nullptr, done.out()));
-  EXPECT_OK(sg_job_wait(done, SG_FOREVER));
+  EXPECT_OK(sg_job_wait(done, SG_FOREVER, nullptr));
   EXPECT_EQ(2u, statistics_of(done).devices);
   const matrix doubled = fetch(y.data);
   for (std::size_t i = 0; i < given.size(); ++i) ASSERT_EQ(2 * given[i], doubled[i]);
@@ -268,7 +268,7 @@ TEST_F(two_devices, run_functions_where_their_operands_are_and_refuse_both) {
   const device_matrix first(context_, 0), x(context_, 1), y(context_, 1);
   matrix host(side * side);
   sg_custom_operand operands[] = {
-      {x.data, bytes, SG_ACCESS_READ, 0}, {host.data(), bytes, SG_ACCESS_READ, 0}, {y.data, bytes, SG_ACCESS_WRITE, 0}};
+      {x.data, bytes, SG_ACCESS_READ}, {host.data(), bytes, SG_ACCESS_READ, 0}, {y.data, bytes, SG_ACCESS_WRITE, 0}};
   sg_custom_desc desc = SG_CUSTOM_DESC_INIT;
   int calls = 0;
   desc.function = [](const sg_custom_call *, void *user) {
@@ -279,7 +279,7 @@ TEST_F(two_devices, run_functions_where_their_operands_are_and_refuse_both) {
   desc.operands = operands, desc.operand_count = 3;
   job done;
   ASSERT_OK(sg_custom_async(context_, &desc, nullptr, done.out()));
-  EXPECT_OK(sg_job_wait(done, SG_FOREVER));
+  EXPECT_OK(sg_job_wait(done, SG_FOREVER, nullptr));
   EXPECT_EQ(2u, statistics_of(done).devices);
   EXPECT_EQ(1, calls);
   operands[2].data = first.data;
@@ -355,7 +355,7 @@ TEST_F(two_devices, replay_a_graph_of_both) {
     put(z.data, a);
     job done;
     ASSERT_OK(sg_graph_run_async(recorded, nullptr, done.out()));
-    EXPECT_OK(sg_job_wait(done, SG_FOREVER));
+    EXPECT_OK(sg_job_wait(done, SG_FOREVER, nullptr));
     EXPECT_EQ(3u, statistics_of(done).devices);
     EXPECT_EQ(product(a, b), fetch(z.data));
   }
@@ -422,7 +422,7 @@ TEST(gemms_on_several_devices, run_at_the_same_time_and_again) {
       EXPECT_OK(sg_gemm_async(machine, &desc, &submit, jobs[i].out()));
     }
     for (job &each : jobs) {
-      EXPECT_OK(sg_job_wait(each, SG_FOREVER));
+      EXPECT_OK(sg_job_wait(each, SG_FOREVER, nullptr));
       const sg_job_statistics found = statistics_of(each);
       EXPECT_EQ(3u, found.devices);
       EXPECT_EQ(found.commands, found.commands_run);
@@ -451,7 +451,7 @@ TEST(gemms_on_several_devices, are_the_planner_s_choice_where_they_are_faster) {
     desc.c = {data + 2 * n * n, n, n, 0, SG_DTYPE_F32, SG_LAYOUT_ROW_MAJOR};
     job done;
     EXPECT_OK(sg_gemm_async(machine, &desc, nullptr, done.out()));
-    EXPECT_OK(sg_job_wait(done, SG_FOREVER));
+    EXPECT_OK(sg_job_wait(done, SG_FOREVER, nullptr));
     const sg_job_statistics found = statistics_of(done);
     devices = found.devices;
     predicted = found.predicted_seconds;
@@ -493,7 +493,7 @@ TEST(gemms_on_several_devices, run_by_a_plan_made_ahead) {
   for (int i = 0; i < 2; ++i) {
     job done;
     ASSERT_OK(run_gemm_plan(made, &desc, nullptr, done.out()));
-    EXPECT_OK(sg_job_wait(done, SG_FOREVER));
+    EXPECT_OK(sg_job_wait(done, SG_FOREVER, nullptr));
     EXPECT_EQ(3u, statistics_of(done).devices);
     EXPECT_EQ(std::vector<double>(n * n, 2.0 * n), c);
     std::fill(c.begin(), c.end(), 0);
@@ -506,7 +506,7 @@ TEST(gemms_on_several_devices, run_by_a_plan_made_ahead) {
   EXPECT_GT(bytes_on(1), 0u);
   job done;
   ASSERT_OK(run_gemm_plan(made, &desc, nullptr, done.out()));
-  EXPECT_OK(sg_job_wait(done, SG_FOREVER));
+  EXPECT_OK(sg_job_wait(done, SG_FOREVER, nullptr));
   EXPECT_EQ(2u, statistics_of(done).devices);
   EXPECT_EQ(std::vector<double>(n * n, 2.0 * n), c);
   // Also in a stream of the other device, whose reserved compute units it does not use.
@@ -522,7 +522,7 @@ TEST(gemms_on_several_devices, run_by_a_plan_made_ahead) {
   ASSERT_OK(run_gemm_plan(made, &desc, &submit, there.out()));
   ASSERT_OK(sg_gemm_async(machine, &desc, &with_options, planned_there.out()));
   for (const job *each : {&there, &planned_there}) {
-    EXPECT_OK(sg_job_wait(*each, SG_FOREVER));
+    EXPECT_OK(sg_job_wait(*each, SG_FOREVER, nullptr));
     EXPECT_EQ(2u, statistics_of(*each).devices);
   }
   EXPECT_EQ(std::vector<double>(n * n, 2.0 * n), c);
@@ -542,7 +542,7 @@ TEST(copies_on_several_devices, run_by_a_plan_of_their_device) {
   desc.dst = x.data;
   job done;
   ASSERT_OK(sg_plan_run_async(made, &copy, nullptr, done.out()));
-  EXPECT_OK(sg_job_wait(done, SG_FOREVER));
+  EXPECT_OK(sg_job_wait(done, SG_FOREVER, nullptr));
 }
 
 TEST(operations_on_several_devices, run_by_a_plan_made_ahead) {
@@ -563,7 +563,7 @@ TEST(operations_on_several_devices, run_by_a_plan_made_ahead) {
   EXPECT_GT(says.bytes_peer, 0u);
   job done;
   ASSERT_OK(sg_plan_run_async(made, &sum, nullptr, done.out()));
-  EXPECT_OK(sg_job_wait(done, SG_FOREVER));
+  EXPECT_OK(sg_job_wait(done, SG_FOREVER, nullptr));
   matrix result(a.size());
   EXPECT_OK(sg_copy(machine, result.data(), y.data, bytes, nullptr));
   for (std::size_t i = 0; i < a.size(); ++i) EXPECT_EQ(a[i] + b[i], result[i]);
@@ -579,7 +579,7 @@ TEST(gemms_on_several_devices, run_by_a_plan_of_memory_of_both) {
   ASSERT_OK(create_gemm_plan(machine, &desc, nullptr, made.out()));
   job done;
   ASSERT_OK(run_gemm_plan(made, &desc, nullptr, done.out()));
-  EXPECT_OK(sg_job_wait(done, SG_FOREVER));
+  EXPECT_OK(sg_job_wait(done, SG_FOREVER, nullptr));
   EXPECT_EQ(2u, statistics_of(done).devices);
   matrix c(side * side);
   EXPECT_OK(sg_copy(machine, c.data(), z.data, bytes, nullptr));
@@ -609,7 +609,7 @@ TEST(gemms_on_several_devices, wait_for_memory_of_each_other) {
     const sg_gemm_desc desc = make_gemm(a.data(), b.data(), c[i].data(), n, n, n);
     EXPECT_OK(sg_gemm_async(machine, &desc, &submit, jobs[i].out()));
   }
-  for (job &each : jobs) EXPECT_OK(sg_job_wait(each, 60'000 * ms));
+  for (job &each : jobs) EXPECT_OK(sg_job_wait(each, 60'000 * ms, nullptr));
   for (const auto &each : c) EXPECT_EQ(c[0], each);
 }
 
@@ -647,7 +647,7 @@ sg_status run_on(sg_context *context, std::int32_t count, const matrix &a, const
   job done;
   const sg_status refused = sg_gemm_async(context, &desc, &submit, done.out());
   if (refused != SG_STATUS_OK) return refused;
-  const sg_status status = sg_job_wait(done, SG_FOREVER);
+  const sg_status status = sg_job_wait(done, SG_FOREVER, nullptr);
   if (devices) *devices = statistics_of(done).devices;
   return status;
 }
@@ -800,7 +800,7 @@ TEST(devices_with_little_memory, get_smaller_parts) {
   submit.plan = &options;
   job done;
   ASSERT_OK(sg_gemm_async(machine, &desc, &submit, done.out()));
-  EXPECT_OK(sg_job_wait(done, SG_FOREVER));
+  EXPECT_OK(sg_job_wait(done, SG_FOREVER, nullptr));
   EXPECT_EQ(3u, statistics_of(done).devices);
   for (const std::size_t at : {std::size_t{0}, c.size() / 2 + 7, c.size() - 1}) {
     double sum = 0;

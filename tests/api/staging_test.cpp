@@ -114,7 +114,7 @@ TEST(staging, a_blocked_worker_does_not_block_the_link) {
   const bool given = a.give(0, page) && a.give(last_fifth, bytes - last_fifth);
   EXPECT_TRUE(given);
   if (!given) a.give_up();
-  ASSERT_OK(sg_job_wait(done, SG_FOREVER));
+  ASSERT_OK(sg_job_wait(done, SG_FOREVER, nullptr));
   EXPECT_EQ(std::vector<double>(m * n, 2.0 * k), c);
 }
 

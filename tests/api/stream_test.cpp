@@ -118,7 +118,7 @@ TEST(stream_limits, on_the_cpu_a_gemm_is_split_for_the_limit) {
     options.stream = in;
     job done;
     EXPECT_OK(sg_gemm_async(context, &desc, &options, done.out()));
-    EXPECT_OK(sg_job_wait(done, SG_FOREVER));
+    EXPECT_OK(sg_job_wait(done, SG_FOREVER, nullptr));
     double sum = 0;
     for (std::int64_t l = 0; l < n; ++l) sum += a[std::size_t(3 * n + l)] * b[std::size_t(l * n + 5)];
     EXPECT_EQ(sum, c[3 * n + 5]);
@@ -161,7 +161,7 @@ TEST(stream_limits, on_a_device_a_gemm_takes_longer) {
     sg_graph *graph = nullptr;
     job done, before;
     EXPECT_OK(sg_gemm_async(context, &desc, nullptr, before.out()));
-    EXPECT_OK(sg_job_wait(before, SG_FOREVER));
+    EXPECT_OK(sg_job_wait(before, SG_FOREVER, nullptr));
     if (recorded) {
       EXPECT_OK(sg_graph_create(context, &graph));
       options.graph = graph;
@@ -170,7 +170,7 @@ TEST(stream_limits, on_a_device_a_gemm_takes_longer) {
     } else {
       EXPECT_OK(sg_gemm_async(context, &desc, &options, done.out()));
     }
-    EXPECT_OK(sg_job_wait(done, SG_FOREVER));
+    EXPECT_OK(sg_job_wait(done, SG_FOREVER, nullptr));
     EXPECT_OK(sg_graph_release(graph));
     // Measured from the completion of the previous job, when the device had nothing else to do.
     sg_job_statistics earlier = SG_JOB_STATISTICS_INIT, seen = SG_JOB_STATISTICS_INIT;
@@ -178,7 +178,7 @@ TEST(stream_limits, on_a_device_a_gemm_takes_longer) {
     EXPECT_OK(sg_job_get_statistics(done, &seen));
     job after;
     EXPECT_OK(sg_gemm_async(context, &desc, nullptr, after.out()));
-    EXPECT_OK(sg_job_wait(after, SG_FOREVER));
+    EXPECT_OK(sg_job_wait(after, SG_FOREVER, nullptr));
     sg_job_statistics later = SG_JOB_STATISTICS_INIT;
     EXPECT_OK(sg_job_get_statistics(after, &later));
     return double(later.start_ns - earlier.end_ns) * 1e-9;
@@ -256,7 +256,7 @@ TEST_P(streams, a_stream_from_the_pool_is_idle) {
     double c = 0;
     ASSERT_OK(sg_stream_create(context_, nullptr, fresh.out()));
     EXPECT_OK(sg_stream_query(fresh));
-    EXPECT_OK(sg_job_wait(multiply(&c, fresh), SG_FOREVER));
+    EXPECT_OK(sg_job_wait(multiply(&c, fresh), SG_FOREVER, nullptr));
     EXPECT_EQ(6, c);
   }
 }
@@ -267,7 +267,7 @@ TEST_P(streams, an_unrecorded_event_is_complete) {
   EXPECT_OK(sg_event_wait(event_, SG_FOREVER));
   EXPECT_OK(sg_stream_wait_event(first_, event_));
   double c = 0;
-  EXPECT_OK(sg_job_wait(multiply(&c, first_), SG_FOREVER));
+  EXPECT_OK(sg_job_wait(multiply(&c, first_), SG_FOREVER, nullptr));
 }
 
 TEST_P(streams, an_event_completes_after_earlier_work) {
@@ -281,7 +281,7 @@ TEST_P(streams, an_event_completes_after_earlier_work) {
   gated.open();
   EXPECT_OK(sg_event_wait(event_, SG_FOREVER));
   EXPECT_OK(sg_event_query(event_));
-  EXPECT_OK(sg_job_query(gated.get())) << "the event completed before the job in front of it";
+  EXPECT_OK(sg_job_query(gated.get(), nullptr)) << "the event completed before the job in front of it";
 }
 
 TEST_P(streams, a_stream_waits_for_the_event_of_another) {
@@ -293,10 +293,10 @@ TEST_P(streams, a_stream_waits_for_the_event_of_another) {
   job free = multiply(&before, second_);
   ASSERT_OK(sg_stream_wait_event(second_, event_));
   job held = multiply(&after, second_);
-  EXPECT_OK(sg_job_wait(free, SG_FOREVER)) << "submitted before the wait";
-  EXPECT_STATUS(SG_STATUS_TIMEOUT, sg_job_wait(held, 10 * ms));
+  EXPECT_OK(sg_job_wait(free, SG_FOREVER, nullptr)) << "submitted before the wait";
+  EXPECT_STATUS(SG_STATUS_TIMEOUT, sg_job_wait(held, 10 * ms, nullptr));
   gated.open();
-  EXPECT_OK(sg_job_wait(held, SG_FOREVER));
+  EXPECT_OK(sg_job_wait(held, SG_FOREVER, nullptr));
   EXPECT_EQ(6, after);
 }
 
@@ -309,7 +309,7 @@ TEST_P(streams, recording_again) {
   gated_job gated(context_, &on_first);
   SKIP_WITHOUT_GATE(gated);
   ASSERT_OK(sg_event_record(event_, first_));
-  EXPECT_OK(sg_job_wait(multiply(&c, second_), SG_FOREVER)) << "the stream waits for the earlier point";
+  EXPECT_OK(sg_job_wait(multiply(&c, second_), SG_FOREVER, nullptr)) << "the stream waits for the earlier point";
   EXPECT_STATUS(SG_STATUS_NOT_READY, sg_event_query(event_));
   ASSERT_OK(sg_event_record(event_, second_));
   EXPECT_OK(sg_event_wait(event_, SG_FOREVER));
@@ -332,10 +332,10 @@ TEST_P(streams, an_event_outlives_its_stream_in_waits) {
   event_.reset();
   double c = 0;
   job held = multiply(&c, second_);
-  EXPECT_STATUS(SG_STATUS_TIMEOUT, sg_job_wait(held, 5 * ms));
+  EXPECT_STATUS(SG_STATUS_TIMEOUT, sg_job_wait(held, 5 * ms, nullptr));
   EXPECT_FALSE(woke);
   gated.open();
-  EXPECT_OK(sg_job_wait(held, SG_FOREVER));
+  EXPECT_OK(sg_job_wait(held, SG_FOREVER, nullptr));
   waiter.join();
 }
 
@@ -409,7 +409,7 @@ TEST_P(streams, synchronize_waits_for_everything) {
   EXPECT_FALSE(done);
   gated.open();
   waiter.join();
-  EXPECT_OK(sg_job_query(gated.get()));
+  EXPECT_OK(sg_job_query(gated.get(), nullptr));
   EXPECT_EQ(std::vector<double>(30, 6.0), c);
 }
 

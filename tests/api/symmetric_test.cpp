@@ -250,7 +250,7 @@ TEST_P(symmetric, is_recorded_and_updated) {
   EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_graph_update(graph, 0, &change));
   job run;
   ASSERT_OK(sg_graph_run_async(graph, nullptr, run.out()));
-  ASSERT_OK(sg_job_wait(run, SG_FOREVER));
+  ASSERT_OK(sg_job_wait(run, SG_FOREVER, nullptr));
   y.fetch();
   EXPECT_EQ(26 - 52, y.get(0, 0));
   EXPECT_EQ(39 - 78, y.get(1, 0));
@@ -269,7 +269,7 @@ TEST_P(symmetric, products_are_split_on_cores) {
     const std::vector<std::uint8_t> before = c.gaps();
     job handle;
     ASSERT_OK(sg_symmetric_async(two, &d, nullptr, handle.out()));
-    ASSERT_OK(sg_job_wait(handle, SG_FOREVER));
+    ASSERT_OK(sg_job_wait(handle, SG_FOREVER, nullptr));
     sg_job_statistics statistics = SG_JOB_STATISTICS_INIT;
     ASSERT_OK(sg_job_get_statistics(handle, &statistics));
     EXPECT_STREQ("symmetric product x2", statistics.strategy);
@@ -313,7 +313,7 @@ TEST_P(symmetric, updates_are_split_on_cores) {
     wanted.add(0.5L, dense_of(c));
     job handle;
     ASSERT_OK(sg_rank_k_async(two, &d, nullptr, handle.out()));
-    ASSERT_OK(sg_job_wait(handle, SG_FOREVER));
+    ASSERT_OK(sg_job_wait(handle, SG_FOREVER, nullptr));
     sg_job_statistics statistics = SG_JOB_STATISTICS_INIT;
     ASSERT_OK(sg_job_get_statistics(handle, &statistics));
     EXPECT_STREQ("symmetric update x2", statistics.strategy);
@@ -329,7 +329,7 @@ TEST_P(symmetric, an_update_does_not_write_all_of_c) {
   ASSERT_OK(sg_buffer_data(memory, &data));
   auto *const c = static_cast<double *>(data);
   // A failure to write C outlives the update, which leaves a triangle.
-  sg_custom_operand operand = {c, 4 * sizeof(double), SG_ACCESS_WRITE, 0};
+  sg_custom_operand operand = {c, 4 * sizeof(double), SG_ACCESS_WRITE};
   sg_custom_desc fails = SG_CUSTOM_DESC_INIT;
   fails.function = [](const sg_custom_call *, void *) { return SG_STATUS_BACKEND_FAILURE; };
   fails.operands = &operand, fails.operand_count = 1;

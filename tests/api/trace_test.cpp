@@ -45,8 +45,8 @@ class trace_recordings : public on_each_device {
     submit.label = nullptr;
     const sg_gemm_desc two = make_gemm(a_.data(), b_.data(), d_.data(), size, size, size);
     ASSERT_OK(sg_gemm_async(context_, &two, &submit, second.out()));
-    ASSERT_OK(sg_job_wait(first, SG_FOREVER));
-    ASSERT_OK(sg_job_wait(second, SG_FOREVER));
+    ASSERT_OK(sg_job_wait(first, SG_FOREVER, nullptr));
+    ASSERT_OK(sg_job_wait(second, SG_FOREVER, nullptr));
   }
   static std::string exported(sg_trace *trace, sg_trace_format format) {
     std::uint64_t needed = 0, again = 0;
@@ -167,7 +167,7 @@ TEST_P(trace_recordings, count_failures_and_blocking_calls) {
     ASSERT_OK(sg_gemm_async(context_, &desc, &submit, cancelled.out()));
     ASSERT_OK(sg_job_cancel(cancelled));
     gate.open();
-    EXPECT_STATUS(SG_STATUS_CANCELLED, sg_job_wait(cancelled, SG_FOREVER));
+    EXPECT_STATUS(SG_STATUS_CANCELLED, sg_job_wait(cancelled, SG_FOREVER, nullptr));
   }
   const sg_trace_metrics m = metrics_of(recorded);
   EXPECT_EQ(7u, m.jobs);
@@ -189,7 +189,7 @@ TEST_P(trace_recordings, hold_graphs) {
   ASSERT_OK(sg_trace_start(nullptr, recorded.out()));
   job run;
   ASSERT_OK(sg_graph_run_async(recorded_graph, nullptr, run.out()));
-  ASSERT_OK(sg_job_wait(run, SG_FOREVER));
+  ASSERT_OK(sg_job_wait(run, SG_FOREVER, nullptr));
   const sg_trace_metrics m = metrics_of(recorded);
   EXPECT_EQ(1u, m.jobs) << "the run";
   EXPECT_GE(m.commands, 1u);
@@ -211,7 +211,7 @@ TEST_P(trace_recordings, name_the_request_of_each_job) {
   trace recorded;
   ASSERT_OK(sg_trace_start(nullptr, recorded.out()));
   const auto finished = [&](sg_job *made, std::uint64_t request) {
-    EXPECT_OK(sg_job_wait(made, SG_FOREVER));
+    EXPECT_OK(sg_job_wait(made, SG_FOREVER, nullptr));
     sg_job_statistics stats = SG_JOB_STATISTICS_INIT;
     EXPECT_OK(sg_job_get_statistics(made, &stats));
     EXPECT_EQ(request, stats.trace_id);

@@ -134,7 +134,7 @@ TEST_P(triangular, is_recorded_and_updated) {
   const auto run = [&] {
     job handle;
     ASSERT_OK(sg_graph_run_async(graph, nullptr, handle.out()));
-    ASSERT_OK(sg_job_wait(handle, SG_FOREVER));
+    ASSERT_OK(sg_job_wait(handle, SG_FOREVER, nullptr));
     b.fetch();
   };
   run();
@@ -151,7 +151,7 @@ TEST_P(triangular, is_recorded_and_updated) {
   update.desc = &product;
   job handle;
   ASSERT_OK(sg_run_async(context_, &update, nullptr, handle.out()));
-  ASSERT_OK(sg_job_wait(handle, SG_FOREVER));
+  ASSERT_OK(sg_job_wait(handle, SG_FOREVER, nullptr));
   b.fetch();
   EXPECT_EQ(-30, b.get(0, 0));
   sg_job_statistics statistics = SG_JOB_STATISTICS_INIT;
@@ -173,7 +173,7 @@ TEST_P(triangular, is_split_between_columns_on_cores) {
     d.a = a.view, d.b = b.view;
     job handle;
     ASSERT_OK(sg_triangular_async(two, &d, nullptr, handle.out()));
-    ASSERT_OK(sg_job_wait(handle, SG_FOREVER));
+    ASSERT_OK(sg_job_wait(handle, SG_FOREVER, nullptr));
     sg_job_statistics statistics = SG_JOB_STATISTICS_INIT;
     ASSERT_OK(sg_job_get_statistics(handle, &statistics));
     EXPECT_STREQ("triangular solve x2", statistics.strategy);

@@ -45,7 +45,7 @@ class user_releases : public on_each_device {
   struct operation {
     sg_custom_operand operand;
     sg_custom_desc desc = SG_CUSTOM_DESC_INIT;
-    operation(resource &of, void *data) : operand{data, 64, SG_ACCESS_READ_WRITE, 0} {
+    operation(resource &of, void *data) : operand{data, 64, SG_ACCESS_READ_WRITE} {
       desc.function = resource::use, desc.user = &of, desc.release = resource::release;
       desc.operands = &operand, desc.operand_count = 1;
     }
@@ -81,7 +81,7 @@ TEST_P(user_releases, a_job_releases_it_once_it_has_completed) {
     each->expect_released();
     EXPECT_EQ(1, each->calls);
   }
-  ASSERT_OK(sg_job_wait(kept, SG_FOREVER));
+  ASSERT_OK(sg_job_wait(kept, SG_FOREVER, nullptr));
 }
 
 TEST_P(user_releases, a_cancelled_job_releases_it_too) {

@@ -180,7 +180,7 @@ class Thresholds(Dropin):
         """The predicted seconds of trsm are those of libstreamgemm's plan, and others once the device has a copy of A."""
         found = self.json_of("""
             class Matrix(ctypes.Structure):
-                _fields_ = [("data", ctypes.c_void_p), ("rows", ctypes.c_int64), ("cols", ctypes.c_int64), ("ld", ctypes.c_int64), ("dtype", ctypes.c_int32), ("layout", ctypes.c_int32)]
+                _fields_ = [("data", ctypes.c_void_p), ("rows", ctypes.c_int64), ("cols", ctypes.c_int64), ("ld", ctypes.c_int64), ("dtype", ctypes.c_int32), ("layout", ctypes.c_int32), ("reserved", ctypes.c_uint64)]
             class Triangular(ctypes.Structure):
                 _fields_ = [("struct_size", ctypes.c_size_t), ("a", Matrix), ("b", Matrix), ("letters", ctypes.c_int32 * 5), ("reserved", ctypes.c_uint32), ("alpha", ctypes.c_double * 2)]
             class Operation(ctypes.Structure):

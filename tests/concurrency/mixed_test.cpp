@@ -125,8 +125,8 @@ void submit_and_wait(shared &s, sg_test::random_source &random) {
   submit.priority = random.below(3) - 1;
   sg_job *job = nullptr;
   if (!OK(sg_gemm_async(s.context, &desc, &submit, &job))) return;
-  while (sg_job_query(job) == SG_STATUS_NOT_READY && random.below(3)) std::this_thread::yield();
-  OK(sg_job_wait(job, SG_FOREVER));
+  while (sg_job_query(job, nullptr) == SG_STATUS_NOT_READY && random.below(3)) std::this_thread::yield();
+  OK(sg_job_wait(job, SG_FOREVER, nullptr));
   OK(sg_job_release(job));
   if (c != matrix(n * n, 2.0 * n * x)) fail("a wrong result", SG_STATUS_OK);
 }
@@ -183,12 +183,13 @@ void wait_for_many(shared &s, sg_test::random_source &random) {
     OK(sg_gemm_async(s.context, &desc, nullptr, &jobs[i]));
   }
   if (random.below(2)) {
-    OK(sg_job_wait_all(jobs.data(), static_cast<std::int32_t>(jobs.size()), SG_FOREVER));
+    OK(sg_job_wait_all(jobs.data(), static_cast<std::int32_t>(jobs.size()), SG_FOREVER, nullptr));
     for (sg_job *job : jobs) OK(sg_job_release(job));
   } else
     while (!jobs.empty()) {
       std::int32_t index = -1;
-      if (!OK(sg_job_wait_any(jobs.data(), static_cast<std::int32_t>(jobs.size()), SG_FOREVER, &index))) return;
+      if (!OK(sg_job_wait_any(jobs.data(), static_cast<std::int32_t>(jobs.size()), SG_FOREVER, &index, nullptr)))
+        return;
       OK(sg_job_release(jobs[static_cast<std::size_t>(index)]));
       jobs.erase(jobs.begin() + index);
     }
@@ -230,7 +231,7 @@ void run_the_plan(shared &s, sg_test::random_source &) {
   sg_job *job = nullptr;
   OK(sg_plan_retain(s.plan));
   if (OK(run_gemm_plan(s.plan, &desc, nullptr, &job))) {
-    OK(sg_job_wait(job, SG_FOREVER));
+    OK(sg_job_wait(job, SG_FOREVER, nullptr));
     if (c != matrix(n * n, 3.0 * n)) fail("a wrong result of the plan", SG_STATUS_OK);
     OK(sg_job_release(job));
   }
@@ -267,7 +268,7 @@ void replay_a_graph(shared &s, sg_test::random_source &random) {
     sg_job *run = nullptr;
     if (!OK(sg_graph_run_async(graph, nullptr, &run))) break;
     if (cancels) expect(sg_job_cancel(run), "cancel of a graph's run", SG_STATUS_OK, SG_STATUS_BUSY);
-    const sg_status status = sg_job_wait(run, SG_FOREVER);
+    const sg_status status = sg_job_wait(run, SG_FOREVER, nullptr);
     if (cancels)
       expect(status, "a cancelled run", SG_STATUS_OK, SG_STATUS_CANCELLED, SG_STATUS_DEPENDENCY_FAILED);
     else
@@ -287,10 +288,10 @@ void run_the_graph(shared &s, sg_test::random_source &random) {
   if (!OK(sg_graph_run_async(s.graph, nullptr, &run))) return;
   if (random.below(3) == 0) {
     expect(sg_job_cancel(run), "cancel of the graph's run", SG_STATUS_OK, SG_STATUS_BUSY);
-    expect(sg_job_wait(run, SG_FOREVER), "a cancelled run of the graph", SG_STATUS_OK, SG_STATUS_CANCELLED,
+    expect(sg_job_wait(run, SG_FOREVER, nullptr), "a cancelled run of the graph", SG_STATUS_OK, SG_STATUS_CANCELLED,
            SG_STATUS_DEPENDENCY_FAILED);
   } else {
-    OK(sg_job_wait(run, SG_FOREVER));
+    OK(sg_job_wait(run, SG_FOREVER, nullptr));
   }
   OK(sg_job_release(run));
 }
@@ -313,14 +314,16 @@ void use_a_shared_job(shared &s, sg_test::random_source &random) {
   constexpr auto stale = SG_STATUS_INVALID_HANDLE;
   switch (random.below(4)) {
     case 0:
-      expect(sg_job_wait(job, 1000000), "wait", SG_STATUS_OK, SG_STATUS_TIMEOUT, SG_STATUS_CANCELLED, stale);
+      expect(sg_job_wait(job, 1000000, nullptr), "wait", SG_STATUS_OK, SG_STATUS_TIMEOUT, SG_STATUS_CANCELLED, stale);
       break;
-    case 1: expect(sg_job_query(job), "poll", SG_STATUS_OK, SG_STATUS_NOT_READY, SG_STATUS_CANCELLED, stale); break;
+    case 1:
+      expect(sg_job_query(job, nullptr), "poll", SG_STATUS_OK, SG_STATUS_NOT_READY, SG_STATUS_CANCELLED, stale);
+      break;
     case 2: expect(sg_job_cancel(job), "cancel", SG_STATUS_OK, SG_STATUS_BUSY, stale); break;
     default:
       if (sg_job_retain(job) != SG_STATUS_OK) break;
       sg_job_statistics stats = SG_JOB_STATISTICS_INIT;
-      expect(sg_job_wait(job, SG_FOREVER), "wait for a retained job", SG_STATUS_OK, SG_STATUS_CANCELLED);
+      expect(sg_job_wait(job, SG_FOREVER, nullptr), "wait for a retained job", SG_STATUS_OK, SG_STATUS_CANCELLED);
       OK(sg_job_get_statistics(job, &stats));
       OK(sg_job_release(job));
   }
@@ -362,7 +365,7 @@ void copy_about(shared &s, sg_test::random_source &random) {
   sg_job *job = nullptr;
   OK(sg_copy_async(s.context, to.data(), data, to.size() * sizeof(double), nullptr, &job));
   OK(sg_buffer_release(buffer));
-  OK(sg_job_wait(job, SG_FOREVER));
+  OK(sg_job_wait(job, SG_FOREVER, nullptr));
   OK(sg_job_release(job));
   if (from != to) fail("a wrong copy", SG_STATUS_OK);
 }
@@ -375,7 +378,7 @@ void a_context_of_ones_own(shared &, sg_test::random_source &random) {
   sg_job *job = nullptr;
   OK(sg_gemm_async(own, &desc, nullptr, &job));
   OK(sg_context_release(own));
-  OK(sg_job_wait(job, SG_FOREVER));
+  OK(sg_job_wait(job, SG_FOREVER, nullptr));
   OK(sg_job_release(job));
   if (c != matrix(n * n, n)) fail("a wrong result on a context of one's own", SG_STATUS_OK);
 }
@@ -450,7 +453,7 @@ int main(int argc, char **argv) {
     for (std::thread &t : threads) t.join();
     OK(sg_context_synchronize(s.context, SG_FOREVER));
     sg_job *last = nullptr;
-    if (OK(sg_graph_run_async(s.graph, nullptr, &last))) OK(sg_job_wait(last, SG_FOREVER));
+    if (OK(sg_graph_run_async(s.graph, nullptr, &last))) OK(sg_job_wait(last, SG_FOREVER, nullptr));
     OK(sg_job_release(last));
     if (s.graph_c != matrix(n * n, 6.0 * n) || s.graph_d != matrix(n * n, 12.0 * n * n))
       fail("a wrong result of the graph", SG_STATUS_OK);

@@ -42,10 +42,10 @@ TEST_F(native_events, a_stream_waits_for_the_callers) {
   const job work = twice(out, in, stream_);
   EXPECT_STATUS(SG_STATUS_NOT_READY, sg_event_query(wrapper_));
   EXPECT_STATUS(SG_STATUS_TIMEOUT, sg_event_wait(wrapper_, 1000000));
-  EXPECT_STATUS(SG_STATUS_TIMEOUT, sg_job_wait(work, 1000000));
+  EXPECT_STATUS(SG_STATUS_TIMEOUT, sg_job_wait(work, 1000000, nullptr));
   EXPECT_EQ(all(-1), out);
   native_.release();
-  EXPECT_OK(sg_job_wait(work, SG_FOREVER));
+  EXPECT_OK(sg_job_wait(work, SG_FOREVER, nullptr));
   EXPECT_EQ(all(2), out);
   EXPECT_OK(sg_event_wait(wrapper_, SG_FOREVER));
   EXPECT_OK(sg_event_query(wrapper_));
@@ -59,7 +59,7 @@ TEST_F(native_events, a_wait_uses_the_record_at_the_time_of_the_call) {
   native_.record(native_event_.get());
   const matrix first = all(1);
   matrix out = all(-1);
-  EXPECT_OK(sg_job_wait(twice(out, first, stream_), SG_FOREVER));
+  EXPECT_OK(sg_job_wait(twice(out, first, stream_), SG_FOREVER, nullptr));
   EXPECT_STATUS(SG_STATUS_NOT_READY, sg_event_query(wrapper_));
   native_.release();
   EXPECT_OK(sg_event_wait(wrapper_, SG_FOREVER));
@@ -103,7 +103,7 @@ TEST_F(native_events, the_callers_stream_waits_for_ours) {
   native_.release();
   second_native_.finish();
   EXPECT_EQ(all(4), seen);
-  EXPECT_OK(sg_job_wait(last, SG_FOREVER));
+  EXPECT_OK(sg_job_wait(last, SG_FOREVER, nullptr));
   // It moves with the event, and the caller's handle stays the same.
   native_.hold();
   native_.record(native_event_.get());

@@ -39,15 +39,15 @@ TEST_F(native_streams, work_goes_between_the_callers_own) {
   const job one = twice(middle, in, &options);  // returns although the stream is blocked
   const job two = twice(out, middle, &options);
   native_.copy(seen, out);
-  EXPECT_STATUS(SG_STATUS_NOT_READY, sg_job_query(one));
+  EXPECT_STATUS(SG_STATUS_NOT_READY, sg_job_query(one, nullptr));
   EXPECT_STATUS(SG_STATUS_NOT_READY, sg_stream_query(wrapper_));
   EXPECT_STATUS(SG_STATUS_TIMEOUT, sg_stream_synchronize(wrapper_, 1000000));
   EXPECT_EQ(all(-1), middle);
   native_.release();
   native_.finish();
   EXPECT_EQ(all(4), seen);
-  EXPECT_OK(sg_job_wait(two, SG_FOREVER));
-  EXPECT_OK(sg_job_wait(one, 0)) << "it completed before the other";
+  EXPECT_OK(sg_job_wait(two, SG_FOREVER, nullptr));
+  EXPECT_OK(sg_job_wait(one, 0, nullptr)) << "it completed before the other";
 }
 
 // Jobs without a stream whose operands overlap run before and after, as submitted.
@@ -59,10 +59,10 @@ TEST_F(native_streams, other_work_is_ordered_by_its_operands) {
   const job one = twice(before, first, nullptr);
   const job two = twice(middle, before, &options);
   const job three = twice(after, middle, nullptr);
-  EXPECT_OK(sg_job_wait(one, SG_FOREVER)) << "it does not depend on the native stream";
-  EXPECT_STATUS(SG_STATUS_TIMEOUT, sg_job_wait(three, 1000000));
+  EXPECT_OK(sg_job_wait(one, SG_FOREVER, nullptr)) << "it does not depend on the native stream";
+  EXPECT_STATUS(SG_STATUS_TIMEOUT, sg_job_wait(three, 1000000, nullptr));
   native_.release();
-  EXPECT_OK(sg_job_wait(three, SG_FOREVER));
+  EXPECT_OK(sg_job_wait(three, SG_FOREVER, nullptr));
   EXPECT_EQ(all(8), after);
 }
 
@@ -83,9 +83,9 @@ TEST_F(native_streams, events_stand_between_the_callers_own) {
   options.flags = SG_SUBMIT_UNTRACKED;
   const job work = twice(out, in, &options);
   EXPECT_STATUS(SG_STATUS_NOT_READY, sg_event_query(reached));
-  EXPECT_STATUS(SG_STATUS_TIMEOUT, sg_job_wait(work, 1000000));
+  EXPECT_STATUS(SG_STATUS_TIMEOUT, sg_job_wait(work, 1000000, nullptr));
   native_.release();
-  EXPECT_OK(sg_job_wait(work, SG_FOREVER));
+  EXPECT_OK(sg_job_wait(work, SG_FOREVER, nullptr));
   EXPECT_EQ(all(2), out);
   // The reverse: the native stream waits for the library's.
   const job more = twice(back, out, &options);
@@ -94,7 +94,7 @@ TEST_F(native_streams, events_stand_between_the_callers_own) {
   native_.copy(seen, back);
   native_.finish();
   EXPECT_EQ(all(4), seen);
-  EXPECT_OK(sg_job_wait(more, SG_FOREVER));  // the thread that dispatched it may still have to notify
+  EXPECT_OK(sg_job_wait(more, SG_FOREVER, nullptr));  // the thread that dispatched it may still have to notify
 }
 
 TEST_F(native_streams, synchronizing_waits_for_the_callers_own) {
@@ -124,7 +124,7 @@ TEST_F(native_streams, work_of_several_commands_is_waited_for) {
   job made;
   std::thread submitter([&] {
     EXPECT_OK(sg_gemm_async(context_, &desc, &options, made.out()));
-    EXPECT_OK(sg_job_query(made));
+    EXPECT_OK(sg_job_query(made, nullptr));
     returned = true;
   });
   std::this_thread::sleep_for(std::chrono::milliseconds(20));
@@ -149,7 +149,7 @@ TEST_F(native_streams, the_last_release_waits) {
   EXPECT_FALSE(released);
   native_.release();
   releaser.join();
-  EXPECT_OK(sg_job_wait(work, 0));
+  EXPECT_OK(sg_job_wait(work, 0, nullptr));
   EXPECT_EQ(all(2), out);
 }
 

@@ -37,7 +37,7 @@ int main(int argc, char **argv) {
     desc.c.data = c[i];
     REQUIRE(sg_gemm_async(context, &desc, i == 0 ? &submit : NULL, &jobs[i]) == SG_STATUS_OK);
   }
-  for (i = 0; i < JOBS; ++i) REQUIRE(sg_job_wait(jobs[i], SG_FOREVER) == SG_STATUS_OK);
+  for (i = 0; i < JOBS; ++i) REQUIRE(sg_job_wait(jobs[i], SG_FOREVER, NULL) == SG_STATUS_OK);
   for (i = 0; i < JOBS; ++i) sg_job_release(jobs[i]);
   REQUIRE(sg_context_synchronize(context, SG_FOREVER) == SG_STATUS_OK);
   sg_context_release(context);

@@ -9,7 +9,7 @@ namespace {
 
 sg_job_statistics times_of(const job &of) {
   sg_job_statistics seen = SG_JOB_STATISTICS_INIT;
-  EXPECT_OK(sg_job_wait(of, SG_FOREVER));
+  EXPECT_OK(sg_job_wait(of, SG_FOREVER, nullptr));
   EXPECT_OK(sg_job_get_statistics(of, &seen));
   return seen;
 }

@@ -65,13 +65,13 @@ class cuda : public testing::Test {
     EXPECT_OK(sg_gemm_async(context_, &first, &options, nullptr));
     EXPECT_OK(sg_gemm_async(context_, &second, &options, job.out()));
     EXPECT_CUDA(cudaMemcpyAsync(host + n * n, out.data, bytes, cudaMemcpyDeviceToHost, native));
-    EXPECT_STATUS(SG_STATUS_NOT_READY, sg_job_query(job));
+    EXPECT_STATUS(SG_STATUS_NOT_READY, sg_job_query(job, nullptr));
     EXPECT_STATUS(SG_STATUS_NOT_READY, sg_stream_query(wrapper));
     EXPECT_EQ(-1, host[n * n]);
     gate.set_value();
     EXPECT_CUDA(cudaStreamSynchronize(native));
     EXPECT_EQ(all(4), matrix(host + n * n, host + 2 * n * n));
-    EXPECT_OK(sg_job_wait(job, SG_FOREVER));
+    EXPECT_OK(sg_job_wait(job, SG_FOREVER, nullptr));
     EXPECT_CUDA(cudaFreeHost(host));
   }
 
@@ -312,8 +312,7 @@ TEST_F(cuda, a_custom_operation_enqueues_on_a_native_stream) {
   ASSERT_CUDA(cudaMemcpy(two.data, two_.data(), bytes, cudaMemcpyHostToDevice));
   const matrix filled = all(1);
   ASSERT_CUDA(cudaMemcpy(ones.data, filled.data(), bytes, cudaMemcpyHostToDevice));
-  const sg_custom_operand operands[] = {{middle.data, bytes, SG_ACCESS_READ, 0},
-                                        {moved.data, bytes, SG_ACCESS_WRITE, 0}};
+  const sg_custom_operand operands[] = {{middle.data, bytes, SG_ACCESS_READ}, {moved.data, bytes, SG_ACCESS_WRITE}};
   sg_custom_desc desc = SG_CUSTOM_DESC_INIT;
   desc.function = native_copy::run;
   desc.user = &copy;
@@ -341,7 +340,7 @@ TEST_F(cuda, a_custom_operation_enqueues_on_a_native_stream) {
     for (int i = 0; i < 3; ++i) {
       job done;
       ASSERT_OK(sg_graph_run_async(recorded, nullptr, done.out()));
-      ASSERT_OK(sg_job_wait(done, SG_FOREVER));
+      ASSERT_OK(sg_job_wait(done, SG_FOREVER, nullptr));
     }
     ASSERT_CUDA(cudaMemcpy(seen.data(), out.data, bytes, cudaMemcpyDeviceToHost));
     EXPECT_EQ(all(4), seen);

@@ -39,7 +39,7 @@ int main(int count, char **arguments) {
       desc.c.data = c[i];
       status = sg_gemm_async(context, &desc, NULL, &jobs[i]);
     }
-    if (status == SG_STATUS_OK) status = sg_job_wait_all(jobs, TIMES, SG_FOREVER);
+    if (status == SG_STATUS_OK) status = sg_job_wait_all(jobs, TIMES, SG_FOREVER, NULL);
     for (i = 0; i < TIMES; ++i) sg_job_release(jobs[i]);
     if (status != SG_STATUS_OK) return ends_as("gemm", status);
   }

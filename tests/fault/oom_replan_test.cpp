@@ -116,8 +116,8 @@ TEST(oom_replan, in_order) {
                      cb = make_gemm(c.data(), b.data(), d.data(), n, n, n);
   ASSERT_OK(sg_gemm_async(context, &ab, nullptr, first.out()));
   ASSERT_OK(sg_gemm_async(context, &cb, nullptr, second.out()));
-  EXPECT_OK(sg_job_wait(second, SG_FOREVER));
-  EXPECT_OK(sg_job_wait(first, SG_FOREVER));
+  EXPECT_OK(sg_job_wait(second, SG_FOREVER, nullptr));
+  EXPECT_OK(sg_job_wait(first, SG_FOREVER, nullptr));
   EXPECT_EQ(std::vector<double>(n * n, 6.0 * n), c);
   EXPECT_EQ(std::vector<double>(n * n, 18.0 * n * n), d);
 }
@@ -138,7 +138,7 @@ TEST(oom_replan, in_a_graph_and_by_a_plan) {
     std::fill(d.begin(), d.end(), -1.0);
     job run;
     ASSERT_OK(sg_graph_run_async(graph, nullptr, run.out()));
-    ASSERT_OK(sg_job_wait(run, SG_FOREVER));
+    ASSERT_OK(sg_job_wait(run, SG_FOREVER, nullptr));
     EXPECT_EQ(std::vector<double>(n * n, 6.0 * n), c);
     EXPECT_EQ(std::vector<double>(n * n, 18.0 * n * n), d);
   }
@@ -147,7 +147,7 @@ TEST(oom_replan, in_a_graph_and_by_a_plan) {
   std::fill(c.begin(), c.end(), -1.0);
   job run;
   ASSERT_OK(run_gemm_plan(made, &ab, nullptr, run.out()));
-  ASSERT_OK(sg_job_wait(run, SG_FOREVER));
+  ASSERT_OK(sg_job_wait(run, SG_FOREVER, nullptr));
   EXPECT_EQ(std::vector<double>(n * n, 6.0 * n), c);
 }
 
@@ -171,7 +171,7 @@ TEST(oom_replan, a_split_k_sum_falls_back_to_one_command) {
   const auto commands_of_run = [&] {
     job run;
     EXPECT_OK(sg_gemm_async(context, &desc, nullptr, run.out()));
-    EXPECT_OK(sg_job_wait(run, SG_FOREVER));
+    EXPECT_OK(sg_job_wait(run, SG_FOREVER, nullptr));
     sg_job_statistics did = SG_JOB_STATISTICS_INIT;
     EXPECT_OK(sg_job_get_statistics(run, &did));
     EXPECT_EQ(did.commands, did.commands_run);
@@ -209,7 +209,7 @@ TEST(oom_replan, two_at_a_time) {
     ASSERT_OK(sg_gemm_async(context, &desc, nullptr, jobs[i].out()));
   }
   for (const job &each : jobs) {
-    ASSERT_OK(sg_job_wait(each, SG_FOREVER));
+    ASSERT_OK(sg_job_wait(each, SG_FOREVER, nullptr));
     sg_job_statistics did = SG_JOB_STATISTICS_INIT;
     ASSERT_OK(sg_job_get_statistics(each, &did));
     EXPECT_EQ(2 * matrix_bytes, did.bytes_in) << "there was room for one whole GEMM";
@@ -225,7 +225,7 @@ TEST(oom_replan, nothing_fits) {
   for (int i = 0; i < 3; ++i) {
     job refused;
     ASSERT_OK(sg_gemm_async(context, &desc, nullptr, refused.out()));
-    EXPECT_STATUS(SG_STATUS_OUT_OF_MEMORY, sg_job_wait(refused, SG_FOREVER));
+    EXPECT_STATUS(SG_STATUS_OUT_OF_MEMORY, sg_job_wait(refused, SG_FOREVER, nullptr));
     char text[500] = "";
     EXPECT_OK(sg_job_message(refused, text, sizeof text, nullptr));
     EXPECT_NE(nullptr, std::strstr(text, wanted.c_str())) << text;

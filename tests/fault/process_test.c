@@ -242,9 +242,9 @@ static void submit_while_exiting(void) {
   sg_job *job = NULL;
   const sg_gemm_desc desc = make_gemm(&a, &b, &c, 1);
   options.device = device;
-  if (sg_gemm_async(kept, &desc, NULL, &job) == SG_STATUS_OK) (void)sg_job_wait(job, SG_FOREVER);
+  if (sg_gemm_async(kept, &desc, NULL, &job) == SG_STATUS_OK) (void)sg_job_wait(job, SG_FOREVER, NULL);
   if (sg_context_create(&options, &context) != SG_STATUS_OK) return;
-  if (sg_gemm_async(context, &desc, NULL, &job) == SG_STATUS_OK) (void)sg_job_wait(job, SG_FOREVER);
+  if (sg_gemm_async(context, &desc, NULL, &job) == SG_STATUS_OK) (void)sg_job_wait(job, SG_FOREVER, NULL);
 }
 static void a_handler_that_submits(void) {
   atexit(submit_while_exiting); /* registered first, so that it runs last */
@@ -277,7 +277,7 @@ static void thread_exit_after_gemms(void) {
 }
 
 static void *wait_for_ever(void *job) {
-  (void)sg_job_wait((sg_job *)job, SG_FOREVER);
+  (void)sg_job_wait((sg_job *)job, SG_FOREVER, NULL);
   return NULL;
 }
 /* Other threads are inside waits and submissions when main returns. */
@@ -368,7 +368,7 @@ static void in_the_child(sg_context *context, sg_stream *stream, sg_queue *queue
   CHECK_STATUS(SG_STATUS_INVALID_HANDLE,
                sg_queue_next_batch(shared, &completion, sizeof(sg_completion), 1, SG_FOREVER, &count));
   CHECK_STATUS(SG_STATUS_INVALID_HANDLE, sg_queue_release(shared));
-  CHECK_STATUS(SG_STATUS_INVALID_HANDLE, sg_job_wait(job, SG_FOREVER));
+  CHECK_STATUS(SG_STATUS_INVALID_HANDLE, sg_job_wait(job, SG_FOREVER, NULL));
   CHECK_STATUS(SG_STATUS_INVALID_HANDLE, sg_job_release(job));
   CHECK_STATUS(SG_STATUS_INVALID_HANDLE, sg_context_release(context));
   own = open_device("cpu");
@@ -418,7 +418,7 @@ static void fork_beside_a_pipeline(void) {
     }
   }
   for (i = 0; i < BATCHES; ++i) {
-    CHECK_STATUS(SG_STATUS_OK, sg_job_wait(jobs[i], SG_FOREVER));
+    CHECK_STATUS(SG_STATUS_OK, sg_job_wait(jobs[i], SG_FOREVER, NULL));
     CHECK(results[i][0] == n && results[i][n * n - 1] == n);
   }
   CHECK_STATUS(SG_STATUS_OK, sg_pipeline_release(pipeline));
@@ -449,7 +449,7 @@ static void fork_beside_work(void) {
     child = fork();
     if (child == 0) in_the_child(context, stream, queue, shared, job);
     CHECK(waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0);
-    CHECK_STATUS(SG_STATUS_OK, sg_job_wait(job, SG_FOREVER));
+    CHECK_STATUS(SG_STATUS_OK, sg_job_wait(job, SG_FOREVER, NULL));
     CHECK(c[0] == n && c[n * n - 1] == n);
     CHECK_STATUS(SG_STATUS_OK, sg_job_release(job));
     free(a);
@@ -639,10 +639,10 @@ static void signals_while_waiting(void) {
     int ready;
     wait.fd = fd;
     REQUIRE_OK(sg_gemm_async(context, &desc, &submit, &job));
-    if (i % 4 == 0) CHECK_STATUS(SG_STATUS_OK, sg_job_wait(job, SG_FOREVER));
-    if (i % 4 == 1) CHECK_STATUS(SG_STATUS_OK, sg_job_wait(job, INT64_C(300000000000)));
+    if (i % 4 == 0) CHECK_STATUS(SG_STATUS_OK, sg_job_wait(job, SG_FOREVER, NULL));
+    if (i % 4 == 1) CHECK_STATUS(SG_STATUS_OK, sg_job_wait(job, INT64_C(300000000000), NULL));
     if (i % 4 == 2) CHECK_STATUS(SG_STATUS_OK, sg_context_synchronize(context, SG_FOREVER));
-    if (i % 4 == 3) CHECK_STATUS(SG_STATUS_OK, sg_job_wait_all(&job, 1, SG_FOREVER));
+    if (i % 4 == 3) CHECK_STATUS(SG_STATUS_OK, sg_job_wait_all(&job, 1, SG_FOREVER, NULL));
     do ready = poll(&wait, 1, 300000);
     while (ready < 0 && errno == EINTR);
     CHECK(ready == 1);
@@ -683,7 +683,7 @@ static void the_submitting_thread_leaves(void) {
     s.context = context;
     pthread_create(&thread, NULL, submit_and_leave, &s);
     pthread_join(thread, NULL);
-    CHECK_STATUS(SG_STATUS_OK, sg_job_wait_all(s.jobs, 100, SG_FOREVER));
+    CHECK_STATUS(SG_STATUS_OK, sg_job_wait_all(s.jobs, 100, SG_FOREVER, NULL));
     for (i = 0; i < 100; ++i) {
       CHECK(s.c[i] == 21);
       CHECK_STATUS(SG_STATUS_OK, sg_job_release(s.jobs[i]));

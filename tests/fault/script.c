@@ -30,7 +30,7 @@ static int end_of(sg_job *job, const char *what) {
   char text[300] = "";
   sg_status status;
   if (!job) return 0;
-  status = sg_job_wait(job, INT64_C(300000000000));
+  status = sg_job_wait(job, INT64_C(300000000000), NULL);
   (void)sg_job_message(job, text, sizeof text, NULL);
   (void)sg_job_release(job);
   return judge(status, what, text);

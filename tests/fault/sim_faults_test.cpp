@@ -17,7 +17,7 @@ struct ending {
 
 ending end_of(sg_job *job) {
   char text[500] = "";
-  const sg_status status = sg_job_wait(job, patience);
+  const sg_status status = sg_job_wait(job, patience, nullptr);
   EXPECT_OK(sg_job_message(job, text, sizeof text, nullptr));
   return {status, text};
 }
@@ -203,7 +203,7 @@ TEST(sim_faults_and_statistics, a_failed_job_says_what_it_copied) {
     desc.beta.re = 1;
     job job;
     ASSERT_OK(sg_gemm_async(context, &desc, nullptr, job.out()));
-    const sg_status status = sg_job_wait(job, patience);
+    const sg_status status = sg_job_wait(job, patience, nullptr);
     sg_job_statistics did = SG_JOB_STATISTICS_INIT;
     ASSERT_OK(sg_job_get_statistics(job, &did));
     if (status == SG_STATUS_OK) {

@@ -34,7 +34,7 @@ int main(int count, char **arguments) {
     fprintf(stderr, "%s\n", sg_last_error_message());
     return 3;
   }
-  while (sg_job_query(job) == SG_STATUS_NOT_READY) usleep(1000); /* a waiting thread may do the work itself */
+  while (sg_job_query(job, NULL) == SG_STATUS_NOT_READY) usleep(1000); /* a waiting thread may do the work itself */
   fprintf(stderr, "the GEMM on unreadable memory has completed\n");
   return 1;
 }

@@ -237,12 +237,12 @@ struct caller {
     std::int32_t index = 0;
     switch (reinterpret_cast<std::uintptr_t>(user) % 6) {
       case 0:
-        require(sg_job_wait(completed, SG_FOREVER) != SG_STATUS_OK, "a wait for its own job", SG_STATUS_OK);
+        require(sg_job_wait(completed, SG_FOREVER, nullptr) != SG_STATUS_OK, "a wait for its own job", SG_STATUS_OK);
         break;
       case 1: CALL(sg_job_release(completed)); break;
-      case 2: CALL(sg_job_query(completed)); break;
+      case 2: CALL(sg_job_query(completed, nullptr)); break;
       case 3: CALL(sg_job_cancel(completed)); break;
-      case 4: CALL(sg_job_wait_any(&completed, 1, 0, &index)); break;
+      case 4: CALL(sg_job_wait_any(&completed, 1, 0, &index, nullptr)); break;
       default: CALL(sg_job_retain(completed)); CALL(sg_job_release(completed));
     }
   }
@@ -372,13 +372,13 @@ struct caller {
     char text[100];
     double seconds;
     switch (in.below(21)) {
-      case 0: CALL(sg_job_wait(j, in.below(2) ? SG_FOREVER : timeout())); break;
-      case 1: CALL(sg_job_query(j)); break;
+      case 0: CALL(sg_job_wait(j, in.below(2) ? SG_FOREVER : timeout(), nullptr)); break;
+      case 1: CALL(sg_job_query(j, nullptr)); break;
       case 2: CALL(sg_job_cancel(j)); break;
       case 3: CALL(sg_job_get_statistics(j, &stats)); break;
       case 4: CALL(sg_job_message(j, text, static_cast<std::uint64_t>(in.below(100)), nullptr)); break;
-      case 5: CALL(sg_job_wait_all(both, in.below(3), timeout())); break;
-      case 6: CALL(sg_job_wait_any(both, in.below(3), timeout(), &number)); break;
+      case 5: CALL(sg_job_wait_all(both, in.below(3), timeout(), nullptr)); break;
+      case 6: CALL(sg_job_wait_any(both, in.below(3), timeout(), &number, nullptr)); break;
       case 7:
         CALL(sg_job_on_complete(j, on_job, reinterpret_cast<void *>(static_cast<std::uintptr_t>(in.byte()))));
         break;

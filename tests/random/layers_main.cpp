@@ -187,7 +187,7 @@ class chain {
 
   // A job that fails, to be named by later ones; unobserved until the end.
   void submit_failure() {
-    sg_custom_operand operand = {memory_.written_by_failure, 8, SG_ACCESS_WRITE, 0};
+    sg_custom_operand operand = {memory_.written_by_failure, 8, SG_ACCESS_WRITE};
     sg_custom_desc desc = SG_CUSTOM_DESC_INIT;
     desc.function = fail, desc.operands = &operand, desc.operand_count = 1;
     require_ok(sg_custom_async(context_, &desc, nullptr, failure_.out()), "sg_custom_async");
@@ -267,13 +267,13 @@ class chain {
     if (!may_fail_) return;
     require_ok(sg_context_synchronize(context_, SG_FOREVER), "sg_context_synchronize");  // observes nothing
     for (std::size_t i = 0; i < jobs_.size(); ++i) {
-      const sg_status status = sg_job_query(jobs_[i].handle),
+      const sg_status status = sg_job_query(jobs_[i].handle, nullptr),
                       wanted = jobs_[i].fails ? SG_STATUS_DEPENDENCY_FAILED : SG_STATUS_OK;
       if (status != wanted)
         stop(log_ + "job " + std::to_string(i) + " has " + sg_status_name(status) + " instead of " +
              sg_status_name(wanted));
     }
-    if (sg_job_wait(failure_, SG_FOREVER) != SG_STATUS_UNSUPPORTED) stop("the job that fails");
+    if (sg_job_wait(failure_, SG_FOREVER, nullptr) != SG_STATUS_UNSUPPORTED) stop("the job that fails");
   }
   sg_matrix view(const part &p) const {
     return {data_[p.matrix] + p.start, p.rows, p.cols, side, SG_DTYPE_F64, p.layout};
@@ -337,7 +337,7 @@ class chain {
         case 5: return gemm(out);
         default: return attention();
       }
-    switch (random_.below(23)) {
+    switch (random_.below(24)) {
       case 0: return elementwise(in, out);
       case 1: return softmax(in, out);
       case 2: return norm(in, out);
@@ -360,6 +360,7 @@ class chain {
       case 19: return rank_k();
       case 20: return triangular(out);
       case 21: return all_reduce();
+      case 22: return fill(out);
       default: return gemm(out);
     }
   }
@@ -389,6 +390,15 @@ class chain {
     for (std::size_t i = 0; i < values.size(); ++i)
       values[i] = double(sg_reference::value_of(desc.function, values[i], second[i]));
     write(c, values);
+  }
+
+  void fill(const part &y) {
+    sg_fill_desc desc = SG_FILL_DESC_INIT;
+    desc.y = view(y), desc.value.re = double(random_.below(9)) - 4;
+    if (!begins({}, {y})) return;
+    note("fill", y);
+    if (!accepted(sg_fill_async(context_, &desc, &submit_, handle()), false)) return;
+    write(y, std::vector<double>(read(y).size(), desc.value.re));
   }
 
   // A clamp of X, or the gradient of one at a third matrix. Limits between which values of earlier steps hardly are

@@ -268,8 +268,8 @@ class random_pipeline {
       functions_.push_back(
           std::make_unique<function_of_elements>(function_of_elements{this, rows_ * in, double(below(5) - 2)}));
       function_of_elements &own = *functions_.back();
-      const sg_custom_operand operands[] = {{const_cast<void *>(stage.input), bytes_of(in), SG_ACCESS_READ, 0},
-                                            {stage.output, bytes_of(in), SG_ACCESS_WRITE, 0}};
+      const sg_custom_operand operands[] = {{const_cast<void *>(stage.input), bytes_of(in), SG_ACCESS_READ},
+                                            {stage.output, bytes_of(in), SG_ACCESS_WRITE}};
       sg_custom_desc custom = SG_CUSTOM_DESC_INIT;
       custom.function = add_number;
       custom.user = &own;
@@ -385,10 +385,11 @@ class random_pipeline {
     }
     for (std::size_t i = 0; i < batches.size(); ++i) {
       batch &each = *batches[i];
-      const sg_status status = sg_job_wait(each.handle, SG_FOREVER);
+      const sg_status status = sg_job_wait(each.handle, SG_FOREVER, nullptr);
       const std::string which = "batch " + std::to_string(i);
       for (std::size_t before = 0; before < i; ++before)
-        require(sg_job_query(batches[before]->handle) != SG_STATUS_NOT_READY, "batches complete in their order");
+        require(sg_job_query(batches[before]->handle, nullptr) != SG_STATUS_NOT_READY,
+                "batches complete in their order");
       if (status != SG_STATUS_OK && each.is_cancelled) continue;
       if (each.fails) {
         if (status == SG_STATUS_OK) stop(which + " was to fail");

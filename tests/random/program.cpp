@@ -330,7 +330,7 @@ class writer {
             step_, step_, step_, step_, step_, step_, step_, step_, step_, step_, step_, out);
       else
         line("  if (sg_gemm_async(x, &d%d, &s%d, %s)) puts(sg_last_error_message()), failed = 1;", step_, step_, out);
-      if (t_.blocking) line("  sg_job_wait(%s, SG_FOREVER);", j.c_str());
+      if (t_.blocking) line("  sg_job_wait(%s, SG_FOREVER, NULL);", j.c_str());
     }
     if (t_.how == way::grouped) {
       std::string all;
@@ -344,7 +344,7 @@ class writer {
     for (int run = 0; t_.how == way::graph && run < t_.runs; ++run)
       line(
           "  if (sg_graph_run_async(g, %s, j)) puts(sg_last_error_message()), failed = 1;\n  sg_job_wait(j[0], "
-          "SG_FOREVER);",
+          "SG_FOREVER, NULL);",
           t_.untracked_run ? "&s" : "0");
     line("  sg_context_synchronize(x, SG_FOREVER);%s", repeats ? "\n  }" : "");
   }
@@ -352,7 +352,7 @@ class writer {
   void verdict() {
     const bool element = seen_.step >= 0 && seen_.item >= 0;
     if (!element && !seen_.what.empty() && !is_one_call())
-      line("  for (int i = 0; i < %zu; i++) failed |= j[i] && sg_job_wait(j[i], SG_FOREVER);", t_.steps.size());
+      line("  for (int i = 0; i < %zu; i++) failed |= j[i] && sg_job_wait(j[i], SG_FOREVER, NULL);", t_.steps.size());
     if (!element) return line("  return %s; /* %s */", seen_.what.empty() ? "0" : "failed", seen_.what.c_str());
     const step_case &s = t_.steps[static_cast<std::size_t>(seen_.step)];
     const gemm_case &p = s.gemm;

@@ -132,7 +132,9 @@ class running {
   }
 
   // The sum of all limits: a failure reported by a job instead of its submission.
-  std::optional<fault> wait(int step, sg_job *job) { return accept(step, "sg_job_wait", sg_job_wait(job, SG_FOREVER)); }
+  std::optional<fault> wait(int step, sg_job *job) {
+    return accept(step, "sg_job_wait", sg_job_wait(job, SG_FOREVER, nullptr));
+  }
 
   std::optional<fault> submit_step(std::size_t i) {
     const step_case &s = t_.steps[i];
@@ -269,7 +271,7 @@ class running {
 
   // No job is in flight any more when a test stops early.
   std::optional<fault> drained(std::optional<fault> wrong) {
-    for (const job &j : jobs_) sg_job_wait(j, SG_FOREVER);
+    for (const job &j : jobs_) sg_job_wait(j, SG_FOREVER, nullptr);
     return wrong;
   }
 

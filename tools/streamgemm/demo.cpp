@@ -114,7 +114,7 @@ demo_result classify_on(const std::string &device) {
   }
   std::int64_t first = std::numeric_limits<std::int64_t>::max(), last = 0;
   for (int b = 0; b < blocks; ++b) {
-    check(sg_job_wait(jobs[b].get(), SG_FOREVER), "GEMM");
+    check(sg_job_wait(jobs[b].get(), SG_FOREVER, nullptr), "GEMM");
     for (int i = b * block; i < b * block + rows_in(b); ++i) {
       const float *const row = products + std::int64_t(i) * digits;
       if (i >= learned) out.scores[0].count(classify(all, i, row, learned, 5) == all.labels[i]);

@@ -64,7 +64,7 @@ void wait(sg_job *job) {
   progress line("multiplying");
   constexpr std::int64_t step_ns = 200'000'000;
   sg_status status;
-  while ((status = sg_job_wait(job, step_ns)) == SG_STATUS_TIMEOUT) line.elapsed();
+  while ((status = sg_job_wait(job, step_ns, nullptr)) == SG_STATUS_TIMEOUT) line.elapsed();
   check(status, "GEMM");
 }
 

@@ -78,7 +78,7 @@ machine_probe::flow machine_probe::flow_of(std::int32_t device, char *to, const 
 machine_probe::timed_flow machine_probe::run_of(const std::vector<job_handle> &jobs) {
   timed_flow copies;
   for (const job_handle &each : jobs) {
-    check(sg_job_wait(each.get(), SG_FOREVER), "a copy");
+    check(sg_job_wait(each.get(), SG_FOREVER, nullptr), "a copy");
     const sg_job_statistics did = statistics_of(each.get());
     if (did.end_ns <= did.start_ns)
       throw failure(exit_code::failed,
@@ -162,7 +162,7 @@ double machine_probe::staging(int packing, int unpacking) {
       const auto now = clock::now() - start;
       if (now > warming_up + measured) break;
       job_handle &last = in_flight[at / slot % 2];
-      if (last) check(sg_job_wait(last.get(), SG_FOREVER), "a copy");
+      if (last) check(sg_job_wait(last.get(), SG_FOREVER, nullptr), "a copy");
       char *const own = static_cast<char *>(pinned) + at % (2 * slot), *const pageable = memory.data() + at % source;
       const buffer_handle &buffer = packs ? device_[device].in : device_[device].out;
       char *const of_device = data_of(buffer) + at % (2 * slot);
@@ -171,7 +171,7 @@ double machine_probe::staging(int packing, int unpacking) {
       if (now > warming_up) bytes += slot;
     }
     for (const job_handle &each : in_flight)
-      if (each) check(sg_job_wait(each.get(), SG_FOREVER), "a copy");
+      if (each) check(sg_job_wait(each.get(), SG_FOREVER, nullptr), "a copy");
     sg_host_free(context_, pinned);
   };
   std::vector<std::thread> threads;

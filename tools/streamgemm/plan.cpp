@@ -115,7 +115,7 @@ run_times run_plan(sg_context *context, sg_plan *plan, const plan_arguments &giv
       sg_job *made = nullptr;
       check(sg_plan_run_async(plan, &gemm, nullptr, &made), "run");
       const job_handle job(made);
-      check(sg_job_wait(made, SG_FOREVER), "run");
+      check(sg_job_wait(made, SG_FOREVER, nullptr), "run");
       did = statistics_of(made);
     });
     line.fraction(double(i) / runs);

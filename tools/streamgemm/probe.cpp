@@ -94,7 +94,7 @@ job_handle probe::copy(bool in, const copy_shape &shape, sg_stream *stream) {
 }
 
 probe::timed_job probe::ended(const job_handle &job) const {
-  check(sg_job_wait(job.get(), SG_FOREVER), "measurement");
+  check(sg_job_wait(job.get(), SG_FOREVER, nullptr), "measurement");
   const sg_job_statistics did = statistics_of(job.get());
   if (did.end_ns <= did.start_ns)
     throw failure(exit_code::failed,
@@ -160,7 +160,7 @@ copy_figures probe::both_ways(double run_bytes, double gap) {
     const auto busy = keep_busy(3 * count * alone_seconds);
     std::vector<job_handle> others, own;
     for (int i = 0; i < 2 * count; ++i) others.push_back(copy(!in, shape, nullptr));
-    while (sg_job_query(others[count / 2].get()) == SG_STATUS_NOT_READY)
+    while (sg_job_query(others[count / 2].get(), nullptr) == SG_STATUS_NOT_READY)
       std::this_thread::sleep_for(std::chrono::microseconds(50));
     for (int i = 0; i < count; ++i) own.push_back(copy(in, shape, nullptr));
     double first = HUGE_VAL, last = 0;
@@ -175,7 +175,7 @@ copy_figures probe::both_ways(double run_bytes, double gap) {
       seconds.push_back(x.seconds());
       if (x.start >= first && x.end <= last) beside.push_back(x.seconds());
     }
-    for (const job_handle &job : busy) check(sg_job_wait(job.get(), SG_FOREVER), "GEMM");
+    for (const job_handle &job : busy) check(sg_job_wait(job.get(), SG_FOREVER, nullptr), "GEMM");
     return shape.bytes() / std::max(1e-9, median(beside.empty() ? seconds : beside) - gap);
   };
   return {rate(true), rate(false), gap};

@@ -86,7 +86,7 @@ class Mistakes(unittest.TestCase):
         job = ctypes.c_void_p()
         given = (ctypes.c_char * len(desc)).from_buffer(desc)
         if getattr(self.library, f"sg_{operation.name}_async")(self.context, given, None, ctypes.byref(job)) == 0:
-            self.library.sg_job_wait(job, ctypes.c_int64(-1))
+            self.library.sg_job_wait(job, ctypes.c_int64(-1), None)
             self.library.sg_job_release(job)
             return None
         return self.library.sg_last_error_message().decode(), self.library.sg_last_error_marked().decode(), texts
@@ -109,6 +109,19 @@ class Mistakes(unittest.TestCase):
                     self.assertEqual(marked.replace("\x01", ""), message)
                     self.assertEqual(re.sub(r"(desc->|NULL)", "\x01\\1", message), marked)
         self.assertGreater(seen, 150)
+
+    def test_reserved_fields(self):
+        """Also those of the structs in a descriptor, before any other mistake in it."""
+        seen = 0
+        for operation in self.model.operations:
+            for path, field, offset in self.scalars(operation.desc):
+                if field.name == "reserved":
+                    seen += 1
+                    with self.subTest(operation=operation.name, field=path):
+                        value, _ = self.wrong(field)
+                        message, _, _ = self.refused(operation, path, field, offset)
+                        self.assertEqual(message, f"desc->{path} is {value}; it must be 0")
+        self.assertGreater(seen, 100)
 
     def test_values_are_not_marked(self):
         for path in ("/no/such/folder/desc->a_array/src.json", "/no/such/\x01dst/x.json", "/no/such/place", "memory/src/dst.json"):

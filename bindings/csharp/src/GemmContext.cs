@@ -111,10 +111,13 @@ namespace StreamGemm {
       long job = 0;
       try {
         Errors.Check(call(pins, new Submission { Options = options, On = Handle.Token, Flags = (uint)SubmitFlags.WillWait, Job = &job }));
-        Errors.Check(RawPINVOKE.sg_job_wait(job, -1));
+        int status;
+        Errors.Check(RawPINVOKE.sg_job_wait(job, -1, out status));
+        Errors.Check(status);
       } finally {
         if (job != 0) {
-          RawPINVOKE.sg_job_wait(job, -1);
+          int unused;
+          RawPINVOKE.sg_job_wait(job, -1, out unused);
           RawPINVOKE.sg_job_release(job);
         }
         pins.Release();

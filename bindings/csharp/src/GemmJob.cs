@@ -27,9 +27,9 @@ namespace StreamGemm {
     /// <summary>The job's status now: <see cref="StreamGemm.Status.NotReady"/> until it has completed.</summary>
     public Status Status {
       get {
-        int status = RawPINVOKE.sg_job_query(Handle.Token);
+        int status;
+        Errors.Check(RawPINVOKE.sg_job_query(Handle.Token, out status));
         GC.KeepAlive(this);
-        if (status == (int)Status.InvalidHandle) throw Errors.Latest(status);
         return (Status)status;
       }
     }
@@ -43,9 +43,10 @@ namespace StreamGemm {
     /// <summary>Waits until the job has completed; throws its failure.</summary>
     /// <returns>False when the time passed first.</returns>
     public bool Wait(TimeSpan timeout) {
-      int status = Errors.Check(RawPINVOKE.sg_job_wait(Handle.Token, Time.Nanoseconds(timeout)));
+      int status;
+      Errors.Check(RawPINVOKE.sg_job_wait(Handle.Token, Time.Nanoseconds(timeout), out status));
       GC.KeepAlive(this);
-      return status == (int)Status.Ok;
+      return Errors.Check(status) == (int)Status.Ok;
     }
 
     /// <summary>Cancels the job: queued commands are dropped, a running command completes first.</summary>
@@ -105,10 +106,10 @@ namespace StreamGemm {
       long[] tokens = Tokens(jobs);
       int status;
       fixed (long* first = tokens) {
-        status = Errors.Check(RawPINVOKE.sg_job_wait_all((long)first, tokens.Length, Time.Nanoseconds(timeout)));
+        Errors.Check(RawPINVOKE.sg_job_wait_all((long)first, tokens.Length, Time.Nanoseconds(timeout), out status));
       }
       GC.KeepAlive(jobs);
-      return status == (int)Status.Ok;
+      return Errors.Check(status) == (int)Status.Ok;
     }
 
     /// <summary>Waits until one of the jobs has completed, successfully or not.</summary>
@@ -117,10 +118,9 @@ namespace StreamGemm {
       long[] tokens = Tokens(jobs);
       int index, status;
       fixed (long* first = tokens) {
-        status = RawPINVOKE.sg_job_wait_any((long)first, tokens.Length, Time.Nanoseconds(timeout), out index);
+        Errors.Check(RawPINVOKE.sg_job_wait_any((long)first, tokens.Length, Time.Nanoseconds(timeout), out index, out status));
       }
       GC.KeepAlive(jobs);
-      if (index < 0) Errors.Check(status);
       return index;
     }
 

@@ -79,6 +79,18 @@ static class LayersTest {
     Holds(new double[,] { { -8, 9 }, { -8, 9 } }, y, "by tables");
   }
 
+  public static async Task Fills() {
+    Matrix y = OnDevice.Poisoned(2, 2);
+    await context.FillAsync(y, new FillOptions { Value = 1.5 });
+    Holds(new double[,] { { 1.5, 1.5 }, { 1.5, 1.5 } }, y, "fill");
+    context.Fill(y);
+    Holds(new double[,] { { 0, 0 }, { 0, 0 } }, y, "zeros");
+    var bytes = new sbyte[4];
+    context.Fill(Matrix.Of(bytes, 2, 2), new FillOptions { Value = -7 });
+    Expect.Equal("-7 -7 -7 -7", string.Join(" ", bytes), "of bytes");
+    Expect.Throws<ArgumentException>(() => { context.FillAsync(Matrix.Of(bytes, 2, 2), new FillOptions { Value = 200 }); }, "options.Value.Real is 200");
+  }
+
   public static async Task Clamps() {
     Matrix x = Place(new double[,] { { -3, 1 }, { 2, 2.5 } }), y = OnDevice.Poisoned(2, 2);
     var limits = new ClampOptions { Low = -1, High = 2 };
@@ -233,6 +245,7 @@ static class LayersTest {
     };
     add("multiply", y => context.Elementwise(Function.Multiply, x, w, y), y => graph.RecordElementwise(Function.Multiply, x, w, y));
     add("clamp", y => context.Clamp(x, y), y => graph.RecordClamp(x, y));
+    add("fill", y => context.Fill(y, new FillOptions { Value = 3 }), y => graph.RecordFill(y, new FillOptions { Value = 3 }));
     add("clamp backward", y => context.ClampBackward(w, x, y), y => graph.RecordClampBackward(w, x, y));
     add("row dots", y => {
       context.RowDot(x, w, y.Block(0, 0, 2, 1));

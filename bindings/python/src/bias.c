@@ -173,7 +173,7 @@ bool see_bias(call *in, gemm_request *p, PyObject *given) {
       return b.shape[b.of.ndim - 1] > 1 && b.strides[b.of.ndim - 1] != sg_dtype_size(v.dtype)
                  ? raise_argument("the values of bias do not follow each other in memory; copy=True copies it")
                  : raise_argument("the items of bias are not evenly spaced in memory; copy=True copies it");
-    if (array != given && sg_job_query(((job_object *)given)->handle) == SG_STATUS_NOT_READY)
+    if (array != given && sg_job_query(((job_object *)given)->handle, NULL) == SG_STATUS_NOT_READY)
       return raise_argument("bias is a Job that has not completed, and its one value is read now: give its result()");
     if (!copy_bias(in, &b) || !values_follow(&b, &d->stride_bias)) return false;
   }

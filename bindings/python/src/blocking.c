@@ -12,7 +12,7 @@ static PyObject *abandoned; /* jobs left by a second signal during their cancell
 void sweep_abandoned(void) {
   for (Py_ssize_t i = abandoned ? PyList_GET_SIZE(abandoned) : 0; i-- > 0;) {
     const job_object *job = (job_object *)PyList_GET_ITEM(abandoned, i);
-    if (sg_job_query(job->handle) != SG_STATUS_NOT_READY) PyList_SetSlice(abandoned, i, i + 1, NULL);
+    if (sg_job_query(job->handle, NULL) != SG_STATUS_NOT_READY) PyList_SetSlice(abandoned, i, i + 1, NULL);
   }
 }
 
@@ -25,7 +25,7 @@ static void abandon(PyObject *job) {
 static bool wait_in_slices(sg_job *handle, sg_status *status) {
   for (;;) {
     Py_BEGIN_ALLOW_THREADS
-    *status = sg_job_wait(handle, SLICE_NS);
+    *status = sg_job_wait(handle, SLICE_NS, NULL);
     Py_END_ALLOW_THREADS
     if (*status != SG_STATUS_TIMEOUT) return true;
     if (PyErr_CheckSignals() < 0) return false;

@@ -115,7 +115,7 @@ static bool fill_range(const view *v, const char *name, sg_access access, sg_cus
     if (v->shape[i] > 1 && v->strides[i] < 0) return raise_argument("%s runs backwards", name);
     if (v->shape[i] > 1) bytes += (uint64_t)(v->shape[i] - 1) * (uint64_t)v->strides[i];
   }
-  *to = (sg_custom_operand){v->data, bytes, access, 0};
+  *to = (sg_custom_operand){v->data, bytes, access};
   return true;
 }
 

@@ -90,15 +90,14 @@ static PyObject *end_listened(PyObject *self, PyObject *args) {
 static PyObject *job_wait(PyObject *self, PyObject *args) {
   job_object *job = (job_object *)self;
   long long ns;
-  sg_status status;
+  sg_status call, status;
   if (!PyArg_ParseTuple(args, "L", &ns)) return NULL;
   if (job->status != SG_STATUS_NOT_READY) Py_RETURN_NONE;
   Py_BEGIN_ALLOW_THREADS
-  status = sg_job_wait(job->handle, ns);
+  call = sg_job_wait(job->handle, ns, &status);
   Py_END_ALLOW_THREADS
-  if (status == SG_STATUS_TIMEOUT || job->status != SG_STATUS_NOT_READY) Py_RETURN_NONE;
-  if (status == SG_STATUS_INVALID_HANDLE || status == SG_STATUS_INVALID_ARGUMENT || status == SG_STATUS_DEADLOCK)
-    return raise_call(status, NULL); /* of the call, and not of the job */
+  if (call == SG_STATUS_TIMEOUT || job->status != SG_STATUS_NOT_READY) Py_RETURN_NONE;
+  if (call != SG_STATUS_OK) return raise_call(call, NULL);
   if (status == SG_STATUS_OK && !job->condition && !job->wake) {
     job_end(job, status, NULL);
     Py_RETURN_NONE;
@@ -113,9 +112,8 @@ static PyObject *job_poll(PyObject *self, PyObject *unused) {
   (void)unused;
   job_observe(job);
   if (job->status != SG_STATUS_NOT_READY) return PyLong_FromLong(job->status);
-  const sg_status status = sg_job_query(job->handle);
-  if (status == SG_STATUS_INVALID_HANDLE || status == SG_STATUS_INVALID_ARGUMENT)
-    return PyLong_FromLong(SG_STATUS_NOT_READY); /* of the call, and not of the job, which is from before a fork */
+  sg_status status; /* SG_STATUS_NOT_READY also where the call fails: the job is from before a fork */
+  sg_job_query(job->handle, &status);
   if (status == SG_STATUS_OK && !job->condition && !job->wake) job_end(job, status, NULL);
   return PyLong_FromLong(status);
 }

@@ -35,13 +35,10 @@ bool lay_out_view(const view *v, int item_ndim, vector_role vector, sg_matrix *o
   const int first = v->ndim - item_ndim;
   if (item_ndim == 1) of[vector == ROW_VECTOR] = (dimension){v->shape[first], v->strides[first] / size};
   for (int i = 0; i < 2 && item_ndim == 2; ++i) of[i] = (dimension){v->shape[first + i], v->strides[first + i] / size};
-  out->data = v->data;
-  out->dtype = v->dtype;
+  *out = (sg_matrix){.data = v->data, .dtype = v->dtype, .layout = SG_LAYOUT_ROW_MAJOR};
   if (!empty) return lay_out(of[0], of[1], out);
   out->rows = of[0].extent; /* strides are not relevant */
   out->cols = of[1].extent;
-  out->layout = SG_LAYOUT_ROW_MAJOR;
-  out->ld = 0;
   return true;
 }
 

@@ -35,7 +35,7 @@ PyObject *settled(call *in, PyObject *given, const char *name) {
   if (!PyObject_TypeCheck(given, job_type)) return given;
   job_object *job = (job_object *)given;
   if (job->status < 0) return raise_failure(job, name);
-  if ((!in->in_order || in->copies) && job->status != SG_STATUS_OK && sg_job_query(job->handle) != SG_STATUS_OK)
+  if ((!in->in_order || in->copies) && job->status != SG_STATUS_OK && sg_job_query(job->handle, NULL) != SG_STATUS_OK)
     return raise_argument("%s is a Job that has not completed, %s: give its result()", name,
                           in->in_order ? "which copy=True would copy too early" : "and a graph records arrays");
   if (!job->result || job->result == Py_None) return raise_argument("%s is a Job without a result", name);

@@ -303,7 +303,7 @@ static bool store_number(operation *o, const option_rule *rule, PyObject *given)
 
 static bool store_windows(operation *o, const option_rule *rule, PyObject *given) {
   int64_t *const to = &FIELD(o, rule->offset, int64_t);
-  for (int i = 0; i < (int)(sizeof(sg_windows) / sizeof *to); ++i) {
+  for (int i = 0; i < (int)(offsetof(sg_windows, reserved) / sizeof *to); ++i) {
     PyObject *const number = PyTuple_GetItem(given, i);
     if (!number) return false;
     to[i] = number == Py_None ? -1 : PyLong_AsLongLong(number);

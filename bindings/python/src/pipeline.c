@@ -111,8 +111,8 @@ static PyObject *addresses_of(const sg_stage *stage, int32_t count) {
 }
 
 /* add_stage(pipeline, callable or None, name or None, output_bytes, workspace_bytes, weights, weight_count, place,
- * device), where weights is the address of weight_count pairs of an address and a number of bytes: (graph, input,
- * output, workspace, [weights], index). */
+ * device), where weights is the address of weight_count sg_weight: (graph, input, output, workspace, [weights], index).
+ */
 PyObject *add_stage(PyObject *self, PyObject *args) {
   unsigned long long pipeline, output_bytes, workspace_bytes, weights;
   PyObject *function, *name;

@@ -44,6 +44,12 @@ def _form(shape, dtype, name):
     return _Form(shape, dtype)
 
 
+class _Weight(ctypes.Structure):
+    """sg_weight."""
+
+    _fields_ = (("data", ctypes.c_void_p), ("bytes", ctypes.c_uint64), ("reserved", ctypes.c_uint64))
+
+
 class _Filled(NamedTuple):
     """What the library says of a stage."""
 
@@ -168,15 +174,15 @@ class Pipeline(Handle, PipelineMethods):
         if hasattr(weights, "shape") or not hasattr(weights, "__iter__"):
             raise TypeError(f"weights is {brief(weights)}; it must be a sequence of arrays, such as [weights]")
         arrays = tuple(_arrays.look(each, f"weights[{i}]") for i, each in enumerate(weights))
-        pairs = (ctypes.c_int64 * (2 * len(arrays)))()
+        places = (_Weight * len(arrays))()
         for i, each in enumerate(arrays):
             first, last = bounds_of(each)
             if first != each.address:
                 raise InvalidArgument(f"weights[{i}] runs backwards")
-            pairs[2 * i], pairs[2 * i + 1] = first, last - first
+            places[i] = _Weight(first, last - first)
         workspace = integer(workspace, "workspace", 0, (1 << 61) - 1)
         device = -1 if device is None else integer(device, "device", 0)
-        where = workspace, pairs, place, device
+        where = workspace, places, place, device
         if function is not None:
             return self._function_stage(function, name, form, arrays, where)
         filled = self._add(None, name, form, *where)
@@ -185,10 +191,10 @@ class Pipeline(Handle, PipelineMethods):
         self._kept.append((arrays, made._kept))
         return made
 
-    def _add(self, function, name, form, workspace, pairs, place, device):
+    def _add(self, function, name, form, workspace, weights, place, device):
         return _Filled(*_raw.add_stage(
-            self._open(), function, name, form.nbytes, workspace, ctypes.addressof(pairs) if len(pairs) else 0,
-            len(pairs) // 2, value_of(WeightsPlace, place, "place"), device,
+            self._open(), function, name, form.nbytes, workspace, ctypes.addressof(weights) if len(weights) else 0,
+            len(weights), value_of(WeightsPlace, place, "place"), device,
         ))  # fmt: skip
 
     def _function_stage(self, function, name, form, arrays, where):

@@ -98,6 +98,20 @@ class Layers(unittest.TestCase):
             self.check(wide + wide[..., ::-1], self.context.elementwise("add", self.place(x), b, out), x)
             self.check(wide * wide[..., ::-1], self.context.elementwise(sg.Function.MULTIPLY, self.place(x), b, out), x)
 
+    def test_fill(self):
+        for x in self.arrays():
+            y = self.place(x)
+            self.assertIs(y, self.context.fill(y, 1.5))
+            np.testing.assert_array_equal(self.fetch(y, x), np.full_like(x, 1.5))
+        for dtype in ("i1", "i4", "c8", "c16"):
+            y = np.ones((2, 3, 5), dtype)
+            self.context.fill(y[..., :4], -3)
+            np.testing.assert_array_equal(y[..., :4], np.full((2, 3, 4), -3, dtype))
+            np.testing.assert_array_equal(y[..., 4], np.ones((2, 3), dtype))
+        self.assertEqual(1 + 2j, self.context.fill(np.zeros(1, "c8"), 1 + 2j)[0])
+        with self.assertRaisesRegex(sg.InvalidArgument, "value.real is 300; an i8 result needs an integer of 8 bits"):
+            self.context.fill(np.zeros((2, 2), "i1"), 300)
+
     def test_clamp(self):
         for x in self.arrays():
             x[..., 0] = np.nan

@@ -142,6 +142,7 @@ class Pipelines(DeviceTest):
             "attention": ((q, q, q), {"mask": "causal", "window": 2, "bias": w[:2, :2], "key_lengths": np.array([1], np.int32)}),
             "attention_backward": ((q, q, q, q), {"mask": "causal", "visible": w[:2, :2] > 0}),
             "clamp": ((x, -0.5, 0.5), {}),
+            "fill": ((x.copy(), 2.5), {}),
             "clamp_backward": ((x, x, -0.5, 0.5), {}),
             "row_dot": ((x, x), {}),
             "triangular": ((w, w.copy()), {"diagonal": "unit", "kind": "multiply"}),

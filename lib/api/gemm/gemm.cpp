@@ -94,7 +94,7 @@ void submit_one(context &on, const sg_gemm_desc *desc, const sg_submit *submit, 
                 ref<job> *pending = nullptr) {
   require(desc, "desc");
   if (desc->struct_size == sizeof *desc) return submit_gemm(on, *desc, {}, submit, out_job, pending);
-  submit_gemm(on, options_of(desc, SG_GEMM_DESC_INIT, "desc"), {}, submit, out_job, pending);
+  submit_gemm(on, options_of(desc, "desc"), {}, submit, out_job, pending);
 }
 
 }  // namespace
@@ -130,7 +130,7 @@ void submit_group(context &on, const sg_gemm_desc *descs, std::int32_t count, co
     if (given->struct_size != stride)
       throw error(SG_STATUS_INVALID_ARGUMENT, "@%s.struct_size is %zu and @%s[0].struct_size is %zu", name,
                   given->struct_size, descs_name, stride);
-    const sg_gemm_desc d = options_of(given, SG_GEMM_DESC_INIT, name);
+    const sg_gemm_desc d = options_of(given, name);
     checked_gemm gemm = check_gemm(on.memory(), d, known, !order.makes_plan(), name);
     if (i == 0) {
       request = request_for(d, gemm.shape, wanted);
@@ -168,7 +168,7 @@ void update_gemm(context &on, const sg_operation_desc &given, const submission &
   const auto *const gemms = static_cast<const sg_gemm_desc *>(given.desc);
   require(gemms, name);
   if (recorded > 1) return submit_group(on, gemms, given.count, name, order, nullptr);
-  const sg_gemm_desc d = options_of(gemms, SG_GEMM_DESC_INIT, name);
+  const sg_gemm_desc d = options_of(gemms, name);
   checked_gemm gemm = check_gemm(on.memory(), d, {}, true, name);
   order.note(SG_OPERATION_GEMM, gemm_form(fixed_in_updates(gemm.shape)), name);
   if (gemm.nothing_to_do) return order.go(on.new_job(), nullptr, 0, nullptr);

@@ -16,7 +16,7 @@ constexpr const char *desc_name = "operation->desc";
 sg_gemm_desc desc_of(const sg_operation_desc &given) {
   if (given.count != 1) throw error(SG_STATUS_INVALID_ARGUMENT, "@operation->count is %d; the plan has 1", given.count);
   require(given.desc, desc_name);
-  return options_of(static_cast<const sg_gemm_desc *>(given.desc), SG_GEMM_DESC_INIT, desc_name);
+  return options_of(static_cast<const sg_gemm_desc *>(given.desc), desc_name);
 }
 
 operand_spaces spaces_of(const problem &p, bool by_rows) {

@@ -73,7 +73,7 @@ checked_gemm check_gemm(const memory_kinds &kinds, const sg_gemm_desc &d, const 
   check_view(a);
   check_view(b);
   check_view(c);
-  require_reserved(d.reserved, "desc->reserved");
+  require_reserved_zero(d, name);
   if (d.batch < 0)
     throw error(SG_STATUS_INVALID_ARGUMENT, "@%s->batch is %lld; it must not be negative", name, long_long{d.batch});
   if (d.a.dtype != d.b.dtype)

@@ -21,7 +21,7 @@ namespace sg {
 namespace {
 
 // Descriptors are compared byte by byte.
-static_assert(std::is_trivially_copyable_v<sg_gemm_desc> && sizeof(sg_matrix) == 40 && sizeof(sg_gemm_desc) == 256,
+static_assert(std::is_trivially_copyable_v<sg_gemm_desc> && sizeof(sg_matrix) == 48 && sizeof(sg_gemm_desc) == 280,
               "sg_gemm_desc has gaps, or has grown: what decides the check must be in the comparison");
 
 constexpr std::size_t words = sizeof(sg_gemm_desc) / sizeof(std::uint64_t);

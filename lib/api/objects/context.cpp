@@ -71,7 +71,7 @@ sg_device_info facts_of(const device &on) {
 }
 
 context_settings settings_of(const sg_context_options *options) {
-  const sg_context_options o = options_of(options, SG_CONTEXT_OPTIONS_INIT, "options");
+  const sg_context_options o = options_of(options, "options");
   require_range(o.compute_lanes, 0, 1024, "options->compute_lanes");
   require_range(o.staging_threads, 0, 1024, "options->staging_threads");
   if (o.memory_limit > INT64_MAX)
@@ -79,7 +79,6 @@ context_settings settings_of(const sg_context_options *options) {
                 static_cast<unsigned long long>(o.memory_limit));
   if (o.flags & ~static_cast<std::uint32_t>(SG_CONTEXT_CHECK_HAZARDS | SG_CONTEXT_NO_COALESCING | SG_CONTEXT_TUNE))
     throw error(SG_STATUS_INVALID_ARGUMENT, "@options->flags is 0x%x, which has unknown bits", o.flags);
-  require_reserved(o.reserved, "options->reserved");
   require_range(o.commands_in_flight, 0, 4096, "options->commands_in_flight");
   require_range(o.when_full, SG_WHEN_FULL_BLOCK, SG_WHEN_FULL_REFUSE, "options->when_full");
   if (o.job_limit > INT64_MAX)

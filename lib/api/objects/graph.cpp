@@ -37,7 +37,7 @@ sg_copy_desc recorded_copy(const submission &was) noexcept {
 void update_copy(context &on, const void *desc, const submission &was, std::int32_t index, checked_submit &order) {
   const auto *const copy = static_cast<const sg_copy_desc *>(desc);
   require(copy, "operation->desc");
-  const sg_copy_desc given = options_of(copy, SG_COPY_DESC_INIT, "operation->desc"), known = recorded_copy(was);
+  const sg_copy_desc given = options_of(copy, "operation->desc"), known = recorded_copy(was);
   const auto require_same = [index](std::uint64_t now, std::uint64_t before, const char *name) {
     if (now != before)
       throw error(SG_STATUS_INVALID_ARGUMENT, "@operation->desc->%s is %llu; submission %d of the graph has %llu", name,
@@ -108,8 +108,7 @@ sg_status sg_graph_update(sg_graph *graph, int32_t index, const sg_operation_des
     auto found = graph_of(graph);
     const sg::submission was = sg::recorded(*found, index);
     sg::require(operation, "operation");
-    sg::update(std::move(found), index, was, sg::options_of(operation, SG_OPERATION_DESC_INIT, "operation"),
-               "operation->desc");
+    sg::update(std::move(found), index, was, sg::options_of(operation, "operation"), "operation->desc");
   });
 }
 

@@ -33,13 +33,26 @@ void call_job_callback(handle_bits handle, sg_status status, void *user, void *f
   reinterpret_cast<sg_job_callback>(fn)(handle_of<sg_job>(handle), status, user);
 }
 
-sg_status query(const sg_job *handle) noexcept {
-  sg_status result = SG_STATUS_OK;
-  const sg_status call = guarded([&] {
+// A wait or a test of jobs. `observe` returns what became of the call; if that is SG_STATUS_OK it has stored the status
+// of the job, which the caller gets in *out_status, or without it as the result.
+template <class Observe>
+sg_status observe_job(sg_status *out_status, Observe &&observe) noexcept {
+  if (out_status) *out_status = SG_STATUS_NOT_READY;
+  sg_status answer = SG_STATUS_OK, outcome = SG_STATUS_OK;
+  const sg_status call = guarded([&] { answer = observe(outcome); });
+  if (call != SG_STATUS_OK) return call;
+  if (answer != SG_STATUS_OK || !out_status) return answer != SG_STATUS_OK ? answer : outcome;
+  *out_status = outcome;
+  return SG_STATUS_OK;
+}
+
+sg_status query(const sg_job *handle, sg_status *out_status) noexcept {
+  return observe_job(out_status, [&](sg_status &outcome) {
     const auto job = job_of(handle);
-    result = job->done() ? sg::outcome_of(*job) : SG_STATUS_NOT_READY;
+    if (!job->done()) return SG_STATUS_NOT_READY;
+    outcome = outcome_of(*job);
+    return SG_STATUS_OK;
   });
-  return call == SG_STATUS_OK ? result : call;
 }
 
 sg_status get_statistics(const sg_job *handle, sg_job_statistics *out_statistics) noexcept {
@@ -68,17 +81,17 @@ sg_status sg_job_retain(sg_job *job) { return sg::retain(job, object_type::job, 
 
 sg_status sg_job_release(sg_job *job) { return sg::release(job, object_type::job, "job"); }
 
-sg_status sg_job_wait(sg_job *handle, int64_t timeout_ns) {
-  sg_status result = SG_STATUS_OK;
-  const sg_status call = guarded([&] {
+sg_status sg_job_wait(sg_job *handle, int64_t timeout_ns, sg_status *out_status) {
+  return sg::observe_job(out_status, [&](sg_status &outcome) {
     const auto job = job_of(handle);
     const auto until = sg::deadline_of(timeout_ns);
-    result = sg::wait_for(*job, until) ? sg::outcome_of(*job) : SG_STATUS_TIMEOUT;
+    if (!sg::wait_for(*job, until)) return SG_STATUS_TIMEOUT;
+    outcome = sg::outcome_of(*job);
+    return SG_STATUS_OK;
   });
-  return call == SG_STATUS_OK ? result : call;
 }
 
-sg_status sg_job_query(sg_job *job) { return sg::query(job); }
+sg_status sg_job_query(sg_job *job, sg_status *out_status) { return sg::query(job, out_status); }
 
 sg_status sg_job_cancel(sg_job *handle) {
   return guarded([&] {
@@ -129,30 +142,26 @@ sg_status sg_job_get_statistics(sg_job *job, sg_job_statistics *out_statistics) 
   return sg::get_statistics(job, out_statistics);
 }
 
-sg_status sg_job_wait_all(sg_job *const *handles, int32_t count, int64_t timeout_ns) {
-  sg_status result = SG_STATUS_OK;
-  const sg_status call = guarded([&] {
+sg_status sg_job_wait_all(sg_job *const *handles, int32_t count, int64_t timeout_ns, sg_status *out_status) {
+  return sg::observe_job(out_status, [&](sg_status &outcome) {
     sg::require_range(count, 0, INT32_MAX, "count");
     const auto jobs = sg::jobs_of(handles, count);
     const sg::deadline until = sg::deadline_of(timeout_ns);
     for (std::size_t i = 0; i < jobs.size(); ++i) {
       if (i + 4 < jobs.size()) jobs[i + 4]->fetch();  // another core has completed it, or will
-      if (!sg::wait_for(*jobs[i], until)) {
-        result = SG_STATUS_TIMEOUT;
-        return;
-      }
+      if (!sg::wait_for(*jobs[i], until)) return SG_STATUS_TIMEOUT;
     }
     const auto failed =
         std::find_if(jobs.begin(), jobs.end(), [](const auto &job) { return job->status() != SG_STATUS_OK; });
-    if (failed != jobs.end()) result = sg::outcome_of(**failed);
+    if (failed != jobs.end()) outcome = sg::outcome_of(**failed);
+    return SG_STATUS_OK;
   });
-  return call == SG_STATUS_OK ? result : call;
 }
 
-sg_status sg_job_wait_any(sg_job *const *handles, int32_t count, int64_t timeout_ns, int32_t *out_index) {
+sg_status sg_job_wait_any(sg_job *const *handles, int32_t count, int64_t timeout_ns, int32_t *out_index,
+                          sg_status *out_status) {
   if (out_index) *out_index = -1;
-  sg_status result = SG_STATUS_TIMEOUT;
-  const sg_status call = guarded([&] {
+  return sg::observe_job(out_status, [&](sg_status &outcome) {
     sg::require(out_index, "out_index");
     sg::require_range(count, 1, INT32_MAX, "count");
     const auto jobs = sg::jobs_of(handles, count);
@@ -171,12 +180,11 @@ sg_status sg_job_wait_any(sg_job *const *handles, int32_t count, int64_t timeout
         if (!jobs[i]->done()) continue;
         jobs[i]->wait(until);  // returns at once; records that the host has observed the completion
         *out_index = static_cast<int32_t>(i);
-        result = sg::outcome_of(*jobs[i]);
-        return;
+        outcome = sg::outcome_of(*jobs[i]);
+        return SG_STATUS_OK;
       }
-      if (until.passed()) return;
+      if (until.passed()) return SG_STATUS_TIMEOUT;
       completions.wait(seen, until);
     }
   });
-  return call == SG_STATUS_OK ? result : call;
 }

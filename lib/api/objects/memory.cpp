@@ -165,8 +165,7 @@ sg_status sg_buffer_create(sg_context *context, uint64_t bytes, const sg_buffer_
   return guarded([&] {
     const auto on = sg::context_of(context);
     sg::require(out_buffer, "out_buffer");
-    const sg_buffer_options given = sg::options_of(options, SG_BUFFER_OPTIONS_INIT, "options");
-    sg::require_reserved(given.reserved, "options->reserved");
+    const sg_buffer_options given = sg::options_of(options, "options");
     sg::require_device(*on, given.device, 0, "options->device");
     *out_buffer = sg::made_buffer(on, sg::device_index(given.device), bytes);
   });

@@ -77,7 +77,6 @@ std::vector<submission> record_batch(const ref<job_sink> &owner, const pipeline_
 pipeline_stage stage_of(const context &on, const sg_stage_desc &d) {
   pipeline_stage made;
   require_device(on, d.device, SG_DEVICE_ANY, "desc->device");
-  require_reserved(d.reserved, "desc->reserved");
   if (d.device != SG_DEVICE_ANY) made.wanted_device = device_index(d.device);
   char name[SG_LABEL_SIZE] = "";
   if (d.name) copy_utf8(name, sizeof name, d.name);
@@ -91,6 +90,7 @@ pipeline_stage stage_of(const context &on, const sg_stage_desc &d) {
   for (std::int32_t i = 0; i < d.weight_count; ++i) {
     const std::string name = "desc->weights[" + std::to_string(i) + "]";
     require(d.weights[i].data, (name + ".data").c_str());
+    require_reserved_zero(d.weights[i], name.c_str(), ".");
     made.weights.push_back({const_cast<char *>(static_cast<const char *>(d.weights[i].data)),
                             checked_bytes(d.weights[i].bytes, (name + ".bytes").c_str()),
                             {}});
@@ -128,7 +128,7 @@ sg_status sg_pipeline_create(sg_context *context, const sg_pipeline_options *opt
     auto on = sg::context_of(context);
     sg::require(options, "options");
     sg::require(out_pipeline, "out_pipeline");
-    const sg_pipeline_options given = sg::options_of(options, SG_PIPELINE_OPTIONS_INIT, "options");
+    const sg_pipeline_options given = sg::options_of(options, "options");
     const sg::pipeline_parts parts{on->machine(), on->memory(), on->checks_hazards()};
     auto made = ref<sg::object>::adopt(new sg::pipeline(std::move(on), parts, sg::settings_of(given)));
     *out_pipeline = sg::handle_of<sg_pipeline>(sg::make_handle(std::move(made)));
@@ -145,7 +145,7 @@ sg_status sg_pipeline_add_stage(sg_pipeline *pipeline, const sg_stage_desc *desc
   return guarded([&] {
     const auto found = sg::pipeline_of(pipeline);
     sg::require(desc, "desc");
-    const sg_stage_desc d = sg::options_of(desc, SG_STAGE_DESC_INIT, "desc");
+    const sg_stage_desc d = sg::options_of(desc, "desc");
     if (!d.function) sg::require(out_stage, "out_stage");
     if (out_stage) sg::require_size<sg_stage>(out_stage->struct_size, "out_stage");
     sg::pipeline_stage stage = sg::stage_of(sg::context_of(found->owner()), d);

@@ -84,7 +84,7 @@ sg_status sg_plan_create(sg_context *context, const sg_operation_desc *operation
     auto on = sg::context_of(context);
     sg::require(operation, "operation");
     sg::require(out_plan, "out_plan");
-    const sg_operation_desc given = sg::options_of(operation, SG_OPERATION_DESC_INIT, "operation");
+    const sg_operation_desc given = sg::options_of(operation, "operation");
     if (given.operation == SG_OPERATION_MARKER)
       throw sg::error(SG_STATUS_INVALID_ARGUMENT, "@operation->operation is %d, a marker, which has no plan",
                       int{given.operation});
@@ -154,7 +154,7 @@ sg_status sg_plan_run_async(sg_plan *handle, const sg_operation_desc *operation,
   return guarded([&] {
     const auto plan = prepared_plan_of(handle);
     sg::require(operation, "operation");
-    const sg_operation_desc given = sg::options_of(operation, SG_OPERATION_DESC_INIT, "operation");
+    const sg_operation_desc given = sg::options_of(operation, "operation");
     const sg::operation_entry &entry = sg::entry_of(given.operation);
     if (given.operation != plan->operation())
       throw sg::error(SG_STATUS_INVALID_ARGUMENT, "@operation->operation is %d, %s; the plan is of %s",

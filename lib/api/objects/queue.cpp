@@ -26,7 +26,7 @@ sg_status sg_queue_create(sg_context *context, const sg_queue_options *options, 
   return guarded([&] {
     ref<sg::context> on = context ? sg::context_of(context) : ref<sg::context>();
     sg::require(out_queue, "out_queue");
-    const sg_queue_options given = sg::options_of(options, SG_QUEUE_OPTIONS_INIT, "options");
+    const sg_queue_options given = sg::options_of(options, "options");
     sg::require_range(given.jobs, SG_QUEUE_JOBS_NONE, SG_QUEUE_JOBS_ALL, "options->jobs");
     sg::require_range(given.observes, 0, 1, "options->observes");
     auto made = ref<sg::object>::adopt(new sg::completion_queue(std::move(on), given.jobs, given.observes != 0));

@@ -40,8 +40,7 @@ sg_status sg_stream_create(sg_context *context, const sg_stream_options *options
   return guarded([&] {
     const auto on = sg::context_of(context);
     sg::require(out_stream, "out_stream");
-    const sg_stream_options given = sg::options_of(options, SG_STREAM_OPTIONS_INIT, "options");
-    sg::require_reserved(given.reserved, "options->reserved");
+    const sg_stream_options given = sg::options_of(options, "options");
     *out_stream = sg::made_stream(on, given);
   });
 }

@@ -91,14 +91,13 @@ sg_status sg_trace_start(const sg_trace_options *options, sg_trace **out_trace) 
   if (out_trace) *out_trace = nullptr;
   return guarded([&] {
     sg::require(out_trace, "out_trace");
-    const sg_trace_options given = sg::options_of(options, SG_TRACE_OPTIONS_INIT, "options");
+    const sg_trace_options given = sg::options_of(options, "options");
     constexpr std::uint64_t most = std::uint64_t{1} << 32;
     if (given.max_events > most)
       throw sg::error(SG_STATUS_INVALID_ARGUMENT, "@options->max_events is %llu; it must be at most %llu",
                       static_cast<unsigned long long>(given.max_events), static_cast<unsigned long long>(most));
     if (given.flags & ~static_cast<std::uint32_t>(SG_TRACE_DEVICE_TIMES))
       throw sg::error(SG_STATUS_INVALID_ARGUMENT, "@options->flags is 0x%x, which has unknown bits", given.flags);
-    sg::require_reserved(given.reserved, "options->reserved");
     const bool device_times = (given.flags & SG_TRACE_DEVICE_TIMES) != 0;
     const std::uint64_t max_events = given.max_events != 0 ? given.max_events : sg::trace::default_events;
     *out_trace = sg::handle_of<sg_trace>(

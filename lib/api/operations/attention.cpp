@@ -69,7 +69,6 @@ void check_options(const Desc &d, const char *desc) {
   if (d.workspace > static_cast<std::uint64_t>(INT64_MAX))
     throw error(SG_STATUS_INVALID_ARGUMENT, "@%s->workspace is %llu; it must be at most %lld", desc,
                 static_cast<unsigned long long>(d.workspace), static_cast<long long>(INT64_MAX));
-  require_reserved_zero(d.reserved, desc);
 }
 
 void check_strides(const given_heads &x, const char *desc) {

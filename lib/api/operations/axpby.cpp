@@ -18,7 +18,6 @@ using long_long = long long;
 void check_axpby(const given_operand &a, const given_operand &c, const sg_axpby_desc &d, const char *name) {
   check_view(c);
   check_view(a);
-  if (d.reserved != 0) throw error(SG_STATUS_INVALID_ARGUMENT, "@%s->reserved is %u; it must be 0", name, d.reserved);
   if (d.activation < SG_ACTIVATION_NONE || d.activation > SG_ACTIVATION_GELU)
     throw error(SG_STATUS_INVALID_ARGUMENT, "@%s->activation is %d, which is no activation", name, int{d.activation});
   const sg_dtype type = d.c.dtype;

@@ -166,7 +166,6 @@ void submit(context &on, const sg_conv2d_desc &d, const char *name, checked_subm
   conv_form &f = all.form();
   if (d.activation < SG_ACTIVATION_NONE || d.activation > SG_ACTIVATION_GELU)
     throw error(SG_STATUS_INVALID_ARGUMENT, "@%s->activation is %d, which is no activation", name, int{d.activation});
-  require_reserved_zero(d.reserved, name);
   f.activation = d.activation;
   all.add_images(y, "y", d.y, all.y_elements(), access_mode::write);
   if (all.positions() > 0 && d.out_channels > 0) {

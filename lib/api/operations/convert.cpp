@@ -38,7 +38,6 @@ void submit(context &on, const sg_dequantize_desc &d, const char *name, checked_
   if (d.quantization != SG_QUANTIZATION_I8 && d.quantization != SG_QUANTIZATION_I4)
     throw error(SG_STATUS_INVALID_ARGUMENT, "@%s->quantization is %d, which is no quantization", name,
                 int{d.quantization});
-  require_reserved_zero(d.reserved, name);
   const bool has_zero_points = d.zero_points.data != nullptr;
   for (const given_operand *each : {&out, &in, &scales, &zero_points}) {
     if (each == &zero_points && !has_zero_points) continue;
@@ -76,7 +75,6 @@ void submit(context &on, const sg_dequantize_desc &d, const char *name, checked_
 
 void submit(context &on, const sg_convert_desc &d, const char *name, checked_submit &order, sg_job **out_job) {
   const given_operand a = given_matrix(name, "a", d.a), out = given_by_rows(name, "c", d.c);
-  require_reserved_zero(d.reserved, name);
   check_view(out);
   check_view(a);
   require_layer_type(out);

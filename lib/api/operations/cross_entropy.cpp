@@ -11,7 +11,6 @@ namespace sg {
 void submit(context &on, const sg_cross_entropy_desc &d, const char *name, checked_submit &order, sg_job **out_job) {
   const given_operand scores = given_by_rows(name, "x", d.x), out = given_by_rows(name, "y", d.y);
   const given_operand indices = given_indices(name, d.indices, d.index_type, d.x.rows);
-  require_reserved_zero(d.reserved, name);
   check_view(scores);
   check_view(out);
   require_layer_type(scores);
@@ -34,7 +33,6 @@ void submit(context &on, const sg_cross_entropy_backward_desc &d, const char *na
   const given_operand scores = given_by_rows(name, "x", d.x), out = given_by_rows(name, "dx", d.dx);
   const given_operand gradient = given_by_rows(name, "dy", d.dy);
   const given_operand indices = given_indices(name, d.indices, d.index_type, d.x.rows);
-  require_reserved_zero(d.reserved, name);
   if (!std::isfinite(d.scale))
     throw error(SG_STATUS_INVALID_ARGUMENT, "@%s->scale is %g; it must be finite", name, d.scale);
   check_view(out);

@@ -50,8 +50,7 @@ void add(operand_set &to, command_form &form, const sg_custom_operand &given, co
     throw error(SG_STATUS_INVALID_ARGUMENT, "@%s.bytes is %llu; it must be from 1 to 2^61 - 1", name.c_str(),
                 static_cast<unsigned long long>(given.bytes));
   require_range(given.access, SG_ACCESS_READ, SG_ACCESS_READ_WRITE, (name + ".access").c_str());
-  if (given.reserved != 0)
-    throw error(SG_STATUS_INVALID_ARGUMENT, "@%s.reserved is %u; it must be 0", name.c_str(), given.reserved);
+  require_reserved_zero(given, name.c_str(), ".");
   const memory_space space = on.memory().usable(given.data, given.bytes, data.c_str());
   const auto bytes = static_cast<std::int64_t>(given.bytes);
   const std::size_t index = to.operands().size();

@@ -40,7 +40,6 @@ void submit(context &on, const sg_norm_backward_desc &d, const char *name, check
   require_norm(d.kind, d.epsilon, name);
   if (d.dbeta && d.kind == SG_NORM_RMS)
     throw error(SG_STATUS_INVALID_ARGUMENT, "@%s->dbeta is given; an RMS norm has no beta", name);
-  require_reserved_zero(d.reserved, name);
   check_view(dx);
   check_view(dy);
   check_view(x);

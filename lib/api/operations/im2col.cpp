@@ -59,7 +59,6 @@ void submit(context &on, const sg_col2im_desc &d, const char *name, checked_subm
   const given_operand matrix = given_matrix(name, "matrix", d.matrix);
   require_matrix(matrix, w);
   require_layer_type(matrix);
-  require_reserved_zero(d.reserved, name);
   require_range(d.accumulate, 0, 1, (std::string(name) + "->accumulate").c_str());
   const std::int64_t stride = checked_stride(name, "x", d.x, w.images, w.elements_of_image());
   const sg_matrix view = image_view(d.x, stride, w, d.matrix.dtype);

@@ -23,7 +23,6 @@ void submit(context &on, const sg_elementwise_desc &d, const char *name, checked
                       c = given_by_rows(name, "c", d.c);
   if (d.function < SG_FUNCTION_RELU || d.function > SG_FUNCTION_TANH_GRADIENT)
     throw error(SG_STATUS_INVALID_ARGUMENT, "@%s->function is %d, which is no function", name, int{d.function});
-  require_reserved_zero(d.reserved, name);
   const bool two = ops::takes_two(d.function);
   check_view(c);
   check_view(a);
@@ -54,7 +53,6 @@ void submit(context &on, const sg_softmax_desc &d, const char *name, checked_sub
     require_range(d.mask_offset, 0, 0, (std::string(name) + "->mask_offset").c_str());
   else
     require_range(d.mask_offset, -most_offset, most_offset, (std::string(name) + "->mask_offset").c_str());
-  require_reserved_zero(d.reserved, name);
   check_view(out);
   check_view(in);
   require_layer_type(out);
@@ -87,7 +85,6 @@ void submit(context &on, const sg_norm_desc &d, const char *name, checked_submit
   require_norm(d.kind, d.epsilon, name);
   if (d.beta && d.kind == SG_NORM_RMS)
     throw error(SG_STATUS_INVALID_ARGUMENT, "@%s->beta is given; an RMS norm has none", name);
-  require_reserved_zero(d.reserved, name);
   check_view(out);
   check_view(in);
   require_layer_type(out);
@@ -204,7 +201,6 @@ void submit(context &on, const sg_rotary_desc &d, const char *name, checked_subm
 }
 
 void submit(context &on, const sg_rotary_backward_desc &d, const char *name, checked_submit &order, sg_job **out_job) {
-  require_reserved_zero(d.reserved, name);
   const sg_rotary_desc rotary{
       sizeof rotary,     d.dy,    d.dx,    d.cos, d.sin, d.head_size, d.rotated_size, d.first_position,
       d.sequence_length, d.theta, d.pairs, 1};

@@ -43,7 +43,6 @@ sg_gemm_desc gemm_of(const sg_linear_desc &d, const char *desc) {
   const given_operand x{desc, "x", d.x, nullptr, 0}, w{desc, "w", d.w, nullptr, 0}, y{desc, "y", d.y, nullptr, 0};
   for (const given_operand *each : {&x, &w, &y}) check_view(*each);
   check_op_w(d.op_w, desc);
-  require_reserved_zero(d.reserved, desc);
   require_shape(y, d.x.rows, d.y.cols, "x");
   require_weight_shape(w, d.x.cols, d.y.cols, d.op_w, "x, y and op of w");
   sg_gemm_desc gemm = SG_GEMM_DESC_INIT;
@@ -61,7 +60,7 @@ void submit_linear(sg_context *handle, const sg_linear_desc *desc, const sg_subm
                    ref<job> *pending) {
   const borrowed<context> on(handle, object_type::context, "context");
   require(desc, "desc");
-  const sg_gemm_desc gemm = gemm_of(options_of(desc, SG_LINEAR_DESC_INIT, "desc"), "desc");
+  const sg_gemm_desc gemm = gemm_of(options_of(desc, "desc"), "desc");
   submit_gemm(*on, gemm, {"x", "w", "y"}, submit, out_job, pending);
 }
 

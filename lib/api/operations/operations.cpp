@@ -14,30 +14,31 @@ namespace {
 // A submission that differs from a recent one in its addresses only is neither checked nor looked up again.
 template <sg_operation operation, class Desc>
 void submit_or_repeat(context &on, const Desc &given, const char *name, checked_submit &order, sg_job **out_job) {
-  if (!repeat_submission(on, operation, &given, sizeof given, order, out_job)) submit(on, given, name, order, out_job);
+  if (repeat_submission(on, operation, &given, sizeof given, order, out_job)) return;
+  require_reserved_zero(given, name);
+  submit(on, given, name, order, out_job);
 }
 
 template <sg_operation operation, class Desc>
-sg_status submit_desc(sg_context *context, const Desc *desc, const Desc &defaults, const sg_submit *submit,
-                      sg_job **out_job) {
+sg_status submit_desc(sg_context *context, const Desc *desc, const sg_submit *submit, sg_job **out_job) {
   if (out_job) *out_job = nullptr;
   return guarded([&] {
     const borrowed<sg::context> on(context, object_type::context, "context");
     require(desc, "desc");
     checked_submit order(*on, submit);
     if (desc->struct_size == sizeof *desc) return submit_or_repeat<operation>(*on, *desc, "desc", order, out_job);
-    submit_or_repeat<operation>(*on, options_of(desc, defaults, "desc"), "desc", order, out_job);
+    submit_or_repeat<operation>(*on, options_of(desc, "desc"), "desc", order, out_job);
   });
 }
 
-// An operation with one descriptor and the default values of its fields.
+// An operation with one descriptor.
 template <sg_operation operation, class Desc>
-void submit_one(context &on, const sg_operation_desc &given, const Desc &defaults, const char *desc_name,
-                checked_submit &order, sg_job **out_job) {
+void submit_one(context &on, const sg_operation_desc &given, const char *desc_name, checked_submit &order,
+                sg_job **out_job) {
   require(given.desc, desc_name);
   if (given.count != 1) throw error(SG_STATUS_INVALID_ARGUMENT, "@operation->count is %d; it must be 1", given.count);
-  submit_or_repeat<operation>(on, options_of(static_cast<const Desc *>(given.desc), defaults, desc_name), desc_name,
-                              order, out_job);
+  submit_or_repeat<operation>(on, options_of(static_cast<const Desc *>(given.desc), desc_name), desc_name, order,
+                              out_job);
 }
 
 void submit_marker(context &on, const sg_operation_desc &, const char *, checked_submit &order, sg_job **out_job) {
@@ -54,15 +55,14 @@ void submit_gemms(context &on, const sg_operation_desc &given, const char *desc_
 void submit_one_copy(context &on, const sg_operation_desc &given, const char *desc_name, checked_submit &order,
                      sg_job **out_job) {
   require(given.desc, desc_name);
-  const sg_copy_desc d = options_of(static_cast<const sg_copy_desc *>(given.desc), SG_COPY_DESC_INIT, desc_name);
+  const sg_copy_desc d = options_of(static_cast<const sg_copy_desc *>(given.desc), desc_name);
   submit_copy(on, d.dst, d.dst_pitch, d.src, d.src_pitch, "width", d.width, d.height, order, out_job);
 }
 
 #define SG_TABLE_ENTRY(operation, OPERATION, article)                                                            \
   {SG_OPERATION_##OPERATION, article,                                                                            \
    [](context &on, const sg_operation_desc &given, const char *desc_name, checked_submit &order, sg_job **out) { \
-     const sg_##operation##_desc defaults = SG_##OPERATION##_DESC_INIT;                                          \
-     submit_one<SG_OPERATION_##OPERATION>(on, given, defaults, desc_name, order, out);                           \
+     submit_one<SG_OPERATION_##OPERATION, sg_##operation##_desc>(on, given, desc_name, order, out);              \
    }},
 
 constexpr operation_entry table[] = {{SG_OPERATION_MARKER, "a marker", submit_marker},
@@ -86,7 +86,7 @@ sg_status sg_run_async(sg_context *context, const sg_operation_desc *operation, 
   return sg::guarded([&] {
     const auto on = sg::context_of(context);
     sg::require(operation, "operation");
-    const sg_operation_desc given = sg::options_of(operation, SG_OPERATION_DESC_INIT, "operation");
+    const sg_operation_desc given = sg::options_of(operation, "operation");
     sg::checked_submit order(*on, submit);
     sg::entry_of(given.operation).submit(*on, given, "operation->desc", order, out_job);
   });
@@ -100,7 +100,7 @@ sg_status sg_context_supports(sg_context *context, const sg_operation_desc *oper
   return sg::guarded([&] {
     const auto on = sg::context_of(context);
     sg::require(operation, "operation");
-    const sg_operation_desc given = sg::options_of(operation, SG_OPERATION_DESC_INIT, "operation");
+    const sg_operation_desc given = sg::options_of(operation, "operation");
     std::shared_ptr<const sg::program> unused;
     sg::checked_submit order(*on, nullptr, unused);
     sg::entry_of(given.operation).submit(*on, given, "operation->desc", order, nullptr);
@@ -111,8 +111,7 @@ sg_status sg_context_supports(sg_context *context, const sg_operation_desc *oper
 #define SG_DEFINE_FUNCTIONS(operation, OPERATION, article)                                                          \
   sg_status sg_##operation##_async(sg_context *context, const sg_##operation##_desc *desc, const sg_submit *submit, \
                                    sg_job **out_job) {                                                              \
-    const sg_##operation##_desc defaults = SG_##OPERATION##_DESC_INIT;                                              \
-    return sg::submit_desc<SG_OPERATION_##OPERATION>(context, desc, defaults, submit, out_job);                     \
+    return sg::submit_desc<SG_OPERATION_##OPERATION>(context, desc, submit, out_job);                               \
   }                                                                                                                 \
   sg_status sg_##operation(sg_context *context, const sg_##operation##_desc *desc, const sg_submit *submit) {       \
     return sg::submit_and_wait(                                                                                     \

@@ -9,8 +9,8 @@
 
 namespace sg {
 
-// The name in sg_<name>_async and sg_<name>_desc, that in SG_OPERATION_<NAME> and SG_<NAME>_DESC_INIT, and the name in
-// messages with its article.
+// The name in sg_<name>_async and sg_<name>_desc, that in SG_OPERATION_<NAME>, and the name in messages with its
+// article.
 #define SG_EACH_OPERATION(X)                                                           \
   X(adam, ADAM, "a step of Adam")                                                      \
   X(all_reduce, ALL_REDUCE, "an all-reduce")                                           \
@@ -28,6 +28,7 @@ namespace sg {
   X(custom, CUSTOM, "a custom operation")                                              \
   X(dequantize, DEQUANTIZE, "a dequantization")                                        \
   X(elementwise, ELEMENTWISE, "an elementwise function")                               \
+  X(fill, FILL, "a fill")                                                              \
   X(gather, GATHER, "a gather")                                                        \
   X(im2col, IM2COL, "an im2col")                                                       \
   X(linear_backward, LINEAR_BACKWARD, "the gradients of a linear layer")               \

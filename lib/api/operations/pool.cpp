@@ -25,7 +25,6 @@ class checked_pool {
     if (d.pooling < SG_POOLING_MAX || d.pooling > SG_POOLING_AVERAGE_INSIDE)
       throw error(SG_STATUS_INVALID_ARGUMENT, "@%s->pooling is %d, which is no pooling", name, int{d.pooling});
     require_layer_type(d.dtype, name);
-    require_reserved_zero(d.reserved, name);
     static_cast<ops::windows &>(what_) = windows_.of;
     what_.pooling = d.pooling;
     x_.allows_in_place = false;

@@ -25,7 +25,7 @@ class recurrent_operand_list {
 
   recurrent_form form;
 
-  void check_form(sg_cell cell, sg_gate_order order, std::int32_t reverse, std::uint32_t reserved) {
+  void check_form(sg_cell cell, sg_gate_order order, std::int32_t reverse) {
     const auto range = [&](std::int64_t value, std::int64_t most, const char *name) {
       require_range(value, 0, most, (std::string(desc_) + "->" + name).c_str());
     };
@@ -43,7 +43,6 @@ class recurrent_operand_list {
     if (form.compute < SG_COMPUTE_EXACT || form.compute > SG_COMPUTE_F8 || !is_compute_of(form.type, form.compute))
       throw error(SG_STATUS_INVALID_ARGUMENT, "@%s->compute is %d, which is no compute of %s operands", desc_,
                   int{form.compute}, name_of(form.type));
-    require_reserved_zero(reserved, desc_);
     if (form.state_stride == 0) form.state_stride = form.hidden;
     if (form.batch > 1 && form.state_stride < form.hidden)
       throw error(SG_STATUS_INVALID_ARGUMENT, "@%s->state_stride is %lld; a state has %lld values", desc_,
@@ -146,7 +145,7 @@ void submit(context &on, const sg_recurrent_desc &d, const char *name, checked_s
   recurrent_form &f = all.form;
   f.steps = d.steps, f.batch = d.batch, f.in = d.inputs, f.hidden = d.hidden;
   f.state_stride = d.state_stride, f.type = f.gradient_type = d.dtype, f.compute = d.compute;
-  all.check_form(d.cell, d.gate_order, d.reverse, d.reserved);
+  all.check_form(d.cell, d.gate_order, d.reverse);
   all.require_lstm(d.c0, "c0"), all.require_lstm(d.cn, "cn");
   require_cell<sg_backend_cell>(on, f, name);
   using enum recurrent_operand;
@@ -176,7 +175,7 @@ void submit(context &on, const sg_recurrent_backward_desc &d, const char *name, 
   recurrent_form &f = all.form;
   f.steps = d.steps, f.batch = d.batch, f.in = d.inputs, f.hidden = d.hidden;
   f.state_stride = d.state_stride, f.type = d.dtype, f.gradient_type = d.gradient_dtype, f.compute = d.compute;
-  all.check_form(d.cell, d.gate_order, d.reverse, d.reserved);
+  all.check_form(d.cell, d.gate_order, d.reverse);
   if (d.accumulate != 0 && d.accumulate != 1)
     throw error(SG_STATUS_INVALID_ARGUMENT, "@%s->accumulate is %d; it must be 0 or 1", name, d.accumulate);
   f.accumulate = d.accumulate != 0;
@@ -244,6 +243,6 @@ sg_status sg_recurrent_reserve_size(const sg_recurrent_desc *desc, uint64_t *out
   return sg::guarded([&] {
     sg::require(desc, "desc");
     sg::require(out_bytes, "out_bytes");
-    *out_bytes = sg::reserve_bytes(sg::options_of(desc, SG_RECURRENT_DESC_INIT, "desc"), "desc");
+    *out_bytes = sg::reserve_bytes(sg::options_of(desc, "desc"), "desc");
   });
 }

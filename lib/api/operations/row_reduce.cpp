@@ -25,7 +25,6 @@ void submit(context &on, const sg_row_reduce_desc &d, const char *name, checked_
   const char *const strategy = strategy_of(d.reduction);
   if (!strategy)
     throw error(SG_STATUS_INVALID_ARGUMENT, "@%s->reduction is %d, which is no reduction", name, int{d.reduction});
-  require_reserved_zero(d.reserved, name);
   check_view(in);
   check_view(out);
   require_layer_type(in);

@@ -8,11 +8,9 @@ namespace sg {
 
 namespace {
 
-sg_symmetry checked_symmetry(sg_symmetry symmetry, sg_triangle triangle, std::uint32_t reserved, sg_dtype type,
-                             const char *desc) {
+sg_symmetry checked_symmetry(sg_symmetry symmetry, sg_triangle triangle, sg_dtype type, const char *desc) {
   require_choice(triangle, SG_TRIANGLE_UPPER, desc, "triangle", "triangle");
   require_choice(symmetry, SG_SYMMETRY_HERMITIAN, desc, "symmetry", "symmetry");
-  require_reserved_zero(reserved, desc);
   return is_complex(type) ? symmetry : SG_SYMMETRY_SYMMETRIC;
 }
 
@@ -46,7 +44,7 @@ void submit(context &on, const sg_symmetric_desc &d, const char *name, checked_s
                       c = given_matrix(name, "c", d.c);
   require_choice(d.side, SG_SIDE_RIGHT, name, "side", "side");
   ops::symmetric what;
-  what.symmetry = checked_symmetry(d.symmetry, d.triangle, d.reserved, d.c.dtype, name);
+  what.symmetry = checked_symmetry(d.symmetry, d.triangle, d.c.dtype, name);
   check_view(c);
   check_view(a);
   check_view(b);
@@ -79,7 +77,7 @@ void submit(context &on, const sg_rank_k_desc &d, const char *name, checked_subm
                       c = given_matrix(name, "c", d.c);
   ops::symmetric what;
   what.kind = has_b ? SG_BACKEND_SYMMETRIC_RANK_2K : SG_BACKEND_SYMMETRIC_RANK_K;
-  what.symmetry = checked_symmetry(d.symmetry, d.triangle, d.reserved, d.c.dtype, name);
+  what.symmetry = checked_symmetry(d.symmetry, d.triangle, d.c.dtype, name);
   const bool is_hermitian = what.symmetry == SG_SYMMETRY_HERMITIAN;
   check_view(c);
   check_view(a);

@@ -12,7 +12,6 @@ void submit(context &on, const sg_triangular_desc &d, const char *name, checked_
   require_choice(d.side, SG_SIDE_RIGHT, name, "side", "side");
   require_choice(d.triangle, SG_TRIANGLE_UPPER, name, "triangle", "triangle");
   require_choice(d.diagonal, SG_DIAGONAL_UNIT, name, "diagonal", "kind of a diagonal");
-  require_reserved_zero(d.reserved, name);
   check_view(b);
   check_view(a);
   require_blas_type(b);

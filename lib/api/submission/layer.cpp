@@ -80,10 +80,6 @@ void require_in_arithmetic(double value, sg_dtype type, const char *desc, const 
                 field, value, double(std::numeric_limits<float>::max()));
 }
 
-void require_reserved_zero(std::uint32_t reserved, const char *desc) {
-  if (reserved != 0) throw error(SG_STATUS_INVALID_ARGUMENT, "@%s->reserved is %u; it must be 0", desc, reserved);
-}
-
 void add_operand(layer &to, const given_operand &given, std::size_t view, share needed) {
   to.operands[view].given = &given;
   command_form::parameter &made = to.form.parameters[view];

@@ -59,7 +59,6 @@ void require_some_columns(const given_operand &x);
 void require_norm(sg_norm_kind kind, double epsilon, const char *desc);
 // A finite number that the arithmetic of the type has.
 void require_in_arithmetic(double value, sg_dtype type, const char *desc, const char *field);
-void require_reserved_zero(std::uint32_t reserved, const char *desc);
 // Indices, as i32: a column of one or two elements for each. Throws if the type or the address is wrong.
 given_operand given_indices(const char *desc, const void *const &indices, sg_index_type type, std::int64_t count);
 void add_indices(layer &to, const given_operand &indices, std::size_t view);

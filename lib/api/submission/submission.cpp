@@ -21,11 +21,10 @@ std::uint32_t number_of_thread() noexcept {
 
 checked_submit::checked_submit(context &to, const sg_submit *given) : to_(to) {
   if (!given) return;
-  sg_submit room = SG_SUBMIT_INIT;
+  sg_submit room;
   const sg_submit &s = in_full(*given, room, "submit");
   if (s.flags & ~static_cast<std::uint32_t>(SG_SUBMIT_UNTRACKED | SG_SUBMIT_WILL_WAIT))
     throw error(SG_STATUS_INVALID_ARGUMENT, "@submit->flags is 0x%x, which has unknown bits", s.flags);
-  require_reserved(s.reserved, "submit->reserved");
   require_range(s.priority, -1, 1, "submit->priority");
   require_range(s.after_count, 0, INT32_MAX, "submit->after_count");
   if (s.after_count > 0) require(s.after, "submit->after");

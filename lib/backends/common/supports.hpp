@@ -20,6 +20,7 @@ constexpr bool is_supported(const Command &what) noexcept {
 constexpr bool is_supported(const sg_backend_command &) noexcept { return true; }  // a marker
 constexpr bool is_supported(const sg_backend_copy &) noexcept { return true; }
 constexpr bool is_supported(const sg_backend_gather &) noexcept { return true; }
+constexpr bool is_supported(const sg_backend_fill &) noexcept { return true; }
 constexpr bool is_supported(const sg_backend_custom &) noexcept { return true; }
 
 constexpr bool is_supported(const sg_backend_gemm &what) noexcept { return is_gemm_type(what.in_type, what.out_type); }

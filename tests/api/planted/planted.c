@@ -77,7 +77,7 @@ sg_status sg_gemm_async(sg_context *context, const sg_gemm_desc *desc, const sg_
   status = REAL(sg_gemm_async)(context, &spoilt, &altered, &job);
   if (status == SG_STATUS_OK && !desc->c_array && on_host(context) &&
       (planted("writes-the-gap") || planted("inexact") || planted("inexact-in-f32"))) {
-    (void)REAL(sg_job_wait)(job, SG_FOREVER);
+    (void)REAL(sg_job_wait)(job, SG_FOREVER, NULL);
     spoil_result(&spoilt);
   }
   if (out_job)
@@ -118,7 +118,7 @@ sg_status sg_sgemm_async(sg_context *context, sg_layout layout, sg_transpose op_
       REAL(sg_sgemm_async)(context, layout, op_a, op_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc, submit, out_job);
   if (planted("flips-a-bit-sometimes") && status == SG_STATUS_OK && out_job) {
     static int calls;
-    (void)REAL(sg_job_wait)(*out_job, SG_FOREVER);
+    (void)REAL(sg_job_wait)(*out_job, SG_FOREVER, NULL);
     if (++calls % 3 == 0) ((unsigned char *)c)[0] ^= 1;
   }
   return status;
@@ -173,18 +173,24 @@ sg_status sg_host_alloc(sg_context *context, uint64_t bytes, void **out_memory) 
 
 /* -- jobs ---------------------------------------------------------------------------------------------------------- */
 
-sg_status sg_job_wait(sg_job *job, int64_t timeout_ns) {
+sg_status sg_job_wait(sg_job *job, int64_t timeout_ns, sg_status *out_status) {
   sg_status status;
-  if (planted("does-not-wait") && REAL(sg_job_query)(job) == SG_STATUS_NOT_READY) return SG_STATUS_OK;
+  if (planted("does-not-wait") && REAL(sg_job_query)(job, NULL) == SG_STATUS_NOT_READY) {
+    if (out_status) *out_status = SG_STATUS_OK;
+    return SG_STATUS_OK;
+  }
   if (planted("times-out-early") && timeout_ns > 0) timeout_ns = 1;
-  status = REAL(sg_job_wait)(job, timeout_ns);
+  status = REAL(sg_job_wait)(job, timeout_ns, out_status);
+  if (planted("mixes-statuses") && out_status && *out_status < 0) status = *out_status;
+  if (planted("hides-failures") && out_status && *out_status < 0) *out_status = SG_STATUS_OK;
   return planted("hides-failures") && status < 0 && status != SG_STATUS_INVALID_HANDLE ? SG_STATUS_OK : status;
 }
 
 sg_status sg_job_cancel(sg_job *job) { return planted("does-not-cancel") ? SG_STATUS_OK : REAL(sg_job_cancel)(job); }
 
-sg_status sg_job_wait_any(sg_job *const *jobs, int32_t count, int64_t timeout_ns, int32_t *out_index) {
-  const sg_status status = REAL(sg_job_wait_any)(jobs, count, timeout_ns, out_index);
+sg_status sg_job_wait_any(sg_job *const *jobs, int32_t count, int64_t timeout_ns, int32_t *out_index,
+                          sg_status *out_status) {
+  const sg_status status = REAL(sg_job_wait_any)(jobs, count, timeout_ns, out_index, out_status);
   if (planted("returns-wrong-index") && status == SG_STATUS_OK && count > 1) *out_index = (*out_index + 1) % count;
   return status;
 }

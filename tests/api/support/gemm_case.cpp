@@ -263,7 +263,7 @@ std::string run(sg_context *context, const gemm_case &what, sg_job_statistics *s
   submit.plan = &what.options;
   job handle;
   require(sg_gemm_async(context, &desc, &submit, handle.out()), "sg_gemm_async");
-  require(sg_job_wait(handle, SG_FOREVER), "sg_job_wait");
+  require(sg_job_wait(handle, SG_FOREVER, nullptr), "sg_job_wait");
   if (stats) require(sg_job_get_statistics(handle, stats), "sg_job_get_statistics");
   for (placed_operand *operand : {&a, &b, &c, &bias}) operand->download();
   if (a.bytes() != a_before) return "A was written to";

@@ -75,7 +75,7 @@ class gated_job {
   ~gated_job() {
     if (!gate_) return;
     gate_open(gate_);
-    sg_job_wait(job_, SG_FOREVER);
+    sg_job_wait(job_, SG_FOREVER, nullptr);
     gate_free(gate_);
   }
   gated_job(const gated_job &) = delete;

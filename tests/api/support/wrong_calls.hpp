@@ -49,7 +49,7 @@ class bad_input : public on_each_device {
     ASSERT_OK(sg_queue_create(context_, nullptr, queue_.out()));
     const sg_gemm_desc desc = good();
     ASSERT_OK(sg_gemm_async(context_, &desc, nullptr, job_.out()));
-    ASSERT_OK(sg_job_wait(job_, SG_FOREVER));
+    ASSERT_OK(sg_job_wait(job_, SG_FOREVER, nullptr));
     sg_gemm_desc shape = good();
     shape.a.data = shape.b.data = shape.c.data = nullptr;
     ASSERT_OK(create_gemm_plan(context_, &shape, nullptr, plan_.out()));

@@ -115,7 +115,7 @@ class small_gemms {
       return sg_copy_async(context_, c_.data(), item(2), c_.size() * sizeof(double), nullptr, out);
     });
     for (const job &each : jobs) {  // all of them, or the next ones would use freed memory
-      const std::string outcome = failure(sg_job_wait(each, patience), "sg_job_wait");
+      const std::string outcome = failure(sg_job_wait(each, patience, nullptr), "sg_job_wait");
       EXPECT_EQ(std::string::npos, outcome.find("SG_STATUS_TIMEOUT")) << "it hangs";
       if (seen.empty()) seen = outcome;
     }

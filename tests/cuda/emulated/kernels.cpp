@@ -12,6 +12,7 @@
 
 #include "backends/cuda/kernels/clamp.hpp"
 #include "backends/cuda/kernels/conv_depthwise.hpp"
+#include "backends/cuda/kernels/fill.hpp"
 #include "backends/cuda/kernels/layers.hpp"
 #include "backends/cuda/kernels/row_dot.hpp"
 #include "backends/cuda/kernels/row_reduce.hpp"
@@ -23,6 +24,7 @@
 #include "backends/sim/convert.hpp"
 #include "backends/sim/cross_entropy.hpp"
 #include "backends/sim/element.hpp"
+#include "backends/sim/fill.hpp"
 #include "backends/sim/gather.hpp"
 #include "backends/sim/layers.hpp"
 #include "backends/sim/norm_backward.hpp"
@@ -169,6 +171,12 @@ cudaError_t launch_clamp(const sg_backend_clamp &what, cudaStream_t in) noexcept
                 {in_packs(x.x, x.type, pack, x.n, x.ldx), in_packs(x.dy, x.type, pack, x.n, x.lddy),
                  in_packs(x.y, x.type, pack, x.n, x.ldy)},
                 [what] { sim::run_clamp(what, at(what.x), at(what.dy), at(what.y)); });
+}
+
+cudaError_t launch_fill(const sg_backend_fill &what, cudaStream_t in) noexcept {
+  const sg_backend_fill x = as_one_column(what);
+  return launch(in, {{x.y, word_of(x), x.n, x.ldy * element_size(x.type)}},
+                [what] { sim::run_fill(what, at(what.y)); });
 }
 
 cudaError_t launch_row_dot(const sg_backend_row_dot &what, cudaStream_t in) noexcept {

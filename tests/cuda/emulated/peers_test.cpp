@@ -70,14 +70,14 @@ TEST(emulated_peers, copies_and_gemms_of_peer_memory) {
   std::vector<double> ones(peer_matrix::n * peer_matrix::n, 1), seen(ones.size(), -1);
   sg_job *job = nullptr;
   ASSERT_OK(sg_copy_async(opened, a.data(), ones.data(), peer_matrix::bytes, nullptr, &job));
-  ASSERT_OK(sg_job_wait(job, SG_FOREVER));
+  ASSERT_OK(sg_job_wait(job, SG_FOREVER, nullptr));
   ASSERT_OK(sg_job_release(job));
   sg_gemm_desc desc = SG_GEMM_DESC_INIT;
   desc.a = desc.b = a.view();
   desc.c = c.view();
   for (int again = 0; again < 3; ++again) ASSERT_OK(sg_gemm(opened, &desc, nullptr));
   ASSERT_OK(sg_copy_async(opened, seen.data(), c.data(), peer_matrix::bytes, nullptr, &job));
-  ASSERT_OK(sg_job_wait(job, SG_FOREVER));
+  ASSERT_OK(sg_job_wait(job, SG_FOREVER, nullptr));
   ASSERT_OK(sg_job_release(job));
   for (const double x : seen) ASSERT_EQ(double(peer_matrix::n), x);
   sg_axpby_desc add = SG_AXPBY_DESC_INIT;

@@ -49,7 +49,7 @@ class calls_suite {
     what.variants.push_back(ours(work, calls, "streamgemm, submitted and waited for", [this](const sg_gemm_desc &desc) {
       sg_job *job = nullptr;
       check(sg_gemm_async(context_.get(), &desc, nullptr, &job), "sg_gemm_async");
-      check(sg_job_wait(job, SG_FOREVER), "sg_job_wait");
+      check(sg_job_wait(job, SG_FOREVER, nullptr), "sg_job_wait");
       sg_job_release(job);
     }));
     for (const peer &p : peers_)

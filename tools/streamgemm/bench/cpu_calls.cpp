@@ -58,7 +58,7 @@ bench_variant call_with_handles(sg_context *context, const shared_workload &work
               const sg_gemm_desc desc = work->desc(i);
               check(sg_gemm_async(context, &desc, nullptr, &jobs[std::size_t(i)]), "sg_gemm_async");
             });
-            check(sg_job_wait_all(jobs.data(), work->count(), SG_FOREVER), "sg_job_wait_all");
+            check(sg_job_wait_all(jobs.data(), work->count(), SG_FOREVER, nullptr), "sg_job_wait_all");
             for (sg_job *job : jobs) sg_job_release(job);
             return seconds;
           }};
@@ -82,7 +82,7 @@ class held_queue {
       std::vector<double> seconds = timed_calls(int(descs_.size()), [this](int i) {
         check(sg_gemm_async(context_.get(), &descs_[std::size_t(i)], nullptr, nullptr), "sg_gemm_async");
       });
-      const bool held = sg_job_query(before.back().get()) == SG_STATUS_NOT_READY;
+      const bool held = sg_job_query(before.back().get(), nullptr) == SG_STATUS_NOT_READY;
       check(sg_context_synchronize(context_.get(), SG_FOREVER), "sg_context_synchronize");
       if (held) return seconds;
     }

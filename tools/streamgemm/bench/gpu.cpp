@@ -218,7 +218,7 @@ class gpu_suite {
     sg_job *made = nullptr;
     check(sg_gemm_async(context_.get(), &desc, &submit, &made), "sg_gemm_async");
     const job_handle job(made);
-    check(sg_job_wait(job.get(), SG_FOREVER), "the GEMM");
+    check(sg_job_wait(job.get(), SG_FOREVER, nullptr), "the GEMM");
     if (!told) return;
     const sg_job_statistics did = statistics_of(job.get());
     *told = {did.predicted_seconds, double(did.end_ns - did.start_ns) * 1e-9};

@@ -221,7 +221,7 @@ class gpus_suite {
       sg_job *made = nullptr;
       check(sg_gemm_async(context_.get(), &desc, &submit, &made), "sg_gemm_async");
       const job_handle job(made);
-      check(sg_job_wait(job.get(), SG_FOREVER), "the GEMM");
+      check(sg_job_wait(job.get(), SG_FOREVER, nullptr), "the GEMM");
       did = statistics_of(job.get());
     });
     const double on_device = double(did.end_ns - did.start_ns) * 1e-9;
@@ -246,7 +246,7 @@ class gpus_suite {
       sg_job *made = nullptr;
       check(sg_gemm_async(context_.get(), &desc, nullptr, &made), "sg_gemm_async");
       const job_handle job(made);
-      check(sg_job_wait(job.get(), SG_FOREVER), "the GEMM");
+      check(sg_job_wait(job.get(), SG_FOREVER, nullptr), "the GEMM");
       const sg_job_statistics did = statistics_of(job.get());
       best = std::min(best, double(did.end_ns - did.start_ns) * 1e-9);
     }
@@ -277,7 +277,7 @@ class gpus_suite {
             if (goes_in) copy(to[n].data, in.data() + n * copied_bytes_);
             if (goes_out) copy(out.data() + n * copied_bytes_, from[n].data);
           }
-          for (const job_handle &each : jobs) check(sg_job_wait(each.get(), SG_FOREVER), "a copy");
+          for (const job_handle &each : jobs) check(sg_job_wait(each.get(), SG_FOREVER, nullptr), "a copy");
         });
         std::int64_t first = INT64_MAX, last = 0;
         for (const job_handle &each : jobs) {

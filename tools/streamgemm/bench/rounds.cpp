@@ -37,7 +37,7 @@ void device_round::finish() const { check(sg_context_synchronize(context_, SG_FO
 double device_round::virtual_seconds() const {
   std::int64_t first = std::numeric_limits<std::int64_t>::max(), last = 0;
   for (const job_handle &job : jobs_) {
-    check(sg_job_wait(job.get(), SG_FOREVER), "a job");
+    check(sg_job_wait(job.get(), SG_FOREVER, nullptr), "a job");
     const sg_job_statistics did = statistics_of(job.get());
     first = std::min(first, did.start_ns);
     last = std::max(last, did.end_ns);

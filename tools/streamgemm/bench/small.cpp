@@ -128,7 +128,7 @@ void measure_alone(small_suite &suite, const shape &size) {
       sg_job *job = nullptr;
       check(sg_gemm_async(context, &desc, nullptr, &job), "sg_gemm_async");
       const job_handle held(job);
-      check(sg_job_wait(job, SG_FOREVER), "the GEMM");
+      check(sg_job_wait(job, SG_FOREVER, nullptr), "the GEMM");
     });
   });
   suite.add_gpu_peer(what, set, "cuBLAS, call and synchronize", gpu_way::synchronous, 1, all);

@@ -147,12 +147,13 @@ public final class Pipeline extends NativeObject {
    */
   public synchronized Stage stage(
       String name, long output, long workspace, WeightsPlace place, int device, Matrix... given) {
-    long[] pairs = new long[2 * given.length];
+    int words = Structs.sg_weight.SIZE / 8;
+    long[] places = new long[words * given.length];
     for (int i = 0; i < given.length; ++i) {
       if (given[i].array != null)
         throw new StreamGemmException.InvalidArgument("weights cannot be " + given[i] + "; use a direct buffer");
-      pairs[2 * i] = given[i].address;
-      pairs[2 * i + 1] = bytesOf(given[i]);
+      places[words * i + Structs.sg_weight.data / 8] = given[i].address;
+      places[words * i + Structs.sg_weight.bytes / 8] = bytesOf(given[i]);
     }
     Scratch s = Scratch.get();
     int d = s.push(Structs.sg_stage_desc.SIZE);
@@ -161,7 +162,7 @@ public final class Pipeline extends NativeObject {
       s.putLong(d + Structs.sg_stage_desc.name, s.utf8("name", name));
       s.putLong(d + Structs.sg_stage_desc.output_bytes, Names.requireSize("output", output));
       s.putLong(d + Structs.sg_stage_desc.workspace_bytes, Names.requireSize("workspace", workspace));
-      s.putLong(d + Structs.sg_stage_desc.weights, s.longs(pairs));
+      s.putLong(d + Structs.sg_stage_desc.weights, s.longs(places));
       s.putInt(d + Structs.sg_stage_desc.weight_count, given.length);
       s.putInt(d + Structs.sg_stage_desc.place, place.value);
       s.putInt(d + Structs.sg_stage_desc.device, device);

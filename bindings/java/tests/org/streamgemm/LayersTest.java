@@ -95,6 +95,16 @@ public class LayersTest extends DeviceTest {
   }
 
   @Test
+  public void fills() {
+    Matrix y = poisoned(2, 2);
+    assertSame(y, context.layers().fillAsync(y, new Fill().value(1.5), DEFAULTS).join());
+    assertArrayEquals(new double[] {1.5, 1.5, 1.5, 1.5}, fetch(y), 0);
+    context.layers().fill(y, new Fill());
+    assertArrayEquals(new double[4], fetch(y), 0);
+    refused("value is 200", () -> context.layers().fillAsync(context.deviceMatrix(DType.I8, 2, 2), new Fill().value(200), DEFAULTS));
+  }
+
+  @Test
   public void clamps() {
     Matrix x = place(2, 2, -3, 1, Double.NaN, 2.5);
     Matrix y = poisoned(2, 2);
@@ -292,6 +302,7 @@ public class LayersTest extends DeviceTest {
     Attention how = new Attention();
     Operation[] all = {
         (l, y) -> l.elementwise(Function.MULTIPLY, x, w, y),
+        (l, y) -> l.fill(y, new Fill().value(3)),
         (l, y) -> l.clamp(x, y, new Clamp().low(1).high(2)),
         (l, y) -> l.clampBackward(w, x, y, new Clamp().low(1).high(2)),
         (l, y) -> l.rowDot(x, w, y.block(0, 0, 2, 1)),
