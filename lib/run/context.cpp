@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/text.hpp"
 #include "plan/gemm/resident/latency_parts.hpp"
 #include "run/dispatch/launcher.hpp"
 #include "run/dispatch/stage.hpp"
