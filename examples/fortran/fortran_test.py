@@ -14,6 +14,7 @@ import model
 
 def main():
     compiler, module, example, libraries, *headers = sys.argv[1:]
+    module, example = (str(pathlib.Path(each).resolve()) for each in (module, example))
     public = model.Model([h for h in headers if pathlib.Path(h).name != "blas.h"])
     environment = os.environ | {"LD_LIBRARY_PATH": libraries}
     with tempfile.TemporaryDirectory() as folder:
