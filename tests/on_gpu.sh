@@ -49,7 +49,7 @@ trap 'trap "" TERM INT; report; kill 0; exit 143' TERM INT
 
 run conformance "$(program conformance)"
 for topic in alignment all_reduce arithmetic attention attention_backward attention_masks axpby bad_gemm bad_input blocking callback conv conv_memory convert copy cross_entropy clamp deadline dispatch downcast empty epilogue fill extreme \
-  failure fair_share footprint foreign_memory gather gemm_grouped gemm_plans gemm_rules gemm_types gradients graph graph_update im2col interleaved job label layers limits linear metrics operation optimizer order overlap \
+  failure fair_share fill footprint foreign_memory gather gemm_grouped gemm_plans gemm_rules gemm_types gradients graph graph_update im2col interleaved job label layers limits linear metrics operation optimizer order overlap \
   partition pipeline plan plan_operations pool queue recurrent repeat repeat_layers rounding row_dot row_reduce scatter_add staging stream symmetric textbook trace triangular; do
   run $topic "$(program api_tests)" $topic
 done
@@ -74,7 +74,7 @@ if [ -n "${SEVERAL:-}" ]; then
 fi
 
 # The library's own kernels: reductions, epilogues, splits, pointers, layers, recurrent cells, conversions of f8 and i8, narrow copies.
-own='*reduc*:*f8*:*i8*:*gemm_group*:*short_compute*:*every_direction_and_pitch*:*layers*:*convert*:*rotary*:*gather*:*windows*:*cells*:*softmax_backward*:*training*:*score_mask*'
+own='*reduc*:*f8*:*i8*:*gemm_group*:*short_compute*:*every_direction_and_pitch*:*layers*:*convert*:*rotary*:*gather*:*windows*:*cells*:*softmax_backward*:*training*:*score_mask*:*fill*'
 run "memcheck of conformance $own" compute-sanitizer --tool memcheck --error-exitcode 9 "$(program conformance)" --gtest_filter="$own"
 for topic in alignment attention attention_backward attention_masks axpby clamp conv convert cross_entropy fill gather gradients graph im2col layers limits linear optimizer partition pool recurrent rounding row_dot row_reduce scatter_add symmetric triangular; do
   run "memcheck of $topic" compute-sanitizer --tool memcheck --error-exitcode 9 "$(program api_tests)" $topic

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A program that loads the library at run time, lets go of it with work in flight, and loads it again. */
+/* A program that loads the library at run time, lets go of it with work in flight, and loads it again.
+ * dlopen_test LIBRARY DEVICE [NUMBER-OF-DEVICES], on which the work in flight runs. */
 #define _POSIX_C_SOURCE 200809L
 #include <dlfcn.h>
 #include <stdio.h>
@@ -56,13 +57,17 @@ int main(int argc, char **argv) {
   sg_gemm_desc large = make_gemm(N), small = make_gemm(8);
   sg_context *context = NULL, *other = NULL;
   void *library;
+  sg_plan_options spread = SG_PLAN_OPTIONS_INIT;
+  sg_submit submit = SG_SUBMIT_INIT;
   int i;
-  if (argc != 3) return 2;
+  if (argc < 3) return 2;
+  spread.device_count = argc > 3 ? atoi(argv[3]) : 0;
+  submit.plan = &spread;
   options.device = argv[2];
   for (i = 0; i < N * N; ++i) a[i] = b[i] = 1;
   library = load(argv[1]);
   if (context_create(&options, &context) != SG_STATUS_OK) die("no context");
-  if (gemm_async(context, &large, NULL, NULL) != SG_STATUS_OK) die("no submission");
+  if (gemm_async(context, &large, &submit, NULL) != SG_STATUS_OK) die("no submission");
   if (dlclose(library) != 0) die(dlerror());
   for (i = 0; i < 20000 && !all_done(); ++i) {
     const struct timespec moment = {0, 10000000};
