@@ -13,6 +13,7 @@
 #include "../format.hpp"
 #include "../library.hpp"
 #include "../progress.hpp"
+#include "../report/summary.hpp"
 #include "../style.hpp"
 #include "../usage.hpp"
 #include "../verbs.hpp"
@@ -157,13 +158,6 @@ class recorder : public suite_run {
   }
 
  private:
-  static std::string text_of(const std::string &key, double value) {
-    if (key.ends_with("flops")) return format_rate(value, "flop/s");
-    if (!key.ends_with("error")) return format_seconds(value);
-    char text[32];
-    std::snprintf(text, sizeof text, "%.2e", value);
-    return text;
-  }
   static void print(const std::vector<bench_row> &rows) {
     std::printf("%s\n", heading(rows.front().name).c_str());
     if (rows.front().bound_seconds > 0)

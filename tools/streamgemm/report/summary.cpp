@@ -163,19 +163,21 @@ std::string rate_of(const bench_row &row) {
 
 std::string each_of(const bench_row &row) { return row.products > 1 ? format_seconds(row.seconds / row.products) : ""; }
 
+std::string text_of(const std::string &key, double value) {
+  if (key.ends_with("seconds") || key.starts_with("p9") || key == "sum_of_parts") return format_seconds(value);
+  if (key.ends_with("flops")) return format_rate(value, "flop/s");
+  char number[32];
+  std::snprintf(number, sizeof number, "%.3g", value);
+  return number;
+}
+
 std::string more_of(const bench_row &row) {
   std::string all;
   for (const auto &[key, value] : row.more) {
-    char number[32];
-    std::snprintf(number, sizeof number, "%.3g", value);
-    const bool is_time = key.ends_with("seconds") || key.starts_with("p9") || key == "sum_of_parts";
-    const std::string text = is_time                  ? format_seconds(value)
-                             : key.ends_with("flops") ? format_rate(value, "flop/s")
-                                                      : number;
     std::string name = key.substr(0, key.rfind("_seconds"));
     std::replace(name.begin(), name.end(), '_', ' ');
     all += all.empty() ? "" : ", ";
-    all.append(name).append(" ").append(text);
+    all.append(name).append(" ").append(text_of(key, value));
   }
   return all;
 }

@@ -57,9 +57,10 @@ std::vector<ratio_group> ratios_by_variant(const bench_summary &summary);
 std::vector<ratio_group> ratios_by_suite(const comparison_record &comparison);
 
 // The columns that text, Markdown and HTML share.
-std::string rate_of(const bench_row &row);  // "" without operations
-std::string each_of(const bench_row &row);  // seconds for each of several GEMMs; "" for one
-std::string more_of(const bench_row &row);  // further keys
+std::string rate_of(const bench_row &row);                  // "" without operations
+std::string each_of(const bench_row &row);                  // seconds for each of several GEMMs; "" for one
+std::string text_of(const std::string &key, double value);  // of a further key: a time, a rate or a number
+std::string more_of(const bench_row &row);                  // further keys
 std::string percent_of_bound(const summary_row &row);
 std::string ratio_text(const std::optional<double> &ratio);
 std::string interval_text(const compared_row &row);
