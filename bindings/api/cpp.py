@@ -15,7 +15,7 @@ import model
 
 BY_HAND = ("sg_job_wait", "sg_job_query", "sg_job_wait_all", "sg_job_wait_any", "sg_job_on_complete", "sg_event_on_complete",
            "sg_queue_next_batch", "sg_context_create", "sg_host_alloc", "sg_host_free", "sg_last_error", "sg_last_error_message",
-           "sg_last_error_marked", "sg_struct_init", "sg_log_set")
+           "sg_last_error_marked", "sg_struct_init")
 STATUS = ("sg_context_device_status",)  # the status that these return is their result
 NOT_YET = {"_query": "SG_STATUS_NOT_READY", "_supports": "SG_STATUS_UNSUPPORTED"}  # that a test did not find
 KEYWORDS = {"export": "exported"}
@@ -37,6 +37,10 @@ TEMPLATE_MEMBERS = {
   std::future<void> as_future() const;
 #endif
   class job_awaiter operator co_await() const noexcept;
+""",
+    "event": """  /** As job::on_complete, with the status of the work that the event is behind. */
+  template <class Function>
+  result<void> on_complete(Function &&function) const;
 """,
     "queue": """  /** Up to `most` completions: at least one, unless the time passes. */
   result<std::vector<completion>> next_batch(std::size_t most = 64, std::chrono::nanoseconds timeout = forever) const;

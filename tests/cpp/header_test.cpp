@@ -157,6 +157,12 @@ TEST_F(header, submissions_have_options) {
   EXPECT_EQ(7u, job.get_statistics().trace_id);
   EXPECT_TRUE(stream.synchronize());
   EXPECT_TRUE(stream.query());
+  const sg::event event = context.create_event();
+  event.record(stream);
+  std::promise<sg_status> told;
+  event.on_complete([&](sg_status status) { told.set_value(status); });
+  EXPECT_EQ(SG_STATUS_OK, told.get_future().get());
+  EXPECT_TRUE(event.wait());
 
   const sg::queue queue = context.create_queue([] {
     sg::queue_options all;
