@@ -244,18 +244,20 @@ class Custom(DeviceTest):
 
 
 EXITS = """
-import sys, time
+import sys, threading, time
 import numpy as np
 import streamgemm as sg
 context = sg.Context(sys.argv[1])
 x = context.buffer(32).matrix((4,), "f64")
+begun = threading.Event()
 def slow(stream, x):
     print("begins", flush=True)
+    begun.set()
     time.sleep(0.3)
     print("ends", flush=True)
 for _ in range(50):
     context.custom_async(slow, writes=[x])
-time.sleep(0.1)
+begun.wait(60)
 """
 
 
