@@ -20,7 +20,7 @@ static void run(std::int64_t m, std::int64_t n, std::int64_t k, int count, sg_dt
   const std::int64_t size = dtype == SG_DTYPE_F64 ? 8 : 4;
   const int cores = int(std::thread::hardware_concurrency());
   bench_case what{std::to_string(count) + " " + name, 2.0 * double(m) * double(n) * double(k) * count, {}};
-  for (const peer &p : cpu_peers())
+  for (const peer &p : sg_bench_cpu_peers()->all)
     for (const int threads : {cores, 1}) {
       const peer_threads preparing(p, threads);
       const multiply_fn multiply = p.prepare(m, n, k, dtype, SG_TRANSPOSE_N);

@@ -22,14 +22,19 @@ def text_of(nodes, soversion):
     return script
 
 
-def main():
-    output, soversion, *headers = sys.argv[1:]
+def nodes_of(headers):
+    """{release, or "" for the first one: names} of the headers' functions."""
     nodes = {"": []}
     for header in headers:
         for item in model.parse(pathlib.Path(header).read_text()):
             if item.kind == "function" and item.exported:
                 nodes.setdefault(item.since or "", []).append(item.name)
-    pathlib.Path(output).write_text(text_of(nodes, soversion))
+    return nodes
+
+
+def main():
+    output, soversion, *headers = sys.argv[1:]
+    pathlib.Path(output).write_text(text_of(nodes_of(headers), soversion))
 
 
 if __name__ == "__main__":

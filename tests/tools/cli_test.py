@@ -8,6 +8,7 @@ import json
 import os
 import pathlib
 import pty
+import shutil
 import struct
 import subprocess
 import sys
@@ -729,6 +730,17 @@ class Bench(Program):
             for variant in case["variants"]:
                 self.assertAlmostEqual(variant["ratio"], variant["seconds"] / own)
         self.assertIn("ratio 1.000", self.run_program("report", path).stdout)
+
+    def test_without_the_peers_module(self):
+        program = pathlib.Path(shutil.copy(PROGRAM, self.folder))  # the module is beside the original
+        library = pathlib.Path(PROGRAM).resolve().parents[2] / "lib/api"
+        for place, has_peers in ((PROGRAM, True), (program, False)):
+            done = subprocess.run([place, "bench", "cpu", "--quick", "--only", "one call", "--json"], env={**os.environ, "LD_LIBRARY_PATH": str(library)},
+                                  capture_output=True, text=True, timeout=300)
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            variants = {row["variant"] for row in json.loads(done.stdout)["rows"]}
+            self.assertIn("streamgemm", variants)
+            self.assertEqual(any(variant.startswith("OpenBLAS") for variant in variants), has_peers)
 
     def test_json_on_stdout(self):
         record = self.json_of("bench", "cpu", "--quick", "--only", "one call")

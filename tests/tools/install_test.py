@@ -75,7 +75,7 @@ class Installation(unittest.TestCase):
             with self.subTest(part.name):
                 self.assertIn(str(self.library.parent), os.path.realpath(self.loaded(part, env)))
         for raw in self.root.glob(f"**/streamgemm/_raw{sysconfig.get_config_var('EXT_SUFFIX')}"):  # of this Python
-            code = "import streamgemm; print(len(streamgemm.devices()) > 0)"
+            code = "import importlib.metadata as m, streamgemm as sg; print(len(sg.devices()) > 0 and m.version('streamgemm') == sg.__version__)"
             self.assertEqual("True\n", run(sys.executable, "-c", code, env={**env, "PYTHONPATH": str(raw.parent.parent)}))
 
     def test_the_drop_in_blas(self):

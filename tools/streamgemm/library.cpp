@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "library.hpp"
 
+#include <dlfcn.h>
+
 #include <vector>
 
 namespace sg::cli {
@@ -18,6 +20,13 @@ void check(sg_status status, const std::string &attempt) {
   if (status == SG_STATUS_OK) return;
   const std::string text = sg_last_error_message();
   throw failure(exit_code_of(status), attempt + ": " + (text.empty() ? sg_status_name(status) : text));
+}
+
+std::filesystem::path library_folder() {
+  Dl_info library;
+  if (dladdr(reinterpret_cast<const void *>(&sg_version), &library) == 0)
+    throw failure(exit_code::failed, "the library's own path is unknown");
+  return std::filesystem::absolute(library.dli_fname).parent_path();
 }
 
 context_handle open_context(const context_request &request) {

@@ -4,6 +4,7 @@
 
 #include <streamgemm/streamgemm.h>
 
+#include <filesystem>
 #include <memory>
 #include <string>
 
@@ -30,6 +31,9 @@ using buffer_handle = std::unique_ptr<sg_buffer, releaser<sg_buffer_release>>;
 
 // Throws the exception for a failed status; `attempt` names the operation.
 void check(sg_status status, const std::string &attempt);
+
+// The folder of libstreamgemm.so.
+std::filesystem::path library_folder();
 
 struct context_request {
   std::string device = "auto";

@@ -20,7 +20,7 @@ class calls_suite {
       : quick_(request.quick),
         out_(out),
         context_(open_context({.device = request.device.empty() ? "cpu" : request.device})),
-        peers_(cblas_peers()),
+        peers_(load_cpu_peers().cblas),
         cores_(int(std::max(1u, std::thread::hardware_concurrency()))) {
     out_.note("cores", cores_);
     for (const peer &p : peers_) out_.note(p.name, p.version);

@@ -26,7 +26,7 @@ class cpu_suite {
       : quick_(request.quick),
         out_(out),
         context_(open_context({.device = request.device.empty() ? "cpu" : request.device})),
-        peers_(cpu_peers()),
+        peers_(load_cpu_peers().all),
         cores_(int(std::max(1u, std::thread::hardware_concurrency()))) {}
 
   void run() {

@@ -130,28 +130,25 @@ static multiply_fn openblas_prepare_vector(std::int64_t m, std::int64_t n, std::
 }
 #endif
 
-std::vector<peer> cblas_peers() {
-  std::vector<peer> found;
+static peer_lists found_peers() {
+  peer_lists found;
 #ifdef SG_BENCH_OPENBLAS
-  found.push_back(
-      {"OpenBLAS", openblas_get_config(), openblas_prepare, openblas_get_num_threads, openblas_set_num_threads});
-  found.push_back({"OpenBLAS gemv", openblas_get_config(), openblas_prepare_vector, openblas_get_num_threads,
-                   openblas_set_num_threads});
+  const peer gemm{"OpenBLAS", openblas_get_config(), openblas_prepare, openblas_get_num_threads,
+                  openblas_set_num_threads};
+  found.all.push_back(gemm);
+  found.cblas = {gemm, {"OpenBLAS gemv", gemm.version, openblas_prepare_vector, gemm.threads, gemm.set_threads}};
+#endif
+#ifdef SG_BENCH_ONEDNN
+  found.all.push_back({"oneDNN", onednn_version(), onednn_prepare, omp_get_max_threads, omp_set_num_threads});
+  found.all.push_back(
+      {"oneDNN sgemm", onednn_version(), onednn_sgemm_prepare, omp_get_max_threads, omp_set_num_threads});
 #endif
   return found;
 }
 
-std::vector<peer> cpu_peers() {
-  std::vector<peer> found;
-#ifdef SG_BENCH_OPENBLAS
-  found.push_back(
-      {"OpenBLAS", openblas_get_config(), openblas_prepare, openblas_get_num_threads, openblas_set_num_threads});
-#endif
-#ifdef SG_BENCH_ONEDNN
-  found.push_back({"oneDNN", onednn_version(), onednn_prepare, omp_get_max_threads, omp_set_num_threads});
-  found.push_back({"oneDNN sgemm", onednn_version(), onednn_sgemm_prepare, omp_get_max_threads, omp_set_num_threads});
-#endif
-  return found;
+extern "C" __attribute__((visibility("default"))) peer_lists *sg_bench_cpu_peers() {
+  static peer_lists found = found_peers();
+  return &found;
 }
 
 }  // namespace sg::cli

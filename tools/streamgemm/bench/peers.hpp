@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The libraries that StreamGEMM is measured against on the CPU, called directly.
+// The libraries that StreamGEMM is measured against on the CPU, called directly. They are linked to a module of their
+// own, libstreamgemm-bench-cpu.so: the program itself needs none of them.
 #pragma once
 
 #include <streamgemm/types.h>
@@ -37,8 +38,15 @@ class peer_threads {
   int before_;
 };
 
-// CBLAS gemm, and gemv where C is one column or row of f64.
-std::vector<peer> cblas_peers();
-std::vector<peer> cpu_peers();  // those found when this program was built
+struct peer_lists {
+  std::vector<peer> all;    // those found when the module was built
+  std::vector<peer> cblas;  // CBLAS gemm, and gemv where C is one column or row of f64
+};
+
+// The module's function. It has the C++ types of the program: both are of one build.
+extern "C" peer_lists *sg_bench_cpu_peers();
+
+// The module's peers; none where it is not installed.
+peer_lists load_cpu_peers();
 
 }  // namespace sg::cli

@@ -231,7 +231,7 @@ small_suite::small_suite(const suite_request &request, suite_run &out)
   out_.note("device", info.name);
   out_.note("description", info.description);
   if (gpu_) note_gpu_facts(*gpu_, out_);
-  if (unified_) cpu_ = cpu_peers();
+  if (unified_) cpu_ = load_cpu_peers().all;
   for (const peer &p : cpu_) out_.note(p.name, p.version);
 }
 

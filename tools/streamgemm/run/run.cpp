@@ -36,10 +36,7 @@ struct run_arguments {
 
 // libstreamgemm-blas.so.1, beside the library or, in a build folder, beside the library's folder.
 fs::path preload_library() {
-  Dl_info library;
-  if (dladdr(reinterpret_cast<const void *>(&sg_version), &library) == 0)
-    throw failure(exit_code::failed, "the library's own path is unknown");
-  const fs::path folder = fs::absolute(library.dli_fname).parent_path();
+  const fs::path folder = library_folder();
   for (const fs::path &path :
        {folder / "libstreamgemm-blas.so.1", folder.parent_path() / "blas" / "libstreamgemm-blas.so.1"})
     if (fs::exists(path)) return path;
