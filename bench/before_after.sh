@@ -20,7 +20,7 @@ file() { find "$(cd "$1" && pwd)" -name "$2" ! -path '*/emulated/*' ! -type d | 
 run() { # a build, the folder for its cache; the arguments of the program
   build=$1 cache=$2
   shift 2
-  LD_LIBRARY_PATH="$(dirname "$(file "$build" 'libstreamgemm.so.1')")${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}" \
+  LD_LIBRARY_PATH="$(dirname "$(file "$build" 'libstreamgemm.so.?')")${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}" \
     SG_PLUGIN_PATH=$(file "$build" libstreamgemm-cuda.so) XDG_CACHE_HOME=$(cd "$cache" && pwd) \
     "$(find "$build" -type f -name streamgemm | head -1)" "$@"
 }

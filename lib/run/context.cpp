@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/text.hpp"
 #include "plan/gemm/resident/latency_parts.hpp"
 #include "run/dispatch/launcher.hpp"
 #include "run/dispatch/stage.hpp"
@@ -76,21 +77,12 @@ device_index context::least_busy(std::uint64_t among) const {
   device_index best = first_device;
   std::int64_t earliest_ns = INT64_MAX;
   for (std::size_t i = 0; i < devices().size(); ++i) {
-    const std::int64_t end_ns =
-        std::max(now_ns, rooms_[device_index(i)].promised_end_ns.load(std::memory_order_relaxed));
+    const std::int64_t end_ns = loads_[device_index(i)].end_ns(now_ns);
     if (!(working >> i & 1) || end_ns >= earliest_ns) continue;
     best = device_index(i);
     earliest_ns = end_ns;
   }
   return best;
-}
-
-void context::promise(device_index which, std::int64_t ns) noexcept {
-  std::atomic<std::int64_t> &end_ns = rooms_[which].promised_end_ns;
-  std::int64_t known = end_ns.load(std::memory_order_relaxed);
-  const std::int64_t now_ns = device_now_ns();
-  while (!end_ns.compare_exchange_weak(known, std::max(known, now_ns) + ns, std::memory_order_relaxed)) {
-  }
 }
 
 ref<job> context::put_in_order(job &work, const submission_order &order, const access *accesses,
@@ -148,6 +140,7 @@ void context::submit(ref<job> given, const submission_order &order, const access
   if (native && !taken) follow_native(*order.on);
   if (given->deadline_at_ns != 0) helper().sweep_at(given->deadline_at_ns);
   if (order.limited) given->admitted = limit_.enter();
+  add_load(*given);
   if (native) given->add_ref_unshared();
   job *const work = given.release();  // owned by the engine
   const auto awaited = ref<job>::adopt(native ? work : nullptr);

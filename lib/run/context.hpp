@@ -54,10 +54,8 @@ class context final : public job_sink {
 
   bool checks_hazards() const noexcept { return check_hazards_; }
   std::shared_ptr<const program> plan_for(const form &what, const plan_request &request);
-  // Of these devices (bit i for device i) the one that works and has the earliest expected end; `promise` adds to what
-  // is expected of one.
+  // Of these devices (bit i for device i) the one that works and has the earliest expected end.
   device_index least_busy(std::uint64_t among = UINT64_MAX) const;  // Throws sg::error if none works.
-  void promise(device_index which, std::int64_t ns) noexcept;
   // Devices that are not lost, bit i for device i.
   std::uint64_t working_devices() const noexcept;
 

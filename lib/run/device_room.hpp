@@ -2,7 +2,6 @@
 // Per-device state of a context: arenas, the executor with its lanes, lanes for events and partitions.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 
 #include "model/device_model.hpp"
@@ -25,7 +24,6 @@ struct device_room {
         unit_partitions(on, model, executor) {}
 
   arena_pool device_memory, staging_memory;
-  std::atomic<std::int64_t> promised_end_ns{0};  // of the work that context::least_busy() has placed here
   engine executor;
   event_lanes lanes_of_events;
   partitions unit_partitions;

@@ -8,6 +8,7 @@
 
 #include "base/error.hpp"
 #include "base/log.hpp"
+#include "base/text.hpp"
 #include "devices/peer_check.hpp"
 #include "run/program/calibration.hpp"
 

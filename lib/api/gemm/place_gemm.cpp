@@ -43,9 +43,8 @@ void require_devices(const context &on, std::uint64_t devices) {
 }
 
 // With `wanted`, or operands in device memory, one device; otherwise the planner's choice among those that work.
-// `runs`: it is submitted, and not only planned.
 placed_gemm placed(context &on, std::span<const problem> shapes, plan_request request,
-                   std::optional<device_index> wanted, bool runs) {
+                   std::optional<device_index> wanted) {
   const bool is_named = request.names_devices();
   if (on.devices().size() == 1 && !is_named) return {on.plan_for(gemm_form(shapes), request), true};
   const auto of_operands = device_of_results(shapes);
@@ -65,7 +64,6 @@ placed_gemm placed(context &on, std::span<const problem> shapes, plan_request re
   request.devices = 0, request.device_count = 0;
   request.device = device && (among >> number_of(*device) & 1) ? *device : on.least_busy(among);
   auto plan = plan_from(on, shapes, request);
-  if (runs) on.promise(request.device, plan->predicted_ns());
   return {std::move(plan), std::has_single_bit(among)};
 }
 
@@ -80,11 +78,11 @@ placed_gemm place_gemm(context &on, std::span<const problem> shapes, plan_reques
     order.require_as_planned(gemm_form(std::span<const problem>(seen)), "operation->desc");
     return {*known, false};
   }
-  return placed(on, shapes, request, order.device(), !order.makes_plan());
+  return placed(on, shapes, request, order.device());
 }
 
 std::shared_ptr<const program> plan_gemm(context &on, const problem &shape, plan_request request) {
-  return placed(on, {&shape, 1}, request, std::nullopt, false).plan;
+  return placed(on, {&shape, 1}, request, std::nullopt).plan;
 }
 
 problem seen_by(const context &on, const program &plan, problem shape) noexcept {

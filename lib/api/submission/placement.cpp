@@ -31,11 +31,9 @@ std::optional<device_index> device_of_operands(const operand_set &operands, cons
 }
 
 std::shared_ptr<const program> plan_on(context &on, const form &what, plan_request request,
-                                       std::optional<device_index> device, const checked_submit &order) {
+                                       std::optional<device_index> device) {
   request.device = device ? *device : on.least_busy();
-  auto plan = on.plan_for(what, request);
-  if (!device && !order.makes_plan()) on.promise(request.device, plan->predicted_ns());
-  return plan;
+  return on.plan_for(what, request);
 }
 
 bool stays_on_device(const context &on, std::optional<device_index> device, const program &plan) noexcept {

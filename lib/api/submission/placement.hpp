@@ -18,7 +18,7 @@ std::optional<device_index> device_of_operands(const operand_set &operands, cons
 
 // The program of a form on that device, or on the one that is the least busy.
 std::shared_ptr<const program> plan_on(context &on, const form &what, plan_request request,
-                                       std::optional<device_index> device, const checked_submit &order);
+                                       std::optional<device_index> device);
 
 // Whether a program that ran on one device suits a later submission with operands in the same memory spaces.
 bool stays_on_device(const context &on, std::optional<device_index> device, const program &plan) noexcept;

@@ -47,7 +47,7 @@ void submit_operands(context &on, operand_set &operands, const Desc &desc, const
     order.require_as_planned(planned.what, name);
     plan = *known;
   } else if (!planned.does_nothing) {
-    plan = on_several ? on.plan_for(planned.what, request) : plan_on(on, planned.what, request, device, order);
+    plan = on_several ? on.plan_for(planned.what, request) : plan_on(on, planned.what, request, device);
   }
   ref<job> work = on.new_job();
   if (!plan || plan->schedule->commands.empty()) return order.go(std::move(work), nullptr, 0, out_job);

@@ -22,15 +22,14 @@ void job::begin() noexcept {
   revive();
   priority = 0;
   follows_on_device = admitted = writes_tracked = plain = may_help = is_run = false;
-  device = first_device;
+  device = first_device, loaded_devices = 0;
   cancel_.store(false, std::memory_order_relaxed);
   dependency_failed_.store(false, std::memory_order_relaxed);
   state_.store(0, std::memory_order_relaxed);
   failure_.store(SG_STATUS_OK, std::memory_order_relaxed);
   holds_.store(1, std::memory_order_relaxed);  // the work's own hold
   end_ns_.store(0, std::memory_order_relaxed);
-  program = nullptr;
-  units = 0;
+  program = nullptr, units = 0;
   tag = trace_id = trace_number = 0;
   parent = nullptr;
   blockers_.store(1, std::memory_order_relaxed);  // the submitter's own hold

@@ -205,8 +205,9 @@ class alignas(64) job final : public object {
   // Short enough for a waiting thread to execute its unstarted commands. Set before submission only: waiting threads
   // read it while the engine may replace the program by its low-memory variant.
   bool may_help = false;
-  bool is_run = false;      // of several commands, which the engine runs one by one
-  std::uint32_t epoch = 0;  // of context::synchronize
+  bool is_run = false;               // of several commands, which the engine runs one by one
+  std::uint32_t epoch = 0;           // of context::synchronize
+  std::uint64_t loaded_devices = 0;  // those in whose load it counts, bit i for device i
 
  private:
   std::atomic<std::uint16_t> incarnation_{0};

@@ -149,6 +149,7 @@ void job::finish() noexcept {
     complete_in_full(status);
   }
   if (trace_number != 0) record_completion();
+  if (loaded_devices != 0) home.remove_load(*this);
   if (anonymous) {
     state_.store(done_bit, std::memory_order_release);
   } else if (state_.fetch_or(done_bit) & waited_bit) {  // in one order with job_completions' counts

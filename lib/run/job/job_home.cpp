@@ -20,6 +20,7 @@ job_home::job_home(std::vector<std::shared_ptr<device>> opened, std::int64_t job
     : object(object_type::context),
       devices_(std::move(opened)),
       virtual_clock_(on().ops().stream_begin_at != nullptr),
+      loads_(devices_.size(), [](device_index) { return device_load(); }),
       limit_(job_limit, refuse_when_full),
       number_(++g_homes_made) {}
 
@@ -78,6 +79,18 @@ void job_home::recycle(job &unused) noexcept {
 void job_home::announce_completions(std::uint32_t epoch, std::int64_t count) noexcept {
   if (count_completions(epoch, count)) service_->wake();
   job_completions::announce();
+}
+
+void job_home::add_load(job &placed) noexcept {
+  if (devices_.size() == 1 || !placed.program) return;
+  placed.loaded_devices = placed.program->device_bits();
+  const std::int64_t now_ns = device_now_ns(), predicted_ns = placed.program->predicted_ns();
+  for_each_device(placed.loaded_devices, [&](device_load &load) { load.add(now_ns, predicted_ns); });
+}
+
+void job_home::remove_load(const job &completed) noexcept {
+  // Where the clock is virtual, work is completed before its time, and stays counted.
+  if (!virtual_clock_) for_each_device(completed.loaded_devices, [](device_load &load) { load.remove(); });
 }
 
 void job_home::job_completed(const job &completed) noexcept {

@@ -5,16 +5,19 @@
 
 #include <algorithm>
 #include <atomic>
+#include <bit>
 #include <cstdint>
 #include <memory>
 #include <span>
 #include <vector>
 
+#include "base/device_array.hpp"
 #include "base/device_index.hpp"
 #include "base/futex.hpp"
 #include "base/object.hpp"
 #include "devices/device.hpp"
 #include "run/job/context_counters.hpp"
+#include "run/job/device_load.hpp"
 #include "run/job/job.hpp"
 #include "run/job/job_limit.hpp"
 #include "run/job/job_pool.hpp"
@@ -45,6 +48,12 @@ class job_home : public object {
 
   virtual arena_pool &device_memory(device_index of) noexcept = 0;
   virtual arena_pool &staging_memory(device_index of) noexcept = 0;
+
+  // --- Load: of each of several devices ---
+  // The job is about to be submitted to its devices.
+  void add_load(job &placed) noexcept;
+  // It is about to be seen completed.
+  void remove_load(const job &completed) noexcept;
 
   // --- Completion ---
   void job_completed(const job &completed) noexcept;
@@ -127,6 +136,7 @@ class job_home : public object {
 
   const std::vector<std::shared_ptr<device>> devices_;  // by index in the machine
   const bool virtual_clock_;
+  const device_array<device_load> loads_;
   job_limit limit_;
   std::atomic<std::int64_t> host_seen_ns_{0};
   std::atomic<std::uint64_t> failed_{0}, cancelled_{0};  // jobs
@@ -134,6 +144,10 @@ class job_home : public object {
 
  private:
   friend service;
+  template <class Use>
+  void for_each_device(std::uint64_t devices, Use &&use) const noexcept {
+    for (; devices != 0; devices &= devices - 1) use(loads_[device_index(std::countr_zero(devices))]);
+  }
   void last_ref_dropped() noexcept override;
   void announce_completions(std::uint32_t epoch, std::int64_t count) noexcept;
 

@@ -2,6 +2,7 @@
 // The suite `gpus`: one GEMM from host memory to host memory on 1, 2, ... of a context's devices, over the bound of the
 // rates that the devices have together in this run; or drawn GEMMs on all of them, beside one.
 #include <algorithm>
+#include <bit>
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
@@ -174,6 +175,11 @@ class gpus_suite {
       add("streamgemm, " + text_of(devices), devices, among, nullptr);
     }
     add(text_of(1), 1, 1, nullptr);
+    what.variants.back().more = [=, this]() -> std::vector<std::pair<std::string, double>> {
+      prediction of_one;
+      timed_run(at, 1, 1, &of_one);
+      return {{"predicted_seconds", of_one.predicted_seconds}};
+    };
     add_peers(what, at, devices, seen);
     out_.run(what);
   }
@@ -219,7 +225,7 @@ class gpus_suite {
       did = statistics_of(job.get());
     });
     const double on_device = double(did.end_ns - did.start_ns) * 1e-9;
-    if (told) *told = {did.predicted_seconds, on_device};
+    if (told) *told = {did.predicted_seconds, on_device, std::popcount(did.devices)};
     return is_virtual_ ? on_device : seconds;
   }
 

@@ -148,6 +148,7 @@ std::vector<bench_row> measure(const bench_case &what, const measure_limits &lim
     auto &more = rows.front().more;
     more.emplace_back("predicted_seconds", what.own->predicted_seconds);
     more.emplace_back("device_seconds", what.own->device_seconds);
+    if (what.own->devices > 0) more.emplace_back("devices", what.own->devices);
   }
   return rows;
 }

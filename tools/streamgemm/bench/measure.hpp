@@ -18,6 +18,7 @@ double timed(const std::function<void()> &work);
 // The library's prediction of a run, and the run's time on the device's clock (virtual on simulated ones).
 struct prediction {
   double predicted_seconds = 0, device_seconds = 0;
+  int devices = 0;  // on which it ran; 0: of no interest
 };
 
 struct bench_variant {

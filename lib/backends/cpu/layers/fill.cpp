@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "backends/common/types.hpp"
 #include "backends/cpu/worker/poll.hpp"
 #include "layers.hpp"
 
