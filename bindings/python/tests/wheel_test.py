@@ -31,13 +31,15 @@ if made.startswith("lib/") and built.exists():
 else:
     sys.exit(subprocess.call({compiler!r} + arguments))
 """
-# What the package loads: OpenBLAS of the dependency, and none of the system.
+# What the package loads: OpenBLAS of the dependency, without threads, and none of the system.
 LOADED = """
-import streamgemm as sg
+import ctypes, importlib.util, streamgemm as sg
 with sg.Context("cpu") as context:
     pass
 maps = open("/proc/self/maps").read()
 assert "/scipy_openblas32/lib/libscipy_openblas.so" in maps and "libopenblas" not in maps, maps
+[folder] = importlib.util.find_spec("scipy_openblas32").submodule_search_locations
+assert ctypes.CDLL(folder + "/lib/libscipy_openblas.so").scipy_openblas_get_num_threads() == 1
 """
 # Best of many, both interleaved: milliseconds of a GEMM here and in NumPy.
 SPEED = """

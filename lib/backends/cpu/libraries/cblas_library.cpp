@@ -3,6 +3,7 @@
 
 #include <dlfcn.h>
 #include <pthread.h>
+#include <sched.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/sysinfo.h>
@@ -140,8 +141,37 @@ void wait_for_buffers_of_threads(int threads) noexcept {
   std::free(zeros);
 }
 
-// `is_own`: no other library uses this file.
-sg_status open_library(const char *name, bool is_own) noexcept {
+// OpenBLAS has as many threads as the thread that loads it has processors: here one, which is that thread itself. So it
+// starts none, which a child of a fork in progress would wait for at its exit. NULL: not loaded.
+void *open_with_one_thread(const char *name) noexcept {
+  cpu_set_t allowed, one;
+  if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return nullptr;  // more processors than cpu_set_t has
+  int cpu = 0;
+  while (cpu < CPU_SETSIZE - 1 && !CPU_ISSET(cpu, &allowed)) ++cpu;
+  CPU_ZERO(&one);
+  CPU_SET(cpu, &one);
+  struct request {
+    const char *name;
+    void *library;
+  } opened{name, nullptr};
+  pthread_attr_t attributes;
+  pthread_t thread;
+  if (pthread_attr_init(&attributes) != 0) return nullptr;
+  const bool started = pthread_attr_setaffinity_np(&attributes, sizeof one, &one) == 0 &&
+                       pthread_create(
+                           &thread, &attributes,
+                           [](void *argument) -> void * {
+                             auto *const what = static_cast<request *>(argument);
+                             what->library = dlopen(what->name, RTLD_NOW | RTLD_LOCAL);
+                             return nullptr;
+                           },
+                           &opened) == 0;
+  pthread_attr_destroy(&attributes);
+  if (started) pthread_join(thread, nullptr);
+  return opened.library;
+}
+
+sg_status open_library(const char *name) noexcept {
   void *library = dlopen(name, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
   const bool was_loaded = library != nullptr;
   const int threads = threads_at_start();
@@ -150,18 +180,26 @@ sg_status open_library(const char *name, bool is_own) noexcept {
     if (!can_start_threads(threads)) return SG_STATUS_OUT_OF_MEMORY;
   }
   find(RTLD_DEFAULT, "sg_blas_enable", enable_dispatcher);
-  void *const cpu_blas = behind_dispatcher(RTLD_DEFAULT);
-  const bool opens = cpu_blas == nullptr && !was_loaded;
-  if (cpu_blas != nullptr) library = cpu_blas;
-  if (opens) library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+  if (void *const cpu_blas = behind_dispatcher(RTLD_DEFAULT); cpu_blas != nullptr)
+    library = cpu_blas;
+  else if (!was_loaded)
+    library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
   if (library != nullptr && dlsym(library, "sg_blas_version") != nullptr) library = behind_dispatcher(library);
   // Never closed: its threads and handlers remain.
   if (library == nullptr || !find_functions(library)) return SG_STATUS_OK;
   if (memory_is_limited && !was_loaded) wait_for_buffers_of_threads(threads);
-  if (is_own && opens && functions.set_num_threads != nullptr) {
-    functions.set_num_threads(1);  // for good: a number that is set again starts the threads again, also beside a fork
-    functions.set_num_threads = nullptr;
-  }
+  loaded.store(true, std::memory_order_release);
+  return SG_STATUS_OK;
+}
+
+// A copy of the library's own, with one thread for good. Its names have a prefix, so that no drop-in BLAS is in front.
+sg_status open_own(const char *path) noexcept {
+  if (memory_is_limited && !can_map(2, buffer_bytes)) return SG_STATUS_OUT_OF_MEMORY;
+  if (!can_start_threads(1)) return SG_STATUS_OUT_OF_MEMORY;
+  void *const library = open_with_one_thread(path);
+  if (library == nullptr || !find_functions(library)) return SG_STATUS_OK;
+  if (functions.set_num_threads != nullptr) functions.set_num_threads(1);  // where another library has loaded the file
+  functions.set_num_threads = nullptr;
   loaded.store(true, std::memory_order_release);
   return SG_STATUS_OK;
 }
@@ -181,9 +219,9 @@ bool find_beside(char (&path)[PATH_MAX]) noexcept {
 sg_status open_first() noexcept {
   constexpr const char *names[] = {SG_CPU_CBLAS_NAMES};
   char beside[PATH_MAX];
-  sg_status status = find_beside(beside) ? open_library(beside, true) : SG_STATUS_OK;
+  sg_status status = find_beside(beside) ? open_own(beside) : SG_STATUS_OK;
   for (const char *name : names)
-    if (status == SG_STATUS_OK && !loaded.load()) status = open_library(name, false);
+    if (status == SG_STATUS_OK && !loaded.load()) status = open_library(name);
   return status;
 }
 
