@@ -27,7 +27,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 SIZES, DEBIAN_SIZES = ROOT / "packaging/artifact_sizes.txt", ROOT / "packaging/debian_sizes.txt"
 KINDS = ("jar", "wheel", "nupkg", "tarball")
 FOLDERS = {"jar": "maven"}  # of the other kinds their own names
-# Native code without its symbol tables; no path of this machine in it.
+# Native code without its symbol tables.
 BUILD = ["--buildtype=release", "-Dlanguages=java,csharp", "-Dbindings=enabled", "-Dtests=disabled", "-Dtools=disabled", "-Ddocs=disabled", "-Dcuda=disabled",
          "-Dc_link_args=-s", "-Dcpp_link_args=-s"]
 
@@ -90,7 +90,7 @@ class Packages:
 
 def limits(kinds):
     """(pattern, KiB) of each file that these kinds make."""
-    lines = [line.split() for line in SIZES.read_text().splitlines() if not line.startswith("#")]
+    lines = [line.split() for line in SIZES.read_text().replace("VERSION", output(sys.executable, "tools/version.py")).splitlines() if not line.startswith("#")]
     if "deb" in kinds:
         lines += [(f"deb/{name}_*.deb", size) for name, size in (line.split() for line in DEBIAN_SIZES.read_text().splitlines() if not line.startswith("#"))]
     folders = {FOLDERS.get(kind, kind) for kind in kinds}
@@ -126,7 +126,8 @@ def main(arguments):
     twice = "--twice" in arguments
     kind, *rest = [each for each in arguments if each != "--twice"] or [""]
     if kind not in (*KINDS, "all") or len(rest) > 1 or any(each.startswith("-") for each in rest):
-        sys.exit(__doc__)
+        print(__doc__, file=sys.stderr)
+        return 2
     kinds = KINDS if kind == "all" else (kind,)
     if output("git", "status", "--porcelain"):
         print("tools/package: what is not committed is not packaged", flush=True)
