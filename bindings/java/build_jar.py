@@ -2,11 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compiles the Java layer and packs a jar with the native code inside.
 
-usage: build_jar.py --jar OUT.jar --version V [--sources DIR] [--native DIR-IN-JAR FILE...]... [--header H]... [--classpath CP] JAVA-FILE...
+usage: build_jar.py --jar OUT.jar --version V [--sources DIR] [--native NAME=PATH]... [--meta FILE]...
+    [--header H]... [--module MODULE-INFO] [--classpath CP] JAVA-FILE...
 
 --header     the public headers, from which bindings/api/java.py writes further sources
---native     a folder inside the jar (native/linux-x64) and a file to put there, as NAME=PATH
---sources    also leaves all sources, in their packages, in this folder, for javadoc
+--meta       a file for META-INF, such as the licence
+--module     module-info.java
+--native     a file to put into the jar, by its name there
+--sources    also leaves all sources but module-info.java, in their packages, in this folder, for javadoc
 """
 import argparse
 import pathlib
@@ -29,7 +32,8 @@ def main():
     parser.add_argument("--version", required=True)
     parser.add_argument("--javac", default="javac")
     parser.add_argument("--classpath", default="")
-    parser.add_argument("--license", type=pathlib.Path)
+    parser.add_argument("--meta", type=pathlib.Path, action="append", default=[])
+    parser.add_argument("--module", type=pathlib.Path)
     parser.add_argument("--sources", type=pathlib.Path)
     parser.add_argument("--native", action="append", default=[])
     parser.add_argument("--header", action="append", default=[])
@@ -50,7 +54,8 @@ def main():
             folder.mkdir(parents=True, exist_ok=True)
             shutil.copy(source, folder)
         subprocess.run([options.javac, "--release", "11", "-encoding", "UTF-8", "-Xlint:all,-options", "-d", classes,
-                        *(["-cp", options.classpath] if options.classpath else []), *sorted(sources.rglob("*.java"))], check=True)
+                        *(["-cp", options.classpath] if options.classpath else []), *sorted(sources.rglob("*.java")),
+                        *([options.module] if options.module else [])], check=True)
         with zipfile.ZipFile(options.jar, "w", zipfile.ZIP_DEFLATED) as jar:
 
             def put(inside, content):
@@ -58,10 +63,10 @@ def main():
                 entry.compress_type = zipfile.ZIP_DEFLATED
                 jar.writestr(entry, content)
 
-            put("META-INF/MANIFEST.MF", "Manifest-Version: 1.0\r\nAutomatic-Module-Name: org.streamgemm\r\n"
+            put("META-INF/MANIFEST.MF", "Manifest-Version: 1.0\r\n"
                 f"Implementation-Title: StreamGEMM\r\nImplementation-Version: {options.version}\r\n\r\n")
-            if options.license:
-                put("META-INF/LICENSE", options.license.read_bytes())
+            for meta in options.meta:
+                put(f"META-INF/{meta.name}", meta.read_bytes())
             for compiled in sorted(classes.rglob("*.class")):
                 put(compiled.relative_to(classes).as_posix(), compiled.read_bytes())
             for native in options.native:

@@ -146,6 +146,12 @@ JNIEXPORT jbyteArray JNICALL Java_org_streamgemm_internal_Native_text(JNIEnv *je
   return sg_java_bytes(jenv, (const char *)sg_at(address));
 }
 
+JNIEXPORT jint JNICALL Java_org_streamgemm_internal_Loader_version(JNIEnv *jenv, jclass self) {
+  (void)jenv;
+  (void)self;
+  return sg_version();
+}
+
 /* The VM's one relay. */
 static int64_t sg_java_relay;
 

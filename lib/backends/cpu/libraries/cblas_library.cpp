@@ -3,13 +3,18 @@
 
 #include <dlfcn.h>
 #include <pthread.h>
+#include <sched.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/sysinfo.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
+#include <climits>
+#include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <mutex>
 #include <new>
 
@@ -89,7 +94,6 @@ bool is_limited(int resource) noexcept {
   return getrlimit(static_cast<__rlimit_resource_t>(resource), &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
 }
 
-#ifndef SG_CPU_CBLAS_LINKED
 template <class Function>
 bool find(void *library, const char *name, Function &out) noexcept {
   out = reinterpret_cast<Function>(dlsym(library, name));
@@ -108,11 +112,20 @@ void *behind_dispatcher(void *scope) noexcept {
              : nullptr;
 }
 
+template <class Function>
+bool find_after(const char *prefix, void *library, const char *name, Function &out) noexcept {
+  char whole[64];
+  std::snprintf(whole, sizeof whole, "%s%s", prefix, name);
+  return find(library, whole, out);
+}
+
 bool find_functions(void *library) noexcept {
-  find(library, "openblas_get_num_threads", functions.get_num_threads);
-  find(library, "openblas_set_num_threads", functions.set_num_threads);
-  find(library, "blas_thread_shutdown_", end_threads);
-#define SG_CBLAS_FIND(NAME) find(library, "cblas_" #NAME, functions.NAME) &&
+  // All names of PyPI's OpenBLAS begin so, which keeps them apart from any other BLAS in the process.
+  const char *const prefix = dlsym(library, "scipy_cblas_sgemm") != nullptr ? "scipy_" : "";
+  find_after(prefix, library, "openblas_get_num_threads", functions.get_num_threads);
+  find_after(prefix, library, "openblas_set_num_threads", functions.set_num_threads);
+  find_after(prefix, library, "blas_thread_shutdown_", end_threads);
+#define SG_CBLAS_FIND(NAME) find_after(prefix, library, "cblas_" #NAME, functions.NAME) &&
   return SG_CBLAS_FUNCTIONS(SG_CBLAS_FIND) true;
 #undef SG_CBLAS_FIND
 }
@@ -128,47 +141,89 @@ void wait_for_buffers_of_threads(int threads) noexcept {
   std::free(zeros);
 }
 
-sg_status open_library() noexcept {
-  constexpr const char *names[] = {SG_CPU_CBLAS_NAMES};
-  for (const char *name : names) {
-    void *library = dlopen(name, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
-    const bool was_loaded = library != nullptr;
-    const int threads = threads_at_start();
-    if (!was_loaded) {
-      if (memory_is_limited && !can_map(threads + 2, buffer_bytes)) return SG_STATUS_OUT_OF_MEMORY;
-      if (!can_start_threads(threads)) return SG_STATUS_OUT_OF_MEMORY;
-    }
-    find(RTLD_DEFAULT, "sg_blas_enable", enable_dispatcher);
-    if (void *const cpu_blas = behind_dispatcher(RTLD_DEFAULT); cpu_blas != nullptr)
-      library = cpu_blas;
-    else if (!was_loaded)
-      library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
-    if (library != nullptr && dlsym(library, "sg_blas_version") != nullptr) library = behind_dispatcher(library);
-    // Never closed: its threads and handlers remain.
-    if (library != nullptr && find_functions(library)) {
-      if (memory_is_limited && !was_loaded) wait_for_buffers_of_threads(threads);
-      loaded.store(true, std::memory_order_release);
-      return SG_STATUS_OK;
-    }
-  }
-  return SG_STATUS_OK;
+// OpenBLAS has as many threads as the thread that loads it has processors: here one, which is that thread itself. So it
+// starts none, which a child of a fork in progress would wait for at its exit. NULL: not loaded.
+void *open_with_one_thread(const char *name) noexcept {
+  cpu_set_t allowed, one;
+  if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return nullptr;  // more processors than cpu_set_t has
+  int cpu = 0;
+  while (cpu < CPU_SETSIZE - 1 && !CPU_ISSET(cpu, &allowed)) ++cpu;
+  CPU_ZERO(&one);
+  CPU_SET(cpu, &one);
+  struct request {
+    const char *name;
+    void *library;
+  } opened{name, nullptr};
+  pthread_attr_t attributes;
+  pthread_t thread;
+  if (pthread_attr_init(&attributes) != 0) return nullptr;
+  const bool started = pthread_attr_setaffinity_np(&attributes, sizeof one, &one) == 0 &&
+                       pthread_create(
+                           &thread, &attributes,
+                           [](void *argument) -> void * {
+                             auto *const what = static_cast<request *>(argument);
+                             what->library = dlopen(what->name, RTLD_NOW | RTLD_LOCAL);
+                             return nullptr;
+                           },
+                           &opened) == 0;
+  pthread_attr_destroy(&attributes);
+  if (started) pthread_join(thread, nullptr);
+  return opened.library;
 }
-#else
-extern "C" int openblas_get_num_threads() __attribute__((weak));
-extern "C" void openblas_set_num_threads(int) __attribute__((weak));
-extern "C" int blas_thread_shutdown_() __attribute__((weak));
 
-sg_status open_library() noexcept {
-#define SG_CBLAS_LINKED(NAME) functions.NAME = ::cblas_##NAME;
-  SG_CBLAS_FUNCTIONS(SG_CBLAS_LINKED)
-#undef SG_CBLAS_LINKED
-  functions.get_num_threads = openblas_get_num_threads;
-  functions.set_num_threads = openblas_set_num_threads;
-  end_threads = blas_thread_shutdown_;
+sg_status open_library(const char *name) noexcept {
+  void *library = dlopen(name, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
+  const bool was_loaded = library != nullptr;
+  const int threads = threads_at_start();
+  if (!was_loaded) {
+    if (memory_is_limited && !can_map(threads + 2, buffer_bytes)) return SG_STATUS_OUT_OF_MEMORY;
+    if (!can_start_threads(threads)) return SG_STATUS_OUT_OF_MEMORY;
+  }
+  find(RTLD_DEFAULT, "sg_blas_enable", enable_dispatcher);
+  if (void *const cpu_blas = behind_dispatcher(RTLD_DEFAULT); cpu_blas != nullptr)
+    library = cpu_blas;
+  else if (!was_loaded)
+    library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+  if (library != nullptr && dlsym(library, "sg_blas_version") != nullptr) library = behind_dispatcher(library);
+  // Never closed: its threads and handlers remain.
+  if (library == nullptr || !find_functions(library)) return SG_STATUS_OK;
+  if (memory_is_limited && !was_loaded) wait_for_buffers_of_threads(threads);
   loaded.store(true, std::memory_order_release);
   return SG_STATUS_OK;
 }
-#endif
+
+// A copy of the library's own, with one thread for good. Its names have a prefix, so that no drop-in BLAS is in front.
+sg_status open_own(const char *path) noexcept {
+  if (memory_is_limited && !can_map(2, buffer_bytes)) return SG_STATUS_OUT_OF_MEMORY;
+  if (!can_start_threads(1)) return SG_STATUS_OUT_OF_MEMORY;
+  void *const library = open_with_one_thread(path);
+  if (library == nullptr || !find_functions(library)) return SG_STATUS_OK;
+  if (functions.set_num_threads != nullptr) functions.set_num_threads(1);  // where another library has loaded the file
+  functions.set_num_threads = nullptr;
+  loaded.store(true, std::memory_order_release);
+  return SG_STATUS_OK;
+}
+
+// The OpenBLAS that wheels depend on (PyPI: scipy-openblas32), where this code is in a Python package beside it.
+bool find_beside(char (&path)[PATH_MAX]) noexcept {
+  Dl_info self;
+  if (dladdr(reinterpret_cast<void *>(&load_cblas), &self) == 0) return false;
+  const char *const slash = std::strrchr(self.dli_fname, '/');
+  if (slash == nullptr) return false;
+  const int folder = static_cast<int>(slash - self.dli_fname);
+  const int length =
+      std::snprintf(path, sizeof path, "%.*s/../scipy_openblas32/lib/libscipy_openblas.so", folder, self.dli_fname);
+  return length < static_cast<int>(sizeof path) && access(path, R_OK) == 0;
+}
+
+sg_status open_first() noexcept {
+  constexpr const char *names[] = {SG_CPU_CBLAS_NAMES};
+  char beside[PATH_MAX];
+  sg_status status = find_beside(beside) ? open_own(beside) : SG_STATUS_OK;
+  for (const char *name : names)
+    if (status == SG_STATUS_OK && !loaded.load()) status = open_library(name);
+  return status;
+}
 
 // Number of calls that rely on one thread, and the application's thread count before the first of them.
 std::mutex threads_lock;
@@ -194,7 +249,7 @@ sg_status load_cblas() noexcept {
     const std::lock_guard lock(fork_lock());  // so that a child does not get a half-loaded library
     if (loaded.load()) return SG_STATUS_OK;
     memory_is_limited = is_limited(RLIMIT_AS) || is_limited(RLIMIT_DATA);
-    const sg_status status = open_library();
+    const sg_status status = open_first();
     if (status != SG_STATUS_OK || !loaded.load()) return status;
     if (end_threads != nullptr) call_before_each_fork([]() noexcept { end_threads(); });
   }

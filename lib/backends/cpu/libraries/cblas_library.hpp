@@ -52,7 +52,7 @@ struct cblas_library {
   SG_CBLAS_FUNCTIONS(SG_CBLAS_MEMBER)
 #undef SG_CBLAS_MEMBER
   int (*get_num_threads)();      // OpenBLAS's; NULL: another implementation
-  void (*set_num_threads)(int);  // likewise
+  void (*set_num_threads)(int);  // likewise; NULL, too, where the number is 1 for good
 };
 
 // OK: loaded, now or before, or not installed. OUT_OF_MEMORY if OpenBLAS would fail while starting: it terminates the

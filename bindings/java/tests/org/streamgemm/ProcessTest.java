@@ -2,18 +2,12 @@
 package org.streamgemm;
 
 import static org.junit.Assert.assertEquals;
-import static org.junit.Assert.assertThrows;
-import static org.junit.Assert.assertTrue;
 
-import java.io.File;
-import java.io.InputStream;
-import java.nio.file.Files;
-import java.nio.file.Path;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
 import org.junit.Test;
 
-/** Tests in a VM of their own: exits with work in flight, and the search for the native code. */
+/** Exits with work in flight, each in a VM of its own. */
 public class ProcessTest {
   /** Exits with work in flight, in one of several ways. */
   public static final class Leave {
@@ -100,9 +94,8 @@ public class ProcessTest {
           failsWithShutdown(context, call -> System.exit(0));
           return;
         case "hook":
-          Runtime.getRuntime().addShutdownHook(new Thread(() -> {
-            failsWithShutdown(context, call -> Thread.sleep(1_000_000));
-          }));
+          Runtime.getRuntime().addShutdownHook(
+              new Thread(() -> { failsWithShutdown(context, call -> Thread.sleep(1_000_000)); }));
           System.exit(0);
           return;
         default:
@@ -125,53 +118,5 @@ public class ProcessTest {
     for (String device : List.of("cpu", "sim:h200"))
       for (String way : List.of("return", "stuck", "close", "exit", "halt", "inside", "hook"))
         assertEquals("leaving", Support.inOtherVm(LeaveFunctions.class, List.of(), way, device).trim());
-  }
-
-  /** Prints the source of the native code. */
-  public static final class Origin {
-    public static void main(String[] arguments) {
-      try (Context context = Context.open("cpu")) {
-        System.out.println(context.isClosed() ? "closed" : StreamGemm.origin());
-      }
-    }
-  }
-
-  private static void unpack(Path folder) throws Exception {
-    for (String file : List.of("libstreamgemm.so.1", "libstreamgemm_java.so"))
-      try (InputStream in = StreamGemm.class.getResourceAsStream("/native/linux-x64/" + file)) {
-        Files.copy(in, folder.resolve(file));
-      }
-  }
-
-  private static void delete(Path folder) throws Exception {
-    for (File file : folder.toFile().listFiles()) Files.delete(file.toPath());
-    Files.delete(folder);
-  }
-
-  @Test
-  public void nativeCodeIsFoundInTheDocumentedOrder() throws Exception {
-    Path folder = Files.createTempDirectory("streamgemm-test");
-    Path temporary = Files.createTempDirectory("streamgemm-test");
-    try {
-      unpack(folder);
-      String noSystem = "-Djava.library.path=" + temporary;
-      assertEquals(
-          "the jar", Support.inOtherVm(Origin.class, List.of(noSystem, "-Djava.io.tmpdir=" + temporary)).trim());
-      assertEquals("nothing is left behind", 0, temporary.toFile().list().length);
-      assertEquals(folder.toString(),
-          Support.inOtherVm(Origin.class, List.of("-Dorg.streamgemm.native=" + folder, noSystem)).trim());
-      AssertionError wrong = assertThrows(
-          AssertionError.class, () -> Support.inOtherVm(Origin.class, List.of("-Dorg.streamgemm.native=" + temporary)));
-      assertTrue(wrong.getMessage(), wrong.getMessage().contains("UnsatisfiedLinkError"));
-      // The system's way: the wrapper on java.library.path, the library on the dynamic linker's path.
-      ProcessBuilder system = new ProcessBuilder(Path.of(System.getProperty("java.home"), "bin", "java").toString(),
-          "-cp", System.getProperty("java.class.path"), "-Djava.library.path=" + folder, Origin.class.getName());
-      system.environment().put("LD_LIBRARY_PATH", folder.toString());
-      Process process = system.redirectErrorStream(true).start();
-      assertEquals("the system", new String(process.getInputStream().readAllBytes()).trim());
-    } finally {
-      delete(folder);
-      delete(temporary);
-    }
   }
 }

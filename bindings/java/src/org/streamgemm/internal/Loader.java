@@ -3,6 +3,7 @@ package org.streamgemm.internal;
 
 import java.io.IOException;
 import java.io.InputStream;
+import java.net.URL;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -10,12 +11,15 @@ import java.util.List;
 import java.util.Locale;
 
 /**
- * Finds the native code: in the folder that the property {@code org.streamgemm.native} names; else on the system's
- * path ({@code java.library.path}); else in the jar, under {@code /native/<os>-<arch>/}.
+ * Finds the native code: in the folder that the property {@code org.streamgemm.native} names; else in a jar, under
+ * {@code META-INF/native/<os>-<arch>/}; else on the system's path ({@code java.library.path}).
  */
 public final class Loader {
   /** The property that names a folder; nothing else is tried when it is set. */
   public static final String PROPERTY = "org.streamgemm.native";
+
+  /** The property that names the folder into which a jar's native code is copied; without it java.io.tmpdir. */
+  public static final String CACHE_PROPERTY = "org.streamgemm.cachedir";
 
   private static final String WRAPPER = "streamgemm_java";
   private static final String[] FILES = {"libstreamgemm.so." + RawConstants.SG_SOVERSION, "lib" + WRAPPER + ".so"};
@@ -27,31 +31,9 @@ public final class Loader {
   /** Loads it, once. Fails with an UnsatisfiedLinkError that names the locations tried. */
   static synchronized void load() {
     if (origin != null) return;
-    String folder = System.getProperty(PROPERTY);
-    if (folder != null) {
-      loadFrom(Path.of(folder).toAbsolutePath());
-      origin = folder;
-      return;
-    }
-    List<String> tried = new ArrayList<>();
-    try {
-      System.loadLibrary(WRAPPER);
-      origin = "the system";
-      return;
-    } catch (UnsatisfiedLinkError e) {
-      tried.add("the system: " + e.getMessage());
-    }
-    String inside = "/native/" + platform() + "/";
-    try {
-      loadFromJar(inside);
-      origin = "the jar";
-    } catch (IOException | UnsatisfiedLinkError e) {
-      tried.add("the jar's " + inside + ": " + e.getMessage());
-      UnsatisfiedLinkError failure = new UnsatisfiedLinkError("StreamGEMM's native code was not found ("
-          + String.join("; ", tried) + "); the property " + PROPERTY + " may name its folder");
-      failure.initCause(e);
-      throw failure;
-    }
+    String found = find();
+    check(found);
+    origin = found;
   }
 
   /**
@@ -64,6 +46,53 @@ public final class Loader {
     return origin;
   }
 
+  /** Of the loaded library: a number as RawConstants.SG_VERSION. */
+  private static native int version();
+
+  private static String find() {
+    String folder = System.getProperty(PROPERTY);
+    if (folder != null) {
+      loadFrom(Path.of(folder).toAbsolutePath());
+      return folder;
+    }
+    List<String> tried = new ArrayList<>();
+    String inside = "META-INF/native/" + platform() + "/";
+    try {
+      loadFromJar(inside);
+      return "the jar";
+    } catch (IOException | UnsatisfiedLinkError e) {
+      tried.add("the jar's " + inside + ": " + e.getMessage());
+    }
+    try {
+      System.loadLibrary(WRAPPER);
+      return "the system";
+    } catch (UnsatisfiedLinkError e) {
+      tried.add("the system: " + e.getMessage());
+      UnsatisfiedLinkError failure = new UnsatisfiedLinkError("StreamGEMM's native code was not found ("
+          + String.join("; ", tried) + "); the property " + PROPERTY + " may name its folder");
+      failure.initCause(e);
+      throw failure;
+    }
+  }
+
+  /** The wrapper's functions change from version to version, so that only the classes' own fits. */
+  private static void check(String found) {
+    int version;
+    try {
+      version = version();
+    } catch (UnsatisfiedLinkError e) {
+      version = 0;
+    }
+    if (version == RawConstants.SG_VERSION) return;
+    throw new UnsatisfiedLinkError("the native code of " + found + " is StreamGEMM "
+        + (version == 0 ? "of an unknown version" : text(version)) + ", and these classes are "
+        + text(RawConstants.SG_VERSION) + "; the property " + PROPERTY + " may name a folder with that version");
+  }
+
+  private static String text(int version) {
+    return version / 1000000 + "." + version / 1000 % 1000 + "." + version % 1000;
+  }
+
   /** The library first, so that the wrapper finds it loaded, whatever the system's search path is. */
   private static void loadFrom(Path folder) {
     for (String file : FILES) System.load(folder.resolve(file).toString());
@@ -71,32 +100,53 @@ public final class Loader {
 
   /** Loaded files stay mapped, so the copies are deleted at once, and no exit leaves any behind. */
   private static void loadFromJar(String inside) throws IOException {
-    Path folder = Files.createTempDirectory("streamgemm");
+    String named = System.getProperty(CACHE_PROPERTY);
+    Path cache = Path.of(named != null ? named : System.getProperty("java.io.tmpdir")).toAbsolutePath();
+    for (String file : FILES) // before a folder is made
+      if (resource(inside + file) == null) throw new IOException("no " + file);
+    Path folder;
     try {
-      for (String file : FILES) {
-        try (InputStream in = Loader.class.getResourceAsStream(inside + file)) {
-          if (in == null) throw new IOException("no " + file);
+      folder = Files.createTempDirectory(cache, "streamgemm");
+    } catch (IOException e) {
+      throw notUsable(cache, e);
+    }
+    try {
+      for (String file : FILES) try (InputStream in = resource(inside + file).openStream()) {
           Files.copy(in, folder.resolve(file));
         }
-      }
       loadFrom(folder);
+    } catch (IOException | UnsatisfiedLinkError e) {
+      throw notUsable(cache, e);
     } finally {
       for (String file : FILES) Files.deleteIfExists(folder.resolve(file));
       Files.delete(folder);
     }
   }
 
+  /** The class loader's, not the class's: the native code may be in a jar of its own. */
+  private static URL resource(String name) {
+    ClassLoader loader = Loader.class.getClassLoader();
+    return loader != null ? loader.getResource(name) : ClassLoader.getSystemResource(name);
+  }
+
+  private static IOException notUsable(Path cache, Throwable cause) {
+    return new IOException("its copies in " + cache + " cannot be loaded (" + cause + "); the property "
+            + CACHE_PROPERTY + " may name a folder whose files may be executed",
+        cause);
+  }
+
+  /** As Maven's classifiers name it. */
   private static String platform() {
-    String os = System.getProperty("os.name").toLowerCase(Locale.ROOT);
     String arch = System.getProperty("os.arch");
     switch (arch) {
       case "amd64":
-      case "x86_64":
-        return os + "-x64";
+        arch = "x86_64";
+        break;
       case "aarch64":
-        return os + "-arm64";
+        arch = "aarch_64";
+        break;
       default:
-        return os + "-" + arch;
     }
+    return System.getProperty("os.name").toLowerCase(Locale.ROOT) + "-" + arch;
   }
 }

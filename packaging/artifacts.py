@@ -1,0 +1,148 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Makes the packages of the commit that is checked out, but for Debian's, which tools/package makes itself. A file above its size in
+artifact_sizes.txt fails.
+
+usage: artifacts.py jar | wheel | nupkg | tarball | all [--twice] [FOLDER]     FOLDER: build-artifacts by default
+
+jar      FOLDER/maven: a Maven repository
+wheel    FOLDER/wheel: the Python wheel and its source distribution
+nupkg    FOLDER/nupkg: the NuGet package
+tarball  FOLDER/tarball: the archive of tools/release
+all      these, and Debian's packages in FOLDER/deb
+--twice  makes them in two folders and compares them
+"""
+import filecmp
+import importlib.machinery
+import importlib.util
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+
+import wheel
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+SIZES, DEBIAN_SIZES = ROOT / "packaging/artifact_sizes.txt", ROOT / "packaging/debian_sizes.txt"
+KINDS = ("jar", "wheel", "nupkg", "tarball")
+FOLDERS = {"jar": "maven"}  # of the other kinds their own names
+# Native code without its symbol tables.
+BUILD = ["--buildtype=release", "-Dlanguages=java,csharp", "-Dbindings=enabled", "-Dtests=disabled", "-Dtools=disabled", "-Ddocs=disabled", "-Dcuda=disabled",
+         "-Dc_link_args=-s", "-Dcpp_link_args=-s"]
+
+
+def output(*command):
+    return subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout.strip()
+
+
+def run(*command, **options):
+    subprocess.run([str(each) for each in command], check=True, **options)
+
+
+class Packages:
+    def __init__(self, out):
+        self.out = out.resolve()
+        self.version = output(sys.executable, "tools/version.py")
+
+    def build(self, *targets):
+        """A build of the committed files; its folder."""
+        tree, build = self.out / f"streamgemm-{self.version}", self.out / f"streamgemm-{self.version}/build"
+        if not (build / "build.ninja").exists():
+            shutil.rmtree(tree, ignore_errors=True)
+            tree.parent.mkdir(parents=True, exist_ok=True)
+            archive = subprocess.run(["git", "archive", f"--prefix={tree.name}/", "HEAD"], cwd=ROOT, check=True, capture_output=True).stdout
+            run("tar", "-x", "-C", self.out, input=archive)
+            run("meson", "setup", build, tree, *BUILD, stdout=subprocess.DEVNULL)
+        run("ninja", "--quiet", "-C", build, *targets)
+        return build
+
+    def jar(self, folder):
+        build = self.build("bindings/java/streamgemm.jar")
+        run(ROOT / "packaging/maven.py", build / "bindings/java/streamgemm.jar", build / "bindings/java/sources", self.version, folder)
+
+    def nupkg(self, folder):
+        name = f"StreamGemm.{self.version}.nupkg"
+        build = self.build(f"bindings/csharp/nuget/{name}")
+        folder.mkdir(parents=True)
+        shutil.copy(build / "bindings/csharp/nuget" / name, folder)
+
+    def wheel(self, folder):
+        wheel.make(ROOT, folder, ["-Csetup-args=-Dcpp_link_args=-s", "-Csetup-args=-Dc_link_args=-s"])
+
+    def tarball(self, folder):
+        loader = importlib.machinery.SourceFileLoader("release", str(ROOT / "tools/release"))
+        release = importlib.util.module_from_spec(importlib.util.spec_from_loader("release", loader))
+        loader.exec_module(release)
+        folder.mkdir(parents=True)
+        (folder / f"streamgemm-{self.version}.tar.xz").write_bytes(release.archive(f"streamgemm-{self.version}/"))
+
+    def make(self, kinds):
+        shutil.rmtree(self.out / f"streamgemm-{self.version}", ignore_errors=True)
+        for kind in kinds:
+            folder = self.folder(kind)
+            shutil.rmtree(folder, ignore_errors=True)
+            getattr(self, kind)(folder)
+
+    def folder(self, kind):
+        return self.out / FOLDERS.get(kind, kind)
+
+
+def limits(kinds):
+    """(pattern, KiB) of each file that these kinds make."""
+    lines = [line.split() for line in SIZES.read_text().replace("VERSION", output(sys.executable, "tools/version.py")).splitlines() if not line.startswith("#")]
+    if "deb" in kinds:
+        lines += [(f"deb/{name}_*.deb", size) for name, size in (line.split() for line in DEBIAN_SIZES.read_text().splitlines() if not line.startswith("#"))]
+    folders = {FOLDERS.get(kind, kind) for kind in kinds}
+    return [(pattern, int(size)) for pattern, size in lines if pattern.split("/")[0] in folders]
+
+
+def table(out, kinds):
+    """Prints each file's size beside its limit; whether all are there and none is larger."""
+    good = True
+    for pattern, limit in limits(kinds):
+        files = sorted(out.glob(pattern))
+        for file in files:
+            size = -(-file.stat().st_size // 1024)
+            good = good and size <= limit
+            print(f"{size:6} KiB of {limit:5}  {file.relative_to(out)}{'' if size <= limit else ': too large'}")
+        if not files:
+            good = False
+            print(f"no file is {out / pattern}")
+    return good
+
+
+def same(first, second, kinds):
+    folders = [(first.folder(kind), second.folder(kind)) for kind in kinds]
+    differing = []
+    for one, other in folders:
+        names = [sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()) for folder in (one, other)]
+        differing += sorted(set(names[0]) ^ set(names[1])) + sum(filecmp.cmpfiles(one, other, set(names[0]) & set(names[1]), shallow=False)[1:], [])
+    print(f"made twice: {', '.join(differing) + ' differ' if differing else 'the same'}")
+    return not differing
+
+
+def main(arguments):
+    twice = "--twice" in arguments
+    kind, *rest = [each for each in arguments if each != "--twice"] or [""]
+    if kind not in (*KINDS, "all") or len(rest) > 1 or any(each.startswith("-") for each in rest):
+        print(__doc__, file=sys.stderr)
+        return 2
+    kinds = KINDS if kind == "all" else (kind,)
+    if output("git", "status", "--porcelain"):
+        print("tools/package: what is not committed is not packaged", flush=True)
+    os.environ.setdefault("SOURCE_DATE_EPOCH", output("git", "log", "-1", "--format=%ct"))
+    packages = Packages(pathlib.Path(rest[0] if rest else ROOT / "build-artifacts"))
+    packages.make(kinds)
+    if kind == "all":
+        run(ROOT / "tools/package", "deb", *(["--twice"] if twice else []), packages.folder("deb"))
+    good = table(packages.out, (*kinds, "deb") if kind == "all" else kinds)
+    if twice:
+        again = Packages(packages.out / "again/in_another_folder")
+        again.make(kinds)
+        good = same(packages, again, kinds) and good
+    return 0 if good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

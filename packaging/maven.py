@@ -1,0 +1,108 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Writes the jar of a build as a Maven repository: the classes, their sources, their Javadoc, the native code as a classifier, the
+project's description, and checksums. The same jar gives the same bytes.
+
+usage: maven.py STREAMGEMM.jar SOURCES VERSION REPOSITORY [JAVADOC]     SOURCES: the folder that build_jar.py wrote beside the jar
+"""
+import hashlib
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import xml.sax.saxutils
+import zipfile
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+GROUP, NAME = "org.streamgemm", "streamgemm"
+NATIVE = "META-INF/native/"
+CHECKSUMS = ("md5", "sha1", "sha256")
+POM = """<?xml version="1.0" encoding="UTF-8"?>
+<project xmlns="http://maven.apache.org/POM/4.0.0" xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance"
+    xsi:schemaLocation="http://maven.apache.org/POM/4.0.0 http://maven.apache.org/xsd/maven-4.0.0.xsd">
+  <modelVersion>4.0.0</modelVersion>
+  <groupId>{group}</groupId>
+  <artifactId>{name}</artifactId>
+  <version>{version}</version>
+  <name>StreamGEMM</name>
+  <description>{description}</description>
+  <url>{homepage}</url>
+  <licenses>
+    <license>
+      <name>Apache-2.0</name>
+      <url>https://www.apache.org/licenses/LICENSE-2.0.txt</url>
+      <distribution>repo</distribution>
+    </license>
+  </licenses>
+  <developers>
+    <developer>
+      <name>{author}</name>
+      <url>{homepage}</url>
+    </developer>
+  </developers>
+  <scm>
+    <connection>scm:git:{source}.git</connection>
+    <url>{source}</url>
+  </scm>
+</project>
+"""
+
+
+def description():
+    """What pyproject.toml says of the project."""
+    text = (ROOT / "pyproject.toml").read_text()
+    keys = {"description": "description", "homepage": "Homepage", "source": "Source"}
+    found = {name: re.search(rf'^{key} = "(.*)"$', text, re.MULTILINE)[1] for name, key in keys.items()}
+    found["author"] = re.search(r'^authors = \[\{ name = "(.*?)"', text, re.MULTILINE)[1]
+    return {name: xml.sax.saxutils.escape(value) for name, value in found.items()}
+
+
+def write_jar(path, files):
+    """`files`: contents by name. The manifest comes first, as readers of jars expect."""
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as jar:
+        for name in sorted(files, key=lambda name: (name != "META-INF/MANIFEST.MF", name)):
+            entry = zipfile.ZipInfo(name)  # the same date each time
+            entry.compress_type = zipfile.ZIP_DEFLATED
+            jar.writestr(entry, files[name])
+
+
+def below(folder):
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def reference(sources, javadoc):
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run([javadoc, "-quiet", "-notimestamp", "-public", "-sourcepath", sources, "-d", folder, GROUP], check=True, stdout=subprocess.DEVNULL)
+        return below(pathlib.Path(folder))
+
+
+def main(jar, sources, version, repository, javadoc="javadoc"):
+    with zipfile.ZipFile(jar) as archive:
+        content = {name: archive.read(name) for name in archive.namelist()}
+    common = {name: content[name] for name in ("META-INF/MANIFEST.MF", "META-INF/LICENSE", "META-INF/NOTICE")}
+    module = {"module-info.java": (ROOT / "bindings/java/src/module-info.java").read_bytes()}
+    jars = {
+        "": {name: data for name, data in content.items() if not name.startswith(NATIVE)},
+        "-sources": common | module | below(pathlib.Path(sources)),
+        "-javadoc": common | reference(sources, javadoc),
+    }
+    for name, data in content.items():
+        if name.startswith(NATIVE):
+            platform = name[len(NATIVE) :].split("/")[0]
+            jars.setdefault(f"-{platform}", dict(common))[name] = data
+
+    folder = pathlib.Path(repository, *GROUP.split("."), NAME, version)
+    folder.mkdir(parents=True, exist_ok=True)
+    for classifier, files in jars.items():
+        write_jar(folder / f"{NAME}-{version}{classifier}.jar", files)
+    (folder / f"{NAME}-{version}.pom").write_text(POM.format(group=GROUP, name=NAME, version=version, **description()))
+    for path in [*folder.glob("*.jar"), *folder.glob("*.pom")]:
+        for kind in CHECKSUMS:
+            path.with_name(f"{path.name}.{kind}").write_text(hashlib.new(kind, path.read_bytes()).hexdigest())
+
+
+if __name__ == "__main__":
+    if not 5 <= len(sys.argv) <= 6:
+        sys.exit(__doc__)
+    main(*sys.argv[1:])

