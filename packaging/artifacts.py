@@ -129,9 +129,9 @@ def main(arguments):
         print(__doc__, file=sys.stderr)
         return 2
     kinds = KINDS if kind == "all" else (kind,)
-    if output("git", "status", "--porcelain"):
+    if output("git", "-c", "safe.directory=*", "status", "--porcelain"):
         print("tools/package: what is not committed is not packaged", flush=True)
-    os.environ.setdefault("SOURCE_DATE_EPOCH", output("git", "log", "-1", "--format=%ct"))
+    os.environ.setdefault("SOURCE_DATE_EPOCH", output("git", "-c", "safe.directory=*", "log", "-1", "--format=%ct"))
     packages = Packages(pathlib.Path(rest[0] if rest else ROOT / "build-artifacts"))
     packages.make(kinds)
     if kind == "all":

@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 #include <sys/auxv.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -28,6 +29,16 @@ bool is_plugin(std::string_view name) {
   return name.size() > prefix.size() + suffix.size() && name.starts_with(prefix) && name.ends_with(suffix);
 }
 
+bool is_mine(const struct stat &facts) { return facts.st_uid == 0 || facts.st_uid == geteuid(); }
+
+// Whether only root and this process's user can have made what is there now. The folder that a library was loaded from
+// may be gone, and its name in /tmp another user's.
+bool is_trusted(const std::string &folder) {
+  struct stat named, facts;
+  return lstat(folder.c_str(), &named) == 0 && stat(folder.c_str(), &facts) == 0 && is_mine(named) && is_mine(facts) &&
+         S_ISDIR(facts.st_mode) && (facts.st_mode & S_IWOTH) == 0;
+}
+
 // Beside this library. Where it was to be installed, if the loader does not know its absolute path or it may not be
 // trusted: nowhere else, for a moved library does not fit the plugins of another one.
 std::string own_folder() {
@@ -35,8 +46,9 @@ std::string own_folder() {
   Dl_info facts;
   if (getauxval(AT_SECURE) || !dladdr(&marker, &facts) || !facts.dli_fname || facts.dli_fname[0] != '/')
     return SG_PLUGIN_FOLDER;
-  const std::string path = facts.dli_fname;
-  return path.substr(0, path.rfind('/') + 1) + "streamgemm/backend-" + std::to_string(SG_BACKEND_ABI_VERSION);
+  const std::string path = facts.dli_fname, folder = path.substr(0, path.rfind('/') + 1);
+  if (!is_trusted(folder.size() > 1 ? folder.substr(0, folder.size() - 1) : folder)) return SG_PLUGIN_FOLDER;
+  return folder + "streamgemm/backend-" + std::to_string(SG_BACKEND_ABI_VERSION);
 }
 
 // Adds the plugins of a folder in order of name.

@@ -93,6 +93,13 @@ TEST(Plugins, TheFolderBesideTheLibraryIsSearched) {
   expect_in(output_of(folder / "report", {}, {}), "backend tiny|available|" + (folder / own_folder).string());
   // A variable that names another folder replaces it.
   expect_not_in(output_of(folder / "report", {plugin_path("/nonexistent")}, {}), "backend tiny");
+  // Another user may have made what is in it: as where the library's own folder is gone, and its name was taken.
+  ASSERT_EQ(chmod(folder.path().c_str(), 0777), 0);
+  expect_not_in(output_of(folder / "report", {}, {}), "backend tiny");
+  ASSERT_EQ(chmod(folder.path().c_str(), 0755), 0);
+  expect_in(output_of(folder / "report", {}, {}), "backend tiny|available|");
+  if (chown(folder.path().c_str(), 54321, 54321) != 0) GTEST_SKIP() << "only root gives a folder to another user";
+  expect_not_in(output_of(folder / "report", {}, {}), "backend tiny");
 }
 
 TEST(Plugins, ThoseOfOtherVersionsOfTheInterfaceAreNotSearched) {

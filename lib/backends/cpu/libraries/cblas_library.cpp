@@ -141,6 +141,28 @@ void wait_for_buffers_of_threads(int threads) noexcept {
   std::free(zeros);
 }
 
+sg_status open_library(const char *name) noexcept {
+  void *library = dlopen(name, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
+  const bool was_loaded = library != nullptr;
+  const int threads = threads_at_start();
+  if (!was_loaded) {
+    if (memory_is_limited && !can_map(threads + 2, buffer_bytes)) return SG_STATUS_OUT_OF_MEMORY;
+    if (!can_start_threads(threads)) return SG_STATUS_OUT_OF_MEMORY;
+  }
+  find(RTLD_DEFAULT, "sg_blas_enable", enable_dispatcher);
+  if (void *const cpu_blas = behind_dispatcher(RTLD_DEFAULT); cpu_blas != nullptr)
+    library = cpu_blas;
+  else if (!was_loaded)
+    library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+  if (library != nullptr && dlsym(library, "sg_blas_version") != nullptr) library = behind_dispatcher(library);
+  // Never closed: its threads and handlers remain.
+  if (library == nullptr || !find_functions(library)) return SG_STATUS_OK;
+  if (memory_is_limited && !was_loaded) wait_for_buffers_of_threads(threads);
+  loaded.store(true, std::memory_order_release);
+  return SG_STATUS_OK;
+}
+
+#ifdef SG_CPU_CBLAS_OF_WHEEL
 // OpenBLAS has as many threads as the thread that loads it has processors: here one, which is that thread itself. So it
 // starts none, which a child of a fork in progress would wait for at its exit. NULL: not loaded.
 void *open_with_one_thread(const char *name) noexcept {
@@ -171,27 +193,6 @@ void *open_with_one_thread(const char *name) noexcept {
   return opened.library;
 }
 
-sg_status open_library(const char *name) noexcept {
-  void *library = dlopen(name, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
-  const bool was_loaded = library != nullptr;
-  const int threads = threads_at_start();
-  if (!was_loaded) {
-    if (memory_is_limited && !can_map(threads + 2, buffer_bytes)) return SG_STATUS_OUT_OF_MEMORY;
-    if (!can_start_threads(threads)) return SG_STATUS_OUT_OF_MEMORY;
-  }
-  find(RTLD_DEFAULT, "sg_blas_enable", enable_dispatcher);
-  if (void *const cpu_blas = behind_dispatcher(RTLD_DEFAULT); cpu_blas != nullptr)
-    library = cpu_blas;
-  else if (!was_loaded)
-    library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
-  if (library != nullptr && dlsym(library, "sg_blas_version") != nullptr) library = behind_dispatcher(library);
-  // Never closed: its threads and handlers remain.
-  if (library == nullptr || !find_functions(library)) return SG_STATUS_OK;
-  if (memory_is_limited && !was_loaded) wait_for_buffers_of_threads(threads);
-  loaded.store(true, std::memory_order_release);
-  return SG_STATUS_OK;
-}
-
 // A copy of the library's own, with one thread for good. Its names have a prefix, so that no drop-in BLAS is in front.
 sg_status open_own(const char *path) noexcept {
   if (memory_is_limited && !can_map(2, buffer_bytes)) return SG_STATUS_OUT_OF_MEMORY;
@@ -204,7 +205,7 @@ sg_status open_own(const char *path) noexcept {
   return SG_STATUS_OK;
 }
 
-// The OpenBLAS that wheels depend on (PyPI: scipy-openblas32), where this code is in a Python package beside it.
+// The OpenBLAS that wheels depend on (PyPI: scipy-openblas32), beside the Python package that this code is in.
 bool find_beside(char (&path)[PATH_MAX]) noexcept {
   Dl_info self;
   if (dladdr(reinterpret_cast<void *>(&load_cblas), &self) == 0) return false;
@@ -215,11 +216,15 @@ bool find_beside(char (&path)[PATH_MAX]) noexcept {
       std::snprintf(path, sizeof path, "%.*s/../scipy_openblas32/lib/libscipy_openblas.so", folder, self.dli_fname);
   return length < static_cast<int>(sizeof path) && access(path, R_OK) == 0;
 }
+#endif
 
 sg_status open_first() noexcept {
   constexpr const char *names[] = {SG_CPU_CBLAS_NAMES};
+  sg_status status = SG_STATUS_OK;
+#ifdef SG_CPU_CBLAS_OF_WHEEL
   char beside[PATH_MAX];
-  sg_status status = find_beside(beside) ? open_own(beside) : SG_STATUS_OK;
+  if (find_beside(beside)) status = open_own(beside);
+#endif
   for (const char *name : names)
     if (status == SG_STATUS_OK && !loaded.load()) status = open_library(name);
   return status;
