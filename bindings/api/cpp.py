@@ -138,7 +138,7 @@ class Cpp:
             elif kind.endswith("*") and plain in self.names:
                 parameters.append(f"const {self.names[plain]}_handle &{given}"), defaults.append(""), arguments.append(f"{given}.get()")
             elif plain in self.public.structs and behind[:1] == ["count"]:
-                parameters.append(f"std::span<const {plain}> {given}"), defaults.append("")
+                parameters.append(f"descriptors<{plain}> {given}"), defaults.append("")
                 arguments.append(f"{given}.data(), std::int32_t({given}.size())")
                 skip = 1
             elif plain in self.public.structs and kind.startswith("const"):
@@ -153,7 +153,7 @@ class Cpp:
                 before.append(f"{plain} {given}{{}};"), arguments.append(f"&{given}"), results.append((plain, f"std::move({given})"))
             elif given == "timeout_ns":
                 timeout = True
-                parameters.append("std::chrono::nanoseconds timeout"), defaults.append("forever"), arguments.append("timeout.count()")
+                parameters.append("std::chrono::nanoseconds timeout"), defaults.append("forever"), arguments.append("detail::timeout_of(timeout)")
             elif kind == "const char *":
                 parameters.append(f"const std::string &{given}"), defaults.append(""), arguments.append(f"{given}.c_str()")
             else:

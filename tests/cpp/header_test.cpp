@@ -6,6 +6,7 @@
 #include <cstring>
 #include <future>
 #include <numeric>
+#include <span>
 #include <streamgemm/streamgemm.hpp>
 #include <thread>
 #include <vector>
@@ -233,7 +234,41 @@ TEST_F(header, views_of_two_dimensions_are_matrices) {
   EXPECT_EQ(4, column_major.ld);
   EXPECT_DEATH(sg::matrix(view{a.data(), {2, 3}, {8, 2}}), "");
   EXPECT_DEATH(sg::matrix(a, 4, 4), "");
+  double array[4] = {};
+  EXPECT_EQ(array, sg::matrix(array, 2, 2).data);
+  EXPECT_DEATH(sg::matrix(array, 3, 3), "");
+  EXPECT_EQ(2, sg::matrix(std::span<double>(array), 2, 2).rows);
+  std::vector<std::int8_t> bytes(6);  // of a type that C++ does not have
+  const sg_matrix named = sg::matrix(bytes, SG_DTYPE_F8_E4M3, 2, 3);
+  EXPECT_TRUE(named.rows == 2 && named.cols == 3 && named.dtype == SG_DTYPE_F8_E4M3);
+  EXPECT_DEATH(sg::matrix(bytes, SG_DTYPE_BF16, 2, 3), "");
   EXPECT_EQ(SG_DTYPE_BF16, sg::matrix(a.data(), SG_DTYPE_BF16, 2, 2).dtype);
+}
+
+TEST_F(header, groups_times_and_texts_of_errors) {
+  std::vector<sg::gemm_desc> group(2);
+  for (sg::gemm_desc &each : group)
+    each.a = sg::matrix(a, 3, 4), each.b = sg::matrix(b, 4, 3), each.c = sg::matrix(c, 3, 3);
+  std::vector<double> other(9);
+  group[1].c = sg::matrix(other, 3, 3);
+  context.gemm_grouped(group);
+  EXPECT_EQ(first(), other[0]);
+  const sg::job done = submitted();
+  EXPECT_TRUE(done.wait_for(sg::forever));
+  EXPECT_TRUE(done.wait_for(-std::chrono::seconds(3)));
+  EXPECT_TRUE(context.synchronize(-std::chrono::nanoseconds(1)));
+  EXPECT_THROW(sg::make_pinned<double>(context, std::size_t(1) << 61), sg::error);
+  // The text of an earlier failure is not that of a later one.
+  EXPECT_THROW(context.gemm(sg::matrix(a, 4, 3), sg::matrix(b, 4, 3), sg::matrix(c, 3, 3)), sg::error);
+  const sg::queue queue = context.create_queue();
+  queue.close();
+  try {
+    queue.next_batch();
+    FAIL() << "a closed queue";
+  } catch (const sg::error &closed) {
+    EXPECT_EQ(SG_STATUS_CANCELLED, closed.status());
+    EXPECT_EQ(std::string(closed.what()).find("desc->"), std::string::npos) << closed.what();
+  }
 }
 
 TEST_F(header, operations_by_their_operands) {

@@ -193,14 +193,13 @@ void *open_with_one_thread(const char *name) noexcept {
   return opened.library;
 }
 
-// A copy of the library's own, with one thread for good. Its names have a prefix, so that no drop-in BLAS is in front.
+// With one thread, unless another package sets more. Its names have a prefix, so that no drop-in BLAS is in front.
 sg_status open_own(const char *path) noexcept {
   if (memory_is_limited && !can_map(2, buffer_bytes)) return SG_STATUS_OUT_OF_MEMORY;
   if (!can_start_threads(1)) return SG_STATUS_OUT_OF_MEMORY;
-  void *const library = open_with_one_thread(path);
+  void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);  // by another package, which has set its threads
+  if (library == nullptr) library = open_with_one_thread(path);
   if (library == nullptr || !find_functions(library)) return SG_STATUS_OK;
-  if (functions.set_num_threads != nullptr) functions.set_num_threads(1);  // where another library has loaded the file
-  functions.set_num_threads = nullptr;
   loaded.store(true, std::memory_order_release);
   return SG_STATUS_OK;
 }
@@ -208,7 +207,7 @@ sg_status open_own(const char *path) noexcept {
 // The OpenBLAS that wheels depend on (PyPI: scipy-openblas32), beside the Python package that this code is in.
 bool find_beside(char (&path)[PATH_MAX]) noexcept {
   Dl_info self;
-  if (dladdr(reinterpret_cast<void *>(&load_cblas), &self) == 0) return false;
+  if (dladdr(reinterpret_cast<void *>(&load_cblas), &self) == 0 || self.dli_fname[0] != '/') return false;
   const char *const slash = std::strrchr(self.dli_fname, '/');
   if (slash == nullptr) return false;
   const int folder = static_cast<int>(slash - self.dli_fname);
