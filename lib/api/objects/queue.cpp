@@ -54,6 +54,8 @@ sg_status sg_queue_next_batch(sg_queue *queue, sg_completion *out_completions, u
     result = from->next_batch({out_completions, completion_size, capacity},
                               sg::in_function_of_job() ? sg::deadline(0) : until, *out_count);
     if (result == SG_STATUS_TIMEOUT && !until.passed()) sg::require_may_wait();
+    if (result == SG_STATUS_CANCELLED)
+      sg::set_last_error(result, "the queue is closed, and its completions have been taken");
   });
   return call == SG_STATUS_OK ? result : call;
 }

@@ -19,7 +19,9 @@ class device_load {
   }
   // One of them has completed. Behind the last, what was predicted beyond now counts no more.
   void remove() noexcept {
-    if (jobs_.fetch_sub(1, std::memory_order_relaxed) == 1) end_ns_.store(0, std::memory_order_relaxed);
+    std::int64_t known = end_ns_.load(std::memory_order_relaxed);  // unless another is placed meanwhile
+    if (jobs_.fetch_sub(1, std::memory_order_relaxed) == 1)
+      end_ns_.compare_exchange_strong(known, 0, std::memory_order_relaxed);
   }
   // When all that was placed there is expected to have completed; not before now.
   std::int64_t end_ns(std::int64_t now_ns) const noexcept {
