@@ -13,8 +13,8 @@
  * there are no macros: they set the size and the defaults, some of which, as alpha = 1, are not zero, so a struct of zeros
  * is not one of defaults. The structs only grow at the end. A program that was compiled with newer headers than
  * the library's runs as long as it leaves the fields that the library does not know 0; one that sets them gets
- * SG_STATUS_UNSUPPORTED. Structs without a size, which lie in others or in arrays (sg_matrix), have a field `reserved` for
- * what later versions add. Every field of that name must be 0; another value is SG_STATUS_INVALID_ARGUMENT.
+ * SG_STATUS_UNSUPPORTED. Structs without a size, members of others or elements of arrays (sg_matrix), have a field `reserved` for
+ * what later versions add. Every field of that name that the library reads must be 0; another value is SG_STATUS_INVALID_ARGUMENT.
  *
  * The comment of an operand in a descriptor begins with how it is accessed: [in] it is read, [out] written, [inout] both;
  * `optional`: it may be NULL; `for dw`: it is needed only if dw is given. Its shape may follow, by fields of the
