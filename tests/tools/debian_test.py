@@ -12,6 +12,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import tomllib
 import unittest
 
 SOURCE, BUILD, PREFIX = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2]), sys.argv[3]
@@ -56,6 +57,14 @@ class Packages(unittest.TestCase):
                 self.assertLessEqual(len(line), 80, f"{stanza['Package']}: {line}")
         for library in ("libstreamgemm", "libstreamgemm-blas"):
             self.assertIn(library + self.soversion, self.packages, "the package's name has the soname's number")
+
+    def test_addresses(self):
+        urls = tomllib.loads((SOURCE / "pyproject.toml").read_text())["project"]["urls"]
+        metadata = stanzas(DEBIAN / "upstream/metadata")[0]
+        self.assertEqual((metadata["Repository-Browse"], metadata["Repository"]), (urls["Source"], urls["Source"] + ".git"))
+        self.assertEqual((metadata["Changelog"], metadata["Documentation"]), (urls["Source"] + "/CHANGELOG.md", urls["Documentation"]))
+        for folder in (DEBIAN, CUDA):
+            self.assertIn(f"\n{urls['Homepage']}/releases/ streamgemm-", (folder / "watch").read_text())
 
     def test_files_are_named_by_packages(self):
         named = {path.name.rpartition(".")[0] for path in DEBIAN.iterdir() if path.suffix in (".install", ".postinst", ".prerm", ".doc-base", ".examples")}

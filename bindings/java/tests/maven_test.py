@@ -7,8 +7,10 @@ usage: maven_test.py STREAMGEMM.jar SOURCES VERSION PLATFORM
 """
 import filecmp
 import hashlib
+import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -54,6 +56,24 @@ class Repository(unittest.TestCase):
     def names(self, classifier=""):
         with zipfile.ZipFile(self.jar(classifier)) as jar:
             return set(jar.namelist())
+
+    def test_native_image_knows_what_native_code_looks_up(self):
+        with zipfile.ZipFile(self.jar()) as jar:
+            metadata = json.loads(jar.read("META-INF/native-image/org.streamgemm/streamgemm/reachability-metadata.json"))
+            inside = jar.namelist()
+        source = (ROOT / "bindings/java/java.i").read_text()
+        signs = {"I": "int", "J": "long", "[B": "byte[]"}
+        wanted = {name.replace("/", "."): [] for name in re.findall(r'FindClass\(jenv, "(.*?)"\)', source)}
+        for method, signature in re.findall(r'Get(?:Static)?MethodID\(jenv, \w+, "(\w+)", "\((.*?)\)', source):
+            self.assertEqual(len(wanted), 1, "each method has a class")
+            next(iter(wanted.values())).append({"name": method, "parameterTypes": [signs[each] for each in re.findall(r"\[?[A-Z]", signature)]})
+        self.assertEqual({each["type"]: each["methods"] for each in metadata["jni"]}, wanted)
+        self.assertTrue(wanted)
+        for name in wanted:
+            self.assertIn(name.replace(".", "/") + ".class", inside)
+        self.assertEqual(metadata["resources"], [{"glob": "META-INF/native/**"}])
+        with zipfile.ZipFile(self.jar(f"-{PLATFORM}")) as natives:
+            self.assertTrue(any(name.startswith("META-INF/native/") for name in natives.namelist()))
 
     def test_the_same_bytes(self):
         files = [path.relative_to(self.folder / "first") for path in (self.folder / "first").rglob("*") if path.is_file()]
