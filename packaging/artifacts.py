@@ -3,13 +3,14 @@
 """Makes the packages of the commit that is checked out, but for Debian's, which tools/package makes itself. A file above its size in
 artifact_sizes.txt fails.
 
-usage: artifacts.py jar | wheel | nupkg | tarball | all [--twice] [FOLDER]     FOLDER: build-artifacts by default
+usage: artifacts.py jar | wheel | nupkg | tarball | all [--arm64] [--twice] [FOLDER]     FOLDER: build-artifacts by default
 
 jar      FOLDER/maven: a Maven repository
 wheel    FOLDER/wheel: the Python wheel and its source distribution
 nupkg    FOLDER/nupkg: the NuGet package
 tarball  FOLDER/tarball: the archive of tools/release
 all      these, and Debian's packages in FOLDER/deb
+--arm64  jar and nupkg have native code for aarch64, too, built by aarch64-linux-gnu.ini
 --twice  makes them in two folders and compares them
 """
 import filecmp
@@ -41,31 +42,35 @@ def run(*command, **options):
 
 
 class Packages:
-    def __init__(self, out):
+    def __init__(self, out, arm64=False):
         self.out = out.resolve()
+        self.crosses = [(), ("--cross-file", ROOT / "packaging/aarch64-linux-gnu.ini", "-Dcpu_blas=enabled")][: 1 + arm64]
         self.version = output(sys.executable, "tools/version.py")
 
-    def build(self, *targets):
-        """A build of the committed files; its folder."""
-        tree, build = self.out / f"streamgemm-{self.version}", self.out / f"streamgemm-{self.version}/build"
-        if not (build / "build.ninja").exists():
-            shutil.rmtree(tree, ignore_errors=True)
-            tree.parent.mkdir(parents=True, exist_ok=True)
+    def builds(self, target):
+        """This file of a build of the committed files, for each platform: first for this machine's."""
+        tree, files = self.out / f"streamgemm-{self.version}", []
+        if not tree.exists():
+            self.out.mkdir(parents=True, exist_ok=True)
             archive = subprocess.run(["git", "archive", f"--prefix={tree.name}/", "HEAD"], cwd=ROOT, check=True, capture_output=True).stdout
             run("tar", "-x", "-C", self.out, input=archive)
-            run("meson", "setup", build, tree, *BUILD, stdout=subprocess.DEVNULL)
-        run("ninja", "--quiet", "-C", build, *targets)
-        return build
+        for number, cross in enumerate(self.crosses):
+            build = tree / f"build{number or ''}"
+            if not (build / "build.ninja").exists():
+                run("meson", "setup", build, tree, *BUILD, *cross, stdout=subprocess.DEVNULL)
+            run("ninja", "--quiet", "-C", build, target)
+            files.append(build / target)
+        return files
 
     def jar(self, folder):
-        build = self.build("bindings/java/streamgemm.jar")
-        run(ROOT / "packaging/maven.py", build / "bindings/java/streamgemm.jar", build / "bindings/java/sources", self.version, folder)
+        jar, *others = self.builds("bindings/java/streamgemm.jar")
+        run(ROOT / "packaging/maven.py", jar, jar.parent / "sources", self.version, folder, *others)
 
     def nupkg(self, folder):
         name = f"StreamGemm.{self.version}.nupkg"
-        build = self.build(f"bindings/csharp/nuget/{name}")
+        packages = self.builds(f"bindings/csharp/nuget/{name}")
         folder.mkdir(parents=True)
-        shutil.copy(build / "bindings/csharp/nuget" / name, folder)
+        run(ROOT / "bindings/csharp/nuget/pack.py", "--join", folder / name, *packages)
 
     def wheel(self, folder):
         wheel.make(ROOT, folder, ["-Csetup-args=-Dcpp_link_args=-s", "-Csetup-args=-Dc_link_args=-s"])
@@ -88,19 +93,21 @@ class Packages:
         return self.out / FOLDERS.get(kind, kind)
 
 
-def limits(kinds):
+def limits(kinds, arm64=False):
     """(pattern, KiB) of each file that these kinds make."""
-    lines = [line.split() for line in SIZES.read_text().replace("VERSION", output(sys.executable, "tools/version.py")).splitlines() if not line.startswith("#")]
+    text = SIZES.read_text().replace("VERSION", output(sys.executable, "tools/version.py"))
+    rows = [line.split() for line in text.splitlines() if not line.startswith("#")]
+    lines = list(dict(row[-2:] for row in rows if arm64 or row[0] != "--arm64").items())
     if "deb" in kinds:
         lines += [(f"deb/{name}_*.deb", size) for name, size in (line.split() for line in DEBIAN_SIZES.read_text().splitlines() if not line.startswith("#"))]
     folders = {FOLDERS.get(kind, kind) for kind in kinds}
     return [(pattern, int(size)) for pattern, size in lines if pattern.split("/")[0] in folders]
 
 
-def table(out, kinds):
+def table(out, kinds, arm64=False):
     """Prints each file's size beside its limit; whether all are there and none is larger."""
     good = True
-    for pattern, limit in limits(kinds):
+    for pattern, limit in limits(kinds, arm64):
         files = sorted(out.glob(pattern))
         for file in files:
             size = -(-file.stat().st_size // 1024)
@@ -123,8 +130,8 @@ def same(first, second, kinds):
 
 
 def main(arguments):
-    twice = "--twice" in arguments
-    kind, *rest = [each for each in arguments if each != "--twice"] or [""]
+    twice, arm64 = "--twice" in arguments, "--arm64" in arguments
+    kind, *rest = [each for each in arguments if each not in ("--twice", "--arm64")] or [""]
     if kind not in (*KINDS, "all") or len(rest) > 1 or any(each.startswith("-") for each in rest):
         print(__doc__, file=sys.stderr)
         return 2
@@ -132,13 +139,13 @@ def main(arguments):
     if output("git", "-c", "safe.directory=*", "status", "--porcelain"):
         print("tools/package: what is not committed is not packaged", flush=True)
     os.environ.setdefault("SOURCE_DATE_EPOCH", output("git", "-c", "safe.directory=*", "log", "-1", "--format=%ct"))
-    packages = Packages(pathlib.Path(rest[0] if rest else ROOT / "build-artifacts"))
+    packages = Packages(pathlib.Path(rest[0] if rest else ROOT / "build-artifacts"), arm64)
     packages.make(kinds)
     if kind == "all":
         run(ROOT / "tools/package", "deb", *(["--twice"] if twice else []), packages.folder("deb"))
-    good = table(packages.out, (*kinds, "deb") if kind == "all" else kinds)
+    good = table(packages.out, (*kinds, "deb") if kind == "all" else kinds, arm64)
     if twice:
-        again = Packages(packages.out / "again/in_another_folder")
+        again = Packages(packages.out / "again/in_another_folder", arm64)
         again.make(kinds)
         good = same(packages, again, kinds) and good
     return 0 if good else 1

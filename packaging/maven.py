@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Writes the jar of a build as a Maven repository: the classes, their sources, their Javadoc, the native code as a classifier, the
-project's description, and checksums. The same jar gives the same bytes.
+project's description, and checksums. The same jars give the same bytes.
 
-usage: maven.py STREAMGEMM.jar SOURCES VERSION REPOSITORY [JAVADOC]     SOURCES: the folder that build_jar.py wrote beside the jar
+usage: maven.py STREAMGEMM.jar SOURCES VERSION REPOSITORY [OTHER.jar...]     SOURCES: the folder that build_jar.py wrote beside the jar
+OTHER: the same jar for another platform, of which the native code alone is taken
 """
 import hashlib
 import pathlib
@@ -71,21 +72,27 @@ def below(folder):
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-def reference(sources, javadoc):
+def reference(sources):
     with tempfile.TemporaryDirectory() as folder:
-        subprocess.run([javadoc, "-quiet", "-notimestamp", "-public", "-sourcepath", sources, "-d", folder, GROUP], check=True, stdout=subprocess.DEVNULL)
+        subprocess.run(["javadoc", "-quiet", "-notimestamp", "-public", "-sourcepath", sources, "-d", folder, GROUP], check=True, stdout=subprocess.DEVNULL)
         return below(pathlib.Path(folder))
 
 
-def main(jar, sources, version, repository, javadoc="javadoc"):
+def content_of(jar):
     with zipfile.ZipFile(jar) as archive:
-        content = {name: archive.read(name) for name in archive.namelist()}
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+def main(jar, sources, version, repository, *others):
+    content = content_of(jar)
+    for other in others:
+        content |= {name: data for name, data in content_of(other).items() if name.startswith(NATIVE)}
     common = {name: content[name] for name in ("META-INF/MANIFEST.MF", "META-INF/LICENSE", "META-INF/NOTICE")}
     module = {"module-info.java": (ROOT / "bindings/java/src/module-info.java").read_bytes()}
     jars = {
         "": {name: data for name, data in content.items() if not name.startswith(NATIVE)},
         "-sources": common | module | below(pathlib.Path(sources)),
-        "-javadoc": common | reference(sources, javadoc),
+        "-javadoc": common | reference(sources),
     }
     for name, data in content.items():
         if name.startswith(NATIVE):
@@ -103,6 +110,6 @@ def main(jar, sources, version, repository, javadoc="javadoc"):
 
 
 if __name__ == "__main__":
-    if not 5 <= len(sys.argv) <= 6:
+    if len(sys.argv) < 5:
         sys.exit(__doc__)
     main(*sys.argv[1:])

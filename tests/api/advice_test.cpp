@@ -20,7 +20,10 @@ constexpr std::size_t gemms = 8;
 
 class advice_of_traces : public testing::Test {
  protected:
-  void SetUp() override { open("sim:h200?timing-only"); }
+  void SetUp() override {
+    open("sim:h200?timing-only");
+    SKIP_WITHOUT_GATE(gated_job(context_));
+  }
   void open(const char *device) {
     context_ = open_context(device);
     for (void *&each : host_) ASSERT_OK(sg_host_alloc(context_, bytes, &each));

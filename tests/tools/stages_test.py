@@ -32,6 +32,7 @@ MESON = """#!/bin/sh
 name=${3#build-test/}
 [ "$name" != release ] || while ! grep -q "build build-test/asan" events; do sleep 0.05; done  # for ever, were it built later
 echo "tested $name" >>events
+echo "$name soaks: $SG_SOAK" >>soaks
 result=OK
 [ "$name" != "$FAILS" ] || result=FAIL
 printf '%s\\n' '{"name": "streamgemm:unit / a", "result": "'$result'", "duration": 1.5, "stdout": "first\\nlast\\n"}' >"$3/meson-logs/$name.json"
@@ -56,6 +57,7 @@ class Stages(unittest.TestCase):
                 (root / "bin" / name).chmod(0o755)
             environment = {**os.environ, "PATH": f"{root / 'bin'}:{os.environ['PATH']}", "BROKEN": broken, "FAILS": fails}
             done = subprocess.run([root / "tools/test", *arguments], capture_output=True, text=True, timeout=300, env=environment)
+            self.soaks = (root / "soaks").read_text().splitlines()
             return done, (root / "events").read_text().splitlines()
 
     def test_stages_overlap(self):
@@ -81,6 +83,12 @@ class Stages(unittest.TestCase):
         self.assertIn("FAILED: planted", done.stdout)
         self.assertNotIn("tested asan", events)
         self.assertIn("tested tsan", events)
+
+    def test_soak(self):
+        done, events = self.run_test("--soak")
+        self.assertEqual(done.stdout.splitlines()[-1], "4 passed, 0 failed, 0 skipped", done.stdout + done.stderr)
+        self.assertEqual(events[-1], "tested aarch64")
+        self.assertEqual(self.soaks, ["release soaks: 1", "asan soaks: 1", "tsan soaks: 1", "aarch64 soaks: 0"])
 
     def test_quick(self):
         done, events = self.run_test("--quick")

@@ -196,9 +196,10 @@ TEST_F(cpu_tiles, in_f32) {
   try_wrap(i8, f32);
 }
 
-TEST_F(cpu_tiles, with_amx) {
-  const kernel of_bf16 = amx_kernel(SG_DTYPE_BF16, SG_DTYPE_F32), of_i8 = amx_kernel(SG_DTYPE_I8, SG_DTYPE_I32);
-  if (!of_bf16 || !of_i8) GTEST_SKIP() << "this processor has no AMX, or the system does not grant it";
+TEST_F(cpu_tiles, with_mma) {
+  const kernel of_bf16 = mma_kernel(SG_DTYPE_BF16, SG_DTYPE_F32), of_i8 = mma_kernel(SG_DTYPE_I8, SG_DTYPE_I32);
+  if (!of_bf16 || !of_i8)
+    GTEST_SKIP() << "this processor has no AMX, BFMMLA or SMMLA, or the system does not grant AMX";
   for (const types &t : {bf16, f8}) try_every_edge(t, of_bf16);
   try_deep(bf16, of_bf16);
   try_every_edge(i8, of_i8);

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Makes the NuGet package: the assembly and its documentation, and the native libraries that it loads.
+"""Makes the NuGet package: the assembly and its documentation, and the native libraries that it loads, for a platform as .NET names it.
 
-usage: pack.py OUT.nupkg VERSION LICENSE README ASSEMBLY.dll DOCUMENTATION.xml NATIVE=NAME...
+usage: pack.py OUT.nupkg VERSION LICENSE README ASSEMBLY.dll DOCUMENTATION.xml PLATFORM NATIVE=NAME...
+       pack.py --join OUT.nupkg PACKAGE.nupkg OTHER.nupkg...     OTHER: for another platform, of which the native libraries alone are taken
 
 A .nupkg is a ZIP file in the layout of the Open Packaging Conventions. The same input gives the same bytes.
 """
@@ -10,7 +11,7 @@ import pathlib
 import sys
 import zipfile
 
-FRAMEWORK, PLATFORM = "netstandard2.1", "linux-x64"
+FRAMEWORK = "netstandard2.1"
 
 NUSPEC = """<?xml version="1.0" encoding="utf-8"?>
 <package xmlns="http://schemas.microsoft.com/packaging/2013/05/nuspec.xsd">
@@ -51,17 +52,7 @@ def content_types(names):
     return CONTENT_TYPES.format(defaults="".join(defaults), overrides="".join(overrides))
 
 
-def main():
-    output, version, license_file, readme, assembly, documentation, *natives = sys.argv[1:]
-    files = {"LICENSE": license_file, "README.md": readme, f"lib/{FRAMEWORK}/StreamGemm.dll": assembly,
-             f"lib/{FRAMEWORK}/StreamGemm.xml": documentation}
-    for native in natives:
-        path, name = native.rsplit("=", 1)
-        files[f"runtimes/{PLATFORM}/native/{name}"] = path
-    parts = {name: pathlib.Path(path).read_bytes() for name, path in files.items()}
-    parts["StreamGemm.nuspec"] = NUSPEC.format(version=version).encode()
-    parts["_rels/.rels"] = RELATIONSHIPS.encode()
-    parts = {"[Content_Types].xml": content_types(parts).encode(), **parts}
+def write(output, parts):
     with zipfile.ZipFile(output, "w") as package:
         for name, content in parts.items():
             entry = zipfile.ZipInfo(name)
@@ -69,5 +60,28 @@ def main():
             package.writestr(entry, content)
 
 
+def join(output, *packages):
+    parts = {}
+    for path in packages:
+        with zipfile.ZipFile(path) as package:
+            parts |= {name: package.read(name) for name in package.namelist() if path == packages[0] or name.startswith("runtimes/")}
+    write(output, parts)
+
+
+def make(output, version, license_file, readme, assembly, documentation, platform, *natives):
+    files = {"LICENSE": license_file, "README.md": readme, f"lib/{FRAMEWORK}/StreamGemm.dll": assembly,
+             f"lib/{FRAMEWORK}/StreamGemm.xml": documentation}
+    for native in natives:
+        path, name = native.rsplit("=", 1)
+        files[f"runtimes/{platform}/native/{name}"] = path
+    parts = {name: pathlib.Path(path).read_bytes() for name, path in files.items()}
+    parts["StreamGemm.nuspec"] = NUSPEC.format(version=version).encode()
+    parts["_rels/.rels"] = RELATIONSHIPS.encode()
+    write(output, {"[Content_Types].xml": content_types(parts).encode(), **parts})
+
+
 if __name__ == "__main__":
-    main()
+    if sys.argv[1:2] == ["--join"]:
+        join(*sys.argv[2:])
+    else:
+        make(*sys.argv[1:])

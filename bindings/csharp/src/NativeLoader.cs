@@ -6,7 +6,7 @@ using System.Runtime.InteropServices;
 namespace StreamGemm {
   /// <summary>
   /// Finds the native library before the first call: the file that the variable STREAMGEMM_CSHARP names; else the copy of an
-  /// unpacked package (runtimes/linux-x64/native); else the result of the runtime's own search (beside the assembly, the
+  /// unpacked package (runtimes/linux-x64/native, or linux-arm64); else the result of the runtime's own search (beside the assembly, the
   /// assets of a NuGet reference, the system's folders). A copy that cannot be loaded, as without libstreamgemm.so, is an error
   /// with the system's text.
   /// </summary>
@@ -32,7 +32,8 @@ namespace StreamGemm {
       }
       string folder = Path.GetDirectoryName(typeof(NativeLoader).Assembly.Location);
       if (string.IsNullOrEmpty(folder)) return;
-      string[] beside = { Path.Combine("runtimes", "linux-x64", "native", Name), Path.Combine("..", "..", "runtimes", "linux-x64", "native", Name), Name };
+      string packaged = Path.Combine("runtimes", "linux-" + RuntimeInformation.ProcessArchitecture.ToString().ToLowerInvariant(), "native", Name);
+      string[] beside = { packaged, Path.Combine("..", "..", packaged), Name };
       foreach (string each in beside) {
         string path = Path.GetFullPath(Path.Combine(folder, each));
         if (!File.Exists(path)) continue;

@@ -43,8 +43,11 @@ class Repository(unittest.TestCase):
         made = tempfile.TemporaryDirectory()
         cls.addClassCleanup(made.cleanup)
         cls.folder = pathlib.Path(made.name)
+        with zipfile.ZipFile(cls.folder / "other.jar", "w") as other:  # of another platform
+            for name in ("META-INF/native/other/libstreamgemm_java.so", "org/streamgemm/Context.class"):
+                other.writestr(name, "other")
         for name in ("first", "second"):
-            subprocess.run([ROOT / "packaging/maven.py", JAR, SOURCES, VERSION, cls.folder / name], check=True)
+            subprocess.run([ROOT / "packaging/maven.py", JAR, SOURCES, VERSION, cls.folder / name, cls.folder / "other.jar"], check=True)
         cls.artifacts = cls.folder / "first/org/streamgemm/streamgemm" / VERSION
         (cls.folder / "program").mkdir()
         subprocess.run(["javac", "-cp", cls.jar(), "-d", cls.folder / "program", ROOT / "bindings/java/examples/Hello.java"], check=True)
@@ -77,7 +80,7 @@ class Repository(unittest.TestCase):
 
     def test_the_same_bytes(self):
         files = [path.relative_to(self.folder / "first") for path in (self.folder / "first").rglob("*") if path.is_file()]
-        self.assertEqual(len(files), 5 * 4)
+        self.assertEqual(len(files), 6 * 4)
         self.assertEqual(filecmp.cmpfiles(self.folder / "first", self.folder / "second", files, shallow=False)[1:], ([], []))
 
     def test_checksums(self):
@@ -97,6 +100,9 @@ class Repository(unittest.TestCase):
         self.assertLessEqual({"index.html", "org/streamgemm/Context.html"}, self.names("-javadoc"))
         natives = {pathlib.Path(name).name for name in self.names(f"-{PLATFORM}") if name.startswith(f"META-INF/native/{PLATFORM}/")}
         self.assertEqual({name.partition(".")[0] for name in natives}, {"libstreamgemm", "libstreamgemm_java"})
+        self.assertIn("META-INF/native/other/libstreamgemm_java.so", self.names("-other"))
+        with zipfile.ZipFile(self.jar()) as jar:
+            self.assertNotEqual(jar.read("org/streamgemm/Context.class"), b"other")
 
     def test_description(self):
         project = xml.etree.ElementTree.parse(self.artifacts / f"streamgemm-{VERSION}.pom").getroot()

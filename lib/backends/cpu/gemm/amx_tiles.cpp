@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// amx.hpp's loops. As in simd.cpp, no inline function of another header may be called here.
+// mma.hpp's loops with AMX. As in simd.cpp, no inline function of another header may be called here.
 #include <immintrin.h>
 
-#include "amx.hpp"
 #include "kernel.hpp"
+#include "mma.hpp"
 
-namespace sg::cpu::amx {
+namespace sg::cpu::mma {
 namespace {
 
 constexpr std::int64_t tile_rows = 16;
@@ -124,7 +124,7 @@ struct alignas(64) tile_shapes {
 struct all_shapes : tile_shapes {
   constexpr all_shapes() noexcept {
     for (int i = 0; i < 8; ++i) {
-      row_bytes[i] = amx::row_bytes;
+      row_bytes[i] = mma::row_bytes;
       rows[i] = tile_rows;
     }
   }
@@ -188,4 +188,4 @@ void pack_b(void *panel, const source &from) noexcept { pack(panel, from, true);
 void multiply_bf16(const gemm_args &p) noexcept { multiply<false>(p); }
 void multiply_i8(const gemm_args &p) noexcept { multiply<true>(p); }
 
-}  // namespace sg::cpu::amx
+}  // namespace sg::cpu::mma

@@ -60,8 +60,9 @@ kernel onednn_kernel(sg_dtype in, sg_dtype out) noexcept;
 kernel cblas_kernel(sg_dtype in, sg_dtype out) noexcept;
 // The plain one multiplies panels only: no ops.
 kernel plain_kernel(sg_dtype in, sg_dtype out) noexcept;
-// For panels of its own layout, of bf16 with sums of f32, or of i8; where the processor has AMX.
-kernel amx_kernel(sg_dtype in, sg_dtype out) noexcept;
+// For panels of its own layout, of bf16 with sums of f32, or of i8; where the processor has AMX or Arm's BFMMLA and
+// SMMLA.
+kernel mma_kernel(sg_dtype in, sg_dtype out) noexcept;
 // For small GEMMs of f32 with op_a N, on unpacked operands.
 kernel small_kernel(sg_dtype in, sg_dtype out) noexcept;
 

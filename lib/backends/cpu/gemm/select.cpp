@@ -115,20 +115,20 @@ route choose(sg_dtype in, sg_dtype out) noexcept {
   // f32 235).
   if (const kernel own = of_onednn(in, out)) {
     const kernel sums = in == SG_DTYPE_I8 ? own : of_onednn(in, SG_DTYPE_F32);
-    if (in == SG_DTYPE_I8) return {own, sums, amx_kernel(in, out), i8_tiles, i8_least, i8_least_work};
-    return {own, sums, amx_kernel(in, SG_DTYPE_F32), bf16_tiles};
+    if (in == SG_DTYPE_I8) return {own, sums, mma_kernel(in, out), i8_tiles, i8_least, i8_least_work};
+    return {own, sums, mma_kernel(in, SG_DTYPE_F32), bf16_tiles};
   }
   const auto f32 = [] { return choose(SG_DTYPE_F32, SG_DTYPE_F32).panels; };
   // f8: converted to f32, and for large GEMMs to bf16 if the processor has instructions for it; both are exact.
   if (is_f8(in)) {
     if (!is_gemm_type(in, out)) return {};
-    const kernel tiles = amx_kernel(SG_DTYPE_BF16, SG_DTYPE_F32);
+    const kernel tiles = mma_kernel(SG_DTYPE_BF16, SG_DTYPE_F32);
     return {{}, f32(), tiles ? tiles : of_onednn(SG_DTYPE_BF16, SG_DTYPE_F32), bf16_tiles};
   }
   // Otherwise, and f16 always, converted to f32.
   if (!is_gemm_type(in, out)) return {};
-  if (in == SG_DTYPE_I8) return {{}, f32(), amx_kernel(in, out), i8_tiles, i8_least, i8_least_work};
-  return {{}, f32(), amx_kernel(in, SG_DTYPE_F32), bf16_tiles};
+  if (in == SG_DTYPE_I8) return {{}, f32(), mma_kernel(in, out), i8_tiles, i8_least, i8_least_work};
+  return {{}, f32(), mma_kernel(in, SG_DTYPE_F32), bf16_tiles};
 }
 
 struct routes {

@@ -158,6 +158,19 @@ void finish(sg_dtype type, void *y, const void *bias, bool one_each, sg_activati
   });
 }
 
+#if defined(__AVX512F__)
+constexpr std::int32_t vector_bytes = 64;
+#elif defined(__AVX2__)
+constexpr std::int32_t vector_bytes = 32;
+#else
+constexpr std::int32_t vector_bytes = 16;
+#endif
+#if defined(__AVX512F__) || defined(__aarch64__)
+constexpr std::int64_t vector_registers = 32;
+#else
+constexpr std::int64_t vector_registers = 16;
+#endif
+
 // A strip of `rows` rows (a constant, so that the sums stay in registers) by `columns` columns of C.
 template <std::int64_t rows, std::int64_t columns, class T>
 void multiply_strip(std::int64_t k, const T *a, std::int64_t lda, const T *b, std::int64_t ldb, T *c,
@@ -170,12 +183,40 @@ void multiply_strip(std::int64_t k, const T *a, std::int64_t lda, const T *b, st
     for (std::int64_t i = 0; i < rows; ++i) c[i + j * ldc] = c[i + j * ldc] + sums[j][i];
 }
 
+// The same of reals, with as many rows as `count` vectors have: compilers do not vectorize the loops above for each
+// type and width.
+template <std::int64_t count, std::int64_t columns, class T>
+void multiply_vectors(std::int64_t k, const T *a, std::int64_t lda, const T *b, std::int64_t ldb, T *c,
+                      std::int64_t ldc) {
+  constexpr std::int64_t rows = vector_bytes / sizeof(T);
+  using vector [[gnu::vector_size(vector_bytes)]] = T;
+  vector sums[columns][count] = {}, x;
+  for (std::int64_t p = 0; p < k; ++p)
+    for (std::int64_t i = 0; i < count; ++i) {
+      __builtin_memcpy(&x, a + i * rows + p * lda, sizeof x);
+      for (std::int64_t j = 0; j < columns; ++j) sums[j][i] = sums[j][i] + x * b[p + j * ldb];
+    }
+  for (std::int64_t j = 0; j < columns; ++j)
+    for (std::int64_t i = 0; i < count; ++i) {
+      __builtin_memcpy(&x, c + i * rows + j * ldc, sizeof x);
+      x = x + sums[j][i];
+      __builtin_memcpy(c + i * rows + j * ldc, &x, sizeof x);
+    }
+}
+
 template <std::int64_t columns, class T>
 void multiply_columns(std::int64_t m, std::int64_t k, const T *a, std::int64_t lda, const T *b, std::int64_t ldb, T *c,
                       std::int64_t ldc) {
-  constexpr std::int64_t rows = 128 / sizeof(T);  // two vectors of the widest kind
   std::int64_t i = 0;
-  for (; i + rows <= m; i += rows) multiply_strip<rows, columns>(k, a + i, lda, b, ldb, c + i, ldc);
+  if constexpr (requires(T x) { x < x; }) {
+    constexpr std::int64_t count = vector_registers / 8, rows = vector_bytes / sizeof(T);
+    for (; i + count * rows <= m; i += count * rows)
+      multiply_vectors<count, columns>(k, a + i, lda, b, ldb, c + i, ldc);
+    for (; i + rows <= m; i += rows) multiply_vectors<1, columns>(k, a + i, lda, b, ldb, c + i, ldc);
+  } else {
+    constexpr std::int64_t rows = 128 / sizeof(T);
+    for (; i + rows <= m; i += rows) multiply_strip<rows, columns>(k, a + i, lda, b, ldb, c + i, ldc);
+  }
   for (; i < m; ++i) multiply_strip<1, columns>(k, a + i, lda, b, ldb, c + i, ldc);
 }
 
@@ -190,13 +231,6 @@ void multiply(sg_dtype type, std::int64_t m, std::int64_t n, std::int64_t k, con
   });
 }
 
-#if defined(__AVX512F__)
-constexpr std::int32_t vector_bytes = 64;
-#elif defined(__AVX2__)
-constexpr std::int32_t vector_bytes = 32;
-#else
-constexpr std::int32_t vector_bytes = 16;
-#endif
 #ifdef __FP_FAST_FMA
 constexpr bool fused = true;
 #else

@@ -76,4 +76,8 @@ struct simd_ops {
 
 const simd_ops &simd() noexcept;
 
+// SG_CPU_ISA limits the instruction set, to test the code for other processors. A level above "baseline": "avx2",
+// "avx512" or "mmla" (mma.hpp).
+bool isa_allows(const char *level) noexcept;
+
 }  // namespace sg::cpu

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// GEMMs of panels in bf16 and i8 with AMX tiles of 16 rows of 64 bytes (amx_tiles.cpp, compiled for AMX processors). A
-// panel consists of strips of 32 rows of op(A), or columns of op(B); a strip of blocks whose depth is a tile row, 64
-// bytes; and a block of two tiles. Blocks beyond the end of A, B or the depth are padded with zeros.
+// GEMMs of panels in bf16 and i8 with the processor's instructions for products of small matrices: AMX's on tiles of 16
+// rows of 64 bytes (amx_tiles.cpp), or Arm's on two rows of 8 bytes (mmla_tiles.cpp). Both are compiled for such
+// processors only. A panel consists of strips of some rows of op(A), or columns of op(B); a strip of blocks, which have
+// row_bytes of each row or column. Blocks beyond the end of A, B or the depth are padded with zeros.
 #pragma once
 
 #include <cstdint>
@@ -10,10 +11,15 @@ namespace sg::cpu {
 
 struct gemm_args;
 
-namespace amx {
+namespace mma {
 
-constexpr std::int64_t strip = 32;      // rows of op(A), or columns of op(B)
-constexpr std::int64_t row_bytes = 64;  // of one row or column in a block
+#ifdef __aarch64__
+constexpr std::int64_t strip = 8;      // rows of op(A), or columns of op(B)
+constexpr std::int64_t row_bytes = 8;  // of one row or column in a block
+#else
+constexpr std::int64_t strip = 32;
+constexpr std::int64_t row_bytes = 64;
+#endif
 
 // Elements of a strip, row or column, within op(X): `across` counts rows of op(A) or columns of op(B), `along` counts
 // k.
@@ -33,5 +39,5 @@ void pack_b(void *panel, const source &from) noexcept;
 void multiply_bf16(const gemm_args &p) noexcept;  // C of f32
 void multiply_i8(const gemm_args &p) noexcept;    // C of i32, modulo 2^32
 
-}  // namespace amx
+}  // namespace mma
 }  // namespace sg::cpu

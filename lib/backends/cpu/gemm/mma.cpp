@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "amx.hpp"
+#include "mma.hpp"
 
-#ifdef SG_CPU_AMX
+#if defined(SG_CPU_AMX)
 #include <cpuid.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+#elif defined(SG_CPU_MMLA)
+#include <asm/hwcap.h>
+#include <sys/auxv.h>
 #endif
 
 #include "backends/cpu/elements/pack.hpp"
@@ -13,10 +16,11 @@
 
 namespace sg::cpu {
 
-#ifdef SG_CPU_AMX
+#if defined(SG_CPU_AMX) || defined(SG_CPU_MMLA)
 
 namespace {
 
+#ifdef SG_CPU_AMX
 // Whether the processor has AMX for both types and AVX-512 for packing, and the system grants this process the tile
 // state, which oneDNN requests too.
 bool granted() noexcept {
@@ -27,8 +31,14 @@ bool granted() noexcept {
   constexpr long arch_req_xcomp_perm = 0x1023, tile_data = 18;  // Linux 5.16, asm/prctl.h
   return ::syscall(SYS_arch_prctl, arch_req_xcomp_perm, tile_data) == 0;
 }
+#else
+bool granted() noexcept {
+  constexpr unsigned long both = HWCAP2_BF16 | HWCAP2_I8MM;
+  return isa_allows("mmla") && (::getauxval(AT_HWCAP2) & both) == both;
+}
+#endif
 
-amx::source source_of(const block &from, bool along_is_contiguous, bool across_is_row) noexcept {
+mma::source source_of(const block &from, bool along_is_contiguous, bool across_is_row) noexcept {
   return {.x = from.x,
           .ld = from.ld,
           .along_is_contiguous = along_is_contiguous,
@@ -40,41 +50,41 @@ amx::source source_of(const block &from, bool along_is_contiguous, bool across_i
 }
 
 void pack_a(void *panel, const block &from) noexcept {
-  amx::pack_a(panel, source_of(from, from.op != SG_TRANSPOSE_N, true));
+  mma::pack_a(panel, source_of(from, from.op != SG_TRANSPOSE_N, true));
 }
 void pack_b(void *panel, const block &from) noexcept {
-  amx::pack_b(panel, source_of(from, from.op == SG_TRANSPOSE_N, false));
+  mma::pack_b(panel, source_of(from, from.op == SG_TRANSPOSE_N, false));
 }
 
 sg_status run_bf16(const gemm_args &p, workspace &) noexcept {
-  amx::multiply_bf16(p);
+  mma::multiply_bf16(p);
   return SG_STATUS_OK;
 }
-sg_status run_amx_i8(const gemm_args &p, workspace &) noexcept {
-  amx::multiply_i8(p);
+sg_status run_i8(const gemm_args &p, workspace &) noexcept {
+  mma::multiply_i8(p);
   return SG_STATUS_OK;
 }
 
 }  // namespace
 
-kernel amx_kernel(sg_dtype in, sg_dtype out) noexcept {
+kernel mma_kernel(sg_dtype in, sg_dtype out) noexcept {
   static const bool may_use = granted();
   const scalars takes = scalars::one_and_zero_or_one;
   const auto layout_of = [](std::int64_t element_bytes) {
     return panel_layout{
-        .across = amx::strip, .along = amx::row_bytes / element_bytes, .pack_a = pack_a, .pack_b = pack_b};
+        .across = mma::strip, .along = mma::row_bytes / element_bytes, .pack_a = pack_a, .pack_b = pack_b};
   };
   if (!may_use) return {};
   if (in == SG_DTYPE_BF16 && out == SG_DTYPE_F32)
     return {.in = in, .out = out, .takes = takes, .run = run_bf16, .layout = layout_of(2)};
   if (in == SG_DTYPE_I8 && out == SG_DTYPE_I32)
-    return {.in = in, .out = out, .takes = takes, .run = run_amx_i8, .layout = layout_of(1)};
+    return {.in = in, .out = out, .takes = takes, .run = run_i8, .layout = layout_of(1)};
   return {};
 }
 
 #else
 
-kernel amx_kernel(sg_dtype, sg_dtype) noexcept { return {}; }
+kernel mma_kernel(sg_dtype, sg_dtype) noexcept { return {}; }
 
 #endif
 
