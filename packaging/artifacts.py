@@ -3,13 +3,14 @@
 """Makes the packages of the commit that is checked out, but for Debian's, which tools/package makes itself. A file above its size in
 artifact_sizes.txt fails.
 
-usage: artifacts.py jar | wheel | nupkg | tarball | all [--twice] [FOLDER]     FOLDER: build-artifacts by default
+usage: artifacts.py jar | wheel | cuda-wheel | nupkg | tarball | all [--twice] [FOLDER]     FOLDER: build-artifacts by default
 
 jar      FOLDER/maven: a Maven repository
 wheel    FOLDER/wheel: the Python wheel and its source distribution
+cuda-wheel  FOLDER/cuda-wheel: the Python wheel of the CUDA plugin, which nvcc builds in some minutes
 nupkg    FOLDER/nupkg: the NuGet package
 tarball  FOLDER/tarball: the archive of tools/release
-all      these, and Debian's packages in FOLDER/deb
+all      these but cuda-wheel, and Debian's packages in FOLDER/deb
 --twice  makes them in two folders and compares them
 """
 import filecmp
@@ -20,16 +21,19 @@ import pathlib
 import shutil
 import subprocess
 import sys
+import tomllib
 
+import cuda_wheel
 import wheel
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 SIZES, DEBIAN_SIZES = ROOT / "packaging/artifact_sizes.txt", ROOT / "packaging/debian_sizes.txt"
-KINDS = ("jar", "wheel", "nupkg", "tarball")
+EVERYWHERE = ("jar", "wheel", "nupkg", "tarball")
+KINDS = (*EVERYWHERE, "cuda-wheel")
 FOLDERS = {"jar": "maven"}  # of the other kinds their own names
 # Native code without its symbol tables.
-BUILD = ["--buildtype=release", "-Dlanguages=java,csharp", "-Dbindings=enabled", "-Dtests=disabled", "-Dtools=disabled", "-Ddocs=disabled", "-Dcuda=disabled",
-         "-Dc_link_args=-s", "-Dcpp_link_args=-s"]
+BUILD = ["--buildtype=release", "-Dtests=disabled", "-Dtools=disabled", "-Ddocs=disabled", "-Dc_link_args=-s", "-Dcpp_link_args=-s"]
+BUILDS = {"build": [*BUILD, "-Dcuda=disabled", "-Dlanguages=java,csharp", "-Dbindings=enabled"], "build-cuda": [*BUILD, "-Dcuda=enabled", "-Dbindings=disabled"]}
 
 
 def output(*command):
@@ -45,15 +49,16 @@ class Packages:
         self.out = out.resolve()
         self.version = output(sys.executable, "tools/version.py")
 
-    def build(self, *targets):
+    def build(self, *targets, name="build"):
         """A build of the committed files; its folder."""
-        tree, build = self.out / f"streamgemm-{self.version}", self.out / f"streamgemm-{self.version}/build"
-        if not (build / "build.ninja").exists():
-            shutil.rmtree(tree, ignore_errors=True)
+        tree = self.out / f"streamgemm-{self.version}"
+        build = tree / name
+        if not tree.exists():
             tree.parent.mkdir(parents=True, exist_ok=True)
             archive = subprocess.run(["git", "archive", f"--prefix={tree.name}/", "HEAD"], cwd=ROOT, check=True, capture_output=True).stdout
             run("tar", "-x", "-C", self.out, input=archive)
-            run("meson", "setup", build, tree, *BUILD, stdout=subprocess.DEVNULL)
+        if not (build / "build.ninja").exists():
+            run("meson", "setup", build, tree, *BUILDS[name], stdout=subprocess.DEVNULL)
         run("ninja", "--quiet", "-C", build, *targets)
         return build
 
@@ -70,6 +75,11 @@ class Packages:
     def wheel(self, folder):
         wheel.make(ROOT, folder, ["-Csetup-args=-Dcpp_link_args=-s", "-Csetup-args=-Dc_link_args=-s"])
 
+    def cuda_wheel(self, folder):
+        build = self.build("lib/backends/cuda/libstreamgemm-cuda.so", name="build-cuda")
+        project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+        cuda_wheel.make(ROOT, build / "lib/backends/cuda/libstreamgemm-cuda.so", project, self.version, folder)
+
     def tarball(self, folder):
         loader = importlib.machinery.SourceFileLoader("release", str(ROOT / "tools/release"))
         release = importlib.util.module_from_spec(importlib.util.spec_from_loader("release", loader))
@@ -82,7 +92,7 @@ class Packages:
         for kind in kinds:
             folder = self.folder(kind)
             shutil.rmtree(folder, ignore_errors=True)
-            getattr(self, kind)(folder)
+            getattr(self, kind.replace("-", "_"))(folder)
 
     def folder(self, kind):
         return self.out / FOLDERS.get(kind, kind)
@@ -128,7 +138,7 @@ def main(arguments):
     if kind not in (*KINDS, "all") or len(rest) > 1 or any(each.startswith("-") for each in rest):
         print(__doc__, file=sys.stderr)
         return 2
-    kinds = KINDS if kind == "all" else (kind,)
+    kinds = EVERYWHERE if kind == "all" else (kind,)
     if output("git", "-c", "safe.directory=*", "status", "--porcelain"):
         print("tools/package: what is not committed is not packaged", flush=True)
     os.environ.setdefault("SOURCE_DATE_EPOCH", output("git", "-c", "safe.directory=*", "log", "-1", "--format=%ct"))

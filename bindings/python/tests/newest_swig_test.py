@@ -41,10 +41,10 @@ def main():
             shutil.copy(made / name, package)
         wrapper = folder / "_raw_wrap.c"
         include = [f"-I{path}" for path in (SOURCE / "include", BINDINGS, BUILD / "bindings", made, BINDINGS / "python" / "src")]
-        options = ["-python", "-interface", "_raw", "-threads", "-builtin", "-fastproxy"]  # as in meson.build
+        options = ["-python", "-interface", "_native", "-threads"]  # as in meson.build
         run(swig, "-DSWIGWORDSIZE64", *include, *options, "-o", wrapper, "-outdir", folder,
             BINDINGS / "python" / "python.i", env=how)  # fmt: skip
-        module = package / f"_raw{sysconfig.get_config_var('EXT_SUFFIX')}"
+        module = package / f"_native{sysconfig.get_config_var('EXT_SUFFIX')}"
         sources = sorted((BINDINGS / "python" / "src").glob("*.c"))
         run(*COMPILER, *FLAGS, f"-I{sysconfig.get_path('include')}", *include, wrapper, *sources, "-o", module,
             LIBRARY, f"-Wl,-rpath,{LIBRARY.parent}")  # fmt: skip
