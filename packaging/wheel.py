@@ -3,7 +3,7 @@
 """Makes the source distribution of a checkout of git, and of that the Python wheel: OUT/streamgemm-VERSION.tar.gz and
 OUT/streamgemm-VERSION-....whl. From Python 3.12 on that wheel is for its Python and every later one (abi3). Takes PyPI.
 
-usage: wheel.py SOURCE OUT [OPTION-OF-BUILD...]     such as -Csetup-args=-Doptimization=0
+usage: wheel.py SOURCE OUT [OPTION-OF-BUILD...]     such as -Csetup-args=-Doptimization=0; of a SOURCE without git only the wheel is made
 """
 import os
 import pathlib
@@ -60,4 +60,5 @@ def make(source, out, options, variables=None, sdist=True):
 if __name__ == "__main__":
     if len(sys.argv) < 3:
         sys.exit(__doc__)
-    make(pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]), sys.argv[3:])
+    source = pathlib.Path(sys.argv[1]).resolve()
+    make(source, pathlib.Path(sys.argv[2]), sys.argv[3:], sdist=(source / ".git").exists())
