@@ -6,6 +6,7 @@
 
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
+#include <errno.h> /* for SWIG's code */
 
 #ifdef Py_LIMITED_API
 #define PyTuple_GET_SIZE PyTuple_Size
