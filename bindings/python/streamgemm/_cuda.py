@@ -82,3 +82,12 @@ def _load_libraries():
             load_nvidia_dynamic_lib(name)
         except (OSError, RuntimeError):
             pass  # it is not found; the plugin tells what it misses
+
+
+def _after_fork():
+    """Another thread of the parent may have held it."""
+    global _lock
+    _lock = threading.Lock()
+
+
+os.register_at_fork(after_in_child=_after_fork)
