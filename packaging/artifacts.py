@@ -3,14 +3,14 @@
 """Makes the packages of the commit that is checked out, but for Debian's, which tools/package makes itself. A file above its size in
 artifact_sizes.txt fails.
 
-usage: artifacts.py jar | wheel | cuda-wheel | nupkg | tarball | all [--arm64] [--twice] [FOLDER]     FOLDER: build-artifacts by default
+usage: artifacts.py jar | wheel | nupkg | tarball | cuda | all [--arm64] [--twice] [FOLDER]     FOLDER: build-artifacts by default
 
 jar      FOLDER/maven: a Maven repository
 wheel    FOLDER/wheel: the Python wheel and its source distribution
-cuda-wheel  FOLDER/cuda-wheel: the Python wheel of the CUDA plugin, which nvcc builds in some minutes
 nupkg    FOLDER/nupkg: the NuGet package
 tarball  FOLDER/tarball: the archive of tools/release
-all      these, and Debian's packages in FOLDER/deb; the CUDA plugin's where nvcc is
+cuda     FOLDER/cuda: the CUDA plugin, which nvcc builds in some minutes, as a Python wheel, in a Maven repository, as a NuGet package
+all      these, cuda where nvcc is, and Debian's packages in FOLDER/deb
 --arm64  jar and nupkg have native code for aarch64, too, built by aarch64-linux-gnu.ini
 --twice  makes them in two folders and compares them
 """
@@ -25,12 +25,13 @@ import sys
 import tomllib
 
 import cuda_wheel
+import maven
 import wheel
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 SIZES, DEBIAN_SIZES = ROOT / "packaging/artifact_sizes.txt", ROOT / "packaging/debian_sizes.txt"
 EVERYWHERE = ("jar", "wheel", "nupkg", "tarball")
-KINDS = (*EVERYWHERE, "cuda-wheel")
+KINDS = (*EVERYWHERE, "cuda")
 NVCC = shutil.which("nvcc", path=os.environ["PATH"] + ":/usr/local/cuda/bin")
 FOLDERS = {"jar": "maven"}  # of the other kinds their own names
 # Native code without its symbol tables.
@@ -84,10 +85,12 @@ class Packages:
     def wheel(self, folder):
         wheel.make(ROOT, folder, ["-Csetup-args=-Dcpp_link_args=-s", "-Csetup-args=-Dc_link_args=-s"])
 
-    def cuda_wheel(self, folder):
+    def cuda(self, folder):
         plugin = self.build("build-cuda", "lib/backends/cuda/libstreamgemm-cuda.so")
         project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
         cuda_wheel.make(ROOT, plugin, project, self.version, folder)
+        maven.cuda(plugin, "linux-x86_64", self.version, folder / "maven")
+        run(ROOT / "bindings/csharp/nuget/pack.py", "--cuda", folder / f"StreamGemm.Cuda.{self.version}.nupkg", self.version, ROOT / "LICENSE", "linux-x64", plugin)
 
     def tarball(self, folder):
         loader = importlib.machinery.SourceFileLoader("release", str(ROOT / "tools/release"))
@@ -101,7 +104,7 @@ class Packages:
         for kind in kinds:
             folder = self.folder(kind)
             shutil.rmtree(folder, ignore_errors=True)
-            getattr(self, kind.replace("-", "_"))(folder)
+            getattr(self, kind)(folder)
 
     def folder(self, kind):
         return self.out / FOLDERS.get(kind, kind)
