@@ -3,13 +3,14 @@
 """Makes the packages of the commit that is checked out, but for Debian's, which tools/package makes itself. A file above its size in
 artifact_sizes.txt fails.
 
-usage: artifacts.py jar | wheel | nupkg | tarball | all [--arm64] [--twice] [FOLDER]     FOLDER: build-artifacts by default
+usage: artifacts.py jar | wheel | nupkg | tarball | cuda | all [--arm64] [--twice] [FOLDER]     FOLDER: build-artifacts by default
 
 jar      FOLDER/maven: a Maven repository
 wheel    FOLDER/wheel: the Python wheel and its source distribution
 nupkg    FOLDER/nupkg: the NuGet package
 tarball  FOLDER/tarball: the archive of tools/release
-all      these, and Debian's packages in FOLDER/deb
+cuda     FOLDER/cuda: the CUDA plugin, which nvcc builds in some minutes, as a Python wheel, in a Maven repository, as a NuGet package
+all      these, cuda where nvcc is, and Debian's packages in FOLDER/deb
 --arm64  jar and nupkg have native code for aarch64, too, built by aarch64-linux-gnu.ini
 --twice  makes them in two folders and compares them
 """
@@ -21,16 +22,23 @@ import pathlib
 import shutil
 import subprocess
 import sys
+import tomllib
 
+import cuda_wheel
+import maven
 import wheel
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 SIZES, DEBIAN_SIZES = ROOT / "packaging/artifact_sizes.txt", ROOT / "packaging/debian_sizes.txt"
-KINDS = ("jar", "wheel", "nupkg", "tarball")
+EVERYWHERE = ("jar", "wheel", "nupkg", "tarball")
+KINDS = (*EVERYWHERE, "cuda")
+NVCC = shutil.which("nvcc", path=os.environ["PATH"] + ":/usr/local/cuda/bin")
 FOLDERS = {"jar": "maven"}  # of the other kinds their own names
 # Native code without its symbol tables.
-BUILD = ["--buildtype=release", "-Dlanguages=java,csharp", "-Dbindings=enabled", "-Dtests=disabled", "-Dtools=disabled", "-Ddocs=disabled", "-Dcuda=disabled",
-         "-Dc_link_args=-s", "-Dcpp_link_args=-s"]
+BUILD = ["--buildtype=release", "-Dtests=disabled", "-Dtools=disabled", "-Ddocs=disabled", "-Dc_link_args=-s", "-Dcpp_link_args=-s"]
+WRAPPERS = ["-Dcuda=disabled", "-Dlanguages=java,csharp", "-Dbindings=enabled"]
+CROSS = [*WRAPPERS, "--cross-file", ROOT / "packaging/aarch64-linux-gnu.ini", "-Dcpu_blas=enabled"]
+BUILDS = {"build": WRAPPERS, "build-aarch64": CROSS, "build-cuda": ["-Dcuda=enabled", "-Dbindings=disabled"]}
 
 
 def output(*command):
@@ -44,36 +52,45 @@ def run(*command, **options):
 class Packages:
     def __init__(self, out, arm64=False):
         self.out = out.resolve()
-        self.crosses = [(), ("--cross-file", ROOT / "packaging/aarch64-linux-gnu.ini", "-Dcpu_blas=enabled")][: 1 + arm64]
+        self.wrappers = ["build", "build-aarch64"][: 1 + arm64]
         self.version = output(sys.executable, "tools/version.py")
 
-    def builds(self, target):
-        """This file of a build of the committed files, for each platform: first for this machine's."""
-        tree, files = self.out / f"streamgemm-{self.version}", []
+    def build(self, name, target):
+        """This file of a build of the committed files."""
+        tree = self.out / f"streamgemm-{self.version}"
+        build = tree / name
         if not tree.exists():
             self.out.mkdir(parents=True, exist_ok=True)
             archive = subprocess.run(["git", "archive", f"--prefix={tree.name}/", "HEAD"], cwd=ROOT, check=True, capture_output=True).stdout
             run("tar", "-x", "-C", self.out, input=archive)
-        for number, cross in enumerate(self.crosses):
-            build = tree / f"build{number or ''}"
-            if not (build / "build.ninja").exists():
-                run("meson", "setup", build, tree, *BUILD, *cross, stdout=subprocess.DEVNULL)
-            run("ninja", "--quiet", "-C", build, target)
-            files.append(build / target)
-        return files
+        if not (build / "build.ninja").exists():
+            run("meson", "setup", build, tree, *BUILD, *BUILDS[name], stdout=subprocess.DEVNULL)
+        run("ninja", "--quiet", "-C", build, target)
+        return build / target
+
+    def of_each_platform(self, target):
+        """First of this machine's."""
+        return [self.build(name, target) for name in self.wrappers]
 
     def jar(self, folder):
-        jar, *others = self.builds("bindings/java/streamgemm.jar")
+        jar, *others = self.of_each_platform("bindings/java/streamgemm.jar")
         run(ROOT / "packaging/maven.py", jar, jar.parent / "sources", self.version, folder, *others)
 
     def nupkg(self, folder):
         name = f"StreamGemm.{self.version}.nupkg"
-        packages = self.builds(f"bindings/csharp/nuget/{name}")
+        packages = self.of_each_platform(f"bindings/csharp/nuget/{name}")
         folder.mkdir(parents=True)
         run(ROOT / "bindings/csharp/nuget/pack.py", "--join", folder / name, *packages)
 
     def wheel(self, folder):
         wheel.make(ROOT, folder, ["-Csetup-args=-Dcpp_link_args=-s", "-Csetup-args=-Dc_link_args=-s"])
+
+    def cuda(self, folder):
+        plugin = self.build("build-cuda", "lib/backends/cuda/libstreamgemm-cuda.so")
+        project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+        cuda_wheel.make(ROOT, plugin, project, self.version, folder)
+        maven.cuda(plugin, "linux-x86_64", self.version, folder / "maven")
+        run(ROOT / "bindings/csharp/nuget/pack.py", "--cuda", folder / f"StreamGemm.Cuda.{self.version}.nupkg", self.version, ROOT / "LICENSE", "linux-x64", plugin)
 
     def tarball(self, folder):
         loader = importlib.machinery.SourceFileLoader("release", str(ROOT / "tools/release"))
@@ -99,7 +116,8 @@ def limits(kinds, arm64=False):
     rows = [line.split() for line in text.splitlines() if not line.startswith("#")]
     lines = list(dict(row[-2:] for row in rows if arm64 or row[0] != "--arm64").items())
     if "deb" in kinds:
-        lines += [(f"deb/{name}_*.deb", size) for name, size in (line.split() for line in DEBIAN_SIZES.read_text().splitlines() if not line.startswith("#"))]
+        debian = (line.split() for line in DEBIAN_SIZES.read_text().splitlines() if not line.startswith("#"))
+        lines += [(f"deb/{name}_*.deb", size) for name, size in debian if NVCC or name != "streamgemm-cuda"]
     folders = {FOLDERS.get(kind, kind) for kind in kinds}
     return [(pattern, int(size)) for pattern, size in lines if pattern.split("/")[0] in folders]
 
@@ -135,14 +153,14 @@ def main(arguments):
     if kind not in (*KINDS, "all") or len(rest) > 1 or any(each.startswith("-") for each in rest):
         print(__doc__, file=sys.stderr)
         return 2
-    kinds = KINDS if kind == "all" else (kind,)
+    kinds = (KINDS if NVCC else EVERYWHERE) if kind == "all" else (kind,)
     if output("git", "-c", "safe.directory=*", "status", "--porcelain"):
         print("tools/package: what is not committed is not packaged", flush=True)
     os.environ.setdefault("SOURCE_DATE_EPOCH", output("git", "-c", "safe.directory=*", "log", "-1", "--format=%ct"))
     packages = Packages(pathlib.Path(rest[0] if rest else ROOT / "build-artifacts"), arm64)
     packages.make(kinds)
     if kind == "all":
-        run(ROOT / "tools/package", "deb", *(["--twice"] if twice else []), packages.folder("deb"))
+        run(ROOT / "tools/package", "deb", *(["--cuda"] if NVCC else []), *(["--twice"] if twice else []), packages.folder("deb"))
     good = table(packages.out, (*kinds, "deb") if kind == "all" else kinds, arm64)
     if twice:
         again = Packages(packages.out / "again/in_another_folder", arm64)

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the jar of a build as a Maven repository: the classes, their sources, their Javadoc, the native code as a classifier, the
-project's description, and checksums. The same jars give the same bytes.
+"""Writes the jar of a build as a Maven repository: streamgemm with the classes, their sources, their Javadoc, and the native code as a classifier;
+streamgemm-platform, which depends on all of it; descriptions and checksums. `cuda` writes streamgemm-cuda, the CUDA plugin as a classifier, which
+depends on the others. The same jars give the same bytes.
 
 usage: maven.py STREAMGEMM.jar SOURCES VERSION REPOSITORY [OTHER.jar...]     SOURCES: the folder that build_jar.py wrote beside the jar
 OTHER: the same jar for another platform, of which the native code alone is taken
@@ -26,6 +27,7 @@ POM = """<?xml version="1.0" encoding="UTF-8"?>
   <groupId>{group}</groupId>
   <artifactId>{name}</artifactId>
   <version>{version}</version>
+  <packaging>{packaging}</packaging>
   <name>StreamGEMM</name>
   <description>{description}</description>
   <url>{homepage}</url>
@@ -45,9 +47,20 @@ POM = """<?xml version="1.0" encoding="UTF-8"?>
   <scm>
     <connection>scm:git:{source}.git</connection>
     <url>{source}</url>
-  </scm>
+  </scm>{dependencies}
 </project>
 """
+DEPENDENCY = """
+    <dependency>
+      <groupId>{group}</groupId>
+      <artifactId>{name}</artifactId>
+      <version>{version}</version>{more}
+    </dependency>"""
+NATIVES = """
+      <classifier>{}</classifier>
+      <scope>runtime</scope>"""
+PARENT = """
+      <type>pom</type>"""
 
 
 def description():
@@ -99,11 +112,29 @@ def main(jar, sources, version, repository, *others):
             platform = name[len(NATIVE) :].split("/")[0]
             jars.setdefault(f"-{platform}", dict(common))[name] = data
 
-    folder = pathlib.Path(repository, *GROUP.split("."), NAME, version)
+    write_artifact(repository, NAME, version, jars)
+    platforms = [classifier[1:] for classifier in jars if classifier not in ("", "-sources", "-javadoc")]
+    write_artifact(repository, f"{NAME}-platform", version, {}, [(NAME, ""), *((NAME, NATIVES.format(each)) for each in sorted(platforms))])
+
+
+def cuda(plugin, platform, version, repository):
+    """streamgemm-cuda, of the file `plugin`."""
+    name = f"{NAME}-cuda"
+    files = {"META-INF/MANIFEST.MF": b"Manifest-Version: 1.0\r\n\r\n", f"{NATIVE}{platform}/libstreamgemm-cuda.so": plugin.read_bytes()}
+    files |= {f"META-INF/{each}": (ROOT / each).read_bytes() for each in ("LICENSE", "NOTICE")}
+    write_artifact(repository, name, version, {f"-{platform}": files}, [(f"{NAME}-platform", PARENT), (name, NATIVES.format(platform))])
+
+
+def write_artifact(repository, name, version, jars, dependencies=()):
+    """`jars`: files by classifier; `dependencies`: (name, what its element holds besides). Without a jar of no classifier it is a pom."""
+    folder = pathlib.Path(repository, *GROUP.split("."), name, version)
     folder.mkdir(parents=True, exist_ok=True)
     for classifier, files in jars.items():
-        write_jar(folder / f"{NAME}-{version}{classifier}.jar", files)
-    (folder / f"{NAME}-{version}.pom").write_text(POM.format(group=GROUP, name=NAME, version=version, **description()))
+        write_jar(folder / f"{name}-{version}{classifier}.jar", files)
+    elements = "".join(DEPENDENCY.format(group=GROUP, name=other, version=version, more=more) for other, more in dependencies)
+    listed = f"\n  <dependencies>{elements}\n  </dependencies>" if elements else ""
+    pom = POM.format(group=GROUP, name=name, version=version, packaging="jar" if "" in jars else "pom", dependencies=listed, **description())
+    (folder / f"{name}-{version}.pom").write_text(pom)
     for path in [*folder.glob("*.jar"), *folder.glob("*.pom")]:
         for kind in CHECKSUMS:
             path.with_name(f"{path.name}.{kind}").write_text(hashlib.new(kind, path.read_bytes()).hexdigest())

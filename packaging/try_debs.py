@@ -1,75 +1,28 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Tries Debian packages in a fresh minimal system of this machine's Debian release: each package alone finds all its libraries; of all
-together no file is left after they are purged; their autopkgtests pass. Needs root, debootstrap, autopkgtest and the machine's mirror.
-Mounts /proc inside: run it by `unshare --mount`, so that no mount is left.
+"""Tries Debian packages in a fresh minimal system: each package alone finds all its libraries; of all together no file is left after they
+are purged; their autopkgtests pass. Needs autopkgtest. Run it by `unshare --mount`.
 
-usage: try_debs.py FOLDER-OF-PACKAGES SOURCE-TREE-WITH-DEBIAN
+usage: try_debs.py FOLDER-OF-PACKAGES RELEASE SOURCE-TREE-WITH-DEBIAN...    RELEASE: of Debian; empty: this machine's
 """
-import os
 import pathlib
 import re
-import shutil
 import subprocess
 import sys
 
-# What installing any package changes.
-OWN_BY_DPKG = ("dev", "etc/ld.so.cache", "proc", "packages", "sys", "tmp", "run", "var/cache", "var/lib/apt", "var/lib/dpkg", "var/log")
+from debian_system import System
+
 ELF_FILES = """dpkg -L %s | while read -r file; do [ ! -f "$file" ] || ! head -c 4 "$file" | grep -q ELF || ldd "$file"; done"""
 
 
-def run(*command, **options):
-    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False, **options)
-    if done.returncode:
-        raise SystemExit(f"{' '.join(map(str, command))}: exit {done.returncode}\n{done.stdout}")
-    return done.stdout
-
-
-class System:
-    def __init__(self, folder, packages):
-        self.root = folder
-        release = dict(re.findall(r'^(\w+)="?(.*?)"?$', pathlib.Path("/etc/os-release").read_text(), re.MULTILINE))["VERSION_CODENAME"]
-        sites = run("apt-get", "indextargets", "--format", "$(REPO_URI) $(CODENAME) $(COMPONENT)", "Created-By: Packages").splitlines()
-        mirror = next((uri for uri, name, component in (site.split() for site in sites) if (name, component) == (release, "main")), None)
-        if not mirror:
-            raise SystemExit(f"apt's sources have no mirror of {release}")
-        print(f"installing {release} from {mirror} into {folder}", flush=True)
-        shutil.rmtree(folder, ignore_errors=True)
-        run("debootstrap", "--variant=minbase", release, folder, mirror)
-        run("mount", "-t", "proc", "proc", folder / "proc")
-        repository = folder / "packages"
-        repository.mkdir()
-        for package in packages:
-            shutil.copy(package, repository)
-        (repository / "Packages").write_text(subprocess.run(["dpkg-scanpackages", "-m", "."], cwd=repository, check=True, capture_output=True, text=True).stdout)
-        (folder / "etc/apt/sources.list.d/packages.list").write_text("deb [trusted=yes] file:/packages ./\n")
-        (folder / "usr/sbin/policy-rc.d").write_text("#!/bin/sh\nexit 101\n")  # no services
-        (folder / "usr/sbin/policy-rc.d").chmod(0o755)
-        self.call("apt-get", "update", "-q")
-
-    def call(self, *command):
-        environment = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "DEBIAN_FRONTEND": "noninteractive", "LC_ALL": "C.UTF-8", "HOME": "/root"}
-        return run("chroot", self.root, *command, env=environment)
-
-    def apt_get(self, *arguments):
-        return self.call("apt-get", "-q", "-y", "--no-install-recommends", *arguments)
-
-    def files(self):
-        found = set()
-        for folder, folders, files in os.walk(self.root):
-            inside = os.path.relpath(folder, self.root)
-            folders[:] = [name for name in folders if os.path.normpath(os.path.join(inside, name)) not in OWN_BY_DPKG]
-            found.update(os.path.normpath(os.path.join(inside, name)) for name in [*folders, *files])
-        return {name for name in found if name not in OWN_BY_DPKG}
-
-
 def main():
-    folder, tree = map(pathlib.Path, sys.argv[1:])
+    folder, release, trees = pathlib.Path(sys.argv[1]), sys.argv[2], sys.argv[3:]
     packages = sorted(path for path in folder.glob("*.deb") if "-dbgsym_" not in path.name)
     names = [path.name.split("_")[0] for path in packages]
     if not names:
         raise SystemExit(f"{folder} has no packages")
-    system = System((folder / "system").resolve(), packages)
+    system = System((folder / "system").resolve(), release)
+    system.add_packages(packages)
     for name in names:
         system.apt_get("install", name)
         missing = [line.strip() for line in system.call("sh", "-c", ELF_FILES % name).splitlines() if "not found" in line]
@@ -89,11 +42,11 @@ def main():
         raise SystemExit(f"purged, and left or removed: {', '.join(sorted(left)) or 'nothing was installed'}")
     print(f"all: {len(added)} files installed, none left when purged", flush=True)
 
-    done = subprocess.run(["autopkgtest", "--no-built-binaries", *packages, f"{tree}/", "--", "chroot", system.root], check=False)
-    if done.returncode:
-        raise SystemExit(f"autopkgtest: exit {done.returncode}")
-    run("umount", system.root / "proc")
-    shutil.rmtree(system.root)
+    for tree in trees:
+        done = subprocess.run(["autopkgtest", "--no-built-binaries", *packages, f"{tree}/", "--", "chroot", system.root], check=False)
+        if done.returncode:
+            raise SystemExit(f"autopkgtest of {tree}: exit {done.returncode}")
+    system.remove()
 
 
 if __name__ == "__main__":

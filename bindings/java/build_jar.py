@@ -3,12 +3,13 @@
 """Compiles the Java layer and packs a jar with the native code inside.
 
 usage: build_jar.py --jar OUT.jar --version V [--sources DIR] [--native NAME=PATH]... [--meta FILE]...
-    [--header H]... [--module MODULE-INFO] [--classpath CP] JAVA-FILE...
+    [--header H]... [--module MODULE-INFO] [--native-image JSON] [--classpath CP] JAVA-FILE...
 
 --header     the public headers, from which bindings/api/java.py writes further sources
 --meta       a file for META-INF, such as the licence
 --module     module-info.java
 --native     a file to put into the jar, by its name there
+--native-image  what GraalVM's native-image cannot find by itself: its reachability metadata
 --sources    also leaves all sources but module-info.java, in their packages, in this folder, for javadoc
 """
 import argparse
@@ -34,6 +35,7 @@ def main():
     parser.add_argument("--classpath", default="")
     parser.add_argument("--meta", type=pathlib.Path, action="append", default=[])
     parser.add_argument("--module", type=pathlib.Path)
+    parser.add_argument("--native-image", type=pathlib.Path)
     parser.add_argument("--sources", type=pathlib.Path)
     parser.add_argument("--native", action="append", default=[])
     parser.add_argument("--header", action="append", default=[])
@@ -67,6 +69,8 @@ def main():
                 f"Implementation-Title: StreamGEMM\r\nImplementation-Version: {options.version}\r\n\r\n")
             for meta in options.meta:
                 put(f"META-INF/{meta.name}", meta.read_bytes())
+            if options.native_image:
+                put("META-INF/native-image/org.streamgemm/streamgemm/reachability-metadata.json", options.native_image.read_bytes())
             for compiled in sorted(classes.rglob("*.class")):
                 put(compiled.relative_to(classes).as_posix(), compiled.read_bytes())
             for native in options.native:

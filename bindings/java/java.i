@@ -9,6 +9,7 @@
 %{
 #include "calls.h"
 #include "relay.h"
+#include <streamgemm/backend.h>
 %}
 
 %include "enumsimple.swg"
@@ -150,6 +151,21 @@ JNIEXPORT jint JNICALL Java_org_streamgemm_internal_Loader_version(JNIEnv *jenv,
   (void)jenv;
   (void)self;
   return sg_version();
+}
+
+/* Of the folder beside the library where it looks for plugins: streamgemm/backend-N. */
+JNIEXPORT jint JNICALL Java_org_streamgemm_internal_Loader_backendVersion(JNIEnv *jenv, jclass self) {
+  (void)jenv;
+  (void)self;
+  return SG_BACKEND_ABI_VERSION;
+}
+
+/* Loads the plugins in that folder. */
+JNIEXPORT void JNICALL Java_org_streamgemm_internal_Loader_loadPlugins(JNIEnv *jenv, jclass self) {
+  int32_t count;
+  (void)jenv;
+  (void)self;
+  sg_backend_count(&count);
 }
 
 /* The VM's one relay. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* streamgemm._raw: the C API unchanged, handles as integers, and the functions of native.h. Internal: streamgemm is the package. */
+/* streamgemm._raw: the C API unchanged, handles as integers, and the functions of native.h, all of the extension streamgemm._native, whose structs
+ * are classes here. Internal: streamgemm is the package. */
 %module _raw
 %include <typemaps.i>
 
@@ -99,4 +100,8 @@ PyObject *trace_bytes(sg_trace *trace, sg_trace_format format);
 #else /* a phase of several */
   if (!native_add(m)) return -1;
 #endif
+%}
+
+%pythoncode %{
+from ._native import *  # functions without another call around them
 %}

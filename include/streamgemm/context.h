@@ -168,7 +168,8 @@ SG_API sg_status sg_device_get_info(int32_t index, sg_device_info *out_info);
  * @param[out] out_context One reference, to be released by sg_context_release; NULL on failure.
  * @return SG_STATUS_OK, SG_STATUS_INVALID_ARGUMENT (a malformed name), SG_STATUS_NO_DEVICE (with the reason),
  * SG_STATUS_OUT_OF_MEMORY, SG_STATUS_SHUTDOWN, or the backend's failure.
- * Blocks while the device is opened. Any thread.
+ * Blocks while the device is opened. Any thread, but not in a static constructor of a library that dlopen loads: a thread that
+ * loads the device's libraries would wait for that dlopen, and this call for the thread.
  */
 SG_API sg_status sg_context_create(const sg_context_options *options, sg_context **out_context);
 

@@ -65,7 +65,7 @@ SG_API sg_status sg_graph_submission_count(sg_graph *graph, int32_t *out_count);
  * @param operation The operation as recorded, except for: of a GEMM data pointers, pointer arrays, the bias' address,
  * strides, batch, alpha and beta; of a group the same of each GEMM; of a copy dst and src; of a scale-and-add data
  * pointers, alpha and beta; of the operations of layers.h data pointers; of the gradients of a linear layer data
- * pointers and accumulate; of an attention and its gradients data pointers, scale and mask_offset; of a recurrent layer and its gradients data
+ * pointers and accumulate; of a fill the data pointer and value; of a clamp and its gradient data pointers, low and high; of an attention and its gradients data pointers, scale and mask_offset; of a recurrent layer and its gradients data
  * pointers, which stay NULL or not; of a step of SGD or Adam pointers, rate and step; of a triangular or symmetric operation data
  * pointers, beta, and alpha, which stays 0 or not; of all other operations data pointers. Read during the call only.
  * @return SG_STATUS_OK; SG_STATUS_INVALID_HANDLE, SG_STATUS_INVALID_ARGUMENT (also for another operation, a marker,

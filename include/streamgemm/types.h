@@ -66,14 +66,14 @@ typedef enum sg_dtype SG_ENUM_INT {
   SG_DTYPE_C128 = 4, /**< Complex: two binary64, real part first, 16 bytes. */
   SG_DTYPE_F16 = 5,  /**< IEEE binary16, 2 bytes. */
   SG_DTYPE_BF16 = 6, /**< bfloat16: the upper half of a binary32, 2 bytes. */
-  SG_DTYPE_I8 = 7,   /**< Signed 8-bit integer. Input only. */
+  SG_DTYPE_I8 = 7,   /**< Signed 8-bit integer. No result of arithmetic; fills and copies write it. */
   SG_DTYPE_I32 = 8,  /**< Signed 32-bit integer. The result type of i8 GEMMs. */
   SG_DTYPE_F8_E4M3 = 9, /**< 8-bit float, OCP's E4M3 (the "fn" variant): 4 bits of exponent, 3 of fraction, at most
                              448, least normal 2^-6, least subnormal 2^-9; no infinity; 0x7f and 0xff are NaN.
-                             Input only. */
+                             No result of arithmetic; fills and copies write it. */
   SG_DTYPE_F8_E5M2 = 10 /**< 8-bit float, OCP's E5M2, the upper half of a binary16: 5 bits of exponent, 2 of fraction, at
                              most 57344, least normal 2^-14, least subnormal 2^-16, infinities and NaN as in IEEE 754.
-                             Input only. */
+                             No result of arithmetic; fills and copies write it. */
 } sg_dtype;
 
 /** Storage order of a matrix. */

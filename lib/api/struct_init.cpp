@@ -6,6 +6,7 @@
 
 #include "api/entry.hpp"
 #include "api/structs.hpp"
+#include "base/text.hpp"
 
 namespace sg {
 namespace {
@@ -31,7 +32,8 @@ constexpr initial_struct initial_structs[] = {SG_EACH_INITIAL_STRUCT(SG_INITIAL_
 const initial_struct &initial_of(const char *name) {
   for (const initial_struct &each : initial_structs)
     if (std::strcmp(each.name, name) == 0) return each;
-  throw error(SG_STATUS_INVALID_ARGUMENT, "@name is %.64s, which is no struct with an INIT macro", name);
+  throw error(SG_STATUS_INVALID_ARGUMENT, "@name is %s, which is no struct with an INIT macro",
+              printable(name, 64).c_str());
 }
 
 }  // namespace

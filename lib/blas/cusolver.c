@@ -61,13 +61,20 @@ static bool is_there;
 static pthread_mutex_t handle_lock = PTHREAD_MUTEX_INITIALIZER;
 static handle solver, params;
 
-/* The process's own library first. */
+/* Of CUDA 13 and 12: the process's own library first, then those that the loader finds, then the toolkit's. */
 static void *open_library(void) {
   static const char *const names[] = {"libcusolver.so.12", "libcusolver.so.11"};
+  static const struct {
+    const char *folder;
+    int flags;
+  } places[] = {{"", RTLD_NOLOAD}, {"", 0}, {"/usr/local/cuda/lib64/", 0}};
   void *found = NULL;
-  for (int flags = RTLD_NOLOAD; flags >= 0 && found == NULL; flags -= RTLD_NOLOAD)
-    for (int i = 0; i < 2 && found == NULL; ++i) found = dlopen(names[i], RTLD_NOW | RTLD_LOCAL | flags);
-  return found != NULL ? found : dlopen("/usr/local/cuda/lib64/libcusolver.so", RTLD_NOW | RTLD_LOCAL);
+  for (int i = 0; i < 6 && found == NULL; ++i) {
+    char file[64];
+    snprintf(file, sizeof file, "%s%s", places[i / 2].folder, names[i % 2]);
+    found = dlopen(file, RTLD_NOW | RTLD_LOCAL | places[i / 2].flags);
+  }
+  return found;
 }
 
 static void find_all(void) {

@@ -131,6 +131,15 @@ static void check_process(void) {
   if (__atomic_load_n(process_mark, __ATOMIC_RELAXED) == 0) leave_parent();
 }
 
+/* All ranks need the same one. So it does not depend on whether the device opens, and stays if failures close it. A
+ * GEMM of depth k has k / 8 operations for each byte of its C in f64 that crosses the link. */
+int sg_blas_pblas_block(void) {
+  enum { on_a_gpu = 1024 };
+  check_process();
+  if (settings.pblas_block > 0) return settings.pblas_block;
+  return settings.is_on && may_have_device && strncmp(settings.device, "cpu", 3) != 0 ? on_a_gpu : 0;
+}
+
 static double predict_square(int n, void *type) { return sg_blas_predict_square(*(char *)type, n); }
 
 /* The floors by the model, once the device is open. */

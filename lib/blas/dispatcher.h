@@ -83,6 +83,9 @@ static inline bool sg_blas_is_looked_at(double work) {
   return work >= gate;
 }
 
+/* The block that PBLAS is to use, the same for the whole life of the process; 0: its own. */
+int sg_blas_pblas_block(void);
+
 /* Computes a call, on the device or by the CPU BLAS. false: the caller passes it to the CPU BLAS as it is, untouched.
  */
 bool sg_blas_compute(sg_blas_call *call);

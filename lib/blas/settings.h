@@ -26,6 +26,7 @@ typedef struct sg_blas_settings {
   double memory_percent;       /* 0: neither was set */
   int compute;                 /* SG_BLAS_COMPUTE for f32, an sg_compute */
   sg_blas_residency residency; /* SG_BLAS_RESIDENCY */
+  int pblas_block;             /* SG_PBLAS_NB; 0: not set */
   const char *report;          /* SG_BLAS_REPORT; NULL: calls are not counted */
   int local_rank, local_ranks; /* of this process among those of an MPI program on this machine; -1, 0: unknown */
 } sg_blas_settings;

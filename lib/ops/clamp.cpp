@@ -34,13 +34,13 @@ std::string describe(const buffer_list &, const command &c) {
 
 void lower(const buffer_list &buffers, const command &command, const binding &where, backend_commands &out) {
   const view &y = command.views[clamp::y], &x = command.views[clamp::x], &dy = command.views[clamp::dy];
-  const clamp &from = *command.as<clamp>();
+  const sg_scalar &limits = where.scalars(command.group).alpha;
   auto made = backend_command<sg_backend_clamp>();
   made.m = y.rows;
   made.n = y.cols;
   made.type = type_of(buffers, y);
-  made.low = from.low;
-  made.high = from.high;
+  made.low = limits.re;
+  made.high = limits.im;
   made.x = address_of(buffers, x, where, x.item);
   made.ldx = x.ld;
   if (dy.exists()) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Elements between two limits: y = min(max(x, low), high), or with dy its gradient: dy where low <= x <= high, else 0.
-// Y may be X or dY itself.
+// The limits are the job's alpha.re and alpha.im. Y may be X or dY itself.
 #pragma once
 
 #include <streamgemm/backend.h>
@@ -18,7 +18,6 @@ namespace ops {
 
 struct clamp {
   enum : std::size_t { y, x, dy };
-  double low = 0, high = 1;
   bool operator==(const clamp &) const = default;
   static const operation entry;
 };

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/fill.hpp"
 
+#include <cstring>
+
 #include "ops/binding.hpp"
 #include "ops/describe.hpp"
 #include "ops/memory_bound.hpp"
@@ -28,13 +30,12 @@ std::string describe(const buffer_list &, const command &c) { return "fill" + sh
 
 void lower(const buffer_list &buffers, const command &command, const binding &where, backend_commands &out) {
   const view &y = command.views[fill::y];
-  const fill &from = *command.as<fill>();
   auto made = backend_command<sg_backend_fill>();
   made.m = y.rows;
   made.n = y.cols;
   made.type = type_of(buffers, y);
-  made.pattern[0] = from.pattern[0];
-  made.pattern[1] = from.pattern[1];
+  static_assert(sizeof made.pattern == sizeof(sg_scalar));
+  std::memcpy(made.pattern, &where.scalars(command.group).alpha, sizeof made.pattern);
   made.y = address_of(buffers, y, where, y.item);
   made.ldy = y.ld;
   out.add(made);

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Each element of the result becomes the same bytes.
+// Each element of the result becomes the same bytes: those of the job's alpha are the element, repeated.
 #pragma once
 
 #include <streamgemm/backend.h>
 
-#include <array>
 #include <cstddef>
-#include <cstdint>
 
 #include "ops/backend_commands.hpp"
 #include "ops/view.hpp"
@@ -19,7 +17,6 @@ namespace ops {
 
 struct fill {
   enum : std::size_t { y };
-  std::array<std::uint64_t, 2> pattern{};  // the element, repeated
   bool operator==(const fill &) const = default;
   static const operation entry;
 };

@@ -146,9 +146,14 @@ TEST_P(clamp, follows_the_jobs_of_its_operands_and_is_recorded) {
   ASSERT_OK(sg_graph_run_async(graph, nullptr, run.out()));
   ASSERT_OK(sg_job_wait(run, SG_FOREVER, nullptr));
   expect_same({0, 0, 0, 1}, dx.values(), "updated");
-  backward.high = 2;
+  backward.high = 9;
+  ASSERT_OK(sg_graph_update(graph, 1, &update));
+  ASSERT_OK(sg_graph_run(graph, nullptr));
+  expect_same({0, 0.5L, 1, 1}, dx.values(), "with another limit");
+  backward.dy.cols = backward.x.cols = backward.dx.cols = 1;
   EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_graph_update(graph, 1, &update));
-  EXPECT_NE(nullptr, std::strstr(sg_last_error_message(), "it is clamp gradient of 2 x 2")) << sg_last_error_message();
+  EXPECT_NE(nullptr, std::strstr(sg_last_error_message(), "recorded as clamp gradient of 2 x 2"))
+      << sg_last_error_message();
   sg_operation_desc any = SG_OPERATION_DESC_INIT;
   any.operation = SG_OPERATION_CLAMP, any.desc = &forward;
   job handle;

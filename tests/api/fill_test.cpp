@@ -163,14 +163,35 @@ TEST_P(fill, is_recorded_updated_and_run_by_number) {
   ASSERT_OK(sg_graph_run(graph, nullptr));
   EXPECT_EQ((std::vector<double>{4, 4}), fetch(other, 2));
   desc.value.re = 5;
-  EXPECT_REFUSED(sg_graph_update(graph, 0, &any), SG_STATUS_INVALID_ARGUMENT, "it is fill of 2 x 1");
+  ASSERT_OK(sg_graph_update(graph, 0, &any));
+  ASSERT_OK(sg_graph_run(graph, nullptr));
+  EXPECT_EQ((std::vector<double>{5, 5}), fetch(other, 2));
+  desc.value.re = 6;
   job handle;
   ASSERT_OK(sg_run_async(context_, &any, nullptr, handle.out()));
   ASSERT_OK(sg_job_wait(handle, SG_FOREVER, nullptr));
-  EXPECT_EQ((std::vector<double>{5, 5}), fetch(other, 2));
+  EXPECT_EQ((std::vector<double>{6, 6}), fetch(other, 2));
   sg_job_statistics statistics = SG_JOB_STATISTICS_INIT;
   ASSERT_OK(sg_job_get_statistics(handle, &statistics));
   EXPECT_STREQ("fill", statistics.strategy);
+}
+
+// Values are of the run, not of the plan.
+TEST_P(fill, one_plan_for_all_values) {
+  const placed<float> y = place(std::vector<float>{1, 2, 3});
+  sg_fill_desc desc = desc_of({y, 1, 3, 0, SG_DTYPE_F32, SG_LAYOUT_ROW_MAJOR}, 0);
+  sg_operation_desc any = SG_OPERATION_DESC_INIT;
+  any.operation = SG_OPERATION_FILL, any.desc = &desc;
+  owned<sg_plan, sg_plan_release> plan;
+  ASSERT_OK(sg_plan_create(context_, &any, nullptr, plan.out()));
+  for (int value = 1; value < 20; ++value) {
+    desc.value.re = value;
+    ASSERT_OK(sg_plan_run(plan, &any, nullptr));
+    ASSERT_EQ(std::vector<float>(3, float(value)), fetch(y, 3));
+    desc.value.re = -value;
+    ASSERT_OK(sg_fill(context_, &desc, nullptr));
+    ASSERT_EQ(std::vector<float>(3, -float(value)), fetch(y, 3));
+  }
 }
 
 TEST_P(fill, wrong_calls_name_the_field) {

@@ -14,10 +14,10 @@ PROGRAM = sys.argv[1]
 
 
 class Architectures(unittest.TestCase):
-    def options(self, *words):
+    def options(self, *words, help="--threads"):
         with tempfile.TemporaryDirectory() as temporary:
             nvcc = pathlib.Path(temporary, "nvcc")
-            nvcc.write_text("#!/bin/sh\necho sm_75 sm_86 sm_90\n")
+            nvcc.write_text(f"#!/bin/sh\n[ $1 = --help ] && echo '{help}' || echo sm_75 sm_86 sm_90\n")
             nvcc.chmod(0o755)
             done = subprocess.run([sys.executable, PROGRAM, nvcc, *words], capture_output=True, text=True)
         return done.stderr if done.returncode else [option.removeprefix("-gencode=arch=") for option in done.stdout.split()]
@@ -28,6 +28,9 @@ class Architectures(unittest.TestCase):
         self.assertEqual(self.options("native"), ["-arch=native"])
         every = [f"compute_{chip},code=sm_{chip}" for chip in (75, 86, 90)]
         self.assertEqual(self.options("all"), [*every, "compute_90,code=compute_90"])
+
+    def test_compressed_code(self):
+        self.assertEqual(self.options("90-real", help="--compress-mode [size]"), ["--compress-mode=size", "compute_90,code=sm_90"])
 
     def test_unknown_words(self):
         for word in ("80", "90-ptx", "some", "sm_90", ""):

@@ -12,11 +12,12 @@ import re
 import subprocess
 import sys
 import tempfile
+import tomllib
 import unittest
 
 SOURCE, BUILD, PREFIX = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2]), sys.argv[3]
-DEBIAN = SOURCE / "packaging/debian"
-UNPACKAGED = "usr/lib/*/streamgemm/backend-*"  # the CUDA plugin needs nvcc, which is not free
+DEBIAN, CUDA = SOURCE / "packaging/debian", SOURCE / "packaging/debian-cuda"
+PLUGIN = "usr/lib/*/streamgemm/backend-*/libstreamgemm-cuda.so"  # of a source package of its own: nvcc is not free
 OPTIONAL = ("usr/lib/*/libstreamgemm.a", "usr/share/doc/streamgemm/html", "usr/lib/*/cli/streamgemm", "usr/lib/*/libstreamgemm_csharp.so")  # by options of Meson
 LICENCES = {"Apache License, Version 2.0": "Apache-2.0", "CC BY 4.0": "CC-BY-4.0"}  # as NOTICE and as Debian write them
 
@@ -46,7 +47,10 @@ class Packages(unittest.TestCase):
 
     def test_control(self):
         self.assertEqual(self.control[0]["Source"], "streamgemm")
-        for stanza in self.control[1:]:
+        cuda = stanzas(CUDA / "control")
+        self.assertEqual(cuda[0]["Maintainer"], self.control[0]["Maintainer"])
+        self.assertEqual([stanza["Section"] for stanza in cuda], ["contrib/math", "contrib/libs"])
+        for stanza in self.control[1:] + cuda[1:]:
             for field in ("Architecture", "Depends", "Description"):
                 self.assertTrue(stanza.get(field), f"{stanza['Package']} has no {field}")
             for line in stanza["Description"].splitlines():
@@ -54,10 +58,19 @@ class Packages(unittest.TestCase):
         for library in ("libstreamgemm", "libstreamgemm-blas"):
             self.assertIn(library + self.soversion, self.packages, "the package's name has the soname's number")
 
+    def test_addresses(self):
+        urls = tomllib.loads((SOURCE / "pyproject.toml").read_text())["project"]["urls"]
+        metadata = stanzas(DEBIAN / "upstream/metadata")[0]
+        self.assertEqual((metadata["Repository-Browse"], metadata["Repository"]), (urls["Source"], urls["Source"] + ".git"))
+        self.assertEqual((metadata["Changelog"], metadata["Documentation"]), (urls["Source"] + "/CHANGELOG.md", urls["Documentation"]))
+        for folder in (DEBIAN, CUDA):
+            self.assertIn(f"\n{urls['Homepage']}/releases/ streamgemm-", (folder / "watch").read_text())
+
     def test_files_are_named_by_packages(self):
         named = {path.name.rpartition(".")[0] for path in DEBIAN.iterdir() if path.suffix in (".install", ".postinst", ".prerm", ".doc-base", ".examples")}
         self.assertEqual(named, set(self.packages))
-        self.assertEqual([line.split()[0] for line in lines(SOURCE / "packaging/debian_sizes.txt")], self.packages)
+        self.assertEqual([line.split()[0] for line in lines(SOURCE / "packaging/debian_sizes.txt")],
+                         self.packages + [stanza["Package"] for stanza in stanzas(CUDA / "control")[1:]])
 
     def test_every_installed_file_belongs_to_one_package(self):
         patterns = {package: lines(DEBIAN / f"{package}.install") for package in self.packages}
@@ -66,7 +79,7 @@ class Packages(unittest.TestCase):
         for path in self.installed():
             owners = [(package, pattern) for package in patterns for pattern in patterns[package] if matches(path, pattern)]
             used.update(pattern for _, pattern in owners)
-            if not matches(path, UNPACKAGED):
+            if not matches(path, PLUGIN):
                 self.assertEqual(len(owners), 1, f"{path} belongs to {owners}")
         for package, pattern in ((package, pattern) for package in patterns for pattern in patterns[package]):
             self.assertTrue(pattern in used or pattern in OPTIONAL, f"{package}: nothing that is installed is {pattern}")

@@ -70,11 +70,11 @@ class Installation(unittest.TestCase):
         """Under a prefix that the loader does not search, and without a variable that names it."""
         env = {k: v for k, v in os.environ.items() if k not in ("LD_LIBRARY_PATH", "PYTHONPATH")}
         self.assertRegex(run(self.prefix / "bin/streamgemm", "--version", env=env), r"^\d+\.\d+\.\d+\n$")
-        parts = [*self.root.glob("**/streamgemm/_raw.*.so"), *self.prefix.glob("lib*/**/jni/libstreamgemm_java.so")]
+        parts = [*self.root.glob("**/streamgemm/_native.*.so"), *self.prefix.glob("lib*/**/jni/libstreamgemm_java.so")]
         for part in [*parts, *self.prefix.glob("lib*/**/libstreamgemm_csharp.so")]:
             with self.subTest(part.name):
                 self.assertIn(str(self.library.parent), os.path.realpath(self.loaded(part, env)))
-        for raw in self.root.glob(f"**/streamgemm/_raw{sysconfig.get_config_var('EXT_SUFFIX')}"):  # of this Python
+        for raw in self.root.glob(f"**/streamgemm/_native{sysconfig.get_config_var('EXT_SUFFIX')}"):  # of this Python
             code = "import importlib.metadata as m, streamgemm as sg; print(len(sg.devices()) > 0 and m.version('streamgemm') == sg.__version__)"
             self.assertEqual("True\n", run(sys.executable, "-c", code, env={**env, "PYTHONPATH": str(raw.parent.parent)}))
 

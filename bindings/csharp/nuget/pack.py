@@ -3,37 +3,39 @@
 """Makes the NuGet package: the assembly and its documentation, and the native libraries that it loads, for a platform as .NET names it.
 
 usage: pack.py OUT.nupkg VERSION LICENSE README ASSEMBLY.dll DOCUMENTATION.xml PLATFORM NATIVE=NAME...
+       pack.py --cuda OUT.nupkg VERSION LICENSE PLATFORM PLUGIN.so     StreamGemm.Cuda, which depends on StreamGemm
        pack.py --join OUT.nupkg PACKAGE.nupkg OTHER.nupkg...     OTHER: for another platform, of which the native libraries alone are taken
 
 A .nupkg is a ZIP file in the layout of the Open Packaging Conventions. The same input gives the same bytes.
 """
 import pathlib
+import re
 import sys
 import zipfile
 
+ROOT = pathlib.Path(__file__).resolve().parents[3]
 FRAMEWORK = "netstandard2.1"
 
 NUSPEC = """<?xml version="1.0" encoding="utf-8"?>
 <package xmlns="http://schemas.microsoft.com/packaging/2013/05/nuspec.xsd">
   <metadata minClientVersion="2.12">
-    <id>StreamGemm</id>
+    <id>{id}</id>
     <version>{version}</version>
     <authors>StreamGEMM</authors>
     <license type="expression">Apache-2.0</license>
     <licenseUrl>https://licenses.nuget.org/Apache-2.0</licenseUrl>
-    <readme>README.md</readme>
-    <requireLicenseAcceptance>false</requireLicenseAcceptance>
-    <description>Asynchronous matrix multiplication on CPUs and GPUs: arrays, Memory and device memory in, a Task out.</description>
+{readme}    <requireLicenseAcceptance>false</requireLicenseAcceptance>
+    <description>{description}</description>
     <tags>matrix gemm blas cuda asynchronous</tags>
     <dependencies>
-      <group targetFramework=".NETStandard2.1" />
+      <group targetFramework=".NETStandard2.1"{dependency}
     </dependencies>
   </metadata>
 </package>
 """
 RELATIONSHIPS = """<?xml version="1.0" encoding="utf-8"?>
 <Relationships xmlns="http://schemas.openxmlformats.org/package/2006/relationships">
-  <Relationship Type="http://schemas.microsoft.com/packaging/2010/07/manifest" Target="/StreamGemm.nuspec" Id="R1" />
+  <Relationship Type="http://schemas.microsoft.com/packaging/2010/07/manifest" Target="/{id}.nuspec" Id="R1" />
 </Relationships>
 """
 CONTENT_TYPES = """<?xml version="1.0" encoding="utf-8"?>
@@ -50,6 +52,12 @@ def content_types(names):
     overrides = [f'  <Override PartName="/{n}" ContentType="application/octet-stream" />\n' for n in names
                  if "." not in pathlib.PurePosixPath(n).name]
     return CONTENT_TYPES.format(defaults="".join(defaults), overrides="".join(overrides))
+
+
+def described(parts, **fields):
+    """The parts with what a package says of itself and them. `fields`: of the nuspec."""
+    parts = {**parts, f"{fields['id']}.nuspec": NUSPEC.format(**fields).encode(), "_rels/.rels": RELATIONSHIPS.format(id=fields["id"]).encode()}
+    return {"[Content_Types].xml": content_types(parts).encode(), **parts}
 
 
 def write(output, parts):
@@ -75,13 +83,23 @@ def make(output, version, license_file, readme, assembly, documentation, platfor
         path, name = native.rsplit("=", 1)
         files[f"runtimes/{platform}/native/{name}"] = path
     parts = {name: pathlib.Path(path).read_bytes() for name, path in files.items()}
-    parts["StreamGemm.nuspec"] = NUSPEC.format(version=version).encode()
-    parts["_rels/.rels"] = RELATIONSHIPS.encode()
-    write(output, {"[Content_Types].xml": content_types(parts).encode(), **parts})
+    write(output, described(parts, id="StreamGemm", version=version, readme="    <readme>README.md</readme>\n", dependency=" />",
+                            description="Asynchronous matrix multiplication on CPUs and GPUs: arrays, Memory and device memory in, a Task out."))
+
+
+def cuda(output, version, license_file, platform, plugin):
+    """Where the library that it depends on looks for plugins: beside itself."""
+    abi = re.search(r"^#define SG_BACKEND_ABI_VERSION (\d+)", (ROOT / "include/streamgemm/backend.h").read_text(), re.MULTILINE)[1]
+    files = {"LICENSE": license_file, f"runtimes/{platform}/native/streamgemm/backend-{abi}/libstreamgemm-cuda.so": plugin}
+    parts = {name: pathlib.Path(path).read_bytes() for name, path in files.items()}
+    dependency = f'>\n        <dependency id="StreamGemm" version="[{version}]" />\n      </group>'
+    write(output, described(parts, id="StreamGemm.Cuda", version=version, readme="", dependency=dependency, description="The CUDA plugin of StreamGemm."))
 
 
 if __name__ == "__main__":
     if sys.argv[1:2] == ["--join"]:
         join(*sys.argv[2:])
+    elif sys.argv[1:2] == ["--cuda"]:
+        cuda(*sys.argv[2:])
     else:
         make(*sys.argv[1:])

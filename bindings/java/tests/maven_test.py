@@ -7,8 +7,10 @@ usage: maven_test.py STREAMGEMM.jar SOURCES VERSION PLATFORM
 """
 import filecmp
 import hashlib
+import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -21,13 +23,12 @@ JAR, SOURCES, VERSION, PLATFORM = sys.argv[1:]
 EXEC = pathlib.Path("/usr/share/maven-repo/org/codehaus/mojo/exec-maven-plugin/3.1.0")
 SETTINGS = """<settings><localRepository>{folder}/local</localRepository>
   <mirrors><mirror><id>debian</id><mirrorOf>central</mirrorOf><url>file:///usr/share/maven-repo</url></mirror></mirrors></settings>"""
-DEPENDENCY = "<groupId>org.streamgemm</groupId><artifactId>streamgemm</artifactId><version>{version}</version>"
 PROJECT = """<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion>
   <groupId>example</groupId><artifactId>hello</artifactId><version>1</version>
   <properties><maven.compiler.release>11</maven.compiler.release><project.build.sourceEncoding>UTF-8</project.build.sourceEncoding></properties>
   <repositories><repository><id>here</id><url>file://{repository}</url><releases><checksumPolicy>fail</checksumPolicy></releases></repository></repositories>
-  <dependencies><dependency>{dependency}</dependency>
-    <dependency>{dependency}<classifier>{platform}</classifier><scope>runtime</scope></dependency></dependencies></project>"""
+  <dependencies><dependency><groupId>org.streamgemm</groupId><artifactId>streamgemm-platform</artifactId><version>{version}</version><type>pom</type></dependency>
+  </dependencies></project>"""
 
 
 def run(*command, **options):
@@ -58,9 +59,27 @@ class Repository(unittest.TestCase):
         with zipfile.ZipFile(self.jar(classifier)) as jar:
             return set(jar.namelist())
 
+    def test_native_image_knows_what_native_code_looks_up(self):
+        with zipfile.ZipFile(self.jar()) as jar:
+            metadata = json.loads(jar.read("META-INF/native-image/org.streamgemm/streamgemm/reachability-metadata.json"))
+            inside = jar.namelist()
+        source = (ROOT / "bindings/java/java.i").read_text()
+        signs = {"I": "int", "J": "long", "[B": "byte[]"}
+        wanted = {name.replace("/", "."): [] for name in re.findall(r'FindClass\(jenv, "(.*?)"\)', source)}
+        for method, signature in re.findall(r'Get(?:Static)?MethodID\(jenv, \w+, "(\w+)", "\((.*?)\)', source):
+            self.assertEqual(len(wanted), 1, "each method has a class")
+            next(iter(wanted.values())).append({"name": method, "parameterTypes": [signs[each] for each in re.findall(r"\[?[A-Z]", signature)]})
+        self.assertEqual({each["type"]: each["methods"] for each in metadata["jni"]}, wanted)
+        self.assertTrue(wanted)
+        for name in wanted:
+            self.assertIn(name.replace(".", "/") + ".class", inside)
+        self.assertEqual(metadata["resources"], [{"glob": "META-INF/native/**"}])
+        with zipfile.ZipFile(self.jar(f"-{PLATFORM}")) as natives:
+            self.assertTrue(any(name.startswith("META-INF/native/") for name in natives.namelist()))
+
     def test_the_same_bytes(self):
         files = [path.relative_to(self.folder / "first") for path in (self.folder / "first").rglob("*") if path.is_file()]
-        self.assertEqual(len(files), 6 * 4)
+        self.assertEqual(len(files), 7 * 4)
         self.assertEqual(filecmp.cmpfiles(self.folder / "first", self.folder / "second", files, shallow=False)[1:], ([], []))
 
     def test_checksums(self):
@@ -90,6 +109,13 @@ class Repository(unittest.TestCase):
             self.assertTrue(project.findtext("/".join(f"{{*}}{name}" for name in field.split("/"))), field)
         self.assertEqual([project.findtext(f"{{*}}{name}") for name in ("groupId", "artifactId", "version")], ["org.streamgemm", "streamgemm", VERSION])
 
+    def test_the_platform_has_all(self):
+        folder = self.artifacts.parent.with_name("streamgemm-platform") / VERSION
+        project = xml.etree.ElementTree.parse(folder / f"streamgemm-platform-{VERSION}.pom").getroot()
+        self.assertEqual(project.findtext("{*}packaging"), "pom")
+        found = [(each.findtext("{*}artifactId"), each.findtext("{*}version"), each.findtext("{*}classifier")) for each in project.findall(".//{*}dependency")]
+        self.assertEqual(found, [("streamgemm", VERSION, classifier) for classifier in (None, PLATFORM, "other")])
+
     def test_a_program(self):
         jars, program = f"{self.jar()}:{self.jar(f'-{PLATFORM}')}", self.folder / "program"
         self.assertEqual(run("java", "-cp", f"{jars}:{program}", "Hello")[0], 0)
@@ -105,8 +131,7 @@ class Repository(unittest.TestCase):
         (project / "src/main/java").mkdir(parents=True)
         (project / "src/main/java/Hello.java").write_text((ROOT / "bindings/java/examples/Hello.java").read_text())
         (project / "settings.xml").write_text(SETTINGS.format(folder=self.folder))
-        dependency = DEPENDENCY.format(version=VERSION)
-        (project / "pom.xml").write_text(PROJECT.format(repository=self.folder / "first", dependency=dependency, platform=PLATFORM))
+        (project / "pom.xml").write_text(PROJECT.format(repository=self.folder / "first", version=VERSION))
         code, printed = run("mvn", "-q", "-B", "-s", "settings.xml", "compile", f"org.codehaus.mojo:exec-maven-plugin:{EXEC.name}:java", "-Dexec.mainClass=Hello", cwd=project)
         self.assertEqual(code, 0, printed)
         self.assertIn("[19.0, 22.0, 43.0, 50.0]", printed)

@@ -1,13 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The bias, broadcast as NumPy does it: one value for each column, for each row, or for all. */
 #include <math.h>
-#include <string.h>
 
 #include "submission.h"
-
-#if PY_VERSION_HEX < 0x030b0000
-#define PyFloat_Pack2(value, to, little) _PyFloat_Pack2(value, (unsigned char *)(to), little)
-#endif
 
 bool scalar_of(PyObject *value, const char *name, sg_scalar *out) {
   out->im = 0;
@@ -19,16 +14,31 @@ bool scalar_of(PyObject *value, const char *name, sg_scalar *out) {
     out->re = PyFloat_AsDouble(value);
     return !PyErr_Occurred();
   }
-  const Py_complex z = PyComplex_AsCComplex(value); /* takes any object with __complex__, __float__ or __index__ */
-  if (PyErr_Occurred()) {
+  /* Of any object with __complex__, __float__ or __index__. */
+  PyObject *const z =
+      PyUnicode_Check(value) ? NULL : PyObject_CallFunctionObjArgs((PyObject *)&PyComplex_Type, value, NULL);
+  if (!z) {
     PyErr_Clear();
     char room[SHOWN_SIZE];
     PyErr_Format(PyExc_TypeError, "%s is %s, which is no number", name, shown(value, room));
     return false;
   }
-  out->re = z.real;
-  out->im = z.imag;
+  out->re = PyComplex_RealAsDouble(z);
+  out->im = PyComplex_ImagAsDouble(z);
+  Py_DECREF(z);
   return true;
+}
+
+/* To nearest, ties to even; -1: a number that is too large. */
+static int f16_bits(double value) {
+  const int sign = signbit(value) ? 0x8000 : 0;
+  const double size = fabs(value);
+  int exponent;
+  if (!isfinite(value)) return sign | (isnan(value) ? 0x7e00 : 0x7c00);
+  if (size < 0x1p-14) return sign | (int)rint(size * 0x1p24); /* subnormal, or the least that is not */
+  const int bits = (int)rint(frexp(size, &exponent) * 0x1p11);
+  const int rounded = (exponent + 13) * 1024 + bits;
+  return exponent > 16 || rounded >= 0x7c00 ? -1 : sign | rounded;
 }
 
 static bool put(sg_scalar value, sg_dtype type, char *to) {
@@ -36,7 +46,12 @@ static bool put(sg_scalar value, sg_dtype type, char *to) {
     return raise_argument("bias is complex and the result is %s", sg_dtype_name(type));
   const float single[2] = {(float)value.re, (float)value.im};
   switch (type) {
-    case SG_DTYPE_F16: return PyFloat_Pack2(value.re, to, PY_LITTLE_ENDIAN) == 0;
+    case SG_DTYPE_F16: {
+      const int bits = f16_bits(value.re);
+      const uint16_t half = (uint16_t)bits;
+      if (bits < 0) return raise_argument("bias is too large a number for a result of f16");
+      return memcpy(to, &half, sizeof half), true;
+    }
     case SG_DTYPE_C64: return memcpy(to, single, sizeof single), true;
     case SG_DTYPE_F32: return memcpy(to, single, sizeof *single), true;
     case SG_DTYPE_C128: return memcpy(to, &value, sizeof value), true;

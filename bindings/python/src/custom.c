@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Custom operations: functions in Python, called on the library's threads. */
 #include <stdatomic.h>
-#include <string.h>
 #include <time.h>
 
 #include "submission.h"
@@ -38,12 +37,14 @@ static sg_status set_exception_message(const sg_custom_call *call) {
   PyObject *type, *value, *traceback;
   PyErr_Fetch(&type, &value, &traceback);
   PyErr_NormalizeException(&type, &value, &traceback);
-  const char *const name = ((PyTypeObject *)type)->tp_name;
-  PyObject *text = PyUnicode_FromFormat("%s: %S", name, value ? value : Py_None);
-  const char *encoded = text ? PyUnicode_AsUTF8(text) : NULL;
-  set_message(call, encoded ? encoded : name); /* the exception has no text */
+  PyObject *const name = PyObject_GetAttrString(type, "__name__");
+  PyObject *const text = name ? PyUnicode_FromFormat("%S: %S", name, value ? value : Py_None) : NULL;
+  PyObject *const shown = text ? text : name; /* the exception has no text */
+  const char *const encoded = shown ? PyUnicode_AsUTF8(shown) : NULL;
+  set_message(call, encoded ? encoded : "an exception");
   PyErr_Clear();
   Py_XDECREF(text);
+  Py_XDECREF(name);
   Py_XDECREF(type);
   Py_XDECREF(value);
   Py_XDECREF(traceback);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Python's operands of a GEMM as an sg_gemm_desc. */
 #include <stddef.h>
-#include <string.h>
 
 #include "submission.h"
 

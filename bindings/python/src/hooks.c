@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdarg.h>
-#include <string.h>
 
 #include "native.h"
 
@@ -60,7 +59,7 @@ const char *shown(PyObject *value, char *text) {
   PyErr_Fetch(&type, &error, &trace); /* may be the reason for the message */
   PyObject *const made = PyObject_CallOneArg(hook.brief, value);
   const char *const brief = made ? PyUnicode_AsUTF8(made) : NULL;
-  snprintf(text, SHOWN_SIZE, "%s", brief ? brief : Py_TYPE(value)->tp_name);
+  snprintf(text, SHOWN_SIZE, "%s", brief ? brief : "an object that has no text");
   Py_XDECREF(made);
   PyErr_Restore(type, error, trace);
   return text;

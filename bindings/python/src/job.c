@@ -14,7 +14,7 @@ enum { MESSAGE_SIZE = 4096 };
 PyTypeObject *job_type;
 
 PyObject *job_new(PyTypeObject *type) {
-  job_object *job = (job_object *)type->tp_alloc(type, 0);
+  job_object *job = (job_object *)PyType_GenericAlloc(type, 0);
   if (job) job->status = SG_STATUS_NOT_READY;
   return (PyObject *)job;
 }
@@ -201,7 +201,7 @@ static void job_dealloc(PyObject *self) {
     PyMem_Free(block);
     block = next;
   }
-  type->tp_free(self);
+  PyObject_GC_Del(self);
   Py_DECREF(type);
 }
 
@@ -223,14 +223,14 @@ static PyType_Slot job_slots[] = {
 };
 
 static PyType_Spec job_spec = {
-    "streamgemm._raw.JobBase", sizeof(job_object), 0,
+    "streamgemm._native.JobBase", sizeof(job_object), 0,
     Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION, job_slots};
 
 extern PyType_Spec matrix_spec;
 
 /* The package's state is the process's, and its threads enter the main interpreter. */
 static bool in_main_interpreter(void) {
-  if (PyInterpreterState_Get() == PyInterpreterState_Main()) return true;
+  if (PyInterpreterState_GetID(PyInterpreterState_Get()) == 0) return true;
   PyErr_SetString(PyExc_ImportError, "streamgemm runs in the main interpreter only, not in a sub-interpreter");
   return false;
 }

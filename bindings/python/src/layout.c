@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The strides of a view as an sg_matrix; the dimension that prevents one; copies that have one. */
-#include <string.h>
 
 #include "native.h"
 

@@ -21,7 +21,7 @@ static bool take_extents(matrix_object *m, PyObject *shape, PyObject *strides) {
 }
 
 matrix_object *matrix_alloc(PyTypeObject *type) {
-  matrix_object *m = (matrix_object *)type->tp_alloc(type, 0);
+  matrix_object *m = (matrix_object *)PyType_GenericAlloc(type, 0);
   if (m) {
     m->of.shape = m->shape;
     m->of.strides = m->strides;
@@ -131,7 +131,7 @@ static void matrix_dealloc(PyObject *self) {
   PyObject_GC_UnTrack(self);
   if (m->managed) release_tensor(m);
   let_go(&m->held);
-  type->tp_free(self);
+  PyObject_GC_Del(self);
   Py_DECREF(type);
 }
 
@@ -177,5 +177,5 @@ static PyType_Slot matrix_slots[] = {
 };
 
 PyType_Spec matrix_spec = {
-    "streamgemm._raw.MatrixBase", sizeof(matrix_object), 0,
+    "streamgemm._native.MatrixBase", sizeof(matrix_object), 0,
     Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION, matrix_slots};

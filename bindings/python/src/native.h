@@ -19,10 +19,12 @@
 #ifndef STREAMGEMM_PYTHON_NATIVE_H
 #define STREAMGEMM_PYTHON_NATIVE_H
 
-#define PY_SSIZE_T_CLEAN
-#include <Python.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <streamgemm/streamgemm.h>
+#include <string.h>
+
+#include "python_api.h"
 
 enum { MAX_DIMENSIONS = PyBUF_MAX_NDIM };
 

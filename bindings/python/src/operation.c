@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "operation.h"
 
-#include <string.h>
-
 #include "operations.inc"
 
 /* The dimension that is a row becomes the last one. */
@@ -395,7 +393,7 @@ PyObject *submit_operation(PyObject *self, PyObject *const *args, Py_ssize_t cou
   memset(o.given, 0, sizeof o.given);
   memcpy(o.desc, o.of->initial, o.of->size);
   o.results = PyTuple_New(o.of->result_count);
-  PyObject *const *const given = &PyTuple_GET_ITEM(args[3], 0);
+  PyObject *room[MAX_OPERANDS + MAX_OPTIONS], *const *const given = items_of(args[3], room, MAX_OPERANDS + MAX_OPTIONS);
   if (o.results && target_of(args[1], &in.to) && begin_operation(&in, args[0], &order) &&
       see_options(&o, given + o.of->operand_count) && see_operands(&o, given)) {
     store_sizes(&o);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Pipelines: a batch is an array of the pipeline's shape without gaps, and so is its result. */
-#include <string.h>
 
 #include "submission.h"
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Shapes as products of symbols. */
-#include <string.h>
 
 #include "operation.h"
 

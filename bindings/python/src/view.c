@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <string.h>
 
 #include "native.h"
 
@@ -106,9 +105,11 @@ static bool has_mask(PyObject *object) {
 }
 
 static bool refuse_mask(PyObject *object, const char *name) {
-  if (!PyErr_Occurred())
-    PyErr_Format(PyExc_TypeError, "%s is a %s, whose mask a GEMM would ignore: give %s.filled(0), or %s.data", name,
-                 Py_TYPE(object)->tp_name, name, name);
+  PyObject *const type = PyErr_Occurred() ? NULL : PyObject_GetAttrString((PyObject *)Py_TYPE(object), "__name__");
+  if (type)
+    PyErr_Format(PyExc_TypeError, "%s is a %S, whose mask a GEMM would ignore: give %s.filled(0), or %s.data", name,
+                 type, name, name);
+  Py_XDECREF(type);
   return false;
 }
 

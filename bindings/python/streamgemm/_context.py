@@ -3,7 +3,7 @@
 
 import itertools
 
-from . import _device_array, _raw
+from . import _cuda, _device_array, _raw
 from ._enums import MemoryKind, WhenFull, integer, set_field, set_fields, value_of
 from ._graph import Graph
 from ._handles import Handle
@@ -42,6 +42,7 @@ class Context(Handle, ContextMethods):
             if options.pop(name, False):
                 struct.flags |= flag
         set_fields(struct, options, known + list(_FLAGS), {"when_full": WhenFull})
+        _cuda.use_package_for(device)
         self._own(_raw.sg_context_create(struct), _raw.sg_context_release)
         number = next(_numbers)
         self._places = [

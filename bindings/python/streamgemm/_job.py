@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A submission as a future of concurrent.futures that can be awaited."""
 
-import asyncio
 import concurrent.futures
 import threading
 import time
@@ -166,6 +165,8 @@ class Job(Uncopied, _raw.JobBase, concurrent.futures.Future):
         """Calls `fn(job)` when the job completes: on the package's thread or that of a waiter; at once when it has completed.
         Callbacks that asyncio itself adds, as asyncio.wait does, run on the loop, in the `context` given."""
         if getattr(fn, "__module__", "") == "asyncio.tasks":
+            import asyncio  # whose import takes as long as all others
+
             fn = _OnLoop(asyncio.get_running_loop(), fn, context)
         super().add_done_callback(fn)
 
@@ -183,6 +184,8 @@ class Job(Uncopied, _raw.JobBase, concurrent.futures.Future):
 
     def __await__(self):
         if self._status == _raw.SG_STATUS_NOT_READY:  # not done(): callbacks are not to run on the loop's thread
+            import asyncio
+
             loop = asyncio.get_running_loop()
             woken = loop.create_future()
             if not self._sleep((loop, woken)):

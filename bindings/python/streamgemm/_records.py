@@ -3,7 +3,7 @@
 
 import os
 
-from . import _raw
+from . import _cuda, _raw
 from ._enums import LinkClass, LogLevel, value_of
 from ._tables import RECORDS
 
@@ -45,7 +45,7 @@ def fields_of(struct):
     return sorted(
         name
         for name, value in vars(struct).items()
-        if not name.startswith("_") and type(value).__name__ == "getset_descriptor" and name not in ("this", "thisown")
+        if not name.startswith("_") and isinstance(value, property) and name not in ("this", "thisown")
     )
 
 
@@ -76,6 +76,7 @@ def _all(kind, count, describe):
 
 def devices():
     """All devices of all usable backends."""
+    _cuda.use_package()
     return _all(DeviceInfo, _raw.sg_device_count, _raw.sg_device_get_info)
 
 
@@ -97,4 +98,9 @@ def set_log(level):
 
 def backends():
     """All backends, with the reason if one cannot be used."""
-    return _all(BackendInfo, _raw.sg_backend_count, _raw.sg_backend_get_info)
+    failure = _cuda.use_package()
+    found = _all(BackendInfo, _raw.sg_backend_count, _raw.sg_backend_get_info)
+    for backend in found:
+        if failure and backend.name == "cuda" and not backend.origin:  # which stands for no plugin
+            backend.reason = failure
+    return found

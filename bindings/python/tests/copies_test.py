@@ -48,7 +48,7 @@ class NotCopied(DeviceTest):
             with self.assertRaises(TypeError):
                 object.__new__(kind)
             for base in kind.__mro__[1:3]:
-                if base.__module__.endswith("_raw"):
+                if base.__module__.endswith("_native"):
                     with self.assertRaises(TypeError):
                         base()
                     with self.assertRaises(TypeError):

@@ -129,6 +129,31 @@ class Epilogues(DeviceTest):
         found = self.context.matmul(self.a.astype(np.int8), self.b.astype(np.int8), bias=2)
         np.testing.assert_array_equal(found, self.c + 2)
 
+    def test_a_number_is_rounded_to_f16(self):
+        zero = np.zeros((1, 1), np.float16)
+        halves = np.arange(0x7C00, dtype=np.uint16).view(np.float16).astype(np.float64)  # each that is not negative
+        between = (halves[:-1] + halves[1:]) / 2  # ties
+        numbers = np.concatenate([halves[::97], between[:3], between[1020:1030], between[::89], np.nextafter(between[::89], 0), np.nextafter(between[::89], 1e9)])
+        with np.errstate(over="ignore"):
+            for number in (*numbers, *-numbers[::7], 65519.9, np.inf, -np.inf, np.nan):
+                found, wanted = self.context.matmul(zero, zero, bias=float(number)), np.float16(number)
+                np.testing.assert_array_equal(found, wanted, err_msg=str(number))
+        for number in (65520.0, -1e300):
+            with self.assertRaisesRegex(sg.InvalidArgument, "bias is too large a number for a result of f16"):
+                self.context.matmul(zero, zero, bias=number)
+
+    def test_numbers_of_other_kinds(self):
+        class Complex:
+            def __complex__(self):
+                return 2 + 1j
+
+        a = self.a.astype(np.complex128)
+        for number in (2 + 1j, np.complex64(2 + 1j), Complex()):
+            np.testing.assert_array_equal(self.context.gemm(a, self.b.astype(np.complex128), alpha=number), self.c * (2 + 1j))
+        for text in ("3", b"3", "1j"):
+            with self.assertRaisesRegex(TypeError, "alpha is .*, which is no number"):
+                self.context.gemm(self.a, self.b, alpha=text)
+
     def test_broadcast_as_numpy_does(self):
         a, b = integers((2, 3, 7, 9)), integers((3, 9, 5), seed=1)
         for shape in ((5,), (7, 1), (3, 1, 5), (3, 7, 1), (2, 1, 1, 5), (2, 3, 1, 5), (2, 1, 7, 1), (1, 3, 1, 5), (2, 3, 1, 1)):

@@ -26,7 +26,7 @@ class Installed(unittest.TestCase):
         if not any(path.startswith(os.path.join(options["prefix"], "")) for path in searched):
             self.skipTest("this Python looks nowhere below the prefix")
         where = {to for to in self.introspect("--installed").values() if "/streamgemm/_" in to and "packages" in to}
-        self.assertTrue(any(to.endswith("/__init__.py") for to in where) and any("/_raw." in to for to in where))
+        self.assertTrue(any(to.endswith("/__init__.py") for to in where) and any("/_native." in to for to in where))
         for to in where:
             self.assertIn(os.path.dirname(os.path.dirname(to)), searched)
 

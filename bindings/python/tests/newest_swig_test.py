@@ -25,7 +25,7 @@ def run(*command, **how):
 
 
 def main():
-    packages = pathlib.Path(os.environ.get("SG_TEST_PACKAGES", "none"), "swig", "swig", "data")
+    packages = pathlib.Path(os.environ.get("SG_TEST_PACKAGES", "none"), "swig", "data")
     swig = packages / "bin" / "swig"
     if not swig.is_file():
         print("PyPI's swig is not installed: tools/test does it where PyPI can be reached")
@@ -37,14 +37,14 @@ def main():
         package = folder / "streamgemm"
         shutil.copytree(BINDINGS / "python" / "streamgemm", package)
         made = BUILD / "bindings" / "python" / "streamgemm"
-        for name in ("_operations.py", "_functions.py"):
+        for name in ("_operations.py", "_functions.py", "_tables.py"):
             shutil.copy(made / name, package)
         wrapper = folder / "_raw_wrap.c"
         include = [f"-I{path}" for path in (SOURCE / "include", BINDINGS, BUILD / "bindings", made, BINDINGS / "python" / "src")]
-        options = ["-python", "-interface", "_raw", "-threads", "-builtin", "-fastproxy"]  # as in meson.build
-        run(swig, "-DSWIGWORDSIZE64", *include, *options, "-o", wrapper, "-outdir", folder,
+        options = ["-python", "-interface", "_native", "-threads"]  # as in meson.build
+        run(swig, "-DSWIGWORDSIZE64", *include, *options, "-o", wrapper, "-outdir", package,
             BINDINGS / "python" / "python.i", env=how)  # fmt: skip
-        module = package / f"_raw{sysconfig.get_config_var('EXT_SUFFIX')}"
+        module = package / f"_native{sysconfig.get_config_var('EXT_SUFFIX')}"
         sources = sorted((BINDINGS / "python" / "src").glob("*.c"))
         run(*COMPILER, *FLAGS, f"-I{sysconfig.get_path('include')}", *include, wrapper, *sources, "-o", module,
             LIBRARY, f"-Wl,-rpath,{LIBRARY.parent}")  # fmt: skip

@@ -155,8 +155,8 @@ namespace {
 double rounded_to_f32(const char *desc, const char *name, const char *part, double given) {
   const float rounded = static_cast<float>(given);
   if (std::isinf(rounded) && std::isfinite(given))
-    throw error(SG_STATUS_INVALID_ARGUMENT, "@%s->%s.%s is %g; the accumulator is f32, whose largest number is %g",
-                desc, name, part, given, double{std::numeric_limits<float>::max()});
+    throw error(SG_STATUS_INVALID_ARGUMENT, "@%s->%s.%s is %g; it is used as f32, whose largest number is %g", desc,
+                name, part, given, double{std::numeric_limits<float>::max()});
   return rounded;
 }
 

@@ -29,7 +29,8 @@ void submit_clamp(context &on, const Desc &d, const given_operand &x, const give
   if (dy) require_same_form(*dy, result);
   layer made(on, order);
   made.by_rows = result.view.layout == SG_LAYOUT_ROW_MAJOR;
-  made.set_operation(ops::clamp{d.low, d.high}, dy ? "clamp gradient" : "clamp", 1, command_form::split::either);
+  made.set_operation(ops::clamp{}, dy ? "clamp gradient" : "clamp", 1, command_form::split::either);
+  made.bound.where().first.scalars.alpha = {d.low, d.high};
   add_matrix(made, x, ops::clamp::x);
   if (dy) add_matrix(made, *dy, ops::clamp::dy);
   add_matrix(made, result, ops::clamp::y);

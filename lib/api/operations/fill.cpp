@@ -55,11 +55,11 @@ std::uint64_t short_bits(const char *desc, double value, sg_dtype type) {
   return sign | bits;
 }
 
-// The element's bytes, repeated.
-std::array<std::uint64_t, 2> pattern_of(const char *desc, const sg_scalar &value, sg_dtype type) {
-  std::array<std::uint64_t, 2> pattern{};
+// The element's bytes, repeated, in the place of a scalar.
+sg_scalar pattern_of(const char *desc, const sg_scalar &value, sg_dtype type) {
+  sg_scalar pattern;
   const auto repeat = [&](auto element) {
-    auto *const bytes = reinterpret_cast<unsigned char *>(pattern.data());
+    auto *const bytes = reinterpret_cast<unsigned char *>(&pattern);
     for (std::size_t at = 0; at < sizeof pattern; at += sizeof element)
       std::memcpy(bytes + at, &element, sizeof element);
   };
@@ -88,7 +88,8 @@ void submit(context &on, const sg_fill_desc &d, const char *name, checked_submit
   check_view(y);
   layer made(on, order);
   made.by_rows = y.view.layout == SG_LAYOUT_ROW_MAJOR;
-  made.set_operation(ops::fill{pattern_of(name, d.value, y.view.dtype)}, "fill", 0, command_form::split::either);
+  made.set_operation(ops::fill{}, "fill", 0, command_form::split::either);
+  made.bound.where().first.scalars.alpha = pattern_of(name, d.value, y.view.dtype);
   add_matrix(made, y, ops::fill::y);
   auto wanted = backend_command<sg_backend_fill>();
   wanted.type = y.view.dtype;

@@ -4,32 +4,34 @@
 #include <dlfcn.h>
 
 #include <cstdio>
-#include <mutex>
+
+#include "backends/cuda/libraries/open.hpp"
 
 namespace sg::cuda {
 namespace {
 
-#define SG_TEXT(x) #x
-#define SG_TEXT_OF(x) SG_TEXT(x)
-constexpr const char *library = "libcublas.so." SG_TEXT_OF(CUBLAS_VER_MAJOR);
-// The toolkit's folder, for loaders that do not search it.
-constexpr const char *library_of_toolkit = "/usr/local/cuda/lib64/libcublas.so." SG_TEXT_OF(CUBLAS_VER_MAJOR);
+// The functions used and the values of their enumerators are the same in both.
+constexpr int majors[] = {13, 12};
 
 struct loaded {
   blas_functions functions{};
   bool ok = false;
+  int major = 0;
   char reason[400] = "";
 
   loaded() noexcept {
-    void *handle = dlopen(library, RTLD_NOW | RTLD_LOCAL);
+    const opened library = open_library("cublas", majors);
+    void *const handle = library.handle;
+    major = library.major;
     if (handle == nullptr) {
-      std::snprintf(reason, sizeof reason, "cuBLAS cannot be loaded: %s", dlerror());
-      handle = dlopen(library_of_toolkit, RTLD_NOW | RTLD_LOCAL);
+      const int used = std::snprintf(reason, sizeof reason, "cuBLAS cannot be loaded: ");
+      tell_why_not("cublas", majors, reason + used, sizeof reason - used);
+      return;
     }
-    if (handle == nullptr) return;
     const auto find = [&]<class Function>(Function &function, const char *name) {
       function = reinterpret_cast<Function>(dlsym(handle, name));
-      if (function == nullptr) std::snprintf(reason, sizeof reason, "%s is too old: it has no %s", library, name);
+      if (function == nullptr)
+        std::snprintf(reason, sizeof reason, "libcublas.so.%d is too old: it has no %s", major, name);
       return function != nullptr;
     };
     ok = find(functions.create, "cublasCreate_v2") && find(functions.destroy, "cublasDestroy_v2") &&
@@ -57,9 +59,8 @@ struct loaded_lt {
   bool ok = false;
 
   loaded_lt() noexcept {
-    void *handle = dlopen("libcublasLt.so." SG_TEXT_OF(CUBLAS_VER_MAJOR), RTLD_NOW | RTLD_LOCAL);
-    if (handle == nullptr)
-      handle = dlopen("/usr/local/cuda/lib64/libcublasLt.so." SG_TEXT_OF(CUBLAS_VER_MAJOR), RTLD_NOW | RTLD_LOCAL);
+    const int major_of_blas[] = {the_library().major};
+    void *const handle = open_library("cublasLt", major_of_blas).handle;
     if (handle == nullptr) return;
     const auto find = [&]<class Function>(Function &function, const char *name) {
       function = reinterpret_cast<Function>(dlsym(handle, name));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// cuBLAS and cublasLt, loaded on first use: without them the plugin still loads and reports their absence.
+// cuBLAS 13 or 12 and its cublasLt, loaded on first use: without them the plugin still loads and reports their absence.
 #pragma once
 
 #include <cublasLt.h>

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "backends/cuda/driver/log.hpp"
+#include "backends/cuda/libraries/open.hpp"
 
 namespace sg::cuda::dnn {
 namespace {
@@ -17,11 +18,8 @@ constexpr std::size_t oldest = 90100;
 // process that is loaded later and needs cuDNN, perhaps a newer one, would get it by its name.
 void *open(bool may_load, const char *path) noexcept {
   if (path != nullptr) return dlopen(path, RTLD_NOW | RTLD_LOCAL);
-  constexpr const char *name = "libcudnn.so.9";
-  if (void *found = dlopen(name, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD)) return found;
-  if (!may_load) return nullptr;
-  if (void *found = dlopen(name, RTLD_NOW | RTLD_LOCAL)) return found;
-  return dlopen("/usr/local/cuda/lib64/libcudnn.so.9", RTLD_NOW | RTLD_LOCAL);
+  constexpr int majors[] = {9};
+  return (may_load ? open_library("cudnn", majors) : library_of_process("cudnn", majors)).handle;
 }
 
 struct loaded {

@@ -7,12 +7,16 @@ import java.net.URL;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.Comparator;
 import java.util.List;
 import java.util.Locale;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
 
 /**
  * Finds the native code: in the folder that the property {@code org.streamgemm.native} names; else in a jar, under
- * {@code META-INF/native/<os>-<arch>/}; else on the system's path ({@code java.library.path}).
+ * {@code META-INF/native/<os>-<arch>/}; else on the system's path ({@code java.library.path}). Beside a jar's native code comes the CUDA
+ * plugin of another jar.
  */
 public final class Loader {
   /** The property that names a folder; nothing else is tried when it is set. */
@@ -23,6 +27,8 @@ public final class Loader {
 
   private static final String WRAPPER = "streamgemm_java";
   private static final String[] FILES = {"libstreamgemm.so." + RawConstants.SG_SOVERSION, "lib" + WRAPPER + ".so"};
+
+  private static final String PLUGIN = "libstreamgemm-cuda.so";
 
   private static String origin;
 
@@ -48,6 +54,10 @@ public final class Loader {
 
   /** Of the loaded library: a number as RawConstants.SG_VERSION. */
   private static native int version();
+
+  private static native int backendVersion();
+
+  private static native void loadPlugins();
 
   private static String find() {
     String folder = System.getProperty(PROPERTY);
@@ -111,15 +121,29 @@ public final class Loader {
       throw notUsable(cache, e);
     }
     try {
-      for (String file : FILES) try (InputStream in = resource(inside + file).openStream()) {
-          Files.copy(in, folder.resolve(file));
-        }
+      for (String file : FILES) copy(inside + file, folder.resolve(file));
       loadFrom(folder);
+      if (resource(inside + PLUGIN) != null) {
+        copy(inside + PLUGIN, folder.resolve("streamgemm/backend-" + backendVersion()).resolve(PLUGIN));
+        loadPlugins();
+      }
     } catch (IOException | UnsatisfiedLinkError e) {
       throw notUsable(cache, e);
     } finally {
-      for (String file : FILES) Files.deleteIfExists(folder.resolve(file));
-      Files.delete(folder);
+      delete(folder);
+    }
+  }
+
+  private static void copy(String inside, Path to) throws IOException {
+    Files.createDirectories(to.getParent());
+    try (InputStream in = resource(inside).openStream()) {
+      Files.copy(in, to);
+    }
+  }
+
+  private static void delete(Path folder) throws IOException {
+    try (Stream<Path> all = Files.walk(folder)) {
+      for (Path each : all.sorted(Comparator.reverseOrder()).collect(Collectors.toList())) Files.delete(each);
     }
   }
 

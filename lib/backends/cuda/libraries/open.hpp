@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// NVIDIA's libraries, which the plugin opens by their names.
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+namespace sg::cuda {
+
+struct opened {
+  void *handle = nullptr;  // NULL: there is no such library; stays open
+  int major = 0;           // of its name
+};
+
+// libNAME.so.MAJOR for the first of `majors` that the process has already, as PyTorch's; else of those that the loader
+// finds; else of those in the toolkit's folder /usr/local/cuda/lib64.
+opened open_library(const char *name, std::span<const int> majors) noexcept;
+// The first of them only.
+opened library_of_process(const char *name, std::span<const int> majors) noexcept;
+// Writes why the loader does not find them.
+void tell_why_not(const char *name, std::span<const int> majors, char *reason, std::size_t size) noexcept;
+
+}  // namespace sg::cuda

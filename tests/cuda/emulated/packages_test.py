@@ -1,0 +1,79 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The packages of the CUDA plugin for Java and C#, made of the plugin on the emulated GPU: a program whose packages they are has CUDA devices, and says
+which file they are of; without them it has none.
+
+usage: packages_test.py PLUGIN FOLDER-OF-THE-EMULATED-LIBRARIES java CLASS-PATH PLATFORM
+       packages_test.py PLUGIN FOLDER-OF-THE-EMULATED-LIBRARIES csharp STREAMGEMM.nupkg TESTS.exe PLATFORM MONO
+"""
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+import xml.etree.ElementTree
+import zipfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+sys.path.insert(0, str(ROOT / "packaging"))
+sys.dont_write_bytecode = True
+import maven  # noqa: E402
+
+PLUGIN, LIBRARIES, KIND, *GIVEN = sys.argv[1:]
+VERSION = subprocess.run([ROOT / "tools/version.py"], check=True, capture_output=True, text=True).stdout.strip()
+ENVIRONMENT = {name: value for name, value in os.environ.items() if not name.startswith(("SG_", "MONO_PATH", "STREAMGEMM_"))} | {"LD_LIBRARY_PATH": LIBRARIES}
+
+
+class Packages(unittest.TestCase):
+    def setUp(self):
+        made = tempfile.TemporaryDirectory()
+        self.addCleanup(made.cleanup)
+        self.folder = pathlib.Path(made.name)
+
+    def run_program(self, *command, **variables):
+        return subprocess.run([str(each) for each in command], env=ENVIRONMENT | variables, capture_output=True, text=True, check=False)
+
+    @unittest.skipUnless(KIND == "java", "of Java")
+    def test_maven(self):
+        class_path, platform = GIVEN
+        maven.cuda(pathlib.Path(PLUGIN), platform, VERSION, self.folder)
+        made = self.folder / "org/streamgemm/streamgemm-cuda" / VERSION
+        project = xml.etree.ElementTree.parse(made / f"streamgemm-cuda-{VERSION}.pom").getroot()
+        dependencies = [[element.text for element in each] for each in project.findall(".//{*}dependency")]
+        self.assertEqual(dependencies, [["org.streamgemm", "streamgemm-platform", VERSION, "pom"],
+                                        ["org.streamgemm", "streamgemm-cuda", VERSION, platform, "runtime"]])
+        (self.folder / "own").mkdir()
+        java = ["java", "-Xmx512m", "-XX:+UseSerialGC", f"-Djava.io.tmpdir={self.folder}/own", "-cp"]
+        test = ["org.junit.runner.JUnitCore", "org.streamgemm.CustomCudaTest"]
+        done = self.run_program(*java, f"{class_path}:{made}/streamgemm-cuda-{VERSION}-{platform}.jar", *test)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertIn("OK (1 test)", done.stdout)
+        self.assertEqual(list((self.folder / "own").iterdir()), [], "a copy is left")
+        done = self.run_program(*java, class_path, *test)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("no such plugin", done.stdout)
+
+    @unittest.skipUnless(KIND == "csharp", "of C#")
+    def test_nuget(self):
+        package, tests, platform, mono = GIVEN
+        own = self.folder / "own.nupkg"
+        subprocess.run([ROOT / "bindings/csharp/nuget/pack.py", "--cuda", own, VERSION, ROOT / "LICENSE", platform, PLUGIN], check=True)
+        for each in (package, own):
+            with zipfile.ZipFile(each) as archive:
+                self.assertIsNone(archive.testzip())
+                archive.extractall(self.folder)
+        nuspec = xml.etree.ElementTree.parse(self.folder / "StreamGemm.Cuda.nuspec").getroot()
+        self.assertEqual([each.attrib for each in nuspec.findall(".//{*}dependency")], [{"id": "StreamGemm", "version": f"[{VERSION}]"}])
+        there = {"MONO_PATH": str(self.folder / "lib/netstandard2.1")}
+        done = self.run_program(mono, tests, "cuda:0", "CustomCudaTest", **there)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        [plugin] = self.folder.glob(f"runtimes/{platform}/native/streamgemm/backend-*/libstreamgemm-cuda.so")
+        plugin.unlink()
+        done = self.run_program(mono, tests, "cuda:0", "CustomCudaTest", **there)
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("no such plugin", done.stdout + done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1], verbosity=2)
