@@ -96,6 +96,7 @@ sg_status run_typed(const sg_backend_cell_backward &what, workspace &space) noex
         what.dstate == nullptr ? nullptr : static_cast<Real *>(what.dstate) + column * what.dstate_ld + first;
     const Real *const g0 = gate[0], *const g1 = gate[1], *const g2 = gate[2], *const g3 = gate[3];
     alignas(64) values<Real> a, b, c, d;
+    if (n < 1) __builtin_unreachable();  // GCC 12 for aarch64 warns of an uninitialised `a` otherwise
     if (what.cell == SG_CELL_LSTM) {
       for (std::int64_t i = 0; i < n; ++i) a[i] = g1[i] * state[i] + g0[i] * g2[i];
       simd().layers->unary(wide, SG_FUNCTION_TANH, b, a, n);
