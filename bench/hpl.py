@@ -84,7 +84,10 @@ def main():
             settings.write(NVBLAS.format(options.nvblas[1].resolve()))
             settings.flush()
             variants["NVBLAS"] = {"LD_PRELOAD": str(options.nvblas[0].resolve()), "NVBLAS_CONFIG_FILE": settings.name}
-        found = {variant: measure(options.program.resolve(), options.n, blocks, environment) for variant, environment in variants.items()}
+        found = {}
+        for variant, environment in variants.items():
+            found[variant] = measure(options.program.resolve(), options.n, blocks, environment)
+            print(variant, ", ".join(f"NB {nb}: {seconds:.2f} s" for nb, seconds in found[variant].items()), flush=True)
     operations = 2 / 3 * options.n**3 + 3 / 2 * options.n**2
     rows = []
     for nb in blocks:
