@@ -33,6 +33,8 @@ SIZES, DEBIAN_SIZES = ROOT / "packaging/artifact_sizes.txt", ROOT / "packaging/d
 EVERYWHERE = ("jar", "wheel", "nupkg", "tarball")
 KINDS = (*EVERYWHERE, "cuda")
 NVCC = shutil.which("nvcc", path=os.environ["PATH"] + ":/usr/local/cuda/bin")
+PLATFORMS = {"x86_64": ("linux-x86_64", "linux-x64"), "aarch64": ("linux-aarch_64", "linux-arm64")}  # as Maven and NuGet name them
+MARK = ".packages"  # in a folder that is for packages alone
 FOLDERS = {"jar": "maven"}  # of the other kinds their own names
 # Native code without its symbol tables.
 BUILD = ["--buildtype=release", "-Dtests=disabled", "-Dtools=disabled", "-Ddocs=disabled", "-Dc_link_args=-s", "-Dcpp_link_args=-s"]
@@ -89,8 +91,11 @@ class Packages:
         plugin = self.build("build-cuda", "lib/backends/cuda/libstreamgemm-cuda.so")
         project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
         cuda_wheel.make(ROOT, plugin, project, self.version, folder)
-        maven.cuda(plugin, "linux-x86_64", self.version, folder / "maven")
-        run(ROOT / "bindings/csharp/nuget/pack.py", "--cuda", folder / f"StreamGemm.Cuda.{self.version}.nupkg", self.version, ROOT / "LICENSE", "linux-x64", plugin)
+        if (machine := os.uname().machine) not in PLATFORMS:
+            raise SystemExit(f"tools/package: the CUDA plugin has no packages for {machine}")
+        in_maven, in_nuget = PLATFORMS[machine]
+        maven.cuda(plugin, in_maven, self.version, folder / "maven")
+        run(ROOT / "bindings/csharp/nuget/pack.py", "--cuda", folder / f"StreamGemm.Cuda.{self.version}.nupkg", self.version, ROOT / "LICENSE", in_nuget, plugin)
 
     def tarball(self, folder):
         loader = importlib.machinery.SourceFileLoader("release", str(ROOT / "tools/release"))
@@ -100,6 +105,10 @@ class Packages:
         (folder / f"streamgemm-{self.version}.tar.xz").write_bytes(release.archive(f"streamgemm-{self.version}/"))
 
     def make(self, kinds):
+        if self.out.exists() and any(self.out.iterdir()) and not (self.out / MARK).exists():
+            raise SystemExit(f"tools/package: {self.out} has other files, and folders in it are emptied for packages")
+        self.out.mkdir(parents=True, exist_ok=True)
+        (self.out / MARK).touch()
         shutil.rmtree(self.out / f"streamgemm-{self.version}", ignore_errors=True)
         for kind in kinds:
             folder = self.folder(kind)
@@ -150,6 +159,9 @@ def same(first, second, kinds):
 def main(arguments):
     twice, arm64 = "--twice" in arguments, "--arm64" in arguments
     kind, *rest = [each for each in arguments if each not in ("--twice", "--arm64")] or [""]
+    if arm64 and kind not in ("jar", "nupkg", "all"):
+        print(f"tools/package: --arm64 is not for {kind}", file=sys.stderr)
+        return 2
     if kind not in (*KINDS, "all") or len(rest) > 1 or any(each.startswith("-") for each in rest):
         print(__doc__, file=sys.stderr)
         return 2

@@ -16,6 +16,8 @@ INIT = '''# SPDX-License-Identifier: Apache-2.0
 '''
 README = """# streamgemm-cuda
 
+It holds NVIDIA's static CUDA runtime, which the CUDA Toolkit's agreement lets applications distribute.
+
 The CUDA plugin of the package [streamgemm](https://pypi.org/project/streamgemm/), which loads it when a CUDA device is opened. `pip install streamgemm[cuda13]` installs
 it with NVIDIA's cuBLAS of CUDA 13, `streamgemm[cuda12]` with that of CUDA 12.
 """

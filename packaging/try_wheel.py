@@ -10,6 +10,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 
 from debian_system import System
 
@@ -21,7 +22,7 @@ NEEDS = ["g++", "meson", "ninja-build", "pkg-config", "swig", "python3-dev", "py
 def main():
     folder = pathlib.Path(sys.argv[1])
     folder.mkdir(parents=True, exist_ok=True)
-    system = System((folder / "system").resolve(), release="trixie")
+    system = System(pathlib.Path(tempfile.mkdtemp(dir=folder)).resolve() / "system", release="trixie")
     system.apt_get("install", *NEEDS)
     # What this machine trusts, and where it asks.
     for name in ("etc/ssl/certs/ca-certificates.crt", "etc/resolv.conf", "etc/pip.conf"):

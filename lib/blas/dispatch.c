@@ -132,12 +132,14 @@ static void check_process(void) {
 }
 
 /* All ranks need the same one. So it does not depend on whether the device opens, and stays if failures close it. A
- * GEMM of depth k has k / 8 operations for each byte of its C in f64 that crosses the link. */
-int sg_blas_pblas_block(void) {
-  enum { on_a_gpu = 1024 };
+ * GEMM of depth k has k / 8 operations for each byte of its C in f64 that crosses the link; PBLAS counts the bytes of a
+ * rank's panels, its rows times this, in 31 bits. */
+int sg_blas_pblas_block(char precision) {
+  enum { on_a_gpu = 512 };
   check_process();
   if (settings.pblas_block > 0) return settings.pblas_block;
-  return settings.is_on && may_have_device && strncmp(settings.device, "cpu", 3) != 0 ? on_a_gpu : 0;
+  if (!settings.is_on || !may_have_device || strncmp(settings.device, "cpu", 3) == 0) return 0;
+  return sg_blas_upper(precision) == 'Z' ? on_a_gpu / 2 : on_a_gpu;
 }
 
 static double predict_square(int n, void *type) { return sg_blas_predict_square(*(char *)type, n); }

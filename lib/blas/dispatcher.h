@@ -83,8 +83,8 @@ static inline bool sg_blas_is_looked_at(double work) {
   return work >= gate;
 }
 
-/* The block that PBLAS is to use, the same for the whole life of the process; 0: its own. */
-int sg_blas_pblas_block(void);
+/* The block that PBLAS is to use for a type, the same for the whole life of the process; 0: its own. */
+int sg_blas_pblas_block(char precision);
 
 /* Computes a call, on the device or by the CPU BLAS. false: the caller passes it to the CPU BLAS as it is, untouched.
  */

@@ -9,7 +9,7 @@ typedef int32_t inquiry(const void *context, const char *precision, size_t lengt
 /* In place of ScaLAPACK's own in programs that preload this library or are linked with it first. The result is one for
    programs with integers of 64 bits, too. */
 SG_BLAS_EXPORT int64_t pilaenv_(const void *context, const char *precision) {
-  const int block = sg_blas_pblas_block();
+  const int block = sg_blas_pblas_block(*precision);
   if (block > 0) return block;
   inquiry *const own = (inquiry *)dlsym(RTLD_NEXT, "pilaenv_");
   return own != NULL ? own(context, precision, 1) : 32;

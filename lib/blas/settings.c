@@ -101,13 +101,13 @@ void sg_blas_read_settings(sg_blas_settings *out) {
     complain("SG_BLAS_MEMORY", value, "neither bytes (512MiB, 4GiB) nor a percentage (80%)");
   }
   if ((value = value_of("SG_PBLAS_NB")) != NULL) {
-    enum { most = 1 << 16 };
+    enum { most = 4096 };
     uint64_t block;
     const char *end;
     if (parse_number(value, &block, &end) && *end == '\0' && block >= 1 && block <= most)
       out->pblas_block = (int)block;
     else
-      complain("SG_PBLAS_NB", value, "no whole number from 1 to 65536");
+      complain("SG_PBLAS_NB", value, "no whole number from 1 to 4096");
   }
   static const named_value computes[] = {{"exact", SG_COMPUTE_EXACT},   {"tf32", SG_COMPUTE_TF32},
                                          {"3xtf32", SG_COMPUTE_3XTF32}, {"bf16", SG_COMPUTE_BF16},

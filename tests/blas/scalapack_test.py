@@ -3,7 +3,7 @@
 """ScaLAPACK over four ranks of this machine with the drop-in BLAS preloaded: its testers of level 3 of PBLAS, with each call on the device, and the
 depth of each rank's GEMMs. Debian's, of scalapack-mpi-test with Open MPI, and with SG_SOAK=1 MPICH.
 
-usage: scalapack_test.py FOLDER-OF-THE-LIBRARIES DEVICE
+usage: scalapack_test.py FOLDER-OF-THE-LIBRARIES DEVICE LIBRARY-WITH-A-PILAENV
 """
 import json
 import os
@@ -14,7 +14,7 @@ import sys
 
 from dropin import PRELOAD, PYTHON, Dropin, reasons, run
 
-DEVICE = sys.argv.pop(2)
+DEVICE, FAKE = sys.argv.pop(2), sys.argv.pop(2)
 THOROUGH = os.environ.get("SG_SOAK") == "1"
 DATA = pathlib.Path("/usr/share/scalapack/PBLAS")
 RANKS = 4
@@ -112,15 +112,25 @@ class Mpich(Scalapack):  # whose ranks wait by polling: on few cores it takes mi
 
 
 class Inquiry(Dropin):
+    def said(self, variables, precision="D"):
+        """What it says, and on standard error. ScaLAPACK's own stands behind the drop-in BLAS."""
+        return self.child(f"print(blas.pilaenv_(ctypes.byref(ctypes.c_int(7)), b'{precision}'))", {"LD_PRELOAD": f"{PRELOAD}:{FAKE}"} | variables)
+
     def test_what_it_says(self):
-        for variables, said in (({"SG_DEVICE": "cpu"}, 32), ({"SG_DEVICE": "sim:h200"}, 1024), ({"SG_DEVICE": "sim:h200", "SG_BLAS": "0"}, 32),
-                                ({"SG_DEVICE": "cpu", "SG_PBLAS_NB": "96"}, 96), ({"SG_DEVICE": "sim:h200", "SG_PBLAS_NB": "65536"}, 65536)):
-            done = self.child("print(blas.pilaenv_(ctypes.byref(ctypes.c_int(0)), b'D'))", variables)
-            self.assertEqual((int(done.stdout), done.stderr), (said, ""), variables)
-        for wrong in ("0", "65537", "many"):
-            done = self.child("print(blas.pilaenv_(ctypes.byref(ctypes.c_int(0)), b'D'))", {"SG_PBLAS_NB": wrong, "SG_DEVICE": "cpu"})
-            self.assertEqual(int(done.stdout), 32)
-            self.assertIn(f"SG_PBLAS_NB={wrong}: no whole number from 1 to 65536; the default is used", done.stderr)
+        own = 7000 + ord("D")  # of the arguments
+        for variables, wanted in (({"SG_DEVICE": "cpu"}, own), ({"SG_DEVICE": "sim:h200"}, 512), ({"SG_DEVICE": "sim:h200", "SG_BLAS": "0"}, own),
+                                  ({"SG_DEVICE": "cpu", "SG_PBLAS_NB": "96"}, 96), ({"SG_DEVICE": "sim:h200", "SG_PBLAS_NB": "4096"}, 4096)):
+            done = self.said(variables)
+            self.assertEqual((int(done.stdout), done.stderr), (wanted, ""), variables)
+        self.assertEqual([int(self.said({"SG_DEVICE": "sim:h200"}, each).stdout) for each in "SDCZz"], [512, 512, 512, 256, 256])
+        for wrong in ("0", "4097", "many"):
+            done = self.said({"SG_PBLAS_NB": wrong, "SG_DEVICE": "cpu"})
+            self.assertEqual(int(done.stdout), own)
+            self.assertIn(f"SG_PBLAS_NB={wrong}: no whole number from 1 to 4096; the default is used", done.stderr)
+
+    def test_without_scalapack(self):
+        done = self.child("print(blas.pilaenv_(ctypes.byref(ctypes.c_int(7)), b'D'))", {"SG_DEVICE": "cpu"})
+        self.assertEqual(int(done.stdout), 32)
 
 
 if __name__ == "__main__":

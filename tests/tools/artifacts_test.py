@@ -68,6 +68,16 @@ class Artifacts(unittest.TestCase):
             self.assertEqual(done.returncode, 2, done)
             self.assertIn("usage: artifacts.py jar", done.stderr)
 
+    def test_other_files_stay(self):
+        self.write("tarball/mine", 1)
+        with self.assertRaisesRegex(SystemExit, "has other files"):
+            artifacts.Packages(self.folder).make(["tarball"])
+        self.assertTrue((self.folder / "tarball/mine").exists())
+
+    def test_arm64_is_for_native_code(self):
+        done = self.run_package("tarball", "--arm64")
+        self.assertEqual((done.returncode, done.stderr), (2, "tools/package: --arm64 is not for tarball\n"))
+
     @unittest.skipUnless((SOURCE / ".git").exists(), "no checkout of git")
     def test_the_archive(self):
         done = self.run_package("tarball", self.folder)

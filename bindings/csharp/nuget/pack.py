@@ -90,10 +90,10 @@ def make(output, version, license_file, readme, assembly, documentation, platfor
 def cuda(output, version, license_file, platform, plugin):
     """Where the library that it depends on looks for plugins: beside itself."""
     abi = re.search(r"^#define SG_BACKEND_ABI_VERSION (\d+)", (ROOT / "include/streamgemm/backend.h").read_text(), re.MULTILINE)[1]
-    files = {"LICENSE": license_file, f"runtimes/{platform}/native/streamgemm/backend-{abi}/libstreamgemm-cuda.so": plugin}
+    files = {"LICENSE": license_file, "NOTICE": ROOT / "NOTICE", f"runtimes/{platform}/native/streamgemm/backend-{abi}/libstreamgemm-cuda.so": plugin}
     parts = {name: pathlib.Path(path).read_bytes() for name, path in files.items()}
     dependency = f'>\n        <dependency id="StreamGemm" version="[{version}]" />\n      </group>'
-    write(output, described(parts, id="StreamGemm.Cuda", version=version, readme="", dependency=dependency, description="The CUDA plugin of StreamGemm."))
+    write(output, described(parts, id="StreamGemm.Cuda", version=version, readme="", dependency=dependency, description="The CUDA plugin of StreamGemm. It holds NVIDIA's static CUDA runtime, which the CUDA Toolkit's agreement lets applications distribute."))
 
 
 if __name__ == "__main__":

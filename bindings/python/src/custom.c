@@ -40,7 +40,8 @@ static sg_status set_exception_message(const sg_custom_call *call) {
   PyObject *const name = PyObject_GetAttrString(type, "__name__");
   PyObject *const text = name ? PyUnicode_FromFormat("%S: %S", name, value ? value : Py_None) : NULL;
   PyObject *const shown = text ? text : name; /* the exception has no text */
-  const char *const encoded = shown ? PyUnicode_AsUTF8(shown) : NULL;
+  const char *encoded = shown ? PyUnicode_AsUTF8(shown) : NULL;
+  if (!encoded && name) PyErr_Clear(), encoded = PyUnicode_AsUTF8(name); /* the text is not Unicode */
   set_message(call, encoded ? encoded : "an exception");
   PyErr_Clear();
   Py_XDECREF(text);

@@ -8,7 +8,7 @@ import threading
 from . import _raw
 from ._errors import NoDevice
 
-_lock = threading.Lock()
+_lock = threading.RLock()  # a handler of signals may be inside of it
 _is_done = False
 _failure = ""  # why the plugin cannot be used
 
@@ -30,23 +30,32 @@ def use_package_for(device):
         name = os.environ.get("SG_DEVICE") or name
     if isinstance(name, str) and name.startswith(("auto", "cuda")):
         failure = use_package()
-        if failure and name.startswith("cuda"):
+        if failure and name.startswith("cuda") and not _has_backend():  # another plugin may have been loaded since
             raise NoDevice(failure)
 
 
 def _load():
-    from importlib.util import find_spec
-
-    package = find_spec("streamgemm_cuda")
-    if package is None or _has_backend():
+    folder = _folder()
+    if folder is None or _has_backend():
         return ""
     if _has_driver():
         _load_libraries()
     try:
-        _raw.sg_backend_load(os.path.join(package.submodule_search_locations[0], "libstreamgemm-cuda.so"))
+        _raw.sg_backend_load(os.path.join(folder, "libstreamgemm-cuda.so"))
     except NoDevice as failure:
         return str(failure)
     return ""
+
+
+def _folder():
+    """Of the package; None: it is not installed, or is another module of that name."""
+    from importlib.util import find_spec
+
+    try:
+        package = find_spec("streamgemm_cuda")
+    except ValueError:
+        return None
+    return package.submodule_search_locations[0] if package and package.submodule_search_locations else None
 
 
 def _has_backend():
@@ -84,10 +93,5 @@ def _load_libraries():
             pass  # it is not found; the plugin tells what it misses
 
 
-def _after_fork():
-    """Another thread of the parent may have held it."""
-    global _lock
-    _lock = threading.Lock()
-
-
-os.register_at_fork(after_in_child=_after_fork)
+# A fork waits for a thread that loads: the child would have locks of Python's and of the loader without their owner.
+os.register_at_fork(before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_lock.release)

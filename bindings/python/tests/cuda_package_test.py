@@ -4,6 +4,7 @@ when a CUDA device may be used, and not before. usage: cuda_package_test.py PLUG
 
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -135,13 +136,66 @@ class CudaPackage(unittest.TestCase):
         self.fails("streamgemm_cuda/libstreamgemm-cuda.so.*: libcublas.so.13 is too old: it has no cublasCreate_v2", ["cublasLt", "cublas"])
 
     def test_without_a_driver_nothing_is_loaded_in_vain(self):
-        (self.folder / "lib/libcuda.so.1").unlink()
+        (self.folder / "lib/libcuda.so.1").unlink()  # nor that of this machine
+        (self.folder / "lib/libcuda.so.1").write_text("no library")
         self.install("libcublas.so.13", LIBRARIES / "libcublas.so.13")
         self.run_python("sg.devices()\nassert state()[0] == [], state()")
 
     def test_a_broken_package(self):
         (self.folder / "site/streamgemm_cuda/libstreamgemm-cuda.so").unlink()
         self.fails("libstreamgemm-cuda.so.*: No such file", ["cublasLt", "cublas"])
+
+    def test_a_fork_while_another_thread_loads(self):
+        self.run_python("""
+            import threading, time
+            from streamgemm import _cuda
+            load, begun = _cuda._load, threading.Event()
+            def slowly():
+                begun.set()
+                time.sleep(0.3)
+                return load()
+            _cuda._load = slowly
+            opened = threading.Thread(target=lambda: sg.Context("auto").close())
+            opened.start()
+            begun.wait()
+            child = os.fork()
+            if child == 0:
+                sg.backends()
+                os._exit(0)
+            opened.join()
+            assert os.waitpid(child, 0)[1] == 0
+        """)
+
+    def test_a_signal_while_it_loads(self):
+        self.run_python("""
+            import signal, time
+            from streamgemm import _cuda
+            load, seen = _cuda._load, []
+            def slowly():
+                time.sleep(0 if seen else 0.5)
+                return load()
+            _cuda._load = slowly
+            signal.signal(signal.SIGALRM, lambda *_: (seen.append(1), seen.append(sg.backends())))
+            signal.setitimer(signal.ITIMER_REAL, 0.1)
+            assert sg.Context("auto").device.name == "cuda:0" and len(seen) == 2
+        """)
+
+    def test_another_plugin_after_a_broken_package(self):
+        (self.folder / "site/streamgemm_cuda/libstreamgemm-cuda.so").unlink()
+        self.install("libcublas.so.13", LIBRARIES / "libcublas.so.13")
+        self.run_python(f"""
+            try:
+                sg.Context("cuda:0")
+                raise AssertionError("opened")
+            except sg.NoDevice:
+                sg.load_backend({str(PLUGIN)!r})
+            assert sg.Context("cuda:0").device.name == "cuda:0"
+        """)
+
+    def test_another_module_of_that_name(self):
+        shutil.rmtree(self.folder / "site/streamgemm_cuda")
+        (self.folder / "site/streamgemm_cuda.py").touch()
+        self.run_python('assert sg.Context("auto").device.name == "cpu"')
 
     def test_without_the_pathfinder(self):
         (self.folder / "site/cuda/pathfinder/__init__.py").write_text("loaded = []\ndef __getattr__(name): raise ImportError")

@@ -192,11 +192,15 @@ void multiply_vectors(std::int64_t k, const T *a, std::int64_t lda, const T *b, 
   using vector [[gnu::vector_size(vector_bytes)]] = T;
   vector sums[columns][count] = {}, x;
   for (std::int64_t p = 0; p < k; ++p)
+#pragma GCC unroll 4
     for (std::int64_t i = 0; i < count; ++i) {
       __builtin_memcpy(&x, a + i * rows + p * lda, sizeof x);
+#pragma GCC unroll 4
       for (std::int64_t j = 0; j < columns; ++j) sums[j][i] = sums[j][i] + x * b[p + j * ldb];
     }
+#pragma GCC unroll 4
   for (std::int64_t j = 0; j < columns; ++j)
+#pragma GCC unroll 4
     for (std::int64_t i = 0; i < count; ++i) {
       __builtin_memcpy(&x, c + i * rows + j * ldc, sizeof x);
       x = x + sums[j][i];

@@ -10,8 +10,9 @@
 namespace sg::cuda {
 namespace {
 
-// The functions used and the values of their enumerators are the same in both.
-constexpr int majors[] = {13, 12};
+// The functions used and the values of their enumerators are the same in both. First the one of the toolkit that built
+// this, which runs on the same drivers and GPUs.
+constexpr int majors[] = {CUBLAS_VER_MAJOR, CUBLAS_VER_MAJOR == 13 ? 12 : 13};
 
 struct loaded {
   blas_functions functions{};

@@ -6,6 +6,7 @@ import java.io.InputStream;
 import java.net.URL;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.attribute.PosixFilePermissions;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
@@ -87,16 +88,20 @@ public final class Loader {
 
   /** The wrapper's functions change from version to version, so that only the classes' own fits. */
   private static void check(String found) {
-    int version;
-    try {
-      version = version();
-    } catch (UnsatisfiedLinkError e) {
-      version = 0;
-    }
+    int version = loadedVersion();
     if (version == RawConstants.SG_VERSION) return;
     throw new UnsatisfiedLinkError("the native code of " + found + " is StreamGEMM "
         + (version == 0 ? "of an unknown version" : text(version)) + ", and these classes are "
         + text(RawConstants.SG_VERSION) + "; the property " + PROPERTY + " may name a folder with that version");
+  }
+
+  /** 0: unknown. */
+  private static int loadedVersion() {
+    try {
+      return version();
+    } catch (UnsatisfiedLinkError e) {
+      return 0;
+    }
   }
 
   private static String text(int version) {
@@ -123,10 +128,8 @@ public final class Loader {
     try {
       for (String file : FILES) copy(inside + file, folder.resolve(file));
       loadFrom(folder);
-      if (resource(inside + PLUGIN) != null) {
-        copy(inside + PLUGIN, folder.resolve("streamgemm/backend-" + backendVersion()).resolve(PLUGIN));
-        loadPlugins();
-      }
+      boolean hasPlugin = resource(inside + PLUGIN) != null && loadedVersion() == RawConstants.SG_VERSION;
+      if (hasPlugin) loadPlugin(inside + PLUGIN, folder);
     } catch (IOException | UnsatisfiedLinkError e) {
       throw notUsable(cache, e);
     } finally {
@@ -134,11 +137,22 @@ public final class Loader {
     }
   }
 
+  /** Beside the library, where it looks for plugins. A plugin that cannot be copied is one that is not there. */
+  private static void loadPlugin(String inside, Path folder) {
+    try {
+      copy(inside, folder.resolve("streamgemm/backend-" + backendVersion()).resolve(PLUGIN));
+    } catch (IOException e) {
+      return;
+    }
+    loadPlugins();
+  }
+
   private static void copy(String inside, Path to) throws IOException {
     Files.createDirectories(to.getParent());
     try (InputStream in = resource(inside).openStream()) {
       Files.copy(in, to);
     }
+    Files.setPosixFilePermissions(to, PosixFilePermissions.fromString("rw-------")); // whatever the umask is
   }
 
   private static void delete(Path folder) throws IOException {
