@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Cores and memory by the limits of cgroups of both versions, in folders that stand for the system's files.
-#include "backends/cpu/threads/cores.hpp"
-
 #include <gtest/gtest.h>
 
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <string>
+
+#include "backends/cpu/threads/cores.hpp"
 
 namespace sg::cpu {
 namespace {
