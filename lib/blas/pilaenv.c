@@ -6,8 +6,8 @@
 
 typedef int32_t inquiry(const void *context, const char *precision, size_t length);
 
-/* In place of ScaLAPACK's own in programs that preload this library or are linked with it first. The result is one for
-   programs with integers of 64 bits, too. */
+/* Replaces ScaLAPACK's function in programs that preload this library or are linked with it first. The result is one
+   for programs with integers of 64 bits, too. */
 SG_BLAS_EXPORT int64_t pilaenv_(const void *context, const char *precision) {
   const int block = sg_blas_pblas_block(*precision);
   if (block > 0) return block;

@@ -81,7 +81,7 @@ std::int64_t number_in(const char *folder, const char *name) noexcept {
   return text[0] >= '0' && text[0] <= '9' ? std::atoll(text) : -1;
 }
 
-// The files' pages in memory.stat that the system takes back first.
+// Bytes of inactive file pages in memory.stat, which the kernel reclaims first.
 std::int64_t inactive_pages(const char *folder, const char *key) noexcept {
   char path[2400], text[8192];
   std::snprintf(path, sizeof path, "%s/memory.stat", folder);
@@ -98,8 +98,8 @@ constexpr memory_files memory_of_versions[] = {
     {version_2, "memory.max", "memory.current", "\ninactive_file "},
     {memory_of_version_1, "memory.limit_in_bytes", "memory.usage_in_bytes", "\ntotal_inactive_file "}};
 
-// The least limit of the process's cgroups, or what is left of one; `bytes`, if that is less.
-std::int64_t within_cgroups(const char *root, std::int64_t bytes, bool counts_usage) noexcept {
+// The minimum of `bytes` and the limits of the process's cgroups; with `counts_usage`, of the limits minus the usage.
+std::int64_t limit_by_cgroups(const char *root, std::int64_t bytes, bool counts_usage) noexcept {
   for (const memory_files &files : memory_of_versions)
     for_each_cgroup(root, files.of, [&](const char *folder) {
       const std::int64_t limit = number_in(folder, files.limit);
@@ -148,7 +148,7 @@ std::int32_t usable_cores(const char *root) noexcept {
 }
 
 std::int64_t usable_memory(const char *root) noexcept {
-  return within_cgroups(root, static_cast<std::int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE), false);
+  return limit_by_cgroups(root, static_cast<std::int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE), false);
 }
 
 std::int64_t free_memory(const char *root) noexcept {
@@ -158,7 +158,7 @@ std::int64_t free_memory(const char *root) noexcept {
   const char *const line = std::strstr(text, "\nMemAvailable:");
   long long kibibytes = 0;
   if (line == nullptr || std::sscanf(line, "\nMemAvailable: %lld", &kibibytes) != 1) return -1;
-  return within_cgroups(root, kibibytes * 1024, true);
+  return limit_by_cgroups(root, kibibytes * 1024, true);
 }
 
 }  // namespace sg::cpu

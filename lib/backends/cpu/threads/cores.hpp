@@ -13,7 +13,7 @@ std::int32_t usable_cores(const char *root = "") noexcept;
 std::int64_t usable_memory(const char *root = "") noexcept;
 
 // Of these about what can be allocated now: also its cgroup's limit less what the cgroup uses, but for pages that the
-// system takes back; -1: unknown.
+// kernel reclaims; -1: unknown.
 std::int64_t free_memory(const char *root = "") noexcept;
 
 }  // namespace sg::cpu

@@ -10,8 +10,8 @@
 namespace sg::cuda {
 namespace {
 
-// The functions used and the values of their enumerators are the same in both. First the one of the toolkit that built
-// this, which runs on the same drivers and GPUs.
+// The functions used and the values of their enumerators are the same in both. The major version of the toolkit that
+// built the plugin comes first: it runs on the same drivers and GPUs.
 constexpr int majors[] = {CUBLAS_VER_MAJOR, CUBLAS_VER_MAJOR == 13 ? 12 : 13};
 
 struct loaded {
@@ -26,7 +26,7 @@ struct loaded {
     major = library.major;
     if (handle == nullptr) {
       const int used = std::snprintf(reason, sizeof reason, "cuBLAS cannot be loaded: ");
-      tell_why_not("cublas", majors, reason + used, sizeof reason - used);
+      describe_load_failure("cublas", majors, reason + used, sizeof reason - used);
       return;
     }
     const auto find = [&]<class Function>(Function &function, const char *name) {

@@ -35,7 +35,7 @@ opened open_library(const char *name, std::span<const int> majors) noexcept {
   return found;
 }
 
-void tell_why_not(const char *name, std::span<const int> majors, char *reason, std::size_t size) noexcept {
+void describe_load_failure(const char *name, std::span<const int> majors, char *reason, std::size_t size) noexcept {
   std::size_t used = 0;
   for (const int major : majors) {
     if (used >= size || dlopen(file_name("", name, major).text, RTLD_NOW | RTLD_LOCAL) != nullptr) continue;

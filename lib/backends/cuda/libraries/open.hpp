@@ -17,7 +17,7 @@ struct opened {
 opened open_library(const char *name, std::span<const int> majors) noexcept;
 // The first of them only.
 opened library_of_process(const char *name, std::span<const int> majors) noexcept;
-// Writes why the loader does not find them.
-void tell_why_not(const char *name, std::span<const int> majors, char *reason, std::size_t size) noexcept;
+// Writes into `reason` why the loader cannot open the libraries.
+void describe_load_failure(const char *name, std::span<const int> majors, char *reason, std::size_t size) noexcept;
 
 }  // namespace sg::cuda
