@@ -271,7 +271,7 @@ bool sg_blas_device_compute(const sg_blas_call *call, const sg_blas_settings *se
   do {
     sg_blas_describe(call, settings, &operation);
     sg_blas_loan loans[2] = {{.of = NULL}, {.of = NULL}};
-    if (!repeats) borrow(&operation, loans);
+    if (!repeats && !call->reads_host_operands) borrow(&operation, loans);
     status = run(&operation, label, wants_statistics, out, &is_untouched);
     if (status != SG_STATUS_OK) snprintf(message, sizeof message, "%s", sg_blas_streamgemm.sg_last_error_message());
     for (int i = 0; i < 2; ++i) {

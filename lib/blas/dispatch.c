@@ -171,9 +171,9 @@ static sg_blas_reason choose(sg_blas_call *call) {
   const double checking = sg_blas_places_of(call, &settings, &places);
   if (places.has_device_operand) return SG_BLAS_ON_DEVICE;
   if (call->work < load(floor_of(type))) return SG_BLAS_SMALL;
-  const double rate = sg_blas_rate_of(type), seconds = sg_blas_predicted(call, &settings, &places, call->work / rate);
-  if (seconds == 0) return SG_BLAS_CPU_FASTER;
-  call->device_seconds = seconds + checking;
+  const double rate = sg_blas_rate_of(type);
+  call->device_seconds = sg_blas_choose_operands(call, &settings, &places, checking, call->work / rate);
+  if (call->device_seconds == 0) return SG_BLAS_CPU_FASTER;
   return sg_blas_device_wins(call->device_seconds, call->work, rate) ? SG_BLAS_ON_DEVICE : SG_BLAS_CPU_FASTER;
 }
 

@@ -72,7 +72,8 @@ struct sg_blas_call {
   void *c;
   const struct sg_blas_batch *batch; /* of gemm_batch; the sizes and letters are then those of its first GEMM */
   sg_blas_reason reason;
-  double device_seconds; /* the device's predicted time, 0: unknown */
+  double device_seconds;    /* the device's predicted time, 0: unknown */
+  bool reads_host_operands; /* copies of A and B that the device keeps are not used */
 };
 
 /* Calls with less work go to the CPU BLAS at once. Atomic. */

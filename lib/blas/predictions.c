@@ -6,6 +6,7 @@
 
 #include "batch.h"
 #include "device.h"
+#include "residents.h"
 
 /* What a prediction depends on. */
 typedef struct form {
@@ -20,7 +21,10 @@ typedef struct form {
 static const double planning_seconds = 5e-3;
 static const double unplanned = -1;
 
-enum { PLACES = 1024 };
+enum { PLACES = 1024, READS_BEFORE_A_TRIAL = 32 };
+static unsigned host_reads; /* though the device has copies; atomic */
+/* A check must take less than this part of what a copy gains to be worth the cores that it occupies. */
+static const double worthwhile = 0.8;
 static pthread_mutex_t predictions_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct {
   form of;
@@ -70,4 +74,25 @@ double sg_blas_predicted(const sg_blas_call *call, const sg_blas_settings *setti
   if (memcmp(&remembered[place].of, &of, sizeof of) == 0) remembered[place].seconds = seconds;
   pthread_mutex_unlock(&predictions_lock);
   return seconds;
+}
+
+double sg_blas_choose_operands(sg_blas_call *call, const sg_blas_settings *settings, const sg_blas_places *places,
+                               double checking, double cpu_seconds) {
+  const double with_copies = sg_blas_predicted(call, settings, places, cpu_seconds);
+  const bool has_copies = places->is_resident[0] || places->is_resident[1];
+  if (with_copies == 0) return 0;
+  if (!has_copies || settings->residency != SG_BLAS_RESIDENCY_AUTO) return with_copies + checking;
+  sg_blas_places in_host_memory = *places;
+  for (int i = 0; i < 2; ++i) {
+    if (!places->is_resident[i]) continue;
+    in_host_memory.is_resident[i] = false;
+    in_host_memory.kinds[i] = SG_MEMORY_PAGEABLE;
+  }
+  const double without = sg_blas_predicted(call, settings, &in_host_memory, cpu_seconds);
+  if (without == 0 || without > with_copies + checking / worthwhile) return with_copies + checking;
+  /* Now and then a check is timed again. */
+  call->reads_host_operands = __atomic_add_fetch(&host_reads, 1, __ATOMIC_RELAXED) % READS_BEFORE_A_TRIAL != 0;
+  if (!call->reads_host_operands) return with_copies + checking;
+  sg_blas_add_counts(&(sg_blas_residency_statistics){.host_reads = 1});
+  return without;
 }

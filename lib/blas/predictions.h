@@ -12,6 +12,12 @@
    plan takes. The device is open. Any thread. */
 double sg_blas_predicted(const sg_blas_call *call, const sg_blas_settings *settings, const sg_blas_places *places,
                          double cpu_seconds);
+/* The same with the time of `checking` copies that the device keeps of A and B. In mode auto the call reads host memory
+   instead, checking nothing, where that is predicted to be about as fast: a long product hides a transfer, but no
+   check.
+   */
+double sg_blas_choose_operands(sg_blas_call *call, const sg_blas_settings *settings, const sg_blas_places *places,
+                               double checking, double cpu_seconds);
 void sg_blas_predictions_after_fork(void);
 
 #endif

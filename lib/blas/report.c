@@ -152,11 +152,11 @@ static void put_residency(writer *to, const sg_blas_settings *settings) {
   static const char *const modes[] = {"auto", "off", "hash", "track", "verify"};
   const sg_blas_residency_statistics of = sg_blas_residency_counts();
   put(to,
-      ", \"residency\": {\"mode\": \"%s\", \"is_too_slow\": %s, \"hits\": %llu, \"changes\": %llu, \"copies\": %llu, "
+      ", \"residency\": {\"mode\": \"%s\", \"host_reads\": %llu, \"hits\": %llu, \"changes\": %llu, \"copies\": %llu, "
       "\"evictions\": %llu, \"guards\": %llu, \"unwritten\": %llu, \"bytes_avoided\": %llu, \"bytes_hashed\": %llu, "
       "\"bytes_verified\": %llu, "
       "\"bytes_kept\": %llu, \"bytes_limit\": %llu, \"hash_seconds\": %.6g}",
-      modes[settings->residency], of.is_closed ? "true" : "false", (unsigned long long)of.hits,
+      modes[settings->residency], (unsigned long long)of.host_reads, (unsigned long long)of.hits,
       (unsigned long long)of.changes, (unsigned long long)of.copies, (unsigned long long)of.evictions,
       (unsigned long long)of.guards, (unsigned long long)of.unwritten, (unsigned long long)of.bytes_avoided,
       (unsigned long long)of.bytes_hashed, (unsigned long long)of.bytes_verified, (unsigned long long)of.bytes_kept,

@@ -13,15 +13,12 @@ typedef sg_blas_resident resident;
 enum { BACK_OFF_AT_MOST = 64, PAYING_HITS = 2, COMPARISONS = 4, ALIGNMENT = 256, LONG_LINE = 4096 };
 /* In mode auto, smaller operands are copied each time, which takes no longer than checking them. */
 static const size_t least_bytes = 1 << 20;
-/* In mode auto hashing must take less than this part of the time of a copy to be worth the cores that it occupies. */
-static const double worthwhile = 0.8;
 
 static sg_context *context;
 static sg_blas_residency mode = SG_BLAS_RESIDENCY_OFF; /* until the device is open */
-static bool is_closed;                                 /* atomic; mode auto only */
 static pthread_mutex_t rates_lock = PTHREAD_MUTEX_INITIALIZER;
-/* Under rates_lock: bytes a second, averages; 0: not yet measured. */
-static double hash_rate, upload_rate;
+/* Under rates_lock: bytes a second, an average. */
+static double hash_rate;
 static int comparisons;
 
 void sg_blas_residency_open(sg_context *on, const sg_blas_settings *settings, bool is_unified, uint64_t limit) {
@@ -45,17 +42,12 @@ void sg_blas_residency_after_fork(void) {
   sg_blas_residents_after_fork();
 }
 
-/* Of comparisons, or of copies to the device: closes residency in mode auto if it does not pay. */
-static void measure(double *rate, double bytes, double seconds) {
+static void measure_comparison(double bytes, double seconds) {
   if (bytes < (double)least_bytes || seconds <= 0) return;
   pthread_mutex_lock(&rates_lock);
-  *rate = *rate == 0 ? bytes / seconds : 0.75 * *rate + 0.25 * bytes / seconds;
-  if (rate == &hash_rate && comparisons < COMPARISONS) ++comparisons;
-  const bool pays = comparisons < COMPARISONS || upload_rate == 0 || hash_rate * worthwhile > upload_rate;
+  hash_rate = comparisons == 0 ? bytes / seconds : 0.75 * hash_rate + 0.25 * bytes / seconds;
+  if (comparisons < COMPARISONS) ++comparisons;
   pthread_mutex_unlock(&rates_lock);
-  if (pays || mode != SG_BLAS_RESIDENCY_AUTO) return;
-  __atomic_store_n(&is_closed, true, __ATOMIC_RELEASE);
-  sg_blas_add_counts(&(sg_blas_residency_statistics){.is_closed = true});
 }
 
 /* Copies lines to the device, as a job of the loan. */
@@ -145,7 +137,7 @@ static void check_copy(resident *of, sg_blas_loan *loan) {
     replace(of, loan);
   } else {
     if (different == 0 || refresh(of, loan, fresh, differs)) lend(of, loan);
-    measure(&hash_rate, (double)bytes, more.hash_seconds);
+    measure_comparison((double)bytes, more.hash_seconds);
     more.bytes_hashed = bytes;
     count_hit(of, loan, more);
   }
@@ -241,7 +233,7 @@ static void verify(const resident *of) {
 
 static bool is_served(const sg_blas_lines *operand) {
   if (mode != SG_BLAS_RESIDENCY_AUTO) return mode != SG_BLAS_RESIDENCY_OFF;
-  return sg_blas_bytes_of(operand) >= least_bytes && !__atomic_load_n(&is_closed, __ATOMIC_ACQUIRE);
+  return sg_blas_bytes_of(operand) >= least_bytes;
 }
 
 void sg_blas_borrow(const sg_blas_lines *operand, sg_blas_loan *loan) {
@@ -269,16 +261,11 @@ void sg_blas_borrow(const sg_blas_lines *operand, sg_blas_loan *loan) {
 /* Waits for the copies to the device; whether all succeeded. */
 static bool finish_uploads(sg_blas_loan *loan) {
   bool is_copied = true;
-  double seconds = 0;
   for (size_t i = 0; i < loan->upload_count; ++i) {
     is_copied = sg_blas_streamgemm.sg_job_wait(loan->uploads[i], SG_FOREVER, NULL) == SG_STATUS_OK && is_copied;
-    sg_job_statistics copy = SG_JOB_STATISTICS_INIT;
-    if (sg_blas_streamgemm.sg_job_get_statistics(loan->uploads[i], &copy) == SG_STATUS_OK)
-      seconds += 1e-9 * (double)(copy.end_ns - copy.start_ns);
     sg_blas_streamgemm.sg_job_release(loan->uploads[i]);
   }
   free(loan->uploads);
-  if (is_copied && loan->upload_count == 1) measure(&upload_rate, (double)loan->upload_bytes, seconds);
   return is_copied;
 }
 
@@ -293,14 +280,13 @@ void sg_blas_repay(sg_blas_loan *loan) {
     pthread_mutex_unlock(&loan->of->lock);
   }
   sg_blas_leave_resident(loan->of);
-  if (__atomic_load_n(&is_closed, __ATOMIC_ACQUIRE)) sg_blas_drop_residents(NULL, 0);
 }
 
 bool sg_blas_is_resident(const sg_blas_lines *operand, double *seconds) {
   *seconds = 0;
   if (!is_served(operand) || !sg_blas_has_copy(operand)) return false;
   pthread_mutex_lock(&rates_lock);
-  if (hash_rate > 0) *seconds = (double)sg_blas_bytes_of(operand) / hash_rate;
+  if (comparisons == COMPARISONS) *seconds = (double)sg_blas_bytes_of(operand) / hash_rate;
   pthread_mutex_unlock(&rates_lock);
   return true;
 }

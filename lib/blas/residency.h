@@ -32,7 +32,7 @@ void sg_blas_residency_open(sg_context *context, const sg_blas_settings *setting
    and is not written during the call. Any thread; a call of repay follows in any case, after the call's job. */
 void sg_blas_borrow(const sg_blas_lines *operand, sg_blas_loan *loan);
 void sg_blas_repay(sg_blas_loan *loan);
-/* Whether a use is expected to find a copy, and the seconds that it takes to check it. */
+/* Whether a use is expected to find a copy, and the seconds that it takes to check it: 0 until some were timed. */
 bool sg_blas_is_resident(const sg_blas_lines *operand, double *seconds);
 void sg_blas_residency_after_fork(void);
 

@@ -46,7 +46,7 @@ void sg_blas_add_counts(const sg_blas_residency_statistics *more) {
   counts.bytes_hashed += more->bytes_hashed;
   counts.bytes_verified += more->bytes_verified;
   counts.hash_seconds += more->hash_seconds;
-  counts.is_closed = counts.is_closed || more->is_closed;
+  counts.host_reads += more->host_reads;
   pthread_mutex_unlock(&table_lock);
 }
 

@@ -36,8 +36,8 @@ typedef struct sg_blas_residency_statistics {
   uint64_t copies, evictions; /* copies made, and freed to make room */
   uint64_t guards, unwritten; /* operands watched, and uses of a copy of one that was not written */
   uint64_t bytes_avoided, bytes_hashed, bytes_verified, bytes_kept, limit;
+  uint64_t host_reads; /* calls in mode auto that were predicted to gain nothing by their copies */
   double hash_seconds; /* of comparisons */
-  bool is_closed;      /* hashing is too slow here */
 } sg_blas_residency_statistics;
 
 /* At most `limit` bytes of copies. */

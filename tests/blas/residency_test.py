@@ -631,6 +631,22 @@ print(json.dumps([predicted, reasons(), counts()["hits"]]))
         self.assertGreater(found[0][2], 0)  # both on the device
         self.assertLess(found[0][2], found[0][0] / 4)
 
+    def test_copies_that_gain_nothing(self):
+        """A large C hides the transfer of A and B, not their comparison."""
+        code = """
+a, b, c = operands(2500, 2500, 60)
+for use in range(12):
+    gemm("cblas_dgemm", a, b, c)
+found = [reasons(), counts()]
+print(json.dumps([numpy.allclose(c, a @ b), *found]))
+"""
+        settings = {"SG_BLAS_RESIDENCY": "auto", "SG_BLAS_MIN": "auto", "SG_DEVICE": "sim:h200", "OPENBLAS_NUM_THREADS": "1"}
+        right, reasons, counts = self.found(code, settings)
+        self.assertTrue(right)
+        self.assertEqual(reasons, {"device": 12})
+        self.assertEqual((counts["hits"], counts["host_reads"]), (4, 8))  # two uses with both copies, as many comparisons as a verdict takes
+        self.assertEqual(self.found(code, settings | {"SG_BLAS_RESIDENCY": "hash"})[2]["hits"], 20)
+
     def test_failing_allocations(self):
         """Each allocation of the library itself fails in turn, and every second one: the results are right."""
         for mode in ("hash", "track"):

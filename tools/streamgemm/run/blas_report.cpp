@@ -62,12 +62,10 @@ json merged_rows(const std::vector<json> &reports) {
 json merged_residency(const std::vector<json> &reports) {
   json sum = json::object();
   for (const char *name : {"hits", "changes", "copies", "evictions", "guards", "unwritten", "bytes_avoided",
-                           "bytes_hashed", "bytes_verified", "hash_seconds"}) {
+                           "bytes_hashed", "bytes_verified", "host_reads", "hash_seconds"}) {
     sum[name] = 0.0;
     for (const json &report : reports) sum[name] = sum[name].get<double>() + report["residency"][name].get<double>();
   }
-  sum["is_too_slow"] = std::any_of(reports.begin(), reports.end(),
-                                   [](const json &report) { return report["residency"]["is_too_slow"].get<bool>(); });
   return sum;
 }
 
@@ -76,9 +74,8 @@ std::string text_of_residency(const json &of) {
   std::string text = "operands kept on the device: " + format_fixed(of["copies"], 0) + " copies, used " +
                      format_fixed(of["hits"], 0) + " times; " + format_bytes(of["bytes_avoided"]) +
                      " not copied again; comparisons took " + format_fixed(of["hash_seconds"], 3) + " s\n";
-  if (of["is_too_slow"].get<bool>())
-    text +=
-        "comparing operands takes this machine's cores as long as copying them: SG_BLAS_RESIDENCY=auto has stopped\n";
+  if (of["host_reads"].get<double>() > 0)
+    text += format_fixed(of["host_reads"], 0) + " calls copied operands again, which was faster than to compare them\n";
   return text;
 }
 
