@@ -229,8 +229,7 @@ static bool is_untouched_by(const sg_job_statistics *job, const sg_blas_operatio
 }
 
 /* Submits an operation and waits for it. `is_untouched`: C is as before. */
-static sg_status run(const sg_blas_operation *operation, const char *label, bool wants_statistics, sg_blas_outcome *out,
-                     bool *is_untouched) {
+static sg_status run(const sg_blas_operation *operation, const char *label, sg_blas_outcome *out, bool *is_untouched) {
   sg_submit submit = SG_SUBMIT_INIT;
   submit.flags = SG_SUBMIT_WILL_WAIT;
   submit.label = label;
@@ -239,13 +238,12 @@ static sg_status run(const sg_blas_operation *operation, const char *label, bool
   sg_status status = sg_blas_submit(operation, context, &submit, &job);
   if (status != SG_STATUS_OK) return status;
   status = sg_blas_streamgemm.sg_job_wait(job, SG_FOREVER, NULL);
-  if (status != SG_STATUS_OK || wants_statistics) {
-    sg_job_statistics statistics = SG_JOB_STATISTICS_INIT;
-    const bool is_known = sg_blas_streamgemm.sg_job_get_statistics(job, &statistics) == SG_STATUS_OK;
-    *is_untouched = is_known && is_untouched_by(&statistics, operation);
-    out->bytes_in += statistics.bytes_in;
-    out->bytes_out += statistics.bytes_out;
-  }
+  sg_job_statistics statistics = SG_JOB_STATISTICS_INIT;
+  const bool is_known = sg_blas_streamgemm.sg_job_get_statistics(job, &statistics) == SG_STATUS_OK;
+  *is_untouched = is_known && is_untouched_by(&statistics, operation);
+  out->bytes_in += statistics.bytes_in;
+  out->bytes_out += statistics.bytes_out;
+  out->job_seconds = 1e-9 * (double)(statistics.end_ns - statistics.start_ns);
   sg_blas_streamgemm.sg_job_release(job);
   return status;
 }
@@ -261,8 +259,7 @@ static void write_label(const sg_blas_call *call, char *text, size_t size) {
            (long long)call->k);
 }
 
-bool sg_blas_device_compute(const sg_blas_call *call, const sg_blas_settings *settings, bool wants_statistics,
-                            sg_blas_outcome *out) {
+bool sg_blas_device_compute(const sg_blas_call *call, const sg_blas_settings *settings, sg_blas_outcome *out) {
   char label[SG_LABEL_SIZE], message[512];
   write_label(call, label, sizeof label);
   sg_blas_operation operation;
@@ -272,7 +269,7 @@ bool sg_blas_device_compute(const sg_blas_call *call, const sg_blas_settings *se
     sg_blas_describe(call, settings, &operation);
     sg_blas_loan loans[2] = {{.of = NULL}, {.of = NULL}};
     if (!repeats && !call->reads_host_operands) borrow(&operation, loans);
-    status = run(&operation, label, wants_statistics, out, &is_untouched);
+    status = run(&operation, label, out, &is_untouched);
     if (status != SG_STATUS_OK) snprintf(message, sizeof message, "%s", sg_blas_streamgemm.sg_last_error_message());
     for (int i = 0; i < 2; ++i) {
       out->bytes_in += loans[i].upload_bytes;

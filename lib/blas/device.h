@@ -13,6 +13,7 @@
 /* What the device did in one call, added to what it did before. */
 typedef struct sg_blas_outcome {
   uint64_t bytes_in, bytes_out;
+  double job_seconds; /* of its latest job, from the first command to the last */
 } sg_blas_outcome;
 
 /* Whether a device may be there: false without loading anything if SG_DEVICE names none and the system has no GPU. */
@@ -24,8 +25,7 @@ bool sg_blas_device_was_touched(void);
 /* Computes a call that is one operation (operations.h), with valid arguments; false: C is as before, and the CPU is to
    compute it. Ends the process, with a message, if the device failed after it had written a part of a C that it also
    reads. */
-bool sg_blas_device_compute(const sg_blas_call *call, const sg_blas_settings *settings, bool wants_statistics,
-                            sg_blas_outcome *out);
+bool sg_blas_device_compute(const sg_blas_call *call, const sg_blas_settings *settings, sg_blas_outcome *out);
 /* Where the operands of a call are. */
 typedef struct sg_blas_places {
   char kinds[3];           /* sg_memory_kind of A, B and C; 0 where the device computes in host memory itself */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Where each call of level 3 is computed. */
+#include <math.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <streamgemm/blas.h>
@@ -105,7 +106,7 @@ static void start(void) {
   may_have_device = sg_blas_may_have_device(&settings);
   for (int i = 0; i < 4; ++i) {
     const double floor =
-        settings.has_minimum ? settings.minimum : sg_blas_cheap_floor(types[i], sg_blas_rate_of(types[i]));
+        settings.has_minimum ? settings.minimum : sg_blas_cheap_floor(types[i], sg_blas_rate_of(types[i], INFINITY));
     __atomic_store(&floors[i], &floor, __ATOMIC_RELAXED);
   }
   has_model_floors = settings.has_minimum;
@@ -150,7 +151,7 @@ static void find_model_floors(void) {
   if (!has_model_floors) {
     for (int i = 0; i < 4; ++i) {
       char type = types[i];
-      double floor = sg_blas_square_floor(sg_blas_rate_of(type), predict_square, &type);
+      double floor = sg_blas_square_floor(sg_blas_rate_of(type, INFINITY), predict_square, &type);
       __atomic_store(&floors[i], &floor, __ATOMIC_RELAXED);
     }
     set_gate();
@@ -171,19 +172,19 @@ static sg_blas_reason choose(sg_blas_call *call) {
   const double checking = sg_blas_places_of(call, &settings, &places);
   if (places.has_device_operand) return SG_BLAS_ON_DEVICE;
   if (call->work < load(floor_of(type))) return SG_BLAS_SMALL;
-  const double rate = sg_blas_rate_of(type);
-  call->device_seconds = sg_blas_choose_operands(call, &settings, &places, checking, call->work / rate);
-  if (call->device_seconds == 0) return SG_BLAS_CPU_FASTER;
-  return sg_blas_device_wins(call->device_seconds, call->work, rate) ? SG_BLAS_ON_DEVICE : SG_BLAS_CPU_FASTER;
+  return sg_blas_device_is_faster(call, &settings, &places, checking) ? SG_BLAS_ON_DEVICE : SG_BLAS_CPU_FASTER;
 }
 
 /* Computes an operation where `reason` says, and by the CPU if the device could not. */
 static void compute_operation(sg_blas_call *call, sg_blas_outcome *outcome) {
-  if (call->reason == SG_BLAS_ON_DEVICE && !sg_blas_device_compute(call, &settings, settings.report != NULL, outcome)) {
+  if (call->reason == SG_BLAS_ON_DEVICE && !sg_blas_device_compute(call, &settings, outcome)) {
     call->reason = SG_BLAS_DEVICE_FAILED;
     set_gate();
   }
-  if (call->reason != SG_BLAS_ON_DEVICE) call_cpu(call);
+  if (call->reason == SG_BLAS_ON_DEVICE)
+    sg_blas_learn_device(call->is_pageable, call->predicted_seconds, outcome->job_seconds);
+  else
+    call_cpu(call);
 }
 
 /* Computes a call, in column-major form but for GEMMs. Where it is no operation the device computes the GEMMs among its
@@ -246,7 +247,7 @@ bool sg_blas_compute(sg_blas_call *call) {
     sg_blas_set_floating_point_state(kept_state);
     return false;
   }
-  sg_blas_outcome outcome = {0, 0};
+  sg_blas_outcome outcome = {0};
   const double started = sg_blas_now();
   cpu_seconds = 0;
   is_inside = true;
@@ -265,7 +266,7 @@ bool sg_blas_compute(sg_blas_call *call) {
   const double seconds = sg_blas_now() - started;
   const bool is_on_device = call->reason == SG_BLAS_ON_DEVICE;
   if (!is_on_device && call->batch == NULL && call->reason != SG_BLAS_EMPTY && call->reason != SG_BLAS_DEVICE_FAILED)
-    sg_blas_learn(call->entry->type, call->work, cpu_seconds);
+    sg_blas_learn(call->entry->type, sg_blas_least_size(call), call->work, cpu_seconds);
   if (settings.report != NULL) sg_blas_count(call, seconds, is_on_device ? &outcome : NULL);
   sg_blas_set_floating_point_state(kept_state);
   return true;
@@ -292,7 +293,7 @@ bool sg_blas_solve(sg_blas_entry *entry, void *const given[], sg_blas_solver_cal
   check_process();
   sg_blas_read_solver(entry, given, solver);
   sg_blas_call *const call = &solver->call;
-  sg_blas_outcome outcome = {0, 0};
+  sg_blas_outcome outcome = {0};
   solver->started = sg_blas_now();
   call->reason = choose_solver(solver);
   if (call->reason == SG_BLAS_ON_DEVICE) {

@@ -72,9 +72,19 @@ struct sg_blas_call {
   void *c;
   const struct sg_blas_batch *batch; /* of gemm_batch; the sizes and letters are then those of its first GEMM */
   sg_blas_reason reason;
-  double device_seconds;    /* the device's predicted time, 0: unknown */
+  double device_seconds;    /* the device's predicted time, with checks of copies; 0: unknown */
+  double predicted_seconds; /* of it, the job's */
   bool reads_host_operands; /* copies of A and B that the device keeps are not used */
+  bool is_pageable;         /* an operand that the device's job reads or writes is in pageable memory */
 };
+
+/* The least of the sizes that the routine has. */
+static inline double sg_blas_least_size(const sg_blas_call *call) {
+  int64_t least = call->m > 0 ? call->m : call->n;
+  if (call->n > 0 && call->n < least) least = call->n;
+  if (call->k > 0 && call->k < least) least = call->k;
+  return (double)least;
+}
 
 /* Calls with less work go to the CPU BLAS at once. Atomic. */
 extern double sg_blas_gate;

@@ -6,6 +6,7 @@
 
 #include "batch.h"
 #include "device.h"
+#include "rates.h"
 #include "residents.h"
 
 /* What a prediction depends on. */
@@ -21,8 +22,10 @@ typedef struct form {
 static const double planning_seconds = 5e-3;
 static const double unplanned = -1;
 
-enum { PLACES = 1024, READS_BEFORE_A_TRIAL = 32 };
-static unsigned host_reads; /* though the device has copies; atomic */
+enum { PLACES = 1024, CHOICES_BEFORE_A_TRIAL = 64 };
+/* Atomic: calls that read host memory though the device has copies; calls that the CPU computes because the device
+   takes longer than its model says. */
+static unsigned host_reads, cpu_calls;
 /* A check must take less than this part of what a copy gains to be worth the cores that it occupies. */
 static const double worthwhile = 0.8;
 static pthread_mutex_t predictions_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -76,23 +79,43 @@ double sg_blas_predicted(const sg_blas_call *call, const sg_blas_settings *setti
   return seconds;
 }
 
-double sg_blas_choose_operands(sg_blas_call *call, const sg_blas_settings *settings, const sg_blas_places *places,
-                               double checking, double cpu_seconds) {
-  const double with_copies = sg_blas_predicted(call, settings, places, cpu_seconds);
-  const bool has_copies = places->is_resident[0] || places->is_resident[1];
-  if (with_copies == 0) return 0;
-  if (!has_copies || settings->residency != SG_BLAS_RESIDENCY_AUTO) return with_copies + checking;
+/* Now and then a choice is not taken, so that what led to it is measured again. */
+static bool is_taken(unsigned *count) {
+  return __atomic_add_fetch(count, 1, __ATOMIC_RELAXED) % CHOICES_BEFORE_A_TRIAL != 0;
+}
+
+/* Whether a call in mode auto does better without copies, which the device has of some operands; `without`: its
+   predicted seconds then. */
+static bool gains_nothing(const sg_blas_call *call, const sg_blas_settings *settings, const sg_blas_places *places,
+                          double with_copies, double cpu_seconds, double *without) {
   sg_blas_places in_host_memory = *places;
   for (int i = 0; i < 2; ++i) {
     if (!places->is_resident[i]) continue;
     in_host_memory.is_resident[i] = false;
     in_host_memory.kinds[i] = SG_MEMORY_PAGEABLE;
   }
-  const double without = sg_blas_predicted(call, settings, &in_host_memory, cpu_seconds);
-  if (without == 0 || without > with_copies + checking / worthwhile) return with_copies + checking;
-  /* Now and then a check is timed again. */
-  call->reads_host_operands = __atomic_add_fetch(&host_reads, 1, __ATOMIC_RELAXED) % READS_BEFORE_A_TRIAL != 0;
-  if (!call->reads_host_operands) return with_copies + checking;
-  sg_blas_add_counts(&(sg_blas_residency_statistics){.host_reads = 1});
-  return without;
+  *without = sg_blas_predicted(call, settings, &in_host_memory, cpu_seconds);
+  return *without > 0 && *without <= with_copies;
+}
+
+bool sg_blas_device_is_faster(sg_blas_call *call, const sg_blas_settings *settings, const sg_blas_places *places,
+                              double checking) {
+  const double rate = sg_blas_rate_of(call->entry->type, sg_blas_least_size(call)), cpu_seconds = call->work / rate;
+  call->predicted_seconds = sg_blas_predicted(call, settings, places, cpu_seconds);
+  if (call->predicted_seconds == 0) return false;
+  for (int i = 0; i < 3; ++i) call->is_pageable = call->is_pageable || places->kinds[i] == SG_MEMORY_PAGEABLE;
+  const bool has_copies = places->is_resident[0] || places->is_resident[1];
+  double without;
+  if (has_copies && settings->residency == SG_BLAS_RESIDENCY_AUTO &&
+      gains_nothing(call, settings, places, call->predicted_seconds + checking / worthwhile, cpu_seconds, &without) &&
+      is_taken(&host_reads)) {
+    sg_blas_add_counts(&(sg_blas_residency_statistics){.host_reads = 1});
+    call->reads_host_operands = call->is_pageable = true;
+    call->predicted_seconds = without;
+    checking = 0;
+  }
+  call->device_seconds = call->predicted_seconds + checking;
+  if (!sg_blas_device_wins(call->device_seconds, call->work, rate)) return false;
+  const double expected = call->predicted_seconds * sg_blas_slowdown(call->is_pageable) + checking;
+  return sg_blas_device_wins(expected, call->work, rate) || !is_taken(&cpu_calls);
 }

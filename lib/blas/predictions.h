@@ -12,12 +12,11 @@
    plan takes. The device is open. Any thread. */
 double sg_blas_predicted(const sg_blas_call *call, const sg_blas_settings *settings, const sg_blas_places *places,
                          double cpu_seconds);
-/* The same with the time of `checking` copies that the device keeps of A and B. In mode auto the call reads host memory
-   instead, checking nothing, where that is predicted to be about as fast: a long product hides a transfer, but no
-   check.
-   */
-double sg_blas_choose_operands(sg_blas_call *call, const sg_blas_settings *settings, const sg_blas_places *places,
-                               double checking, double cpu_seconds);
+/* Whether the device is expected to be faster than the CPU, with `checking` seconds for the copies that it keeps of A
+   and B; notes in the call what is expected. In mode auto the call reads host memory instead, checking nothing, where
+   that is predicted to be about as fast: a long product hides a transfer, but no check. */
+bool sg_blas_device_is_faster(sg_blas_call *call, const sg_blas_settings *settings, const sg_blas_places *places,
+                              double checking);
 void sg_blas_predictions_after_fork(void);
 
 #endif

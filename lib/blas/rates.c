@@ -36,24 +36,60 @@ int sg_blas_vector_bytes(void) {
 #endif
 }
 
-static double rates[4]; /* atomic; 0: not yet asked for */
-static int index_of(char type) { return (int)(strchr("sdcz", type) - "sdcz"); }
+/* An average that weighs the latest four measurements most. Atomic, for a reader; of two writers one may be lost. */
+typedef struct average {
+  double value; /* 0: not yet asked for */
+  int count;
+} average;
 
-double sg_blas_rate_of(char type) {
-  double *const rate = &rates[index_of(type)];
-  double now;
-  __atomic_load(rate, &now, __ATOMIC_RELAXED);
-  if (now == 0) {
-    now = sg_blas_first_rate(type, sg_blas_cpu_threads(), sg_blas_vector_bytes());
-    __atomic_store(rate, &now, __ATOMIC_RELAXED);
-  }
-  return now;
+static double value_of(average *of) {
+  double value;
+  __atomic_load(&of->value, &value, __ATOMIC_RELAXED);
+  return value;
 }
 
-void sg_blas_learn(char type, double work, double seconds) {
+static void set(average *of, double value) { __atomic_store(&of->value, &value, __ATOMIC_RELAXED); }
+
+static void add(average *to, double measured) {
+  const int count = __atomic_add_fetch(&to->count, 1, __ATOMIC_RELAXED);
+  const double weight = count > 3 ? 0.25 : 1.0 / (count + 1); /* what was assumed weighs as one measurement */
+  set(to, (1 - weight) * value_of(to) + weight * measured);
+}
+
+enum { CLASSES = 5, THICK = 256 };
+static average rates[4][CLASSES]; /* least sizes below 32, 64, 128, 256, and others */
+
+static average *rate_for(char type, double least_size) {
+  int class = 0;
+  for (double size = THICK; class < CLASSES - 1 && least_size < size; size /= 2) ++class;
+  return &rates[strchr("sdcz", type) - "sdcz"][class];
+}
+
+double sg_blas_rate_of(char type, double least_size) {
+  average *const rate = rate_for(type, least_size);
+  if (value_of(rate) == 0) set(rate, sg_blas_first_rate(type, sg_blas_cpu_threads(), sg_blas_vector_bytes()));
+  return value_of(rate);
+}
+
+void sg_blas_learn(char type, double least_size, double work, double seconds) {
   if (!(seconds >= 1e-3)) return;
-  double rate = 0.75 * sg_blas_rate_of(type) + 0.25 * work / seconds;
-  __atomic_store(&rates[index_of(type)], &rate, __ATOMIC_RELAXED);
+  sg_blas_rate_of(type, least_size);
+  add(rate_for(type, least_size), work / seconds);
+}
+
+/* The first calls also allocate, and start the host's threads. */
+enum { FIRST_CALLS = 2 };
+static average slowdowns[2] = {{1, -FIRST_CALLS}, {1, -FIRST_CALLS}};
+
+double sg_blas_slowdown(bool is_pageable) { return value_of(&slowdowns[is_pageable]); }
+
+void sg_blas_learn_device(bool is_pageable, double predicted, double seconds) {
+  if (!(predicted >= 1e-4 && seconds > 0)) return;
+  average *const of = &slowdowns[is_pageable];
+  if (__atomic_load_n(&of->count, __ATOMIC_RELAXED) < 0)
+    __atomic_add_fetch(&of->count, 1, __ATOMIC_RELAXED);
+  else
+    add(of, fmin(fmax(seconds / predicted, 1), 4));
 }
 
 bool sg_blas_device_wins(double device_seconds, double work, double rate) { return device_seconds < 0.9 * work / rate; }

@@ -15,9 +15,16 @@ double sg_blas_first_rate(char type, int threads, int vector_bytes);
 int sg_blas_cpu_threads(void);
 int sg_blas_vector_bytes(void);
 
-/* The measured rate of a type's level 3, atomic: an exponential average over calls that took at least 1 ms. */
-double sg_blas_rate_of(char type);
-void sg_blas_learn(char type, double work, double seconds);
+/* The measured rate of a type's level 3, atomic: an exponential average over calls that took at least 1 ms. Thin calls,
+   which memory bounds, are told apart from others, and from each other, by the least of their sizes. */
+double sg_blas_rate_of(char type, double least_size);
+void sg_blas_learn(char type, double least_size, double work, double seconds);
+
+/* Measured times of the device over those that its model predicts, 1 to 4, an average from the third call on: one for
+   calls with an operand in pageable memory, which the host's threads copy while the CPU BLAS's may still spin, and one
+   for others. Atomic. */
+double sg_blas_slowdown(bool is_pageable);
+void sg_blas_learn_device(bool is_pageable, double predicted, double seconds);
 
 /* The least work for which some device could win: 30 us for launches, and three square matrices of `type` in and one
    out at 60 GB/s. At least 128^3. Needs no device. */

@@ -131,6 +131,7 @@ static void put_string(writer *to, const char *text) {
 
 /* cpu_seconds has the same length each time: a tick is measured anew, and the text was measured before. */
 static void put_row(writer *to, const row *each) {
+  const sg_blas_call sizes = {.m = each->m, .n = each->n, .k = each->k};
   put(to, "{\"name\": \"%s\", \"routine\": \"%s\", \"m\": %lld, \"n\": %lld, \"k\": %lld, \"gflop\": %.9g, ",
       each->entry->name, each->entry->routine, (long long)each->m, (long long)each->n, (long long)each->k,
       each->work * (each->entry->type == 's' || each->entry->type == 'd' ? 2e-9 : 8e-9));
@@ -138,7 +139,7 @@ static void put_row(writer *to, const row *each) {
       "\"device_seconds\": %.6g, \"cpu_seconds\": %.6e, \"predicted_device_seconds\": %.6g, \"predicted_cpu_seconds\": "
       "%.6g, ",
       each->device_seconds, each->cpu_seconds + (double)each->cpu_ticks * sg_blas_tick(), each->predicted_seconds,
-      each->work / sg_blas_rate_of(each->entry->type));
+      each->work / sg_blas_rate_of(each->entry->type, sg_blas_least_size(&sizes) - 1));
   put(to, "\"bytes_in\": %llu, \"bytes_out\": %llu, \"calls\": {", (unsigned long long)each->bytes_in,
       (unsigned long long)each->bytes_out);
   const char *between = "";

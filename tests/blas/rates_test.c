@@ -48,15 +48,40 @@ static void test_threads(void) {
 }
 
 static void test_learning(void) {
-  const double first = sg_blas_rate_of('d'), other = sg_blas_rate_of('s');
+  const double thick = 1000, first = sg_blas_rate_of('d', thick), other = sg_blas_rate_of('s', thick), thin = 100;
   EXPECT(near(first, sg_blas_first_rate('d', sg_blas_cpu_threads(), sg_blas_vector_bytes())));
-  sg_blas_learn('d', 1e12, 0.9e-3); /* too short a call */
-  EXPECT(near(sg_blas_rate_of('d'), first));
-  sg_blas_learn('d', 4 * first, 1);
-  EXPECT(near(sg_blas_rate_of('d'), 1.75 * first));
-  for (int i = 0; i < 60; ++i) sg_blas_learn('d', 5e9, 0.5);
-  EXPECT(fabs(sg_blas_rate_of('d') / 1e10 - 1) < 1e-3);
-  EXPECT(near(sg_blas_rate_of('s'), other));
+  sg_blas_learn('d', thick, 1e12, 0.9e-3); /* too short a call */
+  EXPECT(near(sg_blas_rate_of('d', thick), first));
+  sg_blas_learn('d', thick, 4 * first, 1);
+  EXPECT(near(sg_blas_rate_of('d', thick), 2.5 * first));
+  for (int i = 0; i < 60; ++i) sg_blas_learn('d', thick, 5e9, 0.5);
+  EXPECT(fabs(sg_blas_rate_of('d', thick) / 1e10 - 1) < 1e-3);
+  EXPECT(near(sg_blas_rate_of('d', 256), sg_blas_rate_of('d', thick)));
+  EXPECT(near(sg_blas_rate_of('s', thick), other));
+  EXPECT(near(sg_blas_rate_of('d', 255), first));
+  /* Thin calls, from 64 to 127, from 32 to 63, and below. */
+  for (int i = 0; i < 60; ++i) sg_blas_learn('d', thin, 1e9, 0.5);
+  EXPECT(fabs(sg_blas_rate_of('d', 64) / 2e9 - 1) < 1e-3 && near(sg_blas_rate_of('d', 64), sg_blas_rate_of('d', 127)));
+  EXPECT(near(sg_blas_rate_of('d', 128), first) && near(sg_blas_rate_of('d', 63), first) &&
+         near(sg_blas_rate_of('d', 1), first));
+  sg_blas_learn('d', 31, 2 * first, 1);
+  EXPECT(near(sg_blas_rate_of('d', 1), 1.5 * first) && near(sg_blas_rate_of('d', 32), first));
+}
+
+static void test_slowdown(void) {
+  EXPECT(sg_blas_slowdown(true) == 1 && sg_blas_slowdown(false) == 1);
+  for (int i = 0; i < 2; ++i) sg_blas_learn_device(true, 1, 100); /* the first calls start threads */
+  EXPECT(sg_blas_slowdown(true) == 1);
+  sg_blas_learn_device(true, 1, 2);
+  EXPECT(near(sg_blas_slowdown(true), 1.5));
+  sg_blas_learn_device(true, 1e-5, 1); /* too short a call */
+  sg_blas_learn_device(true, 1, 0);    /* nothing ran */
+  EXPECT(near(sg_blas_slowdown(true), 1.5));
+  for (int i = 0; i < 60; ++i) sg_blas_learn_device(true, 1, 100);
+  EXPECT(fabs(sg_blas_slowdown(true) / 4 - 1) < 1e-3);
+  for (int i = 0; i < 60; ++i) sg_blas_learn_device(true, 1, 0.1);
+  EXPECT(fabs(sg_blas_slowdown(true) - 1) < 1e-3);
+  EXPECT(sg_blas_slowdown(false) == 1);
 }
 
 static void test_cheap_floor(void) {
@@ -89,6 +114,7 @@ int main(void) {
   test_first_rate();
   test_threads();
   test_learning();
+  test_slowdown();
   test_cheap_floor();
   test_square_floor();
   test_margin();
