@@ -176,6 +176,21 @@ class Thresholds(Dropin):
         first, predicted, others = found
         self.assertEqual([first, predicted, others[-1]], [["the model says CPU"], 0, ["device"]])
 
+    def test_sizes_of_one_plan(self):
+        """Sizes within an eighth, as those of a factorization, are predicted by one plan, and others by another."""
+        found = self.json_of("""
+            sizes, predicted, before = (1995, 2040, 1950, 1925, 1910), [], 0
+            for n in sizes:
+                gemm("cblas_dgemm", *operands(n, n, 80))
+                now = sum(row["predicted_device_seconds"] for row in report()["rows"])
+                predicted.append((now - before) / n**2)
+                before = now
+            print(json.dumps(predicted))
+            """, {"SG_DEVICE": "sim:h200", "SG_BLAS_MIN": "auto", "OPENBLAS_NUM_THREADS": "1"})
+        for each in found[1:4]:
+            self.assertAlmostEqual(each / found[0], 1, 4)
+        self.assertNotAlmostEqual(found[4] / found[0], 1, 4)
+
     def test_the_plan_of_the_whole_operation(self):
         """The predicted seconds of trsm are those of libstreamgemm's plan, and others once the device has a copy of A."""
         found = self.json_of("""
