@@ -76,6 +76,8 @@ class schedule_builder {
   // C = beta * C on a part of C.
   static command scale(view c, scalar_role beta, std::uint16_t lane_index, std::int32_t group = 0);
 
+  // Room for so many commands.
+  void reserve(std::size_t commands) { s_.commands.reserve(commands); }
   // Appends a command. Of the waits only the latest of each other ordered lane is kept.
   std::uint32_t add(command c, std::span<const std::uint32_t> waits = {});
   const command &command_at(std::uint32_t index) const { return s_.commands[index]; }

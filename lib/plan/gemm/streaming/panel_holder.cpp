@@ -27,8 +27,8 @@ panel_holder::panel_holder(gemm_builder &builder, operand_name name, const strea
   slots_.resize(places);
   if (x.how == residency::slots) {
     item_elements_ = slot_item_elements(o, x);
-    for (slot &s : slots_)
-      s.buffer = builder.add_device_buffer(o.type, slot_bytes(o, x), item_elements_ * size_of(o.type));
+    const std::int64_t bytes = slot_bytes(o, x);
+    for (slot &s : slots_) s.buffer = builder.add_device_buffer(o.type, bytes, item_elements_ * size_of(o.type));
   } else if (x.how == residency::whole) {
     item_elements_ = whole_item_elements(o, x);
     const std::int32_t buffer =

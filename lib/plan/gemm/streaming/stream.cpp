@@ -5,6 +5,7 @@
 
 #include "plan/gemm/streaming/panel_holder.hpp"
 #include "plan/gemm/streaming/stream_memory.hpp"
+#include "plan/gemm/streaming/stream_size.hpp"
 
 namespace sg {
 namespace {
@@ -84,7 +85,9 @@ class stream_build {
         c_(builder_, operand_name::c, layout, layout.c),
         bias_(builder_, p),
         sums_(builder_, p, layout),
-        moves_(builder_, model, {pageable_in(), pageable_out()}) {}
+        moves_(builder_, model, {pageable_in(), pageable_out()}) {
+    builder_.reserve(std::size_t(std::min(commands_of(p, layout), double(most_commands))));
+  }
 
   schedule run() {
     for (std::size_t i = 0; i < layout_.steps.size(); ++i) add_step(layout_.steps[i], std::int64_t(i));

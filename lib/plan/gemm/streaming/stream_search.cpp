@@ -98,6 +98,7 @@ class stream_search {
     if (!is_pageable(p_)) return on_more_lanes(*found[0]);
     std::optional<schedule> fastest;
     for (best_of_way *b : found) {
+      if (fastest && b->fastest.seconds() >= fastest->predicted_seconds) break;  // the host's copies only add to it
       const double commands = commands_when_staged(b->fastest.shown(), p_);
       if (commands > double(fastest ? most_commands : most_asked_commands)) continue;
       schedule staged = stage(b->layout);
@@ -283,14 +284,16 @@ class stream_search {
         const bool stays_on_host = on_host(along == axis::n ? p_.a : p_.b);
         if (across && !(stays_on_host && link_out_is_bound())) continue;
         double seconds = offer(way::panels, panel_layout(p_, now));
+        std::vector<panel_choice> tried = {now};
         const auto improve = [&](auto panel_choice::*field, auto values) {
           for (auto value : values) {
             panel_choice trial = now;
             trial.*field = value;
-            if (trial == now) continue;
-            const double tried = offer(way::panels, panel_layout(p_, trial));
-            if (tried < seconds) {
-              seconds = tried;
+            if (std::find(tried.begin(), tried.end(), trial) != tried.end()) continue;  // not faster than `now`
+            tried.push_back(trial);
+            const double predicted = offer(way::panels, panel_layout(p_, trial));
+            if (predicted < seconds) {
+              seconds = predicted;
               now = trial;
             }
           }
