@@ -136,6 +136,27 @@ TEST_F(two_devices, have_buffers_that_copy_to_each_other) {
     ASSERT_EQ(i % side < side / 2 ? given[std::size_t(i)] : other[std::size_t(i)], mixed[std::size_t(i)]) << i;
 }
 
+TEST_F(two_devices, have_pinned_memory_near_them) {
+  for (const std::int32_t device : {-1, 0, 1}) {
+    void *memory = nullptr;
+    ASSERT_OK(sg_host_alloc_near(context_, device, 5000, &memory));
+    EXPECT_EQ(0u, reinterpret_cast<std::uintptr_t>(memory) % 4096);
+    std::memset(memory, 1, 5000);
+    sg_memory_kind kind = SG_MEMORY_PAGEABLE;
+    EXPECT_OK(sg_context_memory_kind(context_, memory, 5000, &kind));
+    EXPECT_EQ(SG_MEMORY_PINNED, kind);
+    EXPECT_OK(sg_host_free(context_, memory));
+  }
+  for (const std::int32_t device : {-2, 2}) {
+    void *memory = this;
+    EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_host_alloc_near(context_, device, 5000, &memory));
+    EXPECT_EQ(nullptr, memory);
+    const std::string wanted = "device is " + std::to_string(device);
+    EXPECT_NE(nullptr, std::strstr(sg_last_error_message(), wanted.c_str())) << sg_last_error_message();
+  }
+  EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_host_alloc_near(context_, 0, 5000, nullptr));
+}
+
 TEST_F(two_devices, wrong_ones_are_refused_by_name) {
   buffer made;
   sg_buffer_options options = SG_BUFFER_OPTIONS_INIT;

@@ -101,27 +101,33 @@ bool engine::may_issue(const job &running, std::uint32_t index) const noexcept {
 void engine::enqueue_staging(job &running) noexcept {
   program_run &run = *running.run;
   if (run.stageable.empty()) return;
-  inflight_command *first = nullptr;
-  for (const std::uint32_t command : run.stageable) {
-    inflight_command &f = run.inflight[command];
-    f.begin(this, running, command, nullptr, 1);
-    f.next = std::exchange(first, &f);
-    run.states[command] = program_run::command_state::enqueued;
-    ++run.in_flight;
-  }
-  run.stageable.clear();
-  try {
-    stager_.add(first);
-  } catch (...) {
-    const sg_status status = status_of_current_exception();
-    for (inflight_command *next = nullptr; first; first = next) {
-      next = first->next;
-      complete_calls(*first, status, last_error(), 0, 0, 1);
+  const auto node_of = [&](std::uint32_t command) {
+    return stagers_.node_of(is_spread(running) ? running.program->schedule->commands[command].where.device : index());
+  };
+  for (std::size_t node = 0; node < stagers_.size(); ++node) {
+    inflight_command *first = nullptr;
+    for (const std::uint32_t command : run.stageable) {
+      if (node_of(command) != node) continue;
+      inflight_command &f = run.inflight[command];
+      f.begin(this, running, command, nullptr, 1);
+      f.next = std::exchange(first, &f);
+      run.states[command] = program_run::command_state::enqueued;
+      ++run.in_flight;
+    }
+    try {
+      if (first) stagers_.node(node).add(first);
+    } catch (...) {
+      const sg_status status = status_of_current_exception();
+      for (inflight_command *next = nullptr; first; first = next) {
+        next = first->next;
+        complete_calls(*first, status, last_error(), 0, 0, 1);
+      }
     }
   }
 }
 
 lane_slot *engine::find_lane(job &running, std::uint32_t index) noexcept {
+  run.stageable.clear();
   const lane where = running.program->lanes[running.run->lane_of[index]].where;
   if (is_spread(running)) return device_of(running, running.program->schedule->commands[index]).lanes().find(where);
   if (running.partition_lane && where.kind == lane_kind::compute) return lane_set::with_room(*running.partition_lane);

@@ -109,7 +109,8 @@ char *arena_pool::acquire(std::int64_t bytes) {
                   static_cast<long long>(held()), static_cast<long long>(limit_));
     const auto allocate = [&] {
       const auto size = static_cast<std::uint64_t>(bytes);
-      return static_cast<char *>(kind_ == memory::device ? device_.mem_alloc(bytes) : device_.host_alloc(size));
+      return static_cast<char *>(kind_ == memory::device ? device_.mem_alloc(size)
+                                                         : device_.host_alloc(size, device_.model().numa_node));
     };
     blocks_.reserve(blocks_.size() + 1);
     char *start;
