@@ -1076,6 +1076,12 @@ typedef struct sg_backend_ops {
   /** Optional: if NULL, a device is never lost. SG_STATUS_OK; SG_STATUS_BACKEND_FAILURE, with last_message's text, of a
    *  device that is lost: it runs no further command, and each of its calls fails. Never blocks. Any thread. */
   sg_status (*device_status)(sg_backend_device *device);
+  /** Optional: if NULL, a stream accepts commands as long as its device does. SG_STATUS_OK; SG_STATUS_BACKEND_FAILURE, with
+   *  last_message's text, of a stream that waits for an event of another device, which is lost, and that the backend has
+   *  given up: its commands have completed as failed, it accepts no others, and destroying it does not wait. Memory that
+   *  those commands use must stay allocated, and unused, until the process ends: the device may still run them. Never
+   *  blocks. Any thread. */
+  sg_status (*stream_status)(sg_backend_stream *stream);
 } sg_backend_ops;
 
 /** The one symbol of a plugin: returns its table, which lives as long as the process. */

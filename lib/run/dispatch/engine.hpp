@@ -112,6 +112,8 @@ class engine {
   void acquire_memory(job &ready, bool replans);
   void give_up_memory(job &of) noexcept;
   void release_memory(job &of) noexcept;  // of a run that ends
+  bool has_stuck_commands(const job &of) noexcept;
+  void leave_lanes(job &failed) noexcept;
   // Whether its commands run in the lanes for runs over several devices.
   bool is_spread(const job &running) const noexcept {
     return running.program->is_spread() || running.program->device() != index();

@@ -22,7 +22,10 @@ void engine::advance(job &running) noexcept {
   program_run &run = *running.run;
   if (running.cancel_requested() && !running.failed() && !run.complete())
     running.fail_early("while it ran; C may be partly written");
-  if (!running.failed()) enqueue_staging(running);
+  if (!running.failed())
+    enqueue_staging(running);
+  else if (is_spread(running))
+    leave_lanes(running);
   // In the order of the schedule across lanes: the first command of a lane is not delayed by issuing the last one of
   // another.
   for (auto &lane : run.lanes) lane.held_up = false;
@@ -124,10 +127,10 @@ void engine::enqueue_staging(job &running) noexcept {
       }
     }
   }
+  run.stageable.clear();
 }
 
 lane_slot *engine::find_lane(job &running, std::uint32_t index) noexcept {
-  run.stageable.clear();
   const lane where = running.program->lanes[running.run->lane_of[index]].where;
   if (is_spread(running)) return device_of(running, running.program->schedule->commands[index]).lanes().find(where);
   if (running.partition_lane && where.kind == lane_kind::compute) return lane_set::with_room(*running.partition_lane);

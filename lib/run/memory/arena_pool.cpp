@@ -149,6 +149,16 @@ void arena_pool::release(char *start) noexcept {
   }
 }
 
+void arena_pool::abandon(char *start) noexcept {
+  if (!start) return;
+  const std::lock_guard lock(lock_);
+  std::erase_if(blocks_, [&](const block &b) {
+    if (b.start != start) return false;
+    in_use_ -= b.bytes;
+    return true;
+  });
+}
+
 bool arena_pool::idle() noexcept {
   const std::lock_guard lock(lock_);
   return in_use_ == 0;

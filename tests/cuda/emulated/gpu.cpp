@@ -108,6 +108,7 @@ API void emulated_gpu_break(emulated_fault how, long nth, long more) {
   g_breakage.how.store(how);
 }
 API void emulated_gpu_lose_with(int error) { g_breakage.how_lost.store(static_cast<cudaError_t>(error)); }
+API void emulated_gpu_leave_stuck(int on) { g_breakage.leaves_stuck.store(on != 0); }
 API int emulated_gpu_is_broken(void) { return g_breakage.happened.load(); }
 API long emulated_gpu_objects(void) {
   const std::scoped_lock lock(object_list::only().mutex, ranges::only().mutex);
