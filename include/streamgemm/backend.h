@@ -843,6 +843,7 @@ typedef struct sg_backend_node {
   int32_t command_count;                     /**< >= 1. */
   int32_t before_count;                      /**< Number of entries of `before`. */
   const int32_t *before;                     /**< Nodes that it runs after, each below its own index. */
+  sg_backend_device *device;                 /**< That runs it: the graph's, or another of the context's; NULL: the graph's. */
 } sg_backend_node;
 
 /** A device model that the core has parsed; the core's own type. */
@@ -1003,7 +1004,7 @@ typedef struct sg_backend_ops {
   void (*poll)(sg_backend_device *device);
 
   /** Optional: if NULL, the core replays graphs command by command. Makes a graph of commands that one call launches, on
-   *  device memory except for copies. `nodes`, their commands and their pointer arrays are read during the call only. If
+   *  device memory except for copies; some may run on other devices than `device`, whose streams launch it. `nodes`, their commands and their pointer arrays are read during the call only. If
    *  it fails the core replays. */
   sg_status (*graph_create)(sg_backend_device *device, const sg_backend_node *nodes, int32_t count,
                             sg_backend_graph **out);

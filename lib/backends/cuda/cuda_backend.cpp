@@ -210,7 +210,8 @@ sg_status graph_create(sg_backend_device *x, const sg_backend_node *nodes, std::
 }
 void graph_destroy(sg_backend_graph *x) noexcept { delete reinterpret_cast<graph *>(x); }
 sg_status graph_launch(sg_backend_stream *x, sg_backend_graph *what, sg_backend_done done) noexcept {
-  return of(x).launch(reinterpret_cast<graph *>(what)->executable(), done);
+  const graph &launched = *reinterpret_cast<graph *>(what);
+  return of(x).launch(launched.executable(), launched.others(), done);
 }
 
 void facts(sg_backend_device *x, sg_backend_facts *out) noexcept {

@@ -105,6 +105,8 @@ class pooled_arena {
     if (block_) from_->release(block_);
   }
   char *get() const noexcept { return block_; }  // nullptr: 0 bytes
+  const arena_pool *pool() const noexcept { return from_; }
+  void abandon() noexcept { from_->abandon(std::exchange(block_, nullptr)); }
 
  private:
   arena_pool *from_ = nullptr;

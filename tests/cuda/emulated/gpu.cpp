@@ -66,7 +66,9 @@ cudaError_t misaligned(bool within_command) noexcept {
 cudaError_t enqueue(cudaStream_t in, std::function<void()> work) {
   if (in->device != current_device()) return refuse(cudaErrorInvalidResourceHandle);
   command_within(in->within);
-  auto guarded = [work = std::move(work), device = g_breakage.device.load(), on = in->device] {
+  auto guarded = [work = std::move(work), device = g_breakage.device.load(), on = in->device,
+                  is_node = in->captured_in != nullptr] {
+    while (is_node && g_breakage.is_mute(on)) std::this_thread::sleep_for(std::chrono::milliseconds(2));
     if (g_breakage.strikes(EMULATED_LOST)) g_breakage.lose(on, g_breakage.how_lost);
     const std::shared_lock runs(g_breakage.running);
     if (device == g_breakage.device.load() && !g_breakage.is_lost(on)) work();

@@ -8,6 +8,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
+#include <tuple>
 
 #include "faults.h"
 #include "support/harness.hpp"
@@ -16,6 +17,7 @@ namespace sg_test {
 namespace {
 
 using clock = std::chrono::steady_clock;
+using graph = owned<sg_graph, sg_graph_release>;
 double seconds_since(clock::time_point begin) { return std::chrono::duration<double>(clock::now() - begin).count(); }
 
 // Vectors on three devices, and their sums over two of them: each device waits for copies of the other.
@@ -30,13 +32,13 @@ class sums {
     }
   }
   void fill(int device) { EXPECT_OK(sg_copy(in_, vectors_[device], values(device).data(), bytes, nullptr)); }
-  sg_status start(int one, int other, sg_job **out = nullptr) {
+  sg_status start(int one, int other, sg_job **out, const sg_submit *submit = nullptr) {
     void *const both[] = {vectors_[one], vectors_[other]};
     sg_all_reduce_desc desc = SG_ALL_REDUCE_DESC_INIT;
     desc.operands = both;
     desc.operand_count = 2;
     desc.elements = count;
-    return sg_all_reduce_async(in_, &desc, nullptr, out);
+    return sg_all_reduce_async(in_, &desc, submit, out);
   }
   void expect_sum(int one, int other) {
     std::vector<float> seen(count), wanted = values(one);
@@ -46,7 +48,7 @@ class sums {
   }
 
  private:
-  static constexpr std::size_t count = 5000, bytes = count * sizeof(float);
+  static constexpr std::size_t count = 400000, bytes = count * sizeof(float);
   static const std::vector<float> &values(int device) {
     static const auto all = [] {
       std::vector<std::vector<float>> made(3, std::vector<float>(count));
@@ -98,14 +100,23 @@ TEST(emulated_lost, DISABLED_child) {
   ASSERT_OK(sg_context_create(&options, &all));
   sums vectors(all);
   for (int device = 0; device < 3; ++device) vectors.fill(device);
+  graph recorded;
+  ASSERT_OK(sg_graph_create(all, recorded.out()));
+  sg_submit into = SG_SUBMIT_INIT;
+  into.graph = recorded;
+  ASSERT_OK(vectors.start(0, 1, nullptr, &into));
+  const bool as_graph = std::getenv("SG_TEST_GRAPH") != nullptr;
+  const auto start = [&](sg_job **out) {
+    return as_graph ? sg_graph_run_async(recorded, nullptr, out) : vectors.start(0, 1, out);
+  };
   job first;
-  ASSERT_OK(vectors.start(0, 1, first.out()));
+  ASSERT_OK(start(first.out()));
   ASSERT_OK(sg_job_wait(first, SG_FOREVER, nullptr));
   vectors.fill(0), vectors.fill(1);
   emulated_gpu_leave_stuck(1);
   emulated_gpu_break(EMULATED_LOST, std::atol(std::getenv("SG_TEST_LOST_AT")), 0);
   job lost;
-  ASSERT_OK(vectors.start(0, 1, lost.out()));
+  ASSERT_OK(start(lost.out()));
   if (how != ending::goes_on) {
     if (how == ending::releases) sg_context_release(all);
     std::exit(0);
@@ -135,16 +146,18 @@ TEST(emulated_lost, DISABLED_child) {
       EXPECT_STATUS(SG_STATUS_BACKEND_FAILURE, sg_host_unregister(all, &number));
     }
   }
+  EXPECT_OK(recorded.reset());
   EXPECT_OK(sg_context_release(all));
 }
 
 // Whether such a process ends well, and after how long.
-bool ends(long lost_at, ending how, double &seconds) {
+bool ends(long lost_at, ending how, bool as_graph, double &seconds) {
   const auto begin = clock::now();
   const pid_t child = fork();
   if (child == 0) {
     setenv("SG_TEST_LOST_AT", std::to_string(lost_at).c_str(), 1);
     setenv("SG_TEST_ENDING", std::to_string(static_cast<int>(how)).c_str(), 1);
+    if (as_graph) setenv("SG_TEST_GRAPH", "1", 1);
     execl("/proc/self/exe", "emulated_tests", "--gtest_also_run_disabled_tests",
           "--gtest_filter=emulated_lost.DISABLED_child", nullptr);
     _exit(127);
@@ -164,18 +177,19 @@ bool ends(long lost_at, ending how, double &seconds) {
 }
 
 // Which command runs as the nth depends on threads, so that several are tried, until streams had to be given up.
-class emulated_lost_at : public ::testing::TestWithParam<ending> {};
+class emulated_lost_at : public ::testing::TestWithParam<std::tuple<ending, bool>> {};
 TEST_P(emulated_lost_at, streams_that_wait_for_it_are_given_up) {
   bool given_up = false;
   for (long at = 1; at < 40 && !given_up; ++at) {
     double seconds = 0;
-    EXPECT_TRUE(ends(at, GetParam(), seconds)) << "lost at command " << at;
+    EXPECT_TRUE(ends(at, std::get<0>(GetParam()), std::get<1>(GetParam()), seconds)) << "lost at command " << at;
     given_up = seconds > 4.5;
   }
   EXPECT_TRUE(given_up) << "no stream waited for the lost device";
 }
 INSTANTIATE_TEST_SUITE_P(of_jobs, emulated_lost_at,
-                         ::testing::Values(ending::goes_on, ending::releases, ending::exits));
+                         ::testing::Combine(::testing::Values(ending::goes_on, ending::releases, ending::exits),
+                                            ::testing::Bool()));
 
 }  // namespace
 }  // namespace sg_test

@@ -26,6 +26,15 @@ namespace {
 
 // When GPU i of the process was lost; 0: it is not.
 std::atomic<std::int64_t> g_lost_ns[64];
+// Those that are open; never destroyed, because threads outlive exit().
+struct open_gpus {
+  std::mutex lock;
+  std::set<gpu *> all;
+};
+open_gpus &gpus() {
+  static auto *const made = new open_gpus;
+  return *made;
+}
 // The GPU that lost all of the process's; -1: none.
 std::atomic<int> g_lost_with{-1};
 
@@ -37,9 +46,15 @@ bool timing_is_disabled() noexcept {
 }  // namespace
 
 sg_status gpu::start() noexcept {
-  const sg_status status = open();
-  started_ = status == SG_STATUS_OK;
-  return status;
+  if (const sg_status status = open()) return status;
+  try {
+    const std::lock_guard lock(gpus().lock);
+    gpus().all.insert(this);
+  } catch (const std::bad_alloc &) {
+    return fail(SG_STATUS_OUT_OF_MEMORY, "no memory for a device");
+  }
+  started_ = true;
+  return SG_STATUS_OK;
 }
 
 sg_status gpu::open() noexcept {
@@ -136,6 +151,10 @@ sg_status gpu::set_clock() noexcept {
 }
 
 gpu::~gpu() {
+  {
+    const std::lock_guard lock(gpus().lock);
+    gpus().all.erase(this);
+  }
   const process_end::freeing now;
   if (context_ == nullptr || !now.allowed() || is_stuck()) return;
   {
@@ -191,6 +210,16 @@ std::int64_t gpu::lost_ns(std::uint64_t ordinals, int &ordinal) noexcept {
     ordinal = each;
   }
   return first;
+}
+
+void gpu::look_at(std::uint64_t ordinals) noexcept {
+  const std::lock_guard lock(gpus().lock);
+  for (gpu *each : gpus().all) {
+    if (each->ordinal_ >= 64 || (ordinals >> each->ordinal_ & 1) == 0 || each->usable() != SG_STATUS_OK) continue;
+    const current here(each->context_);
+    const cudaError_t state = state_of(each->memory_stream_);
+    if (state != cudaErrorNotReady) each->check(state, "asking for its state");
+  }
 }
 
 // cudaEventElapsedTime returns a float of milliseconds, too coarse over long spans, so the clock's own event is

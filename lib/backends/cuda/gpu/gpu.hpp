@@ -59,6 +59,9 @@ class gpu {
   sg_status loss() noexcept;
   // When the first of these GPUs (bit i: ordinal i) was lost, as now_ns(); 0: none is. `ordinal` receives it.
   static std::int64_t lost_ns(std::uint64_t ordinals, int &ordinal) noexcept;
+  // Asks those of these GPUs that are open whether they are lost: one without commands in flight tells by itself
+  // nothing.
+  static void look_at(std::uint64_t ordinals) noexcept;
   // A stream that waits for a lost GPU is given up: calls that wait for all streams would not return. Such calls are
   // left out, and the memory stays.
   void has_stuck_stream() noexcept { stuck_.store(true, std::memory_order_release); }

@@ -30,6 +30,8 @@ constexpr std::int32_t most_unmarked = 4;
 
 // A stream waits so long for a lost GPU, from the loss or its own latest completion on.
 constexpr std::int64_t waits_for_lost_ns = 5'000'000'000;
+// After so long without a completion it asks the GPUs that it waits for whether they are lost, and then again.
+constexpr std::int64_t looks_after_ns = 500'000'000;
 
 // Fixed, whatever the process's limit is.
 constexpr std::size_t stack_bytes = std::size_t{8} << 20;
@@ -172,9 +174,13 @@ bool completions::is_stuck() noexcept {
   if (awaited == 0) return false;
   if (given_up_.load(std::memory_order_relaxed) >= 0) return true;
   int ordinal = -1;
+  const std::int64_t now = now_ns(), progress_ns = progress_ns_.load(std::memory_order_relaxed);
+  std::int64_t looked_ns = looked_ns_.load(std::memory_order_relaxed);
+  if (now - std::max(progress_ns, looked_ns) > looks_after_ns &&
+      looked_ns_.compare_exchange_strong(looked_ns, now, std::memory_order_relaxed))
+    gpu::look_at(awaited);
   const std::int64_t lost_ns = gpu::lost_ns(awaited, ordinal);
-  if (lost_ns == 0 || now_ns() - std::max(lost_ns, progress_ns_.load(std::memory_order_relaxed)) < waits_for_lost_ns)
-    return false;
+  if (lost_ns == 0 || now - std::max(lost_ns, progress_ns) < waits_for_lost_ns) return false;
   given_up_.store(ordinal, std::memory_order_release);
   owner_.has_stuck_stream();
   return true;

@@ -100,6 +100,7 @@ class completions {
   bool started_ = false;
   std::atomic<std::uint64_t> awaits_{0};
   std::atomic<std::int64_t> progress_ns_{0};  // when a command was put in an empty list, or notified
+  std::atomic<std::int64_t> looked_ns_{0};    // when it last asked whether the GPUs that it waits for are lost
   std::atomic<int> given_up_{-1};             // the ordinal of the GPU that it waited for; -1: it is not
   std::mutex lock_;                           // guards the members below
   std::condition_variable changed_, notified_;

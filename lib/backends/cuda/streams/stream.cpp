@@ -218,8 +218,11 @@ sg_status stream::enqueue(const gemm_list &batch, sg_status *statuses, sg_backen
   });
 }
 
-sg_status stream::launch(cudaGraphExec_t graph, sg_backend_done done) noexcept {
-  return submit(done, timing::exact, [&] { return owner_.check(cudaGraphLaunch(graph, native_), "starting a graph"); });
+sg_status stream::launch(cudaGraphExec_t graph, std::uint64_t others, sg_backend_done done) noexcept {
+  return submit(done, timing::exact, [&] {
+    completions_.await(others);
+    return owner_.check(cudaGraphLaunch(graph, native_), "starting a graph");
+  });
 }
 
 sg_status stream::wait(cudaEvent_t event, const device &on, std::uint64_t awaits) noexcept {
