@@ -886,6 +886,8 @@ TEST(devices_with_little_memory, get_smaller_parts) {
   }
   const context full = open_context("sim:h200x2?memory=64MiB&d1.taken=64MiB");
   EXPECT_STATUS(SG_STATUS_OUT_OF_MEMORY, sg_gemm(full, &desc, &submit));
+  for (const char *figure : {"bytes of device memory are wanted", "are free", "fewer do not do"})
+    EXPECT_NE(nullptr, std::strstr(sg_last_error_message(), figure)) << sg_last_error_message();
   options.device_count = 0;
   EXPECT_OK(sg_gemm(full, &desc, &submit)) << "on the other";
 }

@@ -75,6 +75,7 @@ cudaError_t enqueue(cudaStream_t in, std::function<void()> work) {
   };
   if (in->captured_in) {
     auto &nodes = in->captured_in->into->nodes;
+    in->captured_in->into->devices |= 1u << in->device;
     nodes.push_back({std::move(guarded), std::exchange(in->tails, {})});
     in->tails.insert(nodes.size() - 1);
   } else {

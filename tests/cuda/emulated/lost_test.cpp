@@ -139,6 +139,13 @@ TEST(emulated_lost, DISABLED_child) {
       EXPECT_LT(seconds_since(again), 4);
       vectors.expect_sum(left, 2);
     }
+    if (as_graph) {
+      job again;
+      EXPECT_STATUS(SG_STATUS_BACKEND_FAILURE, start(again.out()) == SG_STATUS_OK
+                                                   ? sg_job_wait(again, SG_FOREVER, nullptr)
+                                                   : SG_STATUS_BACKEND_FAILURE);
+      EXPECT_OK(sg_context_device_status(all, left)) << "the error of the other one: " << sg_last_error_message();
+    }
     // Of memory that may wait for its last command.
     if (waited && left == 0) {
       double number = 1;

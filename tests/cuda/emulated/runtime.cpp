@@ -539,6 +539,7 @@ API cudaError_t cudaGraphExecDestroy(cudaGraphExec_t graph) { return destroy(gra
 API cudaError_t cudaGraphLaunch(cudaGraphExec_t graph, cudaStream_t in) {
   if (const cudaError_t error = enter(call::command)) return error;
   if (in->captured_in) return refuse(cudaErrorStreamCaptureUnsupported);
+  if ((g_breakage.lost.load() & graph->nodes->devices) != 0) return refuse(g_breakage.error);
   in->put([nodes = graph->nodes, turn = graph->launches++] { nodes->run(turn); });
   return cudaSuccess;
 }

@@ -81,6 +81,7 @@ struct node_list {
     std::set<std::size_t> after;
   };
   std::vector<node> nodes;
+  unsigned devices = 0;  // bit i: device i has nodes
 
   bool leads_to(std::size_t from, const std::set<std::size_t> &ends) const {
     std::set<std::size_t> reached = ends;

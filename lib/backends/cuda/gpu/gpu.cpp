@@ -186,18 +186,36 @@ sg_status gpu::check(cudaError_t error, const char *what) noexcept {
   cudaGetLastError();  // the failure is reported here; a later launch must not report it again
   if (!started_ && is_refused_by_mps(error))
     return fail(SG_STATUS_NO_DEVICE, "cuda:%d: MPS refuses this process: %s", ordinal_, cudaGetErrorString(error));
-  if (is_sticky(error)) {
-    const std::lock_guard lock(lock_);
-    if (!dead_.load(std::memory_order_relaxed)) {
-      std::snprintf(death_, sizeof death_, "cuda:%d is lost: %s, seen while %s%s", ordinal_, cudaGetErrorString(error),
-                    what, loses_process(error) ? "; the process must be started again" : "");
-      if (loses_process(error)) g_lost_with.store(ordinal_);
-      dead_.store(true, std::memory_order_release);
-      if (ordinal_ < 64) g_lost_ns[ordinal_].store(now_ns());
-    }
-    return fail(SG_STATUS_BACKEND_FAILURE, "%s", death_);
+  if (!is_sticky(error) || is_of_another(error))
+    return fail(status_of(error), "cuda:%d: %s: %s", ordinal_, what, cudaGetErrorString(error));
+  lose(error, what);
+  return fail(SG_STATUS_BACKEND_FAILURE, "%s", death_);
+}
+
+// Calls that involve another GPU return its error.
+bool gpu::is_of_another(cudaError_t error) noexcept {
+  if (!started_ || loses_process(error)) return false;
+  {
+    const std::lock_guard lock(gpus().lock);
+    if (gpus().all.size() < 2) return false;
   }
-  return fail(status_of(error), "cuda:%d: %s: %s", ordinal_, what, cudaGetErrorString(error));
+  if (dead_.load(std::memory_order_acquire)) return false;
+  {
+    const current here(context_);
+    if (is_sticky(state_of(memory_stream_))) return false;
+  }
+  look_at(ordinal_ < 64 ? ~(std::uint64_t{1} << ordinal_) : ~std::uint64_t{0});
+  return true;
+}
+
+void gpu::lose(cudaError_t error, const char *what) noexcept {
+  const std::lock_guard lock(lock_);
+  if (dead_.load(std::memory_order_relaxed)) return;
+  std::snprintf(death_, sizeof death_, "cuda:%d is lost: %s, seen while %s%s", ordinal_, cudaGetErrorString(error),
+                what, loses_process(error) ? "; the process must be started again" : "");
+  if (loses_process(error)) g_lost_with.store(ordinal_);
+  dead_.store(true, std::memory_order_release);
+  if (ordinal_ < 64) g_lost_ns[ordinal_].store(now_ns());
 }
 
 std::int64_t gpu::lost_ns(std::uint64_t ordinals, int &ordinal) noexcept {
@@ -217,8 +235,8 @@ void gpu::look_at(std::uint64_t ordinals) noexcept {
   for (gpu *each : gpus().all) {
     if (each->ordinal_ >= 64 || (ordinals >> each->ordinal_ & 1) == 0 || each->usable() != SG_STATUS_OK) continue;
     const current here(each->context_);
-    const cudaError_t state = state_of(each->memory_stream_);
-    if (state != cudaErrorNotReady) each->check(state, "asking for its state");
+    if (const cudaError_t state = state_of(each->memory_stream_); is_sticky(state))
+      each->lose(state, "asking for its state");
   }
 }
 

@@ -72,6 +72,8 @@ class gpu {
 
  private:
   sg_status open() noexcept;
+  bool is_of_another(cudaError_t error) noexcept;
+  void lose(cudaError_t error, const char *what) noexcept;
   sg_status share_with_this(const gpu &other) noexcept;
   sg_status alloc_unpooled(std::uint64_t bytes, void **out) noexcept;
   sg_status make_pool() noexcept;
