@@ -14,7 +14,7 @@ import calls
 import model
 
 BY_HAND = ("sg_job_wait", "sg_job_query", "sg_job_wait_all", "sg_job_wait_any", "sg_job_on_complete", "sg_event_on_complete",
-           "sg_queue_next_batch", "sg_context_create", "sg_host_alloc", "sg_host_free", "sg_last_error", "sg_last_error_message",
+           "sg_queue_next_batch", "sg_context_create", "sg_host_alloc", "sg_host_alloc_near", "sg_host_free", "sg_last_error", "sg_last_error_message",
            "sg_last_error_marked", "sg_struct_init")
 STATUS = ("sg_context_device_status",)  # the status that these return is their result
 NOT_YET = {"_query": "SG_STATUS_NOT_READY", "_supports": "SG_STATUS_UNSUPPORTED"}  # that a test did not find

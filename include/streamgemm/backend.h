@@ -843,6 +843,7 @@ typedef struct sg_backend_node {
   int32_t command_count;                     /**< >= 1. */
   int32_t before_count;                      /**< Number of entries of `before`. */
   const int32_t *before;                     /**< Nodes that it runs after, each below its own index. */
+  sg_backend_device *device;                 /**< That runs it: the graph's, or another of the context's; NULL: the graph's. */
 } sg_backend_node;
 
 /** A device model that the core has parsed; the core's own type. */
@@ -1003,7 +1004,7 @@ typedef struct sg_backend_ops {
   void (*poll)(sg_backend_device *device);
 
   /** Optional: if NULL, the core replays graphs command by command. Makes a graph of commands that one call launches, on
-   *  device memory except for copies. `nodes`, their commands and their pointer arrays are read during the call only. If
+   *  device memory except for copies; some may run on other devices than `device`, whose streams launch it. `nodes`, their commands and their pointer arrays are read during the call only. If
    *  it fails the core replays. */
   sg_status (*graph_create)(sg_backend_device *device, const sg_backend_node *nodes, int32_t count,
                             sg_backend_graph **out);
@@ -1076,6 +1077,12 @@ typedef struct sg_backend_ops {
   /** Optional: if NULL, a device is never lost. SG_STATUS_OK; SG_STATUS_BACKEND_FAILURE, with last_message's text, of a
    *  device that is lost: it runs no further command, and each of its calls fails. Never blocks. Any thread. */
   sg_status (*device_status)(sg_backend_device *device);
+  /** Optional: if NULL, a stream accepts commands as long as its device does. SG_STATUS_OK; SG_STATUS_BACKEND_FAILURE, with
+   *  last_message's text, of a stream that waits for an event of another device, which is lost, and that the backend has
+   *  given up: its commands have completed as failed, it accepts no others, and destroying it does not wait. Memory that
+   *  those commands use must stay allocated, and unused, until the process ends: the device may still run them. Never
+   *  blocks. Any thread. */
+  sg_status (*stream_status)(sg_backend_stream *stream);
 } sg_backend_ops;
 
 /** The one symbol of a plugin: returns its table, which lives as long as the process. */

@@ -27,7 +27,19 @@ SG_BEGIN_DECLS
 SG_API sg_status sg_host_alloc(sg_context *context, uint64_t bytes, void **out_memory);
 
 /**
- * Frees memory that sg_host_alloc returned.
+ * The same as sg_host_alloc, with the pages on the NUMA node of a device, if they fit there: a device of another socket copies them
+ * at a part of the rate. Where the kernel does not tell the device's node, or refuses to place memory, it is the same as
+ * sg_host_alloc.
+ * @param device 0 <= device < sg_context_device_count; or -1: interleaved over all nodes, for memory that each device copies.
+ * @param bytes Size; 0 gives a unique pointer that may be freed.
+ * @param[out] out_memory The memory, valid until sg_host_free or the end of the context; NULL on failure.
+ * @return SG_STATUS_OK, SG_STATUS_INVALID_HANDLE, SG_STATUS_INVALID_ARGUMENT, SG_STATUS_OUT_OF_MEMORY.
+ * May block for long. Any thread.
+ */
+SG_API sg_status sg_host_alloc_near(sg_context *context, int32_t device, uint64_t bytes, void **out_memory);
+
+/**
+ * Frees memory that sg_host_alloc or sg_host_alloc_near returned.
  * @param memory The pointer; NULL is a no-op. No job in flight may use the memory.
  * @return SG_STATUS_OK, SG_STATUS_INVALID_HANDLE, SG_STATUS_INVALID_ARGUMENT (not such a pointer of this context).
  * May block. Any thread.

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "base/error.hpp"
+#include "base/numa.hpp"
 #include "devices/environment.hpp"
 #include "devices/registry.hpp"
 #include "model/machine_model.hpp"
@@ -210,7 +211,8 @@ void *device::mem_alloc(std::uint64_t bytes) const {
               shown.c_str());
 }
 
-void *device::host_alloc(std::uint64_t bytes) const {
+void *device::host_alloc(std::uint64_t bytes, int node) const {
+  const page_placement placed(node);  // pinning touches the pages
   void *memory = nullptr;
   check(ops_.host_alloc(handle_, bytes, &memory), "allocating pinned memory");
   return memory;

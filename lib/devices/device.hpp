@@ -66,7 +66,7 @@ class device {
 
   // Required slots that return a resource, checked. Release it by the table's own function.
   void *mem_alloc(std::uint64_t bytes) const;
-  void *host_alloc(std::uint64_t bytes) const;
+  void *host_alloc(std::uint64_t bytes, int node = -1) const;  // on a NUMA node, as in page_placement
   sg_backend_stream *stream_create(std::int32_t priority) const;
   sg_backend_event *event_create() const;
 

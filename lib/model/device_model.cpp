@@ -92,6 +92,7 @@ device_model read_device_model(object_reader root) {
     if (root.find("stream_queues"))
       m.queues = stream_queues(root.enumerator("stream_queues", 0, 2, [](int v) { return name_of(stream_queues(v)); }));
     m.staging_workers = std::int32_t(root.integer("staging_workers", 1, 256));
+    m.numa_node = std::int32_t(root.integer_or("numa_node", -1, 1023, -1));
     read_link(root.object("link"), m);
     m.staging = read_staging(root, 256);
     if (m.staging.empty()) throw error(SG_STATUS_INVALID_ARGUMENT, "device model: 'staging' needs at least one row");

@@ -82,6 +82,7 @@ struct device_model {
   std::int32_t copy_engines = 2;   // 1: both directions share one
   stream_queues queues = stream_queues::own;
   std::int32_t staging_workers = 1;
+  std::int32_t numa_node = -1;  // of the host, the closest to the device; -1: unknown
 
   // The link, in bytes per second and seconds. Zero rates with unified memory only.
   double link_in = 0, link_out = 0;            // contiguous, one way

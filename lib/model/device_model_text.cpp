@@ -100,6 +100,7 @@ void write_device_model(json_writer &json, const device_model &m) {
     json.member("copy_engines", std::int64_t{m.copy_engines});
     json.member("stream_queues", std::string_view(name_of(m.queues)));
     json.member("staging_workers", std::int64_t{m.staging_workers});
+    if (m.numa_node >= 0) json.member("numa_node", std::int64_t{m.numa_node});
     write_link(json, m);
     write_staging(json, m.staging);
     json.member("staging_gap_seconds", m.staging_gap);

@@ -47,10 +47,10 @@ context::context(opened_machine &&opened, const context_settings &settings)
       has_job_limit_(settings.job_limit > 0),
       memory_(devices()),
       pinned_(devices(), memory_.known()),
-      stager_(opened.model.staging_workers, polling_workers(), stage),
+      stagers_(machine_, polling_workers(), stage),
       rooms_(machine_.devices.size(),
              [&](device_index index) {
-               return device_room(on(index), index, model(index), settings.dispatch, stager_, *this);
+               return device_room(on(index), index, model(index), settings.dispatch, stagers_, *this);
              }),
       plans_(number()) {}
 

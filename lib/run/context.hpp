@@ -121,7 +121,7 @@ class context final : public job_sink {
   std::atomic<std::int64_t> here_{0};  // jobs in flight that their submitters compute
   memory_kinds memory_;
   pinned_memory pinned_;
-  stager stager_;  // before rooms_, whose runs it stages
+  const node_stagers stagers_;  // before rooms_, whose runs they stage
   const device_array<device_room> rooms_;
   program_cache plans_;
   tracker tracker_;

@@ -16,7 +16,7 @@ namespace sg {
 struct device_room {
   // `keeper` owns this object and all that its jobs touch. Throws sg::error.
   device_room(const device &on, device_index index, const device_model &model, const engine::settings &how,
-              stager &staging, job_home &keeper)
+              const node_stagers &staging, job_home &keeper)
       : device_memory(on, index, arena_pool::memory::device, model.usable_memory(), keeper.number()),
         staging_memory(on, index, arena_pool::memory::pinned, INT64_MAX, keeper.number()),
         executor(model, how, device_memory, staging_memory, staging, keeper),

@@ -136,6 +136,27 @@ TEST_F(two_devices, have_buffers_that_copy_to_each_other) {
     ASSERT_EQ(i % side < side / 2 ? given[std::size_t(i)] : other[std::size_t(i)], mixed[std::size_t(i)]) << i;
 }
 
+TEST_F(two_devices, have_pinned_memory_near_them) {
+  for (const std::int32_t device : {-1, 0, 1}) {
+    void *memory = nullptr;
+    ASSERT_OK(sg_host_alloc_near(context_, device, 5000, &memory));
+    EXPECT_EQ(0u, reinterpret_cast<std::uintptr_t>(memory) % 4096);
+    std::memset(memory, 1, 5000);
+    sg_memory_kind kind = SG_MEMORY_PAGEABLE;
+    EXPECT_OK(sg_context_memory_kind(context_, memory, 5000, &kind));
+    EXPECT_EQ(SG_MEMORY_PINNED, kind);
+    EXPECT_OK(sg_host_free(context_, memory));
+  }
+  for (const std::int32_t device : {-2, 2}) {
+    void *memory = this;
+    EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_host_alloc_near(context_, device, 5000, &memory));
+    EXPECT_EQ(nullptr, memory);
+    const std::string wanted = "device is " + std::to_string(device);
+    EXPECT_NE(nullptr, std::strstr(sg_last_error_message(), wanted.c_str())) << sg_last_error_message();
+  }
+  EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_host_alloc_near(context_, 0, 5000, nullptr));
+}
+
 TEST_F(two_devices, wrong_ones_are_refused_by_name) {
   buffer made;
   sg_buffer_options options = SG_BUFFER_OPTIONS_INIT;
@@ -379,6 +400,62 @@ void expect_on(sg_context *context, gemm_case what, std::int32_t count) {
     EXPECT_EQ("", run_gemm_case(context, what, &found)) << what.text();
     EXPECT_EQ((1u << count) - 1, found.devices) << what.text() << " " << found.strategy;
   }
+}
+
+// As a step of data-parallel training: work on each device, a sum over both, more work on each.
+TEST_F(two_devices, run_a_graph_of_both_as_one) {
+  const matrix weights = numbers(4), start = numbers(6);
+  std::vector<matrix> inputs = {numbers(1), numbers(2)};
+  std::vector<std::unique_ptr<device_matrix>> x, w, g, y;
+  graph recorded;
+  ASSERT_OK(sg_graph_create(context_, recorded.out()));
+  sg_submit submit = SG_SUBMIT_INIT;
+  submit.graph = recorded;
+  void *sums[2];
+  for (int d = 0; d < 2; ++d) {
+    for (auto *each : {&x, &w, &g, &y}) each->push_back(std::make_unique<device_matrix>(context_, d));
+    put(x[d]->data, inputs[d]);
+    put(w[d]->data, weights);
+    put(y[d]->data, start);
+    sums[d] = g[d]->data;
+    const sg_gemm_desc work = make_gemm(x[d]->data, w[d]->data, g[d]->data, side, side, side);
+    ASSERT_OK(sg_gemm_async(context_, &work, &submit, nullptr));
+  }
+  sg_all_reduce_desc sum = SG_ALL_REDUCE_DESC_INIT;
+  sum.operands = sums;
+  sum.operand_count = 2;
+  sum.elements = side * side;
+  sum.dtype = SG_DTYPE_F64;
+  ASSERT_OK(sg_all_reduce_async(context_, &sum, &submit, nullptr));
+  for (int d = 0; d < 2; ++d) {
+    sg_axpby_desc add = SG_AXPBY_DESC_INIT;
+    add.a = {g[d]->data, side, side, side, SG_DTYPE_F64, SG_LAYOUT_ROW_MAJOR};
+    add.c = {y[d]->data, side, side, side, SG_DTYPE_F64, SG_LAYOUT_ROW_MAJOR};
+    add.beta.re = 1;
+    ASSERT_OK(sg_axpby_async(context_, &add, &submit, nullptr));
+  }
+  const matrix first = product(inputs[0], weights), second = product(inputs[1], weights);
+  matrix expected = start;
+  for (int run = 1; run <= 4; ++run) {
+    job done;
+    ASSERT_OK(sg_graph_run_async(recorded, nullptr, done.out()));
+    EXPECT_OK(sg_job_wait(done, SG_FOREVER, nullptr)) << sg_last_error_message();
+    const sg_job_statistics seen = statistics_of(done);
+    EXPECT_EQ(3u, seen.devices);
+    EXPECT_GT(seen.bytes_peer, 0u);
+    if (std::strncmp(two(), "cuda", 4) == 0) {
+      EXPECT_STREQ("graph of the device", seen.strategy) << "launched by one call";
+    }
+    for (std::size_t i = 0; i < expected.size(); ++i) expected[i] += first[i] + second[i];
+    for (int d = 0; d < 2; ++d) EXPECT_EQ(expected, fetch(y[d]->data)) << "run " << run << ", device " << d;
+  }
+  // What a device computes next has the graph's results, and the graph what was copied before.
+  put(y[0]->data, start);
+  ASSERT_OK(sg_graph_run_async(recorded, nullptr, nullptr));
+  const sg_gemm_desc next = make_gemm(y[1]->data, w[1]->data, x[1]->data, side, side, side);
+  EXPECT_OK(sg_gemm(context_, &next, nullptr));
+  for (std::size_t i = 0; i < expected.size(); ++i) expected[i] += first[i] + second[i];
+  EXPECT_EQ(product(expected, weights), fetch(x[1]->data));
 }
 
 TEST(gemms_on_several_devices, have_the_values_of_one) {
@@ -809,6 +886,8 @@ TEST(devices_with_little_memory, get_smaller_parts) {
   }
   const context full = open_context("sim:h200x2?memory=64MiB&d1.taken=64MiB");
   EXPECT_STATUS(SG_STATUS_OUT_OF_MEMORY, sg_gemm(full, &desc, &submit));
+  for (const char *figure : {"bytes of device memory are wanted", "are free", "fewer do not do"})
+    EXPECT_NE(nullptr, std::strstr(sg_last_error_message(), figure)) << sg_last_error_message();
   options.device_count = 0;
   EXPECT_OK(sg_gemm(full, &desc, &submit)) << "on the other";
 }

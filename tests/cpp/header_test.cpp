@@ -205,6 +205,8 @@ TEST_F(header, plans_graphs_buffers_and_texts) {
   std::copy(a.begin(), a.end(), pinned.begin());
   context.gemm(sg::matrix(pinned, 3, 4), sg::matrix(b, 4, 3), sg::matrix(c, 3, 3));
   EXPECT_EQ(first(), c[0]);
+  EXPECT_EQ(12u, sg::make_pinned<double>(context, 12, 0).size());
+  EXPECT_THROW(sg::make_pinned<double>(context, 12, 1), sg::error);
   const sg::pinned<double> moved = std::move(pinned);
   EXPECT_EQ(nullptr, pinned.data());
   EXPECT_EQ(12u, moved.size());

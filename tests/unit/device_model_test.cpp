@@ -31,6 +31,17 @@ std::string refusal(const std::string &text) {
   return "";
 }
 
+TEST(device_model, the_numa_node_is_known_or_not) {
+  json text = json::parse(shipped_text("h200"));
+  EXPECT_EQ(-1, parse_device_model(text.dump()).numa_node);
+  text["numa_node"] = 1;
+  const device_model near = parse_device_model(text.dump());
+  EXPECT_EQ(1, near.numa_node);
+  EXPECT_EQ(near, parse_device_model(model_text(near)));
+  text["numa_node"] = 1024;
+  EXPECT_THROW(parse_device_model(text.dump()), error);
+}
+
 TEST(device_model, shipped_models_are_read) {
   for (const char *name : {"h200", "a100", "pcie3", "c1060", "c2050", "k20"}) {
     const device_model m = shipped_model(name);

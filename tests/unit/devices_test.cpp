@@ -312,5 +312,21 @@ TEST(devices, the_engine_s_lanes_and_arenas_name_theirs) {
   EXPECT_EQ(&opened, &pool.on());
 }
 
+// Commands that were given up may still write there.
+TEST(arenas, that_are_abandoned_are_never_used_again) {
+  const device opened(*find_backend("sim")->ops, {"sim", "h200"});
+  for (const arena_pool::memory kind : {arena_pool::memory::device, arena_pool::memory::pinned}) {
+    arena_pool pool(opened, first_device, kind, 64 << 10);
+    char *const kept = pool.acquire(20000), *const lost = pool.acquire(20000);
+    pool.release(kept);
+    pool.abandon(lost);
+    EXPECT_TRUE(pool.idle());
+    EXPECT_EQ(kept, pool.acquire(20000));
+    EXPECT_NE(lost, pool.acquire(20000));
+    EXPECT_THROW(pool.acquire(20000), error) << "it counts against the limit";
+    pool.trim();
+  }
+}
+
 }  // namespace
 }  // namespace sg::test

@@ -186,6 +186,27 @@ TEST(simulate, the_order_of_calls_decides_on_devices_with_shared_queues) {
   EXPECT_EQ(14.0, seconds(call_order::grouped, kepler, long_copies_in));
 }
 
+// The second job of the lane is ready first; within the third one the order of the schedule counts.
+TEST(simulate, lanes_take_jobs_as_they_become_ready) {
+  script t;
+  const auto late = t.add(ops::copy_in(), in, {}, 4);
+  t.add(ops::gemm(), stream(0), {late});
+  t.add(ops::gemm(), stream(0));
+  const auto soon = t.add(ops::copy_out(), out, {}, 2);
+  t.add(ops::gemm(), stream(0), {soon});
+  t.add(ops::gemm(), stream(0));
+  machine_model machine;
+  machine.devices = {unit_model()};
+  const auto starts = [&](std::span<const std::uint32_t> jobs) {
+    const timeline times = simulate(t.s, machine, jobs);
+    return std::vector<double>{times.commands[1].start, times.commands[2].start, times.commands[4].start,
+                               times.commands[5].start};
+  };
+  const std::vector<std::uint32_t> jobs = {0, 0, 1, 2, 2, 2};
+  EXPECT_EQ((std::vector<double>{4, 0, 2, 3}), starts(jobs));
+  EXPECT_EQ((std::vector<double>{4, 5, 6, 7}), starts({}));
+}
+
 TEST(simulate, one_copy_engine_serves_both_directions_in_turn) {
   device_model m = unit_model();
   m.copy_engines = 1;

@@ -60,6 +60,9 @@ std::vector<spread_choice> choices(const problem &p) {
         all.push_back(c);
         c.panels.outer = 0.5, c.panels.outer_pieces = 2, c.panels.taper = true;
         all.push_back(c);
+        c.ahead = 1;
+        all.push_back(c);
+        c.ahead = 0;
         c.panels.outer = 0, c.panels.across = true;
         all.push_back(c);
       }
@@ -96,7 +99,8 @@ std::vector<problem_form> forms() {
 
 std::string text(const spread_choice &c) {
   return "axis " + std::to_string(int(c.axis)) + (c.by_peers ? " peers" : "") + (c.tiles ? " tiles" : "") + " groups " +
-         std::to_string(c.groups) + " outer " + std::to_string(c.panels.outer) + (c.panels.across ? " across" : "");
+         std::to_string(c.groups) + " outer " + std::to_string(c.panels.outer) + (c.panels.across ? " across" : "") +
+         (c.ahead > 0 ? " paced" : "");
 }
 
 TEST(spread, every_choice_is_right_on_every_set) {
@@ -217,6 +221,37 @@ TEST(spread, each_byte_crosses_the_host_s_links_once) {
         EXPECT_EQ(apart->bytes_in - s->bytes_in, s->bytes_peer) << "each device brings it";
       }
     }
+}
+
+// While a copy in runs, no more copies out that were before it are left than asked for.
+TEST(spread, paced_copies_in_do_not_run_ahead) {
+  problem_form f;
+  f.m = f.n = 4096, f.k = 512;
+  f.in = f.out = SG_DTYPE_F64;
+  f.a = f.b = f.c = SG_MEMORY_PINNED;
+  const problem p = make(f);
+  const machine_model machine = shipped_machine("h200x2");
+  const std::vector<double> equal(2, 1.0);
+  const auto most_left = [&](std::size_t ahead) {
+    spread_choice c;
+    c.panels.panels = 16, c.panels.across = true;
+    c.ahead = ahead;
+    const auto s = build_spread(p, machine, first_devices(2), equal, c, limits_of(machine));
+    EXPECT_TRUE(s && check_hazards(*s).empty());
+    const timeline times = simulate(*s, machine);
+    std::size_t most = 0;
+    for (std::uint32_t i = 0; i < s->commands.size(); ++i) {
+      if (!s->commands[i].is<ops::copy_in>()) continue;
+      std::size_t left = 0;
+      for (std::uint32_t j = 0; j < i; ++j)
+        left += s->commands[j].is<ops::copy_out>() && s->commands[j].where.device == s->commands[i].where.device &&
+                times.commands[j].end > times.commands[i].start;
+      most = std::max(most, left);
+    }
+    return most;
+  };
+  EXPECT_GT(most_left(0), 2u);
+  for (const std::size_t ahead : {1, 2}) EXPECT_LT(most_left(ahead), ahead) << ahead;
 }
 
 // Reachability by plain search, as the reference for "ordered".

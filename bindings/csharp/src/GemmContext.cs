@@ -82,7 +82,13 @@ namespace StreamGemm {
 
     /// <summary>Allocates pinned host memory, which the device copies from and to at full speed; uninitialised.</summary>
     /// <param name="length">Number of elements.</param>
-    public PinnedMemory<T> AllocatePinned<T>(int length) where T : struct => PinnedMemory<T>.Allocate(Handle.Token, length, this);
+    public PinnedMemory<T> AllocatePinned<T>(int length) where T : struct => PinnedMemory<T>.Allocate(Handle.Token, length, null, this);
+
+    /// <summary>Allocates pinned host memory on the NUMA node of a device; uninitialised.</summary>
+    /// <param name="length">Number of elements.</param>
+    /// <param name="device">The index of the device; -1: interleaved over all nodes.</param>
+    public PinnedMemory<T> AllocatePinned<T>(int length, int device) where T : struct =>
+        PinnedMemory<T>.Allocate(Handle.Token, length, device, this);
 
     /// <summary>Pins an array for the device as well as for the garbage collector, until the result is disposed. Jobs on the
     /// result's Memory copy at full speed.</summary>

@@ -29,12 +29,14 @@ namespace StreamGemm {
 
     long Pressure => Math.Max(1, (long)length * Element<T>.Size);
 
-    internal static PinnedMemory<T> Allocate(long context, int length, object keep) {
+    internal static PinnedMemory<T> Allocate(long context, int length, int? device, object keep) {
       if (length < 0) throw new ArgumentOutOfRangeException("length", length, "length is negative");
       long address;
       Raw.sg_context_retain(context);
       try {
-        Raw.sg_host_alloc(context, (ulong)length * (ulong)Element<T>.Size, out address);
+        ulong bytes = (ulong)length * (ulong)Element<T>.Size;
+        if (device.HasValue) Raw.sg_host_alloc_near(context, device.Value, bytes, out address);
+        else Raw.sg_host_alloc(context, bytes, out address);
       } catch {
         RawPINVOKE.sg_context_release(context);
         throw;

@@ -98,6 +98,9 @@ static class DevicesTest {
 
   public static async Task RawAddresses() {
     float[,] a = Numbers.Floats(random, 4, 4), c = new float[4, 4];
+    Expect.Throws<InvalidArgumentException>(() => context.AllocatePinned<float>(16, 9), "device is 9");
+    using (PinnedMemory<float> near = context.AllocatePinned<float>(16, 0), all = context.AllocatePinned<float>(16, -1))
+      Expect.Equal(32, near.Memory.Length + all.Memory.Length, "pinned memory near a device");
     using (PinnedMemory<float> pinned = context.AllocatePinned<float>(16)) {
       for (int i = 0; i < 16; ++i) pinned.Memory.Span.Slice(i, 1).Fill(a[i / 4, i % 4]);
       using (System.Buffers.MemoryHandle handle = pinned.Pin())

@@ -150,12 +150,13 @@ class Context(Handle, ContextMethods):
         bf16 are rounded; None: that of `array`."""
         return _device_array.array(self, array, dtype)
 
-    def pinned_empty(self, shape, dtype="f32", *, order="C"):
+    def pinned_empty(self, shape, dtype="f32", *, order="C", device=None):
         """A new host array that the device copies from and to at full speed.
 
         shape: its extents. dtype: "f32", "f64", "bf16", ... order: "C", or "F" for matrices that are column-major.
+        device: the index of a device of this context, on whose NUMA node the memory is; -1: interleaved over all nodes.
         """
-        return pinned_empty(self, shape, dtype, order)
+        return pinned_empty(self, shape, dtype, order, device)
 
     def memory_kind(self, array):
         """The MemoryKind of an `array`'s memory as its device sees it: PINNED, PAGEABLE, DEVICE (on the cpu always) or PEER."""

@@ -65,14 +65,18 @@ def _free_pinned(context, address):
     _raw.sg_context_release(context)
 
 
-def pinned_empty(context, shape, dtype, order):
+def pinned_empty(context, shape, dtype, order, device):
     """A new array in pinned memory, which is freed after its last user."""
     handle, size = context._open(), _dtype_size(dtype)
     shape = (shape,) if isinstance(shape, int) else tuple(shape)
     needed = size
     for extent in shape:
         needed *= extent
-    address = _raw.sg_host_alloc(handle, integer(max(needed, 1), "the number of bytes", 1, (1 << 63) - 1))
+    needed = integer(max(needed, 1), "the number of bytes", 1, (1 << 63) - 1)
+    if device is None:
+        address = _raw.sg_host_alloc(handle, needed)
+    else:
+        address = _raw.sg_host_alloc_near(handle, integer(device, "device", -(1 << 31), (1 << 31) - 1), needed)
     _raw.sg_context_retain(handle)
     matrix = Matrix._at(
         address,

@@ -91,6 +91,10 @@ class Pinned(DeviceTest):
             array[...] = 1
             self.assertEqual(array.ctypes.data % 4096, 0)
         self.assertEqual(self.context.pinned_empty(7).shape, (7,))
+        for device in (-1, 0):
+            self.assertEqual(self.context.pinned_empty((3, 4), device=device).shape, (3, 4))
+        with self.assertRaisesRegex(sg.InvalidArgument, "device is 9"):
+            self.context.pinned_empty((3, 4), device=9)
 
     def test_freed_with_its_last_user(self):
         array = self.context.pinned_empty((8, 8), "f64")

@@ -8,6 +8,7 @@
 #include "api/submission/submission.hpp"
 #include "api/wait.hpp"
 #include "base/checked.hpp"
+#include "base/numa.hpp"
 #include "plan/layers/copy.hpp"
 #include "run/objects/device_buffer.hpp"
 
@@ -131,6 +132,17 @@ sg_status sg_host_alloc(sg_context *context, uint64_t bytes, void **out_memory) 
     const auto on = sg::context_of(context);
     sg::require(out_memory, "out_memory");
     *out_memory = on->pinned().allocate(bytes);
+  });
+}
+
+sg_status sg_host_alloc_near(sg_context *context, int32_t device, uint64_t bytes, void **out_memory) {
+  if (out_memory) *out_memory = nullptr;
+  return guarded([&] {
+    const auto on = sg::context_of(context);
+    sg::require(out_memory, "out_memory");
+    if (device != -1) sg::require_device(*on, device, 0, "device");
+    *out_memory = on->pinned().allocate(
+        bytes, device < 0 ? sg::page_placement::interleaved : on->model(sg::device_index(device)).numa_node);
   });
 }
 

@@ -4,6 +4,7 @@
 #include <streamgemm/backend.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
@@ -30,6 +31,8 @@ struct event {
   device *owner;
   cudaEvent_t native;
   bool own;
+  // As last recorded: other GPUs whose loss may keep it from happening, bit i for ordinal i.
+  std::atomic<std::uint64_t> awaits{0};
 };
 event &of(sg_backend_event *x) noexcept { return *reinterpret_cast<event *>(x); }
 
@@ -126,7 +129,10 @@ sg_status stream_wrap(sg_backend_device *x, void *native, sg_backend_stream **ou
   return hand_out(status, made, out);
 }
 void stream_destroy(sg_backend_stream *x) noexcept { delete &of(x); }
-sg_status stream_wait(sg_backend_stream *x, sg_backend_event *what) noexcept { return of(x).wait(of(what).native); }
+sg_status stream_wait(sg_backend_stream *x, sg_backend_event *what) noexcept {
+  const event &awaited = of(what);
+  return of(x).wait(awaited.native, *awaited.owner, awaited.awaits.load(std::memory_order_relaxed));
+}
 
 sg_status event_create(sg_backend_device *x, sg_backend_event **out) noexcept {
   *out = nullptr;
@@ -154,7 +160,10 @@ void event_destroy(sg_backend_event *x) noexcept {
   delete &gone;
 }
 
-sg_status event_record(sg_backend_event *x, sg_backend_stream *in) noexcept { return of(in).record(of(x).native); }
+sg_status event_record(sg_backend_event *x, sg_backend_stream *in) noexcept {
+  of(x).awaits.store(of(in).awaits(), std::memory_order_relaxed);
+  return of(in).record(of(x).native);
+}
 
 sg_status event_wrap(sg_backend_device *x, void *native, sg_backend_event **out) noexcept {
   *out = nullptr;
@@ -201,7 +210,8 @@ sg_status graph_create(sg_backend_device *x, const sg_backend_node *nodes, std::
 }
 void graph_destroy(sg_backend_graph *x) noexcept { delete reinterpret_cast<graph *>(x); }
 sg_status graph_launch(sg_backend_stream *x, sg_backend_graph *what, sg_backend_done done) noexcept {
-  return of(x).launch(reinterpret_cast<graph *>(what)->executable(), done);
+  const graph &launched = *reinterpret_cast<graph *>(what);
+  return of(x).launch(launched.executable(), launched.others(), done);
 }
 
 void facts(sg_backend_device *x, sg_backend_facts *out) noexcept {
@@ -223,6 +233,7 @@ sg_status peer_connect(sg_backend_device *x, sg_backend_device *other, double by
   return SG_STATUS_OK;
 }
 sg_status device_status(sg_backend_device *x) noexcept { return of(x).loss(); }
+sg_status stream_status(sg_backend_stream *x) noexcept { return of(x).status(); }
 
 constexpr sg_backend_ops table = {
     .abi_version = SG_BACKEND_ABI_VERSION,
@@ -270,6 +281,7 @@ constexpr sg_backend_ops table = {
     .device_index = device_index,
     .peer_connect = peer_connect,
     .device_status = device_status,
+    .stream_status = stream_status,
 };
 
 }  // namespace

@@ -4,14 +4,13 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <functional>
 #include <optional>
-#include <queue>
 #include <span>
 
 #include "model/rates.hpp"
 #include "ops/operation.hpp"
 #include "plan/schedule/dependents.hpp"
+#include "plan/schedule/lane_queues.hpp"
 #include "plan/schedule/lanes.hpp"
 #include "plan/schedule/shared_queues.hpp"
 
@@ -35,40 +34,41 @@ struct running {
 
 class simulation {
  public:
-  // `models`: by device, or one for all. `machine`: whose limits the devices share; nullptr: none.
-  simulation(const schedule &s, std::span<const device_model> models, const machine_model *machine)
+  // `models`: by device, or one for all. `machine`: whose limits they share; nullptr: none. `jobs`: by command, or
+  // empty.
+  simulation(const schedule &s, std::span<const device_model> models, const machine_model *machine,
+             std::span<const std::uint32_t> jobs = {})
       : s_(s),
         models_(models),
         numbers_(s),
         dependents_(s),
         shared_queues_(
             s.commands, numbers_.devices(), [this](lane where) -> auto & { return model_of(where); }),
+        queues_(s, numbers_, jobs),
+        lanes_(queues_.size()),
         devices_(std::max(numbers_.devices(), machine ? machine->devices.size() : 0)) {  // some only send
     if (machine && (machine->devices.size() > 1 || !machine->shared.empty()))
       machine_ = machine, limits_.emplace(*machine);
     for (std::size_t d = 0; d < devices_.size(); ++d)
       devices_[d].busy_workers.resize(
           workers_of(s, numbers_.devices(), model_of({lane_kind::staging, 0, device_index(d)})));
-    const std::size_t count = s.commands.size();
-    work_.resize(count);
-    blockers_.resize(count);
-    queues_.resize(numbers_.count());
-    out_.commands.resize(count);
+    work_.resize(s.commands.size());
+    blockers_.resize(s.commands.size());
+    out_.commands.resize(s.commands.size());
     out_.busy.resize(numbers_.devices());
-    double earliest_issue = 0;  // one thread issues the commands of all devices
-    for (std::uint32_t i = 0; i < count; ++i) {
+    std::vector<double> next_issue(devices_.size(), 0);  // a thread issues a job, or all jobs of one device
+    for (std::uint32_t i = 0; i < s.commands.size(); ++i) {
       const device_model &model = model_of(s.commands[i].where);
-      work_[i] = {operation_of(s.commands[i]).cost(model, s.buffers, s.commands[i]), earliest_issue, {}};
-      if (is_staging(i)) work_[i].earliest_issue = 0;  // the workers have all of a job's commands from its begin
+      double &earliest_issue = next_issue[jobs.empty() ? 0 : number_of(s.commands[i].where.device)];
+      // The workers have all of a job's commands from its begin.
+      work_[i] = {
+          operation_of(s.commands[i]).cost(model, s.buffers, s.commands[i]), is_staging(i) ? 0 : earliest_issue, {}};
       if (!is_staging(i)) earliest_issue += model.launch_gap;
       if (copies_slot(s.buffers, s.commands[i])) earliest_issue += model.staging_gap;
       if (limits_) set_path(work_[i], s.commands[i]);
       blockers_[i] = s.commands[i].waits;
       out_.commands[i].where = s.commands[i].where;
-      if (!is_staging(i))
-        queues_[numbers_.of(s.commands[i].where)].commands.push_back(i);
-      else if (blockers_[i] == 0)
-        stageable_of(i).push(i);
+      if (blockers_[i] == 0) make_ready(i);
     }
   }
 
@@ -84,14 +84,6 @@ class simulation {
   }
 
  private:
-  struct queue {
-    std::vector<std::uint32_t> commands;
-    std::size_t head = 0;
-    bool busy = false;
-    double free_since = -1;
-  };
-
-  using command_queue = std::priority_queue<std::uint32_t, std::vector<std::uint32_t>, std::greater<>>;  // by index
   // The staging workers of a device, and the demands of its running commands.
   struct device_state {
     command_queue stageable;  // by any free worker
@@ -114,7 +106,7 @@ class simulation {
   double start_what_can() {
     double next_issue = HUGE_VAL;
     for (;;) {
-      int chosen = -1;
+      std::size_t chosen = queues_.size();
       std::uint32_t first = UINT32_MAX;
       next_issue = HUGE_VAL;
       const auto may_begin = [&](std::uint32_t i) {
@@ -122,11 +114,9 @@ class simulation {
         next_issue = std::min(next_issue, work_[i].earliest_issue);
         return false;
       };
-      for (int l = 0; l < int(queues_.size()); ++l) {
-        const queue &q = queues_[l];
-        if (q.busy || q.head == q.commands.size()) continue;
-        const std::uint32_t i = q.commands[q.head];
-        if (blockers_[i] > 0 || !shared_queues_.is_first(i) || engine_taken(s_.commands[i].where) || !may_begin(i))
+      for (std::size_t l = 0; l < queues_.size(); ++l) {
+        const std::uint32_t i = lanes_[l].busy ? UINT32_MAX : queues_.first(l);
+        if (i == UINT32_MAX || !shared_queues_.is_first(i) || engine_taken(s_.commands[i].where) || !may_begin(i))
           continue;
         // Lanes that compete for one engine get it in schedule order.
         if (i < first) chosen = l, first = i;
@@ -138,8 +128,8 @@ class simulation {
       }
       if (staging)
         stage(*staging);
-      else if (chosen >= 0)
-        begin(queues_[chosen]);
+      else if (chosen < queues_.size())
+        begin(chosen);
       else
         return next_issue;
     }
@@ -157,11 +147,12 @@ class simulation {
            });
   }
 
-  void begin(queue &q) {
-    const std::uint32_t i = q.commands[q.head++];
-    q.busy = true;
+  void begin(std::size_t lane) {
+    const std::uint32_t i = queues_.first(lane);
+    queues_.start_first(lane);
+    lanes_[lane].busy = true;
     shared_queues_.start(i);
-    const double delay = q.free_since == now_ ? work_[i].delay_queued : work_[i].delay_idle;
+    const double delay = lanes_[lane].free_since == now_ ? work_[i].delay_queued : work_[i].delay_idle;
     out_.commands[i].start = now_;
     active_.push_back({i, now_ + delay, work_[i].amount});
   }
@@ -293,9 +284,7 @@ class simulation {
     if (is_staging(i)) {
       devices_[number_of(s_.commands[i].where.device)].busy_workers[out_.commands[i].where.index] = false;
     } else {
-      queue &q = queues_[numbers_.of(s_.commands[i].where)];
-      q.busy = false;
-      q.free_since = now_;
+      lanes_[queues_.lane_of(i)] = {false, now_};
     }
     for (const std::uint32_t d : dependents_.of(i))
       if (!shared_queues_.waits_for_burst(i, s_.commands[d].where)) unblock(d);
@@ -305,7 +294,13 @@ class simulation {
   }
 
   void unblock(std::uint32_t i) {
-    if (--blockers_[i] == 0 && is_staging(i)) stageable_of(i).push(i);
+    if (--blockers_[i] == 0) make_ready(i);
+  }
+  void make_ready(std::uint32_t i) {
+    if (is_staging(i))
+      stageable_of(i).push(i);
+    else
+      queues_.unblock(i);
   }
 
   void finish() {
@@ -326,9 +321,10 @@ class simulation {
   lane_numbers numbers_;
   dependents dependents_;
   shared_queues shared_queues_;
+  lane_queues queues_;
+  std::vector<lane_state> lanes_;
   std::vector<work> work_;
   std::vector<std::uint32_t> blockers_;  // incomplete waits
-  std::vector<queue> queues_;
   std::vector<device_state> devices_;
   std::vector<running> active_;
   std::vector<std::uint32_t> completed_;
@@ -343,8 +339,9 @@ class simulation {
 }  // namespace
 
 timeline simulate(const schedule &s, const device_model &model) { return simulation(s, {&model, 1}, nullptr).run(); }
-timeline simulate(const schedule &s, const machine_model &machine) {
-  return simulation(s, machine.devices, &machine).run();
+timeline simulate(const schedule &s, const machine_model &machine) { return simulate(s, machine, {}); }
+timeline simulate(const schedule &s, const machine_model &machine, std::span<const std::uint32_t> jobs) {
+  return simulation(s, machine.devices, &machine, jobs).run();
 }
 
 }  // namespace sg

@@ -5,6 +5,8 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
+#include <span>
 #include <vector>
 
 #include "model/machine_model.hpp"
@@ -28,5 +30,8 @@ struct timeline {
 // On a device of that model, on several of them, or on a machine with the devices of the schedule's lanes.
 timeline simulate(const schedule &s, const device_model &model);
 timeline simulate(const schedule &s, const machine_model &machine);
+// `jobs`: by command, the number of its job. A lane takes the commands of a job in their order, and jobs as they become
+// ready.
+timeline simulate(const schedule &s, const machine_model &machine, std::span<const std::uint32_t> jobs);
 
 }  // namespace sg

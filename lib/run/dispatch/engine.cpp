@@ -37,7 +37,7 @@ bool has_left_enough(std::int64_t weight_ns) noexcept {
 }  // namespace
 
 engine::engine(const device_model &model, const settings &how, arena_pool &device_memory, arena_pool &staging_memory,
-               stager &staging, job_home &keeper)
+               const node_stagers &staging, job_home &keeper)
     : keeper_(keeper),
       device_(device_memory.on()),
       model_(model),
@@ -48,7 +48,7 @@ engine::engine(const device_model &model, const settings &how, arena_pool &devic
       usage_(ops_.stream_begin_at != nullptr),
       lanes_(device_, device_memory.index(), model, how.most_in_flight),
       own_(device_),
-      stager_(staging),
+      stagers_(staging),
       steps_([this] { step(); }, keeper) {
   for (auto &list : running_) list.reserve(most_running);  // so that starting a run allocates nothing
   if (ops_.stop_when) ops_.stop_when(device_.handle(), is_cancelled);
@@ -77,7 +77,7 @@ void engine::hurry() noexcept {
 }
 
 void engine::help(const job &awaited) noexcept {
-  while (inflight_command *const staged = stager_.take(awaited)) stage(*staged);
+  while (inflight_command *const staged = stagers_.take(awaited)) stage(*staged);
   if (!ops_.run_waiting) return;
   while (!awaited.done() && ops_.run_waiting(device_.handle(), is_of, const_cast<job *>(&awaited)) != 0) {
   }

@@ -21,11 +21,11 @@
 #include "run/dispatch/device_usage.hpp"
 #include "run/dispatch/lane_set.hpp"
 #include "run/dispatch/launcher.hpp"
+#include "run/dispatch/node_stagers.hpp"
 #include "run/dispatch/oom_replan.hpp"
 #include "run/dispatch/ready_jobs.hpp"
 #include "run/dispatch/run_device.hpp"
 #include "run/dispatch/shared_arenas.hpp"
-#include "run/dispatch/stager.hpp"
 #include "run/dispatch/step_combiner.hpp"
 #include "run/job/job.hpp"
 #include "run/memory/arena_pool.hpp"
@@ -42,10 +42,10 @@ class engine {
     std::int32_t most_in_flight = 0;  // commands; 0: by the kinds of GEMM
     bool coalesce = true;
   };
-  // For one device of a machine, the arenas' device. The model and the stager, which calls stage(), outlive it.
+  // For one device of a machine, the arenas' device. The model and the stagers, which call stage(), outlive it.
   // `keeper` owns the engine and all that its jobs touch. Throws sg::error.
   engine(const device_model &model, const settings &how, arena_pool &device_memory, arena_pool &staging_memory,
-         stager &staging, job_home &keeper);
+         const node_stagers &staging, job_home &keeper);
   ~engine();  // nothing is in flight
   engine(const engine &) = delete;
   engine &operator=(const engine &) = delete;
@@ -112,6 +112,8 @@ class engine {
   void acquire_memory(job &ready, bool replans);
   void give_up_memory(job &of) noexcept;
   void release_memory(job &of) noexcept;  // of a run that ends
+  bool has_stuck_commands(const job &of) noexcept;
+  void leave_lanes(job &failed) noexcept;
   // Whether its commands run in the lanes for runs over several devices.
   bool is_spread(const job &running) const noexcept {
     return running.program->is_spread() || running.program->device() != index();
@@ -173,7 +175,7 @@ class engine {
   std::array<std::array<ready_jobs, work_classes>, priorities> ready_;
   ready_jobs ready_in_partitions_;  // jobs for partitions' lanes
   std::array<std::vector<job *>, priorities> running_;
-  stager &stager_;
+  const node_stagers &stagers_;
   step_combiner steps_;
 };
 

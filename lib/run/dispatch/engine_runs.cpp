@@ -22,7 +22,10 @@ void engine::advance(job &running) noexcept {
   program_run &run = *running.run;
   if (running.cancel_requested() && !running.failed() && !run.complete())
     running.fail_early("while it ran; C may be partly written");
-  if (!running.failed()) enqueue_staging(running);
+  if (!running.failed())
+    enqueue_staging(running);
+  else if (is_spread(running))
+    leave_lanes(running);
   // In the order of the schedule across lanes: the first command of a lane is not delayed by issuing the last one of
   // another.
   for (auto &lane : run.lanes) lane.held_up = false;
@@ -101,24 +104,30 @@ bool engine::may_issue(const job &running, std::uint32_t index) const noexcept {
 void engine::enqueue_staging(job &running) noexcept {
   program_run &run = *running.run;
   if (run.stageable.empty()) return;
-  inflight_command *first = nullptr;
-  for (const std::uint32_t command : run.stageable) {
-    inflight_command &f = run.inflight[command];
-    f.begin(this, running, command, nullptr, 1);
-    f.next = std::exchange(first, &f);
-    run.states[command] = program_run::command_state::enqueued;
-    ++run.in_flight;
-  }
-  run.stageable.clear();
-  try {
-    stager_.add(first);
-  } catch (...) {
-    const sg_status status = status_of_current_exception();
-    for (inflight_command *next = nullptr; first; first = next) {
-      next = first->next;
-      complete_calls(*first, status, last_error(), 0, 0, 1);
+  const auto node_of = [&](std::uint32_t command) {
+    return stagers_.node_of(is_spread(running) ? running.program->schedule->commands[command].where.device : index());
+  };
+  for (std::size_t node = 0; node < stagers_.size(); ++node) {
+    inflight_command *first = nullptr;
+    for (const std::uint32_t command : run.stageable) {
+      if (node_of(command) != node) continue;
+      inflight_command &f = run.inflight[command];
+      f.begin(this, running, command, nullptr, 1);
+      f.next = std::exchange(first, &f);
+      run.states[command] = program_run::command_state::enqueued;
+      ++run.in_flight;
+    }
+    try {
+      if (first) stagers_.node(node).add(first);
+    } catch (...) {
+      const sg_status status = status_of_current_exception();
+      for (inflight_command *next = nullptr; first; first = next) {
+        next = first->next;
+        complete_calls(*first, status, last_error(), 0, 0, 1);
+      }
     }
   }
+  run.stageable.clear();
 }
 
 lane_slot *engine::find_lane(job &running, std::uint32_t index) noexcept {

@@ -68,16 +68,20 @@ void oom_replan::remember(const program_ref &planned, const program_ref &variant
   if (expired == 0) std::erase_if(variants_, [&](const auto &entry) { return entry.second != variant; });
 }
 
-void oom_replan::release(job &of) noexcept {
+void oom_replan::release(job &of, bool abandons) noexcept {
+  const auto leave = [abandons](arena_pool &pool, char *&block) {
+    char *const left = std::exchange(block, nullptr);
+    abandons ? pool.abandon(left) : pool.release(left);
+  };
   binding &own = of.operands;
   job_home &home = of.owner();
   const program &what = *of.program;
   for (std::size_t i = 0; i < own.by_device.size(); ++i) {
-    home.device_memory(device_index(i)).release(std::exchange(own.by_device[i].device, nullptr));
-    home.staging_memory(device_index(i)).release(std::exchange(own.by_device[i].staging, nullptr));
+    leave(home.device_memory(device_index(i)), own.by_device[i].device);
+    leave(home.staging_memory(device_index(i)), own.by_device[i].staging);
   }
-  home.device_memory(what.device()).release(std::exchange(own.device_arena, nullptr));
-  home.staging_memory(what.device()).release(std::exchange(own.staging_arena, nullptr));
+  leave(home.device_memory(what.device()), own.device_arena);
+  leave(home.staging_memory(what.device()), own.staging_arena);
 }
 
 // Ascending by device, all or none: no two runs wait for each other.

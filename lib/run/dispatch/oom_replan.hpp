@@ -21,8 +21,8 @@ class oom_replan {
   // with smaller tiles, and again for less, as long as there is a plan; the job then has that plan. Throws
   // sg::error(SG_STATUS_OUT_OF_MEMORY), with the requested and the free amount, or std::bad_alloc.
   void acquire_memory(job &ready, char *shared, bool replans);
-  // Releases what the job's operands have.
-  static void release(job &of) noexcept;
+  // Releases what the job's operands have. `abandons`: commands may still use it, so that no other job gets it.
+  static void release(job &of, bool abandons = false) noexcept;
 
  private:
   using program_ref = std::shared_ptr<const program>;

@@ -66,8 +66,27 @@ void engine::give_up_memory(job &of) noexcept {
   oom_replan::release(of);
 }
 
+// Whether a device may still run commands of the job, which has failed: they wait for another device, which is lost.
+bool engine::has_stuck_commands(const job &of) noexcept {
+  if (!of.failed() || !is_spread(of) || !ops_.stream_status) return false;
+  return std::any_of(of.run->slots.begin(), of.run->slots.end(), [this](const lane_slot *slot) {
+    return slot && ops_.stream_status(slot->stream) != SG_STATUS_OK;
+  });
+}
+
+// Of a job that a lost device has failed: its commands on the others may wait for that one, and later jobs must not.
+void engine::leave_lanes(job &failed) noexcept {
+  program_run &run = *failed.run;
+  const auto is_lost = [&](device_index each) { return failed.owner().on(each).status() != SG_STATUS_OK; };
+  if (run.left_lanes || std::none_of(failed.program->devices.begin(), failed.program->devices.end(), is_lost)) return;
+  run.left_lanes = true;
+  for (std::size_t i = 0; i < run.slots.size(); ++i)
+    if (run.slots[i]) device_of(failed, failed.program->schedule->commands[i]).lanes().replace(*run.slots[i]);
+}
+
 void engine::release_memory(job &of) noexcept {
   job_home &home = of.owner();
+  if (has_stuck_commands(of)) oom_replan::release(of, true);
   give_up_memory(of);
   bool awaited = false;
   for (const device_index each : of.program->devices) awaited = home.device_memory(each).run_ends() || awaited;

@@ -2,6 +2,7 @@
 #include "run/dispatch/spread_lanes.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace sg {
 
@@ -19,35 +20,46 @@ std::size_t number_of_copies(lane_kind kind) noexcept {
 
 spread_lanes::spread_lanes(const device &on, device_index index) : device_(on), index_(index) {
   copies_.reserve(3);
-  for (int i = 0; i < 3; ++i) copies_.push_back(nullptr);
   try {
-    for (auto &each : copies_) {
-      each = std::make_unique<lane_slot>();
-      each->device = index_;
-      each->index = first_number + static_cast<std::uint32_t>(&each - copies_.data());
-      each->stream = device_.stream_create(0);
-    }
+    for (std::uint32_t i = 0; i < 3; ++i) copies_.push_back(make(first_number + i));
   } catch (...) {
-    for (auto &each : copies_)
-      if (each && each->stream) device_.ops().stream_destroy(each->stream);
+    for (const auto &each : copies_) device_.ops().stream_destroy(each->stream);
     throw;
   }
 }
 
 spread_lanes::~spread_lanes() {
-  for (const auto *list : {&copies_, &compute_})
+  for (const lane_list *list : {&copies_, &compute_, &replaced_})
     for (const auto &each : *list) device_.ops().stream_destroy(each->stream);
+}
+
+std::unique_ptr<lane_slot> spread_lanes::make(std::uint32_t number) const {
+  auto made = std::make_unique<lane_slot>();
+  made->device = index_;
+  made->index = number;
+  made->stream = device_.stream_create(0);
+  return made;
 }
 
 void spread_lanes::reserve(std::uint32_t count) {
   while (compute_.size() < std::min<std::size_t>(count, most_compute)) {
-    auto made = std::make_unique<lane_slot>();
-    made->device = index_;
-    made->index = first_number + static_cast<std::uint32_t>(copies_.size() + compute_.size());
     compute_.reserve(compute_.size() + 1);
-    made->stream = device_.stream_create(0);
-    compute_.push_back(std::move(made));
+    compute_.push_back(make(first_number + static_cast<std::uint32_t>(copies_.size() + compute_.size())));
   }
+}
+
+void spread_lanes::replace(const lane_slot &old) noexcept {
+  for (lane_list *list : {&copies_, &compute_})
+    for (auto &each : *list) {
+      if (each.get() != &old) continue;
+      try {
+        replaced_.reserve(replaced_.size() + 1);
+        auto made = make(old.index);
+        replaced_.push_back(std::exchange(each, std::move(made)));
+      } catch (...) {  // the device is lost, or has no memory left
+      }
+      return;
+    }
 }
 
 lane_slot *spread_lanes::find(lane where) noexcept {

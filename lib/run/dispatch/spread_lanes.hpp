@@ -24,6 +24,9 @@ class spread_lanes {
   void reserve(std::uint32_t count);
   // The lane of a schedule's command; nullptr: it is full. With more commands the driver's calls would block.
   lane_slot *find(lane where) noexcept;
+  // Another lane takes its place for commands to come; those in flight, whose runs know it, keep it. If no other can be
+  // made, it stays.
+  void replace(const lane_slot &old) noexcept;
   // Whether the copies in that are in flight end before the host can add some.
   bool copies_in_run_dry() const noexcept;
 
@@ -31,10 +34,14 @@ class spread_lanes {
   static constexpr std::uint32_t first_number = 8 * sizeof(lane_bits);
 
  private:
+  using lane_list = std::vector<std::unique_ptr<lane_slot>>;
+  std::unique_ptr<lane_slot> make(std::uint32_t number) const;
+
   const device &device_;
   const device_index index_;
-  std::vector<std::unique_ptr<lane_slot>> copies_;   // in, out, from peers
-  std::vector<std::unique_ptr<lane_slot>> compute_;  // made on demand
+  lane_list copies_;    // in, out, from peers
+  lane_list compute_;   // made on demand
+  lane_list replaced_;  // of runs that a lost device has failed
 };
 
 }  // namespace sg

@@ -6,6 +6,7 @@
 #include "base/backoff.hpp"
 #include "base/error.hpp"
 #include "base/futex.hpp"
+#include "base/numa.hpp"
 #include "run/job/job.hpp"
 
 namespace sg {
@@ -29,7 +30,10 @@ stager::~stager() {
 
 void stager::start_thread() {
   threads_.reserve(static_cast<std::size_t>(wanted_));
-  threads_.emplace_back("sg-staging", [this] { this->work(); });
+  threads_.emplace_back("sg-staging", [this] {
+    run_on(cores_);
+    this->work();
+  });
 }
 
 void stager::insert(inflight_command &work) noexcept {

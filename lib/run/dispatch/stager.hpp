@@ -2,6 +2,8 @@
 // Host threads that move data between pageable memory and pinned slots.
 #pragma once
 
+#include <sched.h>
+
 #include <atomic>
 #include <condition_variable>
 #include <functional>
@@ -16,9 +18,10 @@ namespace sg {
 class stager {
  public:
   // `move` executes one command on a worker's thread; it must not throw.
-  // `polling`: how many of them poll for a short time before they sleep.
-  stager(int workers, int polling, std::function<void(inflight_command &)> move)
-      : wanted_(workers), most_polling_(polling), move_(std::move(move)) {}
+  // `polling`: how many of them poll for a short time before they sleep. `cores`: those on which they run, of the ones
+  // that the process may use; empty: all.
+  stager(int workers, int polling, std::function<void(inflight_command &)> move, const cpu_set_t &cores = {})
+      : wanted_(workers), most_polling_(polling), move_(std::move(move)), cores_(cores) {}
   ~stager();  // no command is queued
 
   // Queues a list (by `next`) of commands of one job: behind other jobs of its priority, and in schedule order among
@@ -35,6 +38,7 @@ class stager {
 
   const int wanted_, most_polling_;
   const std::function<void(inflight_command &)> move_;
+  const cpu_set_t cores_;
   std::mutex lock_;
   std::condition_variable changed_;
   inflight_command *first_ = nullptr;

@@ -109,7 +109,8 @@ char *arena_pool::acquire(std::int64_t bytes) {
                   static_cast<long long>(held()), static_cast<long long>(limit_));
     const auto allocate = [&] {
       const auto size = static_cast<std::uint64_t>(bytes);
-      return static_cast<char *>(kind_ == memory::device ? device_.mem_alloc(bytes) : device_.host_alloc(size));
+      return static_cast<char *>(kind_ == memory::device ? device_.mem_alloc(size)
+                                                         : device_.host_alloc(size, device_.model().numa_node));
     };
     blocks_.reserve(blocks_.size() + 1);
     char *start;
@@ -146,6 +147,16 @@ void arena_pool::release(char *start) noexcept {
     b.taken = false;
     in_use_ -= b.bytes;
   }
+}
+
+void arena_pool::abandon(char *start) noexcept {
+  if (!start) return;
+  const std::lock_guard lock(lock_);
+  std::erase_if(blocks_, [&](const block &b) {
+    if (b.start != start) return false;
+    in_use_ -= b.bytes;
+    return true;
+  });
 }
 
 bool arena_pool::idle() noexcept {

@@ -34,6 +34,8 @@ class arena_pool {
   // nor the device provides one within the limit.
   char *acquire(std::int64_t bytes);
   void release(char *block) noexcept;
+  // Not to be used again, nor freed, because commands of the device may still use it. It counts against the limit.
+  void abandon(char *block) noexcept;
   // Memory of a caller's buffer, beyond the limit. Small ones are kept after their release for buffers of the same
   // size, unless the device has the host's memory. Throws sg::error.
   char *acquire_buffer(std::uint64_t bytes);
@@ -103,6 +105,8 @@ class pooled_arena {
     if (block_) from_->release(block_);
   }
   char *get() const noexcept { return block_; }  // nullptr: 0 bytes
+  const arena_pool *pool() const noexcept { return from_; }
+  void abandon() noexcept { from_->abandon(std::exchange(block_, nullptr)); }
 
  private:
   arena_pool *from_ = nullptr;

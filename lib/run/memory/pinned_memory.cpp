@@ -25,12 +25,12 @@ const device &pinned_memory::working() const noexcept {
   return *devices_.front();
 }
 
-void *pinned_memory::allocate(std::uint64_t bytes) {
+void *pinned_memory::allocate(std::uint64_t bytes, int node) {
   if (bytes > INT64_MAX)
     throw error(SG_STATUS_OUT_OF_MEMORY, "@bytes is %llu, more than can be had",
                 static_cast<unsigned long long>(bytes));
   const device &by = working();
-  void *memory = by.host_alloc(std::max<std::uint64_t>(bytes, 1));
+  void *memory = by.host_alloc(std::max<std::uint64_t>(bytes, 1), node);
   try {
     const std::lock_guard lock(lock_);
     known_.add(memory, bytes, SG_MEMORY_PINNED);

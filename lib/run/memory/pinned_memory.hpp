@@ -23,7 +23,8 @@ class pinned_memory {
   pinned_memory &operator=(const pinned_memory &) = delete;
 
   std::uint64_t allocated_bytes() const noexcept;
-  void *allocate(std::uint64_t bytes);              // Throws sg::error.
+  // `node`: as in page_placement. Throws sg::error.
+  void *allocate(std::uint64_t bytes, int node = -1);
   std::uint64_t size_of(const void *memory) const;  // of an allocation; 0: not found
   void free(void *memory);  // Throws sg::error unless it came from allocate(). nullptr is a no-op.
   void pin(void *memory, std::uint64_t bytes);

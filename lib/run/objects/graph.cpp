@@ -68,8 +68,12 @@ std::shared_ptr<const graph_program> graph::prepared() {
   has_run_ = true;
   if (program_) return program_;
   auto made = std::make_shared<graph_program>(copies());
-  if (const auto device = made->device_of_all(); device && owner_->on().orders_commands())
-    made->put_on(owner_->on(*device), owner_->device_memory(*device));
+  if (owner_->on().orders_commands()) {
+    std::vector<arena_pool *> memory(owner_->devices().size(), nullptr);
+    for (std::size_t i = 0; i < memory.size(); ++i)
+      if (made->device_bits_of_all() >> i & 1) memory[i] = &owner_->device_memory(device_index(i));
+    made->put_on(memory);
+  }
   program_ = made;
   return made;
 }
@@ -79,7 +83,7 @@ void graph::run(const ref<job> &parent, submission_order order) {
   parent->graph = program;
   if (!program->device) return owner_->submit_children(parent, order, *program);
   parent->give_work(program->launch);
-  parent->follows_on_device = true;
+  parent->follows_on_device = !program->launch->is_spread();
   owner_->submit(parent, order, program->accesses_of_all.data(), program->accesses_of_all.size());
 }
 

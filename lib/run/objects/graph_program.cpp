@@ -63,7 +63,7 @@ struct step {
 bool may_join(const submission &x, const submission &y) noexcept {
   return x.program && y.program && x.program->small && y.program->small && x.units == y.units &&
          x.program->in_type == y.program->in_type && x.program->out_type == y.program->out_type &&
-         x.program->compute == y.program->compute;
+         x.program->compute == y.program->compute && x.program->device() == y.program->device();
 }
 
 // Of the batchable GEMMs, those to leave unbatched.
@@ -73,7 +73,7 @@ std::vector<bool> unbatched_of(const std::vector<submission> &works, const std::
     if (works[i].program && works[i].program->small && works[i].units == 0) small.push_back(i);
   const auto kind = [&](std::size_t i) {
     const sg::program &program = *works[i].program;
-    return std::tuple(rank[i], program.in_type, program.out_type, program.compute);
+    return std::tuple(rank[i], program.device(), program.in_type, program.out_type, program.compute);
   };
   const auto least = [&](std::size_t i) { return works[i].program->min_batch_size; };
   std::vector<bool> unbatched(works.size());
@@ -167,20 +167,23 @@ graph_program::graph_program(std::vector<submission> recorded) : works(std::move
   keep_totals();
 }
 
-std::optional<device_index> graph_program::device_of_all() const noexcept {
-  std::optional<device_index> found;
-  for (const submission &work : works) {
-    if (!work.program) continue;
-    const bool is_first = !found;
-    if (is_first) found = work.program->device();
-    if (work.program->is_spread() || *found != work.program->device()) return std::nullopt;
-  }
-  return found ? found : std::optional(first_device);
+std::uint64_t graph_program::device_bits_of_all() const noexcept {
+  std::uint64_t bits = 0;
+  for (const submission &work : works)
+    if (work.program) bits |= work.program->device_bits();
+  return bits != 0 ? bits : 1;
 }
 
 namespace {
 
-// Why the submissions cannot be a graph of the device; nullptr: they can.
+// Whether no command waits for the host or moves its memory.
+bool runs_on_devices_alone(const schedule &s) noexcept {
+  return std::all_of(s.commands.begin(), s.commands.end(), [](const command &c) {
+    return c.where.kind == lane_kind::compute || c.where.kind == lane_kind::copy_peer;
+  });
+}
+
+// Why the submissions cannot be a graph of devices like this one; nullptr: they can.
 const char *reason_against(const std::vector<submission> &works, const sg::device &on) noexcept {
   if (!on.ops().graph_create) return "the device has no graphs";
   if (works.size() > most_works_of_device) return "there are too many for a graph of the device";
@@ -193,14 +196,20 @@ const char *reason_against(const std::vector<submission> &works, const sg::devic
   const auto fits = [](const submission &work) {
     if (!work.program) return true;
     // Small GEMMs of one program are faster as the few calls of a replay.
-    return work.follows_on_device && !work.partition_stream && work.program->batchable.empty();
+    return (work.follows_on_device || runs_on_devices_alone(*work.program->schedule)) && !work.partition_stream &&
+           work.program->batchable.empty();
   };
   return std::all_of(works.begin(), works.end(), fits) ? nullptr : "some are not on the device alone";
 }
 
-// Which part of a graph's arena each step's program uses. Steps that run one after the other share memory.
+std::int64_t bytes_on(const program &what, device_index device) noexcept {
+  const auto found = std::find(what.devices.begin(), what.devices.end(), device);
+  return found == what.devices.end() ? 0 : what.arenas[std::size_t(found - what.devices.begin())].device;
+}
+
+// Which part of a graph's arena on a device each step's program uses. Steps that run one after the other share memory.
 struct arena_parts {
-  explicit arena_parts(const std::vector<step> &steps, const std::vector<submission> &works)
+  arena_parts(const std::vector<step> &steps, const std::vector<submission> &works, device_index device)
       : offsets(steps.size(), 0) {
     struct part {
       std::size_t user;  // the latest step with it
@@ -209,7 +218,7 @@ struct arena_parts {
     std::vector<part> parts;
     for (std::size_t i = 0; i < steps.size(); ++i) {
       const submission &work = works[static_cast<std::size_t>(steps[i].works.front())];
-      const std::int64_t wanted = work.program->schedule->device_bytes;
+      const std::int64_t wanted = bytes_on(*work.program, device);
       if (wanted == 0) continue;
       const std::vector<bool> earlier = before(steps, i);
       auto found =
@@ -242,8 +251,15 @@ struct arena_parts {
   }
 };
 
-graph_nodes nodes_of(const std::vector<step> &steps, const std::vector<submission> &works, const arena_parts &parts,
-                     char *arena) {
+// What a graph has on a device of the machine.
+struct graph_memory {
+  arena_parts parts;
+  pooled_arena arena;
+  const sg::device *on;
+};
+
+graph_nodes nodes_of(const std::vector<step> &steps, const std::vector<submission> &works,
+                     const std::vector<std::optional<graph_memory>> &memory) {
   graph_nodes nodes;
   std::vector<graph_nodes::indices> ends(steps.size());
   for (std::size_t i = 0; i < steps.size(); ++i) {
@@ -254,11 +270,17 @@ graph_nodes nodes_of(const std::vector<step> &steps, const std::vector<submissio
     }
     const submission &first = works[static_cast<std::size_t>(steps[i].works.front())];
     if (steps[i].works.size() == 1) {
-      ends[i] = nodes.add_program(first, arena ? arena + parts.offsets[i] : nullptr, before);
+      std::vector<graph_place> where(memory.size());
+      for (std::size_t d = 0; d < memory.size(); ++d) {
+        if (!memory[d]) continue;
+        char *const arena = memory[d]->arena.get();
+        where[d] = {memory[d]->on, arena ? arena + memory[d]->parts.offsets[i] : nullptr};
+      }
+      ends[i] = nodes.add_program(first, where, before);
     } else {
       std::vector<const submission *> batch;
       for (const std::int32_t work : steps[i].works) batch.push_back(&works[static_cast<std::size_t>(work)]);
-      ends[i] = nodes.add_batch(batch, before);
+      ends[i] = nodes.add_batch(batch, *memory[number_of(first.program->device())]->on, before);
     }
   }
   return nodes;
@@ -266,7 +288,11 @@ graph_nodes nodes_of(const std::vector<step> &steps, const std::vector<submissio
 
 }  // namespace
 
-void graph_program::put_on(const sg::device &on, arena_pool &memory) {
+void graph_program::put_on(const std::vector<arena_pool *> &memory) {
+  std::vector<device_index> devices;
+  for (const arena_pool *each : memory)
+    if (each) devices.push_back(each->index());
+  const sg::device &on = memory[number_of(devices.front())]->on();
   const auto replays = [&](const char *why) {
     if (logs(log_level::info, log_area::fallback))
       log_message(log_level::info, log_area::fallback, "a graph of %zu submissions is replayed one by one: %s",
@@ -275,23 +301,30 @@ void graph_program::put_on(const sg::device &on, arena_pool &memory) {
   if (const char *why = reason_against(works, on)) return replays(why);
   const std::vector<step> steps = steps_of(works, on.has_batches());
   if (steps.empty()) return;
-  const arena_parts parts(steps, works);
-  if (parts.bytes > most_arena_bytes) return replays("their workspaces would take too much memory at a time");
-  pooled_arena arena;
-  try {
-    arena = pooled_arena(memory, parts.bytes);
-  } catch (const error &e) {
-    return replays(e.what());
+  std::vector<std::optional<graph_memory>> parts(memory.size());
+  std::vector<pooled_arena> arenas;
+  for (const device_index each : devices) {
+    arena_pool &pool = *memory[number_of(each)];
+    arena_parts own(steps, works, each);
+    if (own.bytes > most_arena_bytes) return replays("their workspaces would take too much memory at a time");
+    try {
+      pooled_arena arena(pool, own.bytes);
+      parts[number_of(each)].emplace(graph_memory{std::move(own), std::move(arena), &pool.on()});
+    } catch (const error &e) {
+      return replays(e.what());
+    }
   }
-  graph_nodes nodes = nodes_of(steps, works, parts, arena.get());
+  graph_nodes nodes = nodes_of(steps, works, parts);
   const std::vector<sg_backend_node> &all = nodes.all();
   auto ranges = merged_accesses(works);
   sg_backend_graph *made = nullptr;
   if (on.ops().graph_create(on.handle(), all.data(), static_cast<std::int32_t>(all.size()), &made) != SG_STATUS_OK)
     return replays(on.ops().last_message(on.handle()));
   try {
-    launch = program::of_command(ops::graph{made, commands}, "graph of the device", memory.index());
-    device = std::make_unique<const device_graph>(on, made, std::move(arena));
+    launch = program::of_command(ops::graph{made, commands}, "graph of the device", std::move(devices));
+    for (auto &each : parts)
+      if (each) arenas.push_back(std::move(each->arena));
+    device = std::make_unique<const device_graph>(on, made, std::move(arenas));
   } catch (...) {
     on.ops().graph_destroy(made);
     throw;

@@ -5,7 +5,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <vector>
 
 #include "devices/device.hpp"
@@ -31,11 +30,10 @@ struct graph_program final : recorded_graph, submission_list {
   std::shared_ptr<const program> launch;
   std::vector<access> accesses_of_all;
 
-  // The device of all submissions; empty: they are of several.
-  std::optional<device_index> device_of_all() const noexcept;
-  // Makes a graph of that device of the submissions, if the device supports it, with workspaces from that memory.
-  // Throws std::bad_alloc.
-  void put_on(const sg::device &on, arena_pool &memory);
+  std::uint64_t device_bits_of_all() const noexcept;  // bit i for device i; of markers alone the first device's
+  // Makes one graph of the submissions, if their devices support it, with workspaces from the memory of these;
+  // `memory`: by device of the machine, nullptr for others. Throws std::bad_alloc.
+  void put_on(const std::vector<arena_pool *> &memory);
 };
 
 // For each submission, its predecessors by streams and memory, without transitive ones.

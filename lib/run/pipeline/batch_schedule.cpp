@@ -97,6 +97,7 @@ class joiner {
   bool is_checked() const noexcept { return !machine_; }
 
   void add(std::size_t index) {
+    job_ = static_cast<std::uint32_t>(index);
     const submission &work = works_[index];
     if (work.operation == SG_OPERATION_COPY && is_checked())
       add_copy(index);
@@ -142,6 +143,7 @@ class joiner {
     whole.waits.insert(whole.waits.end(), waits.begin(), waits.end());
     set_access_modes(added);
     whole.commands.push_back(added);
+    made_.jobs.push_back(job_);
   }
 
   // As one command, also if it is staged.
@@ -281,6 +283,7 @@ class joiner {
   batch_schedule made_;
   std::vector<std::vector<std::uint32_t>> last_commands_;  // of each submission
   std::vector<std::uint32_t> waits_;                       // of the submission that is added
+  std::uint32_t job_ = 0;                                  // the number of that submission
   std::uint16_t next_lane_[lane_kinds] = {};
   std::int64_t device_before_ = 0, staging_before_ = 0;
 };

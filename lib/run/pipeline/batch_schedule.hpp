@@ -16,6 +16,7 @@ namespace sg {
 struct batch_schedule {
   schedule whole;
   std::vector<std::uint32_t> ends;  // of each batch: one past its last command
+  std::vector<std::uint32_t> jobs;  // by command: the number of its submission
 };
 
 // For the simulator: submissions share the lanes, so that one computes at a time (on cores each as its program says).

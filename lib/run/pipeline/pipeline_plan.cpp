@@ -19,7 +19,7 @@ constexpr std::int32_t most_chosen = 4;        // of batches with buffers, and o
 constexpr double worth_a_buffer = 0.99;        // a further buffer must shorten a batch to this
 constexpr std::size_t enough_commands = 6000;  // of a simulation
 constexpr std::size_t most_checked = 4000;     // commands of the hazard check: its memory grows with their square
-constexpr std::int64_t simulated_batches = 8;
+constexpr std::int64_t simulated_batches = 24;
 
 using long_long = long long;
 
@@ -198,7 +198,7 @@ class chooser {
     const auto count = static_cast<std::int64_t>(
         std::clamp<std::size_t>(enough_commands / commands, 3, static_cast<std::size_t>(simulated_batches)));
     const batch_schedule all = simulated_schedule(batches(depth, weight_buffers, count), parts_.machine, parts_.memory);
-    const timeline times = simulate(all.whole, parts_.machine);
+    const timeline times = simulate(all.whole, parts_.machine, all.jobs);
     const std::int64_t later = (count + 1) / 2;
     return (end_of(all, times, count - 1) - end_of(all, times, count - 1 - later)) / double(later);
   }
@@ -213,7 +213,8 @@ class chooser {
   // Of each further batch, as a batch that follows others has no part of their latencies.
   double seconds_of(const std::vector<pipeline_batch> &all, batch_role role) const {
     const auto simulated = [&](const std::vector<pipeline_batch> &some) {
-      return simulate(simulated_schedule(some, parts_.machine, parts_.memory, role).whole, parts_.machine).seconds;
+      const batch_schedule joined = simulated_schedule(some, parts_.machine, parts_.memory, role);
+      return simulate(joined.whole, parts_.machine, joined.jobs).seconds;
     };
     return (simulated(all) - simulated({all[0]})) / double(all.size() - 1);
   }

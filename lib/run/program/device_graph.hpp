@@ -2,6 +2,7 @@
 // A graph of the backend, and the properties of a recorded graph that its jobs need.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <utility>
@@ -15,10 +16,16 @@ namespace sg {
 
 class device_graph {
  public:
-  // `arena`: the memory of its workspaces.
-  device_graph(const device &on, sg_backend_graph *made, pooled_arena arena) noexcept
-      : on_(on), made_(made), arena_(std::move(arena)) {}
-  ~device_graph() { on_.ops().graph_destroy(made_); }
+  // `arenas`: the memory of its workspaces, on each of its devices.
+  device_graph(const device &on, sg_backend_graph *made, std::vector<pooled_arena> arenas) noexcept
+      : on_(on), made_(made), arenas_(std::move(arenas)) {}
+  ~device_graph() {
+    on_.ops().graph_destroy(made_);
+    // Commands of a device may wait for one that is lost, and still write.
+    const auto is_lost = [](const pooled_arena &each) { return each.pool()->on().status() != SG_STATUS_OK; };
+    if (!std::any_of(arenas_.begin(), arenas_.end(), is_lost)) return;
+    for (pooled_arena &each : arenas_) each.abandon();
+  }
   device_graph(const device_graph &) = delete;
   device_graph &operator=(const device_graph &) = delete;
   sg_backend_graph *get() const noexcept { return made_; }
@@ -26,7 +33,7 @@ class device_graph {
  private:
   const device &on_;
   sg_backend_graph *const made_;
-  const pooled_arena arena_;
+  std::vector<pooled_arena> arenas_;
 };
 
 class user_release;

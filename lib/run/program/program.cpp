@@ -182,14 +182,18 @@ program::program(std::shared_ptr<const form> planned, const plan_request &reques
   prepare_call(0, {});
 }
 
-std::shared_ptr<const program> program::of_command(const payload &what, const char *strategy, device_index on) {
+std::shared_ptr<const program> program::of_command(const payload &what, const char *strategy,
+                                                   std::vector<device_index> on) {
   auto made = std::make_shared<sg::schedule>();
   made->strategy = strategy;
   command &only = made->commands.emplace_back();
   only.what = what;
-  only.where.device = on;
+  only.where.device = on.front();
   made->lanes[static_cast<int>(lane_kind::compute)] = 1;
-  return std::make_shared<const program>(nullptr, plan_request(), std::move(made), device_model());
+  auto whole = std::make_shared<program>(nullptr, plan_request(), std::move(made), device_model());
+  whole->arenas.resize(on.size());
+  whole->devices = std::move(on);
+  return whole;
 }
 
 // Whether the schedule is a latency_parts() split, and not one for throughput.

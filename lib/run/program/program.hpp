@@ -27,12 +27,14 @@ struct program {
           const device_model &model);
 
   // One command without views.
+  // `on`: its devices; several for a graph, which a stream of the first one launches.
   static std::shared_ptr<const program> of_command(const payload &what, const char *strategy,
-                                                   device_index on = first_device);
+                                                   std::vector<device_index> on = {first_device});
 
   // One command without memory of its own, which needs no run.
   bool is_single() const noexcept {
-    return schedule->commands.size() == 1 && schedule->device_bytes == 0 && schedule->staging_bytes == 0;
+    return schedule->commands.size() == 1 && schedule->device_bytes == 0 && schedule->staging_bytes == 0 &&
+           !is_spread();
   }
   std::int64_t predicted_ns() const noexcept {
     constexpr double most_seconds = 1e8;

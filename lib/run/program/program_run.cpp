@@ -46,6 +46,7 @@ void program_run::begin_again() noexcept {
   first_lane = 0;
   used_lanes = 0;
   announced = false;
+  left_lanes = false;
 }
 
 bytes_moved program_run::moved() const noexcept {

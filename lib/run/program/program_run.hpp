@@ -63,6 +63,7 @@ class program_run {
   std::uint32_t first_lane = 0;  // the device's lane for the schedule's first one
   lane_bits used_lanes = 0;      // with commands of the run
   bool announced = false;        // its successors may follow it on the device
+  bool left_lanes = false;       // later runs have others
 
  private:
   const std::shared_ptr<const sg::program> program_;             // a program refers to no run

@@ -20,6 +20,8 @@ typedef enum emulated_fault {
 void emulated_gpu_break(emulated_fault how, long nth, long more);
 /* The CUDA error of a lost device from now on; at first that of an illegal address. */
 void emulated_gpu_lose_with(int error);
+/* Whether events of a GPU that is lost never happen, from now on, so that others wait for them until it is repaired. */
+void emulated_gpu_leave_stuck(int on);
 /* Whether the fault has occurred. */
 int emulated_gpu_is_broken(void);
 /* CUDA objects that have not been destroyed: streams, green contexts, events, graphs, pools, handles, allocations,

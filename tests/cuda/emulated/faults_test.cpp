@@ -288,6 +288,21 @@ TEST(emulated_loss, by_every_error_that_ends_the_context) {
   EXPECT_EQ("", run_gemm_case(healthy, {}));
 }
 
+TEST(emulated_loss, is_none_where_mps_refuses_the_process) {
+  for (const int error : {805, 806, 807, 808, 809}) {
+    emulated_gpu_lose_with(error);
+    emulated_gpu_break(EMULATED_LOST_AT_CALL, 1, 0);
+    sg_context_options options = SG_CONTEXT_OPTIONS_INIT;
+    options.device = "cuda:0";
+    context refused;
+    EXPECT_STATUS(SG_STATUS_NO_DEVICE, sg_context_create(&options, refused.out())) << error;
+    EXPECT_NE(nullptr, std::strstr(sg_last_error_message(), "MPS refuses")) << sg_last_error_message();
+    emulated_gpu_break(EMULATED_NONE, 0, 0);
+  }
+  emulated_gpu_lose_with(700);
+  EXPECT_EQ("", run_gemm_case(open_context("cuda:0"), {}));
+}
+
 const std::vector<const char *> no_memory = {
     "out of memory",         "resource allocation failed",        "cuBLAS has no memory",
     "cuBLAS does not start", "bytes of device memory are wanted", "cuDNN does not start"};

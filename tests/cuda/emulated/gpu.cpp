@@ -66,13 +66,16 @@ cudaError_t misaligned(bool within_command) noexcept {
 cudaError_t enqueue(cudaStream_t in, std::function<void()> work) {
   if (in->device != current_device()) return refuse(cudaErrorInvalidResourceHandle);
   command_within(in->within);
-  auto guarded = [work = std::move(work), device = g_breakage.device.load(), on = in->device] {
+  auto guarded = [work = std::move(work), device = g_breakage.device.load(), on = in->device,
+                  is_node = in->captured_in != nullptr] {
+    while (is_node && g_breakage.is_mute(on)) std::this_thread::sleep_for(std::chrono::milliseconds(2));
     if (g_breakage.strikes(EMULATED_LOST)) g_breakage.lose(on, g_breakage.how_lost);
     const std::shared_lock runs(g_breakage.running);
     if (device == g_breakage.device.load() && !g_breakage.is_lost(on)) work();
   };
   if (in->captured_in) {
     auto &nodes = in->captured_in->into->nodes;
+    in->captured_in->into->devices |= 1u << in->device;
     nodes.push_back({std::move(guarded), std::exchange(in->tails, {})});
     in->tails.insert(nodes.size() - 1);
   } else {
@@ -108,6 +111,7 @@ API void emulated_gpu_break(emulated_fault how, long nth, long more) {
   g_breakage.how.store(how);
 }
 API void emulated_gpu_lose_with(int error) { g_breakage.how_lost.store(static_cast<cudaError_t>(error)); }
+API void emulated_gpu_leave_stuck(int on) { g_breakage.leaves_stuck.store(on != 0); }
 API int emulated_gpu_is_broken(void) { return g_breakage.happened.load(); }
 API long emulated_gpu_objects(void) {
   const std::scoped_lock lock(object_list::only().mutex, ranges::only().mutex);

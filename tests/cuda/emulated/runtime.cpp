@@ -233,6 +233,12 @@ API cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
   return enter(call::plain);
 }
 
+API cudaError_t cudaStreamQuery(cudaStream_t stream) {
+  if (const cudaError_t error = enter(call::plain)) return error;
+  if (stream->captured_in) return refuse(cudaErrorStreamCaptureUnsupported);
+  return stream->is_done() ? enter(call::plain) : refuse(cudaErrorNotReady);
+}
+
 API cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
   if (const cudaError_t error = enter(call::command)) return error;
   const std::lock_guard lock(event->mutex);
@@ -247,7 +253,11 @@ API cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsi
     return cudaSuccess;
   }
   if (stream->captured_in) return refuse(cudaErrorStreamCaptureIsolation);
-  if (event->latest) stream->put([what = event->latest] { what->wait(); });
+  // A repaired device has no stream that waits for it.
+  if (event->latest)
+    stream->put([what = event->latest, device = g_breakage.device.load()] {
+      what->wait([device] { return device == g_breakage.device.load(); });
+    });
   return cudaSuccess;
 }
 
@@ -272,7 +282,9 @@ API cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
   event->latest = nullptr;
   if (stream->captured_in) return cudaSuccess;
   event->latest = std::make_shared<moment>();
-  stream->put([what = event->latest] { what->happen(); });
+  stream->put([what = event->latest, on = stream->device] {
+    if (!g_breakage.is_mute(on)) what->happen();
+  });
   return cudaSuccess;
 }
 
@@ -299,7 +311,7 @@ API cudaError_t cudaEventSynchronize(cudaEvent_t event) {
   if (const cudaError_t error = enter(call::plain)) return error;
   std::shared_ptr<moment> latest;
   if (const cudaError_t error = latest_of(event, latest)) return error;
-  if (latest) latest->wait();
+  if (latest) latest->wait([on = event->device] { return !g_breakage.is_lost(on); });
   return enter(call::plain);
 }
 
@@ -527,6 +539,7 @@ API cudaError_t cudaGraphExecDestroy(cudaGraphExec_t graph) { return destroy(gra
 API cudaError_t cudaGraphLaunch(cudaGraphExec_t graph, cudaStream_t in) {
   if (const cudaError_t error = enter(call::command)) return error;
   if (in->captured_in) return refuse(cudaErrorStreamCaptureUnsupported);
+  if ((g_breakage.lost.load() & graph->nodes->devices) != 0) return refuse(g_breakage.error);
   in->put([nodes = graph->nodes, turn = graph->launches++] { nodes->run(turn); });
   return cudaSuccess;
 }

@@ -49,9 +49,11 @@ class moment {
     const std::lock_guard lock(mutex_);
     return ns_;
   }
-  void wait() {
+  // False: it is to wait no longer.
+  bool wait(const std::function<bool()> &waits) {
     std::unique_lock lock(mutex_);
-    changed_.wait(lock, [this] { return ns_ != 0; });
+    while (ns_ == 0 && waits()) changed_.wait_for(lock, std::chrono::milliseconds(2));
+    return ns_ != 0;
   }
 
  private:
@@ -79,6 +81,7 @@ struct node_list {
     std::set<std::size_t> after;
   };
   std::vector<node> nodes;
+  unsigned devices = 0;  // bit i: device i has nodes
 
   bool leads_to(std::size_t from, const std::set<std::size_t> &ends) const {
     std::set<std::size_t> reached = ends;
@@ -117,7 +120,8 @@ struct breakage {
   std::atomic<emulated_fault> how{EMULATED_NONE};
   std::atomic<long> left{0}, more{0};
   std::atomic<bool> happened{false};
-  std::atomic<unsigned> lost{0};                                                   // bit i: device i is
+  std::atomic<bool> leaves_stuck{false};  // events of a lost device never happen
+  std::atomic<unsigned> lost{0};          // bit i: device i is
   std::atomic<cudaError_t> how_lost{cudaErrorIllegalAddress}, error{cudaSuccess};  // of faults; of the lost device
   std::atomic<int> device{0};  // generation of the device: commands enqueued to a lost one never run
   std::shared_mutex running;   // shared by running commands; exclusive to lose the device
@@ -130,6 +134,8 @@ struct breakage {
     error.store(by);
     lost.fetch_or(1u << which);
   }
+  // Whether what happens on the device happens for others too.
+  bool is_mute(int which) const { return leaves_stuck.load() && is_lost(which); }
   bool is_lost(int which) const { return (lost.load() >> which & 1) != 0; }
 
   bool strikes(emulated_fault kind) {
@@ -267,6 +273,10 @@ struct CUstream_st {
     std::unique_lock lock(mutex_);
     const auto all = put_;
     changed_.wait(lock, [&] { return done_ >= all; });
+  }
+  bool is_done() {
+    const std::lock_guard lock(mutex_);
+    return done_ >= put_;
   }
 
  private:

@@ -36,8 +36,27 @@ cudaError_t state_of(cudaEvent_t event) noexcept {
   return state;
 }
 
+cudaError_t state_of(cudaStream_t stream) noexcept {
+  const cudaError_t state = cudaStreamQuery(stream);
+  if (state != cudaSuccess) cudaGetLastError();
+  return state;
+}
+
+namespace {
+constexpr int contained = 226, tensor_memory_leak = 721;  // not in the headers of CUDA 12.0
+}
+
+bool loses_process(cudaError_t error) noexcept {
+  return int{error} == contained || error == cudaErrorMpsClientTerminated;
+}
+
+bool is_refused_by_mps(cudaError_t error) noexcept {
+  return error == cudaErrorMpsConnectionFailed || error == cudaErrorMpsRpcFailure ||
+         error == cudaErrorMpsServerNotReady || error == cudaErrorMpsMaxClientsReached ||
+         error == cudaErrorMpsMaxConnectionsReached;
+}
+
 bool is_sticky(cudaError_t error) noexcept {
-  constexpr int contained = 226, tensor_memory_leak = 721;  // not in the headers of CUDA 12.0
   switch (int{error}) {
     case contained:
     case tensor_memory_leak:

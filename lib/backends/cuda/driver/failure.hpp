@@ -18,8 +18,14 @@ sg_status status_of(cudaError_t error) noexcept;
 // Whether the event has happened: cudaSuccess, cudaErrorNotReady or a failure. Clears cudaErrorNotReady, which this
 // thread's next launch would otherwise report.
 cudaError_t state_of(cudaEvent_t event) noexcept;
+// The same of a stream: whether its commands so far have completed.
+cudaError_t state_of(cudaStream_t stream) noexcept;
 
 // Errors that lose the context: every later call on it fails with them.
 bool is_sticky(cudaError_t error) noexcept;
+// Of these, those that lose all contexts of the process.
+bool loses_process(cudaError_t error) noexcept;
+// The server of MPS accepts no client, or not this one.
+bool is_refused_by_mps(cudaError_t error) noexcept;
 
 }  // namespace sg::cuda

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backends/cuda/gpu/gpu.hpp"
 
+#include <bit>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -23,6 +24,20 @@ std::int64_t now_ns() noexcept {
 
 namespace {
 
+// When GPU i of the process was lost; 0: it is not.
+std::atomic<std::int64_t> g_lost_ns[64];
+// Those that are open; never destroyed, because threads outlive exit().
+struct open_gpus {
+  std::mutex lock;
+  std::set<gpu *> all;
+};
+open_gpus &gpus() {
+  static auto *const made = new open_gpus;
+  return *made;
+}
+// The GPU that lost all of the process's; -1: none.
+std::atomic<int> g_lost_with{-1};
+
 bool timing_is_disabled() noexcept {
   const char *value = secure_getenv("SG_CUDA_TIMING");
   return value != nullptr && std::strcmp(value, "0") == 0;
@@ -31,6 +46,18 @@ bool timing_is_disabled() noexcept {
 }  // namespace
 
 sg_status gpu::start() noexcept {
+  if (const sg_status status = open()) return status;
+  try {
+    const std::lock_guard lock(gpus().lock);
+    gpus().all.insert(this);
+  } catch (const std::bad_alloc &) {
+    return fail(SG_STATUS_OUT_OF_MEMORY, "no memory for a device");
+  }
+  started_ = true;
+  return SG_STATUS_OK;
+}
+
+sg_status gpu::open() noexcept {
   char reason[400];
   if (load_blas(reason, sizeof reason) == nullptr || !load_driver(reason, sizeof reason))
     return fail(SG_STATUS_NO_DEVICE, "%s", reason);
@@ -56,6 +83,9 @@ sg_status gpu::start() noexcept {
   } catch (const std::exception &) {
     return fail(SG_STATUS_OUT_OF_MEMORY, "no memory for the device's model");
   }
+  // It works, so that an earlier context was lost.
+  if (ordinal_ < 64) g_lost_ns[ordinal_].store(0);
+  g_lost_with.store(-1);
   return SG_STATUS_OK;
 }
 
@@ -121,8 +151,12 @@ sg_status gpu::set_clock() noexcept {
 }
 
 gpu::~gpu() {
+  {
+    const std::lock_guard lock(gpus().lock);
+    gpus().all.erase(this);
+  }
   const process_end::freeing now;
-  if (context_ == nullptr || !now.allowed()) return;
+  if (context_ == nullptr || !now.allowed() || is_stuck()) return;
   {
     const current here(context_);
     if (clock_event_ != nullptr) cudaEventDestroy(clock_event_);
@@ -133,29 +167,77 @@ gpu::~gpu() {
 }
 
 sg_status gpu::usable() noexcept {
-  if (dead_.load(std::memory_order_acquire)) return fail(SG_STATUS_BACKEND_FAILURE, "%s", death_);
+  if (const sg_status status = loss()) return status;
   if (draining_.load(std::memory_order_acquire) || process_end::has_begun())
     return fail(SG_STATUS_SHUTDOWN, "the process is exiting");
   return SG_STATUS_OK;
 }
 
 sg_status gpu::loss() noexcept {
-  return dead_.load(std::memory_order_acquire) ? fail(SG_STATUS_BACKEND_FAILURE, "%s", death_) : SG_STATUS_OK;
+  if (dead_.load(std::memory_order_acquire)) return fail(SG_STATUS_BACKEND_FAILURE, "%s", death_);
+  const int other = g_lost_with.load(std::memory_order_relaxed);
+  if (other < 0 || !started_) return SG_STATUS_OK;
+  return fail(SG_STATUS_BACKEND_FAILURE, "cuda:%d is lost with cuda:%d: the process must be started again", ordinal_,
+              other);
 }
 
 sg_status gpu::check(cudaError_t error, const char *what) noexcept {
   if (error == cudaSuccess) return SG_STATUS_OK;
   cudaGetLastError();  // the failure is reported here; a later launch must not report it again
-  if (is_sticky(error)) {
-    const std::lock_guard lock(lock_);
-    if (!dead_.load(std::memory_order_relaxed)) {
-      std::snprintf(death_, sizeof death_, "cuda:%d is lost: %s, seen while %s", ordinal_, cudaGetErrorString(error),
-                    what);
-      dead_.store(true, std::memory_order_release);
-    }
-    return fail(SG_STATUS_BACKEND_FAILURE, "%s", death_);
+  if (!started_ && is_refused_by_mps(error))
+    return fail(SG_STATUS_NO_DEVICE, "cuda:%d: MPS refuses this process: %s", ordinal_, cudaGetErrorString(error));
+  if (!is_sticky(error) || is_of_another(error))
+    return fail(status_of(error), "cuda:%d: %s: %s", ordinal_, what, cudaGetErrorString(error));
+  lose(error, what);
+  return fail(SG_STATUS_BACKEND_FAILURE, "%s", death_);
+}
+
+// Calls that involve another GPU return its error.
+bool gpu::is_of_another(cudaError_t error) noexcept {
+  if (!started_ || loses_process(error)) return false;
+  {
+    const std::lock_guard lock(gpus().lock);
+    if (gpus().all.size() < 2) return false;
   }
-  return fail(status_of(error), "cuda:%d: %s: %s", ordinal_, what, cudaGetErrorString(error));
+  if (dead_.load(std::memory_order_acquire)) return false;
+  {
+    const current here(context_);
+    if (is_sticky(state_of(memory_stream_))) return false;
+  }
+  look_at(ordinal_ < 64 ? ~(std::uint64_t{1} << ordinal_) : ~std::uint64_t{0});
+  return true;
+}
+
+void gpu::lose(cudaError_t error, const char *what) noexcept {
+  const std::lock_guard lock(lock_);
+  if (dead_.load(std::memory_order_relaxed)) return;
+  std::snprintf(death_, sizeof death_, "cuda:%d is lost: %s, seen while %s%s", ordinal_, cudaGetErrorString(error),
+                what, loses_process(error) ? "; the process must be started again" : "");
+  if (loses_process(error)) g_lost_with.store(ordinal_);
+  dead_.store(true, std::memory_order_release);
+  if (ordinal_ < 64) g_lost_ns[ordinal_].store(now_ns());
+}
+
+std::int64_t gpu::lost_ns(std::uint64_t ordinals, int &ordinal) noexcept {
+  std::int64_t first = 0;
+  for (; ordinals != 0; ordinals &= ordinals - 1) {
+    const int each = std::countr_zero(ordinals);
+    const std::int64_t lost = g_lost_ns[each].load(std::memory_order_relaxed);
+    if (lost == 0 || (first != 0 && first <= lost)) continue;
+    first = lost;
+    ordinal = each;
+  }
+  return first;
+}
+
+void gpu::look_at(std::uint64_t ordinals) noexcept {
+  const std::lock_guard lock(gpus().lock);
+  for (gpu *each : gpus().all) {
+    if (each->ordinal_ >= 64 || (ordinals >> each->ordinal_ & 1) == 0 || each->usable() != SG_STATUS_OK) continue;
+    const current here(each->context_);
+    if (const cudaError_t state = state_of(each->memory_stream_); is_sticky(state))
+      each->lose(state, "asking for its state");
+  }
 }
 
 // cudaEventElapsedTime returns a float of milliseconds, too coarse over long spans, so the clock's own event is

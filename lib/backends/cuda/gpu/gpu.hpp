@@ -20,7 +20,7 @@ std::int64_t now_ns() noexcept;  // CLOCK_MONOTONIC
 class gpu {
  public:
   explicit gpu(int ordinal) noexcept : ordinal_(ordinal) {}
-  // Called once, before all other functions.
+  // Called once, before all other functions. SG_STATUS_NO_DEVICE: also if MPS refuses the process.
   sg_status start() noexcept;
   ~gpu();
   gpu(const gpu &) = delete;
@@ -57,11 +57,23 @@ class gpu {
   void disconnect(gpu &other) noexcept;  // copies cross the host's links
   // SG_STATUS_OK, or SG_STATUS_BACKEND_FAILURE: it is lost.
   sg_status loss() noexcept;
+  // When the first of these GPUs (bit i: ordinal i) was lost, as now_ns(); 0: none is. `ordinal` receives it.
+  static std::int64_t lost_ns(std::uint64_t ordinals, int &ordinal) noexcept;
+  // Asks those of these GPUs that are open whether they are lost: one without commands in flight tells by itself
+  // nothing.
+  static void look_at(std::uint64_t ordinals) noexcept;
+  // A stream that waits for a lost GPU is given up: calls that wait for all streams would not return. Such calls are
+  // left out, and the memory stays.
+  void has_stuck_stream() noexcept { stuck_.store(true, std::memory_order_release); }
+  bool is_stuck() const noexcept { return stuck_.load(std::memory_order_acquire); }
 
   // The time of an event that has happened, on CLOCK_MONOTONIC, in ns. 0: unknown.
   std::int64_t time_of(cudaEvent_t event) noexcept;
 
  private:
+  sg_status open() noexcept;
+  bool is_of_another(cudaError_t error) noexcept;
+  void lose(cudaError_t error, const char *what) noexcept;
   sg_status share_with_this(const gpu &other) noexcept;
   sg_status alloc_unpooled(std::uint64_t bytes, void **out) noexcept;
   sg_status make_pool() noexcept;
@@ -69,6 +81,7 @@ class gpu {
   sg_status warm_up() noexcept;
 
   const int ordinal_;
+  bool started_ = false;
   CUdevice driver_device_ = 0;
   CUcontext context_ = nullptr;
   cudaDeviceProp facts_{};
@@ -77,7 +90,7 @@ class gpu {
   std::string model_;
   bool timed_ = true;
 
-  std::atomic<bool> dead_{false}, draining_{false}, times_commands_{false};
+  std::atomic<bool> dead_{false}, draining_{false}, times_commands_{false}, stuck_{false};
   // Whether memory comes from the pool: not once another GPU of a context has no access to it, because the driver
   // copies other memory only through the host.
   std::atomic<bool> pools_{true};

@@ -6,7 +6,8 @@
 #include <algorithm>
 #include <cstdarg>
 #include <cstdio>
-#include <fstream>
+
+#include "backends/cuda/properties/pci.hpp"
 
 namespace sg::cuda {
 namespace {
@@ -47,17 +48,10 @@ rates rates_of(const cudaDeviceProp &facts, double clock_hz) {
           chip * std::max(found->f8, found->f16) * of_tensor_cores};
 }
 
-// The link's nominal rate, in bytes per second each way; PCIe 4 x16 if unknown.
-double link_rate(const cudaDeviceProp &facts) {
-  char path[96];
-  std::snprintf(path, sizeof path, "/sys/bus/pci/devices/%04x:%02x:%02x.0/", facts.pciDomainID, facts.pciBusID,
-                facts.pciDeviceID);
-  double transfers = 0, lanes = 0;  // 10^9 a second for each lane
-  std::ifstream(std::string(path) + "max_link_speed") >> transfers;
-  std::ifstream(std::string(path) + "max_link_width") >> lanes;
-  if (!(transfers >= 2 && transfers <= 128 && lanes >= 1 && lanes <= 32)) return 25e9;
-  const double coded = transfers < 6 ? 0.8 : 128.0 / 130;
-  return transfers * 1e9 / 8 * lanes * coded * 0.87;  // measured: 55 of 63 GB/s of PCIe 5 x16
+// The link's rate, in bytes per second each way; PCIe 4 x16 if unknown.
+double link_rate(const pci_device &at) {
+  const double nominal = at.link_bytes_per_second();
+  return nominal > 0 ? 0.87 * nominal : 25e9;  // measured: 55 of 63 GB/s of PCIe 5 x16
 }
 
 int cores() {
@@ -111,7 +105,8 @@ std::string model_of(int ordinal, const cudaDeviceProp &facts) {
   cudaDeviceGetAttribute(&memory_khz, cudaDevAttrMemoryClockRate, ordinal);
   const double clock = clock_khz > 0 ? clock_khz * 1e3 : 1.5e9;
   const double memory = memory_khz > 0 ? 2.0 * memory_khz * 1e3 * facts.memoryBusWidth / 8 * 0.83 : 500e9;
-  const double link = link_rate(facts);
+  const pci_device at(facts.pciDomainID, facts.pciBusID, facts.pciDeviceID);
+  const double link = link_rate(at);
   const rates rate = rates_of(facts, clock);
   // Enough threads for the link, and some cores left to the caller. More than eight reduce the copies' memory
   // bandwidth: f64 1000x1000x5000 on an H200's host of 16 cores took 2.0 ms with six or eight, 2.2 to 2.4 with twelve;
@@ -123,6 +118,7 @@ std::string model_of(int ordinal, const cudaDeviceProp &facts) {
   json.add("{\"name\": \"cuda:%d\", \"unified_memory\": false, \"lanes_are_cores\": false,\n", ordinal);
   json.add(" \"memory_bytes\": %zu, \"compute_lanes\": 4, \"lane_depth_commands\": 32,\n", facts.totalGlobalMem);
   json.add(" \"copy_engines\": %d, \"staging_workers\": %d,\n", facts.asyncEngineCount >= 2 ? 2 : 1, workers);
+  if (at.numa_node() >= 0) json.add(" \"numa_node\": %d,\n", at.numa_node());
   // Fractions of the link's rate measured on an H200; those of 2-D copies beside a GEMM, which reduces them: rows of 64
   // KiB were copied to the host at 55 GB/s from an idle chip and at 47 beside an f64 GEMM, contiguous bytes at 55 in
   // both cases.

@@ -28,16 +28,10 @@ constexpr std::int64_t naps_for_ns = 1'000'000;
 // Commands in a bunch: the first one's completion is notified when the last one has completed.
 constexpr std::int32_t most_unmarked = 4;
 
-cudaError_t wait_for(cudaEvent_t event) noexcept {
-  constexpr std::int64_t least_ns = 10'000, most_ns = 200'000;
-  const std::int64_t begun_ns = now_ns();
-  for (;;) {
-    const cudaError_t state = state_of(event);
-    if (state != cudaErrorNotReady) return state;
-    const timespec time{0, static_cast<long>(std::clamp((now_ns() - begun_ns) / 64, least_ns, most_ns))};
-    nanosleep(&time, nullptr);
-  }
-}
+// A stream waits so long for a lost GPU, from the loss or its own latest completion on.
+constexpr std::int64_t waits_for_lost_ns = 5'000'000'000;
+// After so long without a completion it asks the GPUs that it waits for whether they are lost, and then again.
+constexpr std::int64_t looks_after_ns = 500'000'000;
 
 // Fixed, whatever the process's limit is.
 constexpr std::size_t stack_bytes = std::size_t{8} << 20;
@@ -74,7 +68,8 @@ completions::~completions() {
     pthread_join(thread_, nullptr);
   }
   const process_end::freeing now;
-  if (owner_.usable() == SG_STATUS_OK) {  // not lost, and the process is not exiting: CUDA objects can be freed
+  // Not lost, not given up, and the process is not exiting: CUDA objects can be freed.
+  if (owner_.usable() == SG_STATUS_OK && status() == SG_STATUS_OK) {
     const current here(owner_.context());
     for (const completion *x = free_; x != nullptr; x = x->next) destroy_events(*x);
   }
@@ -130,10 +125,11 @@ void completions::unused(completion *x) noexcept {
 
 void completions::put(completion *x) noexcept {
   x->next = nullptr;
-  x->notified = x->completed = false;
+  x->notified = x->completed = x->given_up = false;
   x->outcome = cudaSuccess;
   {
     const std::lock_guard lock(lock_);
+    if (first_ == nullptr) progress_ns_.store(now_ns(), std::memory_order_relaxed);
     (first_ != nullptr ? last_->next : first_) = x;
     last_ = x;
     unmarked_ = x->marked ? 0 : unmarked_ + 1;
@@ -163,12 +159,55 @@ bool completions::mark_last() noexcept {
 }
 
 // All commands up to `last` have completed. A failure's text is made by the notifying thread.
-void completions::note_completed(const completion &last, cudaError_t outcome) noexcept {
+void completions::note_completed(const completion &last, cudaError_t outcome, bool given_up) noexcept {
   for (completion *x = first_;; x = x->next) {
     x->completed = true;
+    x->given_up = given_up;
     x->outcome = outcome;
     if (x == &last) return;
   }
+}
+
+// Whether the stream has waited long enough for a GPU that is lost.
+bool completions::is_stuck() noexcept {
+  const std::uint64_t awaited = awaits();
+  if (awaited == 0) return false;
+  if (given_up_.load(std::memory_order_relaxed) >= 0) return true;
+  int ordinal = -1;
+  const std::int64_t now = now_ns(), progress_ns = progress_ns_.load(std::memory_order_relaxed);
+  std::int64_t looked_ns = looked_ns_.load(std::memory_order_relaxed);
+  if (now - std::max(progress_ns, looked_ns) > looks_after_ns &&
+      looked_ns_.compare_exchange_strong(looked_ns, now, std::memory_order_relaxed))
+    gpu::look_at(awaited);
+  const std::int64_t lost_ns = gpu::lost_ns(awaited, ordinal);
+  if (lost_ns == 0 || now - std::max(lost_ns, progress_ns) < waits_for_lost_ns) return false;
+  given_up_.store(ordinal, std::memory_order_release);
+  owner_.has_stuck_stream();
+  return true;
+}
+
+sg_status completions::status() noexcept {
+  const int ordinal = given_up_.load(std::memory_order_acquire);
+  if (ordinal < 0) return SG_STATUS_OK;
+  return fail(SG_STATUS_BACKEND_FAILURE, "cuda:%d: commands that wait for cuda:%d, which is lost, are given up",
+              owner_.ordinal(), ordinal);
+}
+
+// The state once it is another than cudaErrorNotReady, or the stream is to be given up.
+template <class State>
+cudaError_t completions::wait_while_busy(State &&state) noexcept {
+  constexpr std::int64_t least_ns = 10'000, most_ns = 200'000;
+  const std::int64_t begun_ns = now_ns();
+  for (;;) {
+    const cudaError_t now = state();
+    if (now != cudaErrorNotReady || is_stuck()) return now;
+    const timespec time{0, static_cast<long>(std::clamp((now_ns() - begun_ns) / 64, least_ns, most_ns))};
+    nanosleep(&time, nullptr);
+  }
+}
+
+void completions::settle() noexcept {
+  wait_while_busy([this] { return state_of(stream_); });
 }
 
 void completions::finish() noexcept {
@@ -213,15 +252,15 @@ void completions::work() noexcept {
     completion *x = has_event ? first_marked() : last_;
     x->watched = watching_ = true;
     lock.unlock();
-    const cudaError_t outcome = has_event ? wait_for(end_of(*x)) : cudaStreamSynchronize(stream_);
-    if (outcome != cudaSuccess) cudaGetLastError();
+    const cudaError_t outcome = wait_while_busy([&] { return has_event ? state_of(end_of(*x)) : state_of(stream_); });
     lock.lock();
     x->watched = watching_ = false;
     if (x->notified) {  // by a poll, which left the record to this thread
       x->next = free_;
       free_ = x;
     } else if (!busy_) {
-      note_completed(*x, outcome);
+      const bool given_up = outcome == cudaErrorNotReady;
+      note_completed(given_up ? *last_ : *x, outcome, given_up);
       notify_completed(lock);
     }  // otherwise another thread is notifying of it
     if (first_ == nullptr && !busy_) notified_.notify_all();
@@ -251,8 +290,9 @@ bool completions::notify_completed(std::unique_lock<std::mutex> &lock) noexcept 
       if (first_marked() == nullptr && !mark_last()) break;  // the thread waits for the stream
       const completion *marked = first_marked();
       const cudaError_t state = state_of(end_of(*marked));
-      if (state == cudaErrorNotReady) break;
-      note_completed(*marked, state);
+      const bool given_up = state == cudaErrorNotReady;
+      if (given_up && !is_stuck()) break;
+      note_completed(given_up ? *last_ : *marked, state, given_up);
     }
     notify_first(lock);
     any = true;
@@ -265,6 +305,7 @@ void completions::notify_first(std::unique_lock<std::mutex> &lock) noexcept {
   completion *x = first_;
   first_ = x->next;
   busy_ = true;
+  progress_ns_.store(now_ns(), std::memory_order_relaxed);
   notifier_ = pthread_self();
   lock.unlock();
   notify(*x);
@@ -280,7 +321,7 @@ void completions::notify_first(std::unique_lock<std::mutex> &lock) noexcept {
 
 void completions::notify(completion &x) noexcept {
   sg_backend_result result{};
-  result.status = owner_.check(x.outcome, "waiting for a command");
+  result.status = x.given_up ? status() : owner_.check(x.outcome, "waiting for a command");
   if (result.status != SG_STATUS_OK) {
     result.message = failure_text();
   } else if (owner_.timed()) {

@@ -13,6 +13,9 @@
 // (no record is kept), on an H200. So a bunch of short GEMMs has one event, behind the last: it is recorded when the
 // bunch is full, at a poll, or when the thread queries the stream, whichever is first.
 //
+// A stream that waits for an event of another GPU may wait for ever once that one is lost. It is given up some seconds
+// later: its commands are notified as failed, and it takes no others.
+//
 // A thread and not cudaLaunchHostFunc, because a host function blocks the stream's next command until it returns, and
 // must not enqueue.
 #pragma once
@@ -21,6 +24,7 @@
 #include <pthread.h>
 #include <streamgemm/backend.h>
 
+#include <atomic>
 #include <condition_variable>
 #include <mutex>
 
@@ -32,7 +36,8 @@ class device;
 struct completion {
   completion *next = nullptr;
   bool marked = false;     // an event behind it is recorded
-  bool completed = false;  // `outcome` is valid
+  bool completed = false;  // `outcome` is valid, or the stream was given up
+  bool given_up = false;
   cudaError_t outcome = cudaSuccess;
   char *reason = nullptr;  // the reason that GEMMs of this group failed alone; allocated by malloc
   cudaEvent_t begin = nullptr, end = nullptr, untimed_end = nullptr;
@@ -63,14 +68,27 @@ class completions {
   bool is_at_rest() noexcept;  // whether finish() would return at once
   // Notifies of completed commands, on the calling thread.
   void poll() noexcept;
+  // Waits until the stream has no command left, or is to be given up.
+  void settle() noexcept;
+
+  // GPUs, bit i for ordinal i, whose loss may keep the stream's present commands from completing.
+  std::uint64_t awaits() const noexcept { return awaits_.load(std::memory_order_relaxed); }
+  void await(std::uint64_t ordinals) noexcept {
+    if (ordinals != 0) awaits_.fetch_or(ordinals, std::memory_order_relaxed);
+  }
+  void awaits_none() noexcept { awaits_.store(0, std::memory_order_relaxed); }
+  sg_status status() noexcept;  // SG_STATUS_OK, or SG_STATUS_BACKEND_FAILURE: it is given up
 
  private:
   static void *main(void *self);
   void rest(std::unique_lock<std::mutex> &lock) noexcept;
   void work() noexcept;
+  bool is_stuck() noexcept;
+  template <class State>
+  cudaError_t wait_while_busy(State &&state) noexcept;
   completion *first_marked() const noexcept;
   bool mark_last() noexcept;
-  void note_completed(const completion &last, cudaError_t outcome) noexcept;
+  void note_completed(const completion &last, cudaError_t outcome, bool given_up = false) noexcept;
   bool notify_completed(std::unique_lock<std::mutex> &lock) noexcept;  // true: at least one was notified
   void notify_first(std::unique_lock<std::mutex> &lock) noexcept;
   void notify(completion &x) noexcept;
@@ -80,7 +98,11 @@ class completions {
   const cudaStream_t stream_;
   pthread_t thread_{};
   bool started_ = false;
-  std::mutex lock_;  // guards the members below
+  std::atomic<std::uint64_t> awaits_{0};
+  std::atomic<std::int64_t> progress_ns_{0};  // when a command was put in an empty list, or notified
+  std::atomic<std::int64_t> looked_ns_{0};    // when it last asked whether the GPUs that it waits for are lost
+  std::atomic<int> given_up_{-1};             // the ordinal of the GPU that it waited for; -1: it is not
+  std::mutex lock_;                           // guards the members below
   std::condition_variable changed_, notified_;
   completion *first_ = nullptr, *last_ = nullptr, *free_ = nullptr;
   std::int32_t unmarked_ = 0;            // at the end of the list

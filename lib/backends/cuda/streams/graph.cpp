@@ -43,14 +43,23 @@ sg_status graph::create(device &owner, const sg_backend_node *nodes, std::int32_
 
 graph::~graph() {
   const process_end::freeing now;
-  if (owner_.usable() != SG_STATUS_OK) return;
-  const current here(owner_.context());
-  if (executable_ != nullptr) cudaGraphExecDestroy(executable_);
-  for (cudaEvent_t each : events_) cudaEventDestroy(each);
+  // Of a GPU that is lost, or has commands that wait for one, no CUDA object is freed.
+  const auto may_free = [](device &on) { return on.usable() == SG_STATUS_OK && !on.is_stuck(); };
+  if (executable_ != nullptr && may_free(owner_)) {
+    const current here(owner_.context());
+    cudaGraphExecDestroy(executable_);
+  }
   for (const auto &each : branches_) {
+    if (!may_free(each->on)) continue;
+    const current here(each->on.context());
+    for (cudaEvent_t event : each->events) cudaEventDestroy(event);
     each->calls.free();
     cudaStreamDestroy(each->calls.native());
   }
+}
+
+device &graph::device_of(const sg_backend_node &node) const noexcept {
+  return node.device != nullptr ? *reinterpret_cast<device *>(node.device) : owner_;
 }
 
 sg_status graph::build(const sg_backend_node *nodes, std::int32_t count) {
@@ -69,13 +78,12 @@ sg_status graph::build(const sg_backend_node *nodes, std::int32_t count) {
   return status;
 }
 
-sg_status graph::open_branch() {
+sg_status graph::open_branch(device &on) {
   branches_.reserve(branches_.size() + 1);
   cudaStream_t native = nullptr;
-  if (const sg_status status =
-          owner_.check(cudaStreamCreateWithFlags(&native, cudaStreamNonBlocking), "creating a stream"))
+  if (const sg_status status = on.check(cudaStreamCreateWithFlags(&native, cudaStreamNonBlocking), "creating a stream"))
     return status;
-  auto *fresh = new (std::nothrow) branch(owner_, native);
+  auto *fresh = new (std::nothrow) branch(on, native);
   if (fresh == nullptr) {
     cudaStreamDestroy(native);
     return fail(SG_STATUS_OUT_OF_MEMORY, "no memory for a graph");
@@ -84,13 +92,30 @@ sg_status graph::open_branch() {
   return SG_STATUS_OK;
 }
 
-// Creates as many streams as nodes run concurrently, with all resources, before the capture.
+// Of its own GPU first, then of the others.
 sg_status graph::open_branches(const sg_backend_node *nodes, std::int32_t count) {
+  if (const sg_status status = open_branches(owner_, nodes, count)) return status;
+  for (std::int32_t i = 0; i < count; ++i) {
+    device &on = device_of(nodes[i]);
+    if (std::any_of(ranges_.begin(), ranges_.end(), [&](const branch_range &x) { return x.on == &on; })) continue;
+    if (on.ordinal() < 64) others_ |= std::uint64_t{1} << on.ordinal();
+    if (const sg_status status = open_branches(on, nodes, count)) return status;
+  }
+  return SG_STATUS_OK;
+}
+
+// Creates as many streams as nodes run concurrently, with all resources, before the capture.
+sg_status graph::open_branches(device &on, const sg_backend_node *nodes, std::int32_t count) {
+  if (const sg_status status = on.usable()) return status;
+  const current here(on.context());
   std::int32_t sources = 0;
   std::int64_t most_items = 0;
   bool uses_dnn = false;
   for (std::int32_t i = 0; i < count; ++i) {
-    sources += nodes[i].before_count == 0;
+    if (&device_of(nodes[i]) != &on) continue;
+    const std::int32_t *const end = nodes[i].before + nodes[i].before_count;
+    const auto is_on = [&](std::int32_t before) { return &device_of(nodes[before]) == &on; };
+    sources += std::none_of(nodes[i].before, end, is_on);
     std::int64_t items = 0;
     for (std::int32_t c = 0; c < nodes[i].command_count; ++c) {
       const sg_backend_command &command = *nodes[i].commands[c];
@@ -100,8 +125,10 @@ sg_status graph::open_branches(const sg_backend_node *nodes, std::int32_t count)
     }
     most_items = std::max(most_items, items);
   }
-  for (std::int32_t i = 0; i < std::clamp(sources, 1, most_branches); ++i) {
-    if (const sg_status status = open_branch()) return status;
+  const std::int32_t wanted = std::clamp(sources, 1, most_branches);
+  ranges_.push_back({&on, branches_.size(), static_cast<std::size_t>(wanted), branches_.size()});
+  for (std::int32_t i = 0; i < wanted; ++i) {
+    if (const sg_status status = open_branch(on)) return status;
     call_resources &calls = branches_.back()->calls;
     cublasHandle_t handle = nullptr;
     if (const sg_status status = calls.blas_handle(0, handle)) return status;
@@ -110,62 +137,64 @@ sg_status graph::open_branches(const sg_backend_node *nodes, std::int32_t count)
     void *pointers = nullptr;
     if (most_items > 1)
       if (const sg_status status = calls.pointer_memory(3 * most_items, &pointers)) return status;
-    if (const sg_status status = owner_.check(cudaStreamSynchronize(calls.native()), "preparing a graph"))
-      return status;
+    if (const sg_status status = on.check(cudaStreamSynchronize(calls.native()), "preparing a graph")) return status;
   }
   return SG_STATUS_OK;
 }
 
-sg_status graph::event(cudaEvent_t *out) {
-  events_.reserve(events_.size() + 1);
-  if (const sg_status status = owner_.check(cudaEventCreateWithFlags(out, cudaEventDisableTiming), "creating an event"))
+// An event behind the branch's nodes so far.
+sg_status graph::mark(std::size_t branch, cudaEvent_t *out) {
+  auto &of = *branches_[branch];
+  const current here(of.on.context());
+  of.events.reserve(of.events.size() + 1);
+  if (const sg_status status = of.on.check(cudaEventCreateWithFlags(out, cudaEventDisableTiming), "creating an event"))
     return status;
-  events_.push_back(*out);
-  return SG_STATUS_OK;
+  of.events.push_back(*out);
+  return of.on.check(cudaEventRecord(*out, of.calls.native()), "capturing a graph");
+}
+
+sg_status graph::wait(std::size_t branch, cudaEvent_t until) {
+  auto &of = *branches_[branch];
+  const current here(of.on.context());
+  return of.on.check(cudaStreamWaitEvent(of.calls.native(), until, 0), "capturing a graph");
 }
 
 // A branch joins the capture by waiting for the origin's first event.
 sg_status graph::enter(std::size_t branch, cudaEvent_t origin) {
-  if (std::exchange(branches_[branch]->entered, true)) return SG_STATUS_OK;
-  if (branch == 0) return SG_STATUS_OK;
-  return owner_.check(cudaStreamWaitEvent(branches_[branch]->calls.native(), origin, 0), "capturing a graph");
+  if (std::exchange(branches_[branch]->entered, true) || branch == 0) return SG_STATUS_OK;
+  return wait(branch, origin);
 }
 
 sg_status graph::capture(const sg_backend_node *nodes, std::int32_t count) {
-  const auto mark = [&](std::size_t branch, cudaEvent_t *out) {
-    if (const sg_status status = event(out)) return status;
-    return owner_.check(cudaEventRecord(*out, branches_[branch]->calls.native()), "capturing a graph");
-  };
-  const auto wait = [&](std::size_t branch, cudaEvent_t until) {
-    return owner_.check(cudaStreamWaitEvent(branches_[branch]->calls.native(), until, 0), "capturing a graph");
-  };
   cudaEvent_t origin = nullptr;
   if (const sg_status status = mark(0, &origin)) return status;
   std::vector<std::size_t> branch_of(static_cast<std::size_t>(count));
   std::vector<cudaEvent_t> ends(static_cast<std::size_t>(count), nullptr);
   std::vector<std::int32_t> latest(branches_.size(), -1);
   std::vector<sg_status> statuses;
-  std::size_t next = 0;
   for (std::int32_t i = 0; i < count; ++i) {
     const sg_backend_node &node = nodes[i];
+    device &on = device_of(node);
+    branch_range &own = *std::find_if(ranges_.begin(), ranges_.end(), [&](const auto &x) { return x.on == &on; });
     // In the branch of a node that it waits for, if that node is still the branch's last.
-    std::size_t branch = next;
+    std::size_t branch = own.next;
     bool continues = false;
     for (std::int32_t b = 0; b < node.before_count && !continues; ++b) {
-      branch = branch_of[static_cast<std::size_t>(node.before[b])];
-      continues = latest[branch] == node.before[b];
+      const std::size_t earlier = branch_of[static_cast<std::size_t>(node.before[b])];
+      continues = &branches_[earlier]->on == &on && latest[earlier] == node.before[b];
+      if (continues) branch = earlier;
     }
-    if (!continues) {
-      branch = next;
-      next = (next + 1) % branches_.size();
-    }
+    if (!continues) own.next = own.first + (own.next - own.first + 1) % own.count;
     if (const sg_status status = enter(branch, origin)) return status;
     for (std::int32_t b = 0; b < node.before_count; ++b) {
       const auto before = static_cast<std::size_t>(node.before[b]);
       if (branch_of[before] == branch) continue;  // stream order suffices
       if (const sg_status status = wait(branch, ends[before])) return status;
     }
-    if (const sg_status status = run_node(branches_[branch]->calls, node, statuses)) return status;
+    {
+      const current here(on.context());
+      if (const sg_status status = run_node(branches_[branch]->calls, node, statuses)) return status;
+    }
     branch_of[static_cast<std::size_t>(i)] = branch;
     latest[branch] = i;
     if (branches_.size() > 1)

@@ -30,8 +30,14 @@ class stream {
 
   sg_status enqueue(const sg_backend_command &what, sg_backend_done done) noexcept;
   sg_status enqueue(const gemm_list &batch, sg_status *statuses, sg_backend_done done) noexcept;
-  sg_status launch(cudaGraphExec_t graph, sg_backend_done done) noexcept;
-  sg_status wait(cudaEvent_t event) noexcept;
+  // `others`: GPUs besides its own on which the graph runs, bit i for ordinal i.
+  sg_status launch(cudaGraphExec_t graph, std::uint64_t others, sg_backend_done done) noexcept;
+  // Commands enqueued after this run after the event, which was recorded on `on`; `awaits`: other GPUs whose loss may
+  // keep it from happening.
+  sg_status wait(cudaEvent_t event, const device &on, std::uint64_t awaits) noexcept;
+  // GPUs, bit i for ordinal i, whose loss may keep the present commands from completing.
+  std::uint64_t awaits() const noexcept { return completions_.awaits(); }
+  sg_status status() noexcept { return completions_.status(); }  // SG_STATUS_OK, or it is given up
   sg_status record(cudaEvent_t event) noexcept;
   // Whether all commands so far are notified, but for one that this thread notifies of.
   bool is_at_rest() noexcept { return completions_.is_at_rest(); }

@@ -11,8 +11,8 @@ using indices = std::vector<std::uint32_t>;
 class joiner {
  public:
   joiner(const problem &whole, const std::vector<device_schedule> &parts, std::uint32_t spread,
-         std::span<const double> weights)
-      : whole_(whole), spread_(spread), weights_(weights), builder_({&whole, 1}) {
+         std::span<const double> weights, std::size_t ahead)
+      : whole_(whole), spread_(spread), weights_(weights), ahead_(ahead), builder_({&whole, 1}) {
     std::int64_t workers = 0;
     for (const device_schedule &each : parts) {
       devices_.push_back({each, std::vector<indices>(each.s.commands.size()), indices(each.s.commands.size(), none)});
@@ -30,7 +30,8 @@ class joiner {
       if (std::any_of(devices_.begin(), devices_.end(), at_end) || !add_spread()) return std::nullopt;
     }
     const std::string &way = devices_.front().of.s.strategy;
-    return builder_.finish(std::to_string(devices_.size()) + " devices" + (spread_ ? ", spread: " : ": ") + way);
+    return builder_.finish(std::to_string(devices_.size()) + " devices" + (spread_ ? ", spread" : "") +
+                           (ahead_ > 0 ? ", paced: " : ": ") + way);
   }
 
  private:
@@ -49,6 +50,7 @@ class joiner {
     indices frees_slot;
     std::vector<std::int32_t> buffers = {};
     std::vector<pull> pulls = {};  // of what the device brought, by others
+    indices outs = {};             // copies out
     std::size_t next = 0;
     std::uint32_t last_copy = none, last_pull = none;
     std::uint32_t brought = none;  // its part of the copy that is being spread
@@ -113,10 +115,21 @@ class joiner {
   }
 
   std::uint32_t add(device_state &d, std::size_t index) {
-    const std::uint32_t made = builder_.add(placed(d, index), waits_of(d, index));
+    const command &c = d.of.s.commands[index];
+    indices waits = waits_of(d, index);
+    if (c.is<ops::copy_in>()) pace(d, waits);
+    const std::uint32_t made = builder_.add(placed(d, index), waits);
     d.now[index] = {made};
-    if (d.of.s.commands[index].is<ops::copy_in>()) note_copy(d, index, made);
+    if (c.is<ops::copy_in>()) note_copy(d, index, made);
+    if (c.is<ops::copy_out>()) d.outs.push_back(made);
     return made;
+  }
+
+  // Where copies out are the bound, copies in that run ahead would take a part of what the link has for both.
+  void pace(const device_state &d, indices &waits) const {
+    if (ahead_ == 0 || d.outs.size() < ahead_) return;
+    const std::uint32_t out = d.outs[d.outs.size() - ahead_];
+    if (std::find(waits.begin(), waits.end(), out) == waits.end()) waits.push_back(out);
   }
 
   // The device's own schedule waits for its latest copy only, behind which all those before it have completed: copied
@@ -190,6 +203,7 @@ class joiner {
     command copy = placed(d, d.next);
     indices waits = waits_of(d, d.next);
     add_readers(d, destination_of(copy), waits);
+    pace(d, waits);
     copy.views[ops::copy_in::to] = part_of(destination_of(copy), index);
     if (!packs) copy.views[ops::copy_in::from] = part_of(source_of(copy), index);
     d.brought = builder_.add(copy, waits);
@@ -268,6 +282,7 @@ class joiner {
   const problem &whole_;
   const std::uint32_t spread_;
   const std::span<const double> weights_;
+  const std::size_t ahead_;
   gemm_builder builder_;
   std::vector<device_state> devices_;
   std::vector<range> parts_;  // of the copy that is spread: columns, or rows
@@ -278,8 +293,8 @@ class joiner {
 }  // namespace
 
 std::optional<schedule> join(const problem &whole, const std::vector<device_schedule> &parts, std::uint32_t spread,
-                             std::span<const double> weights) {
-  return joiner(whole, parts, parts.size() > 1 ? spread : 0, weights).run();
+                             std::span<const double> weights, std::size_t ahead) {
+  return joiner(whole, parts, parts.size() > 1 ? spread : 0, weights, ahead).run();
 }
 
 }  // namespace sg

@@ -57,6 +57,7 @@ class spread_search {
   std::optional<schedule> run() {
     search();
     if (!best_) return std::nullopt;
+    pace();
     balance();
     auto made = build_spread(p_, machine_, devices_, shares_, best_->choice, limits_);
     if (made) made->predicted_seconds = simulate(*made, machine_).seconds;
@@ -205,6 +206,11 @@ class spread_search {
     improved(&panel_choice::head, std::vector<double>{0.5, 1, 2, 4});
   }
 
+  void pace() {
+    spread_choice trial = best_->choice;
+    for (trial.ahead = 1; trial.ahead <= 8; trial.ahead *= 2) offer(trial);
+  }
+
   // Moves work from devices that are done late to those that are done early.
   void balance() {
     for (int round = 0; round < 2; ++round) {
@@ -253,7 +259,8 @@ std::optional<schedule> build_spread(const problem &p, const machine_model &mach
     used.push_back(part.device);
     parts.push_back({part, build_stream(part.p, layout, model, 1)});
   }
-  return join(p, parts, choice.by_peers ? shared_operands(quick, choice.axis) : 0, rates_together(machine, used).in);
+  return join(p, parts, choice.by_peers ? shared_operands(quick, choice.axis) : 0, rates_together(machine, used).in,
+              choice.ahead);
 }
 
 std::optional<schedule> plan_spread(const problem &p, const machine_model &machine,

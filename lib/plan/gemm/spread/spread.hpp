@@ -23,6 +23,7 @@ struct spread_choice {
   panel_choice panels;               // of each device's part
   std::optional<tile_choice> tiles;  // instead of panels
   std::int64_t groups = 0;           // instead: of items; 0: none
+  std::size_t ahead = 0;             // as in join()
 };
 
 // The schedule of a choice, with the parts in proportion to the shares. Empty if it does not fit the devices' memory.

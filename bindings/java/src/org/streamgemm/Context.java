@@ -354,7 +354,28 @@ public final class Context extends NativeObject {
    */
   public Matrix pinnedMatrix(DType dtype, long rows, long cols) {
     long bytes = bytesOf(dtype, rows, cols);
-    PinnedPool.Block block = take(bytes);
+    return pinnedMatrix(take(bytes), bytes, dtype, rows, cols);
+  }
+
+  /**
+   * A tight row-major matrix in pinned host memory of its own, on the NUMA node of a device. Not cleared.
+   *
+   * @param dtype type of its elements
+   * @param rows its rows
+   * @param cols its columns
+   * @param device the index of the device; -1: interleaved over all nodes
+   * @return the view, which keeps the memory
+   */
+  public Matrix pinnedMatrix(DType dtype, long rows, long cols, int device) {
+    long bytes = bytesOf(dtype, rows, cols);
+    try {
+      return pinnedMatrix(pool.takeNear(device, bytes), bytes, dtype, rows, cols);
+    } finally {
+      reachabilityFence(this);
+    }
+  }
+
+  private Matrix pinnedMatrix(PinnedPool.Block block, long bytes, DType dtype, long rows, long cols) {
     PinnedMemory owner = new PinnedMemory(block.address, bytes);
     Pinned.giveBackWith(owner, pool, block);
     return Matrix.ofAddress(block.address, owner, dtype, rows, cols, 0, Layout.ROW_MAJOR);

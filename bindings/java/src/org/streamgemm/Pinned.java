@@ -17,6 +17,11 @@ final class Pinned {
     return patiently(() -> Native.sg_host_alloc(context, bytes));
   }
 
+  /** The same on the NUMA node of a device. */
+  static long allocate(long context, int device, long bytes) {
+    return patiently(() -> Native.sg_host_alloc_near(context, device, bytes));
+  }
+
   /** Memory that returns to its pool once its owner is garbage. */
   static void giveBackWith(Object owner, PinnedPool pool, PinnedPool.Block block) {
     // The collector does not see this memory: as with Java's own direct buffers, it is run once as much is in use as the

@@ -4,6 +4,7 @@ package org.streamgemm;
 import java.util.ArrayDeque;
 import java.util.HashMap;
 import java.util.Map;
+import java.util.function.Supplier;
 import org.streamgemm.internal.Native;
 
 /**
@@ -17,14 +18,16 @@ final class PinnedPool {
   /** Unused bytes that are kept: at most the maximum heap size. */
   private static final long KEPT = Runtime.getRuntime().maxMemory();
 
-  /** A piece of pinned memory. */
+  /** A piece of pinned memory; of one on a device's NUMA node nothing is kept. */
   static final class Block {
     final long address;
     final long bytes;
+    final boolean isPlaced;
 
-    Block(long address, long bytes) {
+    Block(long address, long bytes, boolean isPlaced) {
       this.address = address;
       this.bytes = bytes;
+      this.isPlaced = isPlaced;
     }
   }
 
@@ -51,8 +54,21 @@ final class PinnedPool {
         return ready.pop();
       }
     }
+    return made(() -> new Block(Pinned.allocate(context, size), size, false));
+  }
+
+  /** On the NUMA node of a device. */
+  Block takeNear(int device, long bytes) {
+    synchronized (this) {
+      if (closed) throw new StreamGemmException.InvalidHandle("this Context is closed");
+      ++taken;
+    }
+    return made(() -> new Block(Pinned.allocate(context, device, bytes), bytes, true));
+  }
+
+  private Block made(Supplier<Block> allocation) {
     try {
-      return new Block(Pinned.allocate(context, size), size);
+      return allocation.get();
     } catch (Throwable t) {
       synchronized (this) {
         --taken;
@@ -64,7 +80,7 @@ final class PinnedPool {
 
   void give(Block block) {
     synchronized (this) {
-      if (!closed && kept + block.bytes <= KEPT) {
+      if (!closed && !block.isPlaced && kept + block.bytes <= KEPT) {
         --taken;
         kept += block.bytes;
         free.computeIfAbsent(block.bytes, size -> new ArrayDeque<>()).push(block);

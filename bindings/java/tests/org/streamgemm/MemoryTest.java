@@ -28,6 +28,12 @@ public class MemoryTest {
       assertThrows(StreamGemmException.InvalidArgument.class, () -> context.pinnedMatrix(DType.F32, -1, 1));
       assertThrows(StreamGemmException.InvalidArgument.class, () -> context.pinnedMatrix(DType.F32, Long.MAX_VALUE, 2));
       assertThrows(StreamGemmException.OutOfMemory.class, () -> context.allocateDevice(1L << 60));
+      for (int device = -1; device <= 0; ++device) {
+        Matrix near = context.pinnedMatrix(DType.F32, 8, 8, device);
+        assertEquals(0, near.address() % 4096);
+        context.gemm(near, near, context.pinnedMatrix(DType.F32, 8, 8));
+      }
+      assertThrows(StreamGemmException.InvalidArgument.class, () -> context.pinnedMatrix(DType.F32, 8, 8, 1));
       PinnedMemory memory = (PinnedMemory) context.pinnedMatrix(DType.F64, 10, 10).owner();
       assertEquals(800, memory.size());
       assertThrows(IndexOutOfBoundsException.class, () -> memory.window(1, 800));
