@@ -2,12 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """The NuGet package has the layout of one, and a program works with nothing but what is unpacked from it, in each layout that a build makes.
 
-usage: package_test.py PACKAGE PLATFORM PROGRAM.exe BUNDLED.exe RUNTIME...     RUNTIME: the command that runs a .NET program
+usage: package_test.py PACKAGE PLATFORM PROGRAM.exe BUNDLED.exe SYMBOLS.snupkg | none RUNTIME...     RUNTIME: the command that runs a .NET program
 """
 import json
 import os
 import pathlib
+import re
 import shutil
+import struct
 import subprocess
 import sys
 import tempfile
@@ -16,7 +18,7 @@ import zipfile
 
 
 def main():
-    package, platform, program, bundled, *runtime = sys.argv[1:]
+    package, platform, program, bundled, symbols, *runtime = sys.argv[1:]
     natives = f"runtimes/{platform}/native"
     with tempfile.TemporaryDirectory() as folder:
         root = pathlib.Path(folder)
@@ -32,6 +34,15 @@ def main():
                 xml.etree.ElementTree.parse(root / "package" / name)
         documented = [m.get("name") for m in xml.etree.ElementTree.parse(root / "package/lib/netstandard2.1/StreamGemm.xml").iter("member")]
         assert any(m.startswith("M:StreamGemm.GemmContext.GemmAsync") for m in documented), "the documentation tells of GemmAsync"
+
+        # What it says of itself, as the project for `dotnet pack` says it.
+        project = {t.tag: t.text for t in xml.etree.ElementTree.parse(pathlib.Path(__file__).parents[1] / "StreamGemm.csproj").iter() if t.text and t.text.strip()}
+        own = {t.tag.partition("}")[2]: t for t in xml.etree.ElementTree.parse(root / "package/StreamGemm.nuspec").iter()}
+        for tag, name in {"id": "PackageId", "authors": "Authors", "copyright": "Copyright", "description": "Description", "tags": "PackageTags",
+                          "license": "PackageLicenseExpression", "readme": "PackageReadmeFile"}.items():
+            assert own[tag].text == project[name], f"{tag}: {own[tag].text!r} is not {project[name]!r}"
+        assert own["repository"].get("url").startswith("https://") and own["projectUrl"].text.startswith("https://")
+        assert project["TargetFrameworks"].split(";")[0] == "netstandard2.1"
 
         # With the native libraries of another platform; the same bytes each time.
         with zipfile.ZipFile(root / "other.nupkg", "w") as other:
@@ -76,11 +87,34 @@ def main():
         # A file named by the variable comes first, and its error is reported.
         wrong = run(app, STREAMGEMM_CSHARP="/nonexistent.so")
         assert wrong.returncode != 0 and "STREAMGEMM_CSHARP" in wrong.stderr and "/nonexistent.so" in wrong.stderr, wrong.stderr
+        if symbols != "none":
+            names_sources(root, symbols, wrong, lambda: run(app, STREAMGEMM_CSHARP="/nonexistent.so"), is_mono)
         works(application("alone", program, assembly), STREAMGEMM_CSHARP=str(root / "package" / natives / "libstreamgemm_csharp.so"))
         if is_mono:  # unpacked, and nothing moved: Mono finds the assembly by a path
             works(program, MONO_PATH=str(assembly.parent))
         else:  # built and not published: .NET finds all files in NuGet's folder of packages
             works(referring(application("built", program), root, names, platform))
+
+
+def names_sources(root, symbols, without, fail, is_mono):
+    """With the .pdb of the package of symbols a stack has lines of sources. The .pdb is of this assembly, and has the sources."""
+    with zipfile.ZipFile(symbols) as archive:
+        archive.extractall(root / "symbols")
+    assert not [n for n in archive.namelist() if not n.endswith((".pdb", ".nuspec", ".rels", ".xml"))], archive.namelist()
+    kinds = [t.get("name") for t in xml.etree.ElementTree.parse(root / "symbols/StreamGemm.nuspec").getroot().iter() if t.tag.endswith("}packageType")]
+    assert kinds == ["SymbolsPackage"], kinds
+    pdb = (root / "symbols/lib/netstandard2.1/StreamGemm.pdb").read_bytes()
+    assembly = (root / "app/StreamGemm.dll").read_bytes()
+    table = pdb.index(b"#Pdb\0") - 8
+    at, = struct.unpack_from("<I", pdb, table)
+    identity = assembly.index(b"RSDS") + 4
+    assert pdb[at:at + 16] == assembly[identity:identity + 16], "the .pdb is of another assembly"
+    assert assembly[identity + 20:].startswith(b"/_/StreamGemm.pdb\0"), "the name of the .pdb"
+    if is_mono:
+        return  # its stacks have lines with --debug only
+    (root / "app/StreamGemm.pdb").write_bytes(pdb)
+    line = re.compile(r"at StreamGemm\.NativeLoader\.\.cctor\(\) in /_/bindings/csharp/src/NativeLoader\.cs:line \d+")
+    assert not line.search(without.stderr) and line.search(fail().stderr), fail().stderr
 
 
 def referring(program, root, names, platform):
