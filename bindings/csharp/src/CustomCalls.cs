@@ -14,6 +14,7 @@ namespace StreamGemm {
     internal readonly long[] Sizes;
     GCHandle key;  // weak: a function may refer to the graph that keeps it
     long operation;
+    int holders = 1;
 
     internal CustomFunction(Action<CustomCall> function, long[] sizes) {
       Function = function;
@@ -29,7 +30,14 @@ namespace StreamGemm {
     /// <summary>What the native function gets.</summary>
     internal long Operation => operation;
 
+    /// <summary>For one more submission, or a graph.</summary>
+    internal CustomFunction Held() {
+      Interlocked.Increment(ref holders);
+      return this;
+    }
+
     internal void Release() {
+      if (Interlocked.Decrement(ref holders) > 0) return;
       long released = Interlocked.Exchange(ref operation, 0);
       if (released == 0) return;
       RawPINVOKE.sg_relay_operation_free(released);

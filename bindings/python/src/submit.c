@@ -205,8 +205,9 @@ static PyObject *run_gemm(call *in, run_mode mode, gemm_request *p, const gemm_a
   }
   if (og->graph != 0 && !has_items(p)) return NULL;
   in->is_small = og->graph == 0 && is_small(&p->desc);
+  const int64_t planned[] = {SG_CALL_NUMBER_gemm, (int64_t)(intptr_t)&p->desc};
   const sg_call_function run = mode == PLANNED ? sg_call_plan_run : sg_call_gemm;
-  return finish_operation(in, og, p->empty ? NULL : run, &p->desc, p->result);
+  return finish_operation(in, og, p->empty ? NULL : run, mode == PLANNED ? (const void *)planned : &p->desc, p->result);
 }
 
 /* submit_gemm(type or graph, target, mode, method, a, b, c, alpha, beta, op_a, op_b, compute, bias, activation, copies,
