@@ -16,6 +16,7 @@ import sys
 
 import calls
 from calls import is_switch, kind_of
+from java_descriptions import JavaDescriptions
 from java_members import JavaMembers
 from java_values import NUMBERS, PREFIX, JavaValues, class_name, javadoc, plain
 from managed import VIEWS
@@ -38,7 +39,7 @@ SETTERS = {
 MASKS = {"causal": "CAUSAL", "causalFromEnd": "CAUSAL_FROM_END"}  # of those setters
 
 
-class Java(JavaValues):
+class Java(JavaDescriptions, JavaValues):
     def __init__(self, model):
         super().__init__(model)
         for call in self.calls:
@@ -289,54 +290,6 @@ class Java(JavaValues):
         initial = self.initial_values(call.desc, left, [f.init for f in left], "to")
         yield from (f"          {line}" for line in [*initial, *stores])
         yield "        });\n  }\n"
-
-    def descriptions(self):
-        """The methods of Operations: each makes a call."""
-        for call in self.calls:
-            result = call.results[0] if call.results else None
-            kind = VIEWS[kind_of(result)] if result else "Void"
-            name, parameters = plain(call.name), self.signature(call)
-            flags = [(self.option_type(f), camel(f.name), self.doc_of(f)) for f in call.options if self.is_inline(call) and calls.flags_type(self.model, f)]
-            full, short = [p[:3] for p in parameters] + flags, [p[:3] for p in parameters if p[3] is None]
-            about = self.text(calls.sentence(calls.about(call.operation)))
-            forms = [(full, f"Layers.{name}Call({', '.join(n for _, n, _ in full)})")]
-            if len(short) < len(parameters) and not call.gradients:
-                forms.append((short, f"{name}({', '.join(n if value is None else value for _, n, _, value in parameters)})"))
-            for taken, made in forms:
-                tags = [f"@param {n} {doc}" for _, n, doc in taken] + ["@return its description"]
-                yield f"{javadoc('  ', about, tags)}\n  public static OperationDesc<{kind}> {name}({', '.join(f'{t} {n}' for t, n, _ in taken)}) {{\n    return {made};\n  }}\n"
-
-    def operations(self):
-        return f"""
-import java.util.List;
-
-/** Descriptions of the operations that {{@link Layers}} and {{@link Context}} compute, for plans and graphs. */
-public final class Operations {{
-  private Operations() {{}}
-
-  /**
-   * A copy.
-   *
-   * @param to the destination
-   * @param from the source, alike in type, layout and size
-   * @return its description
-   */
-  public static OperationDesc<Matrix> copy(Matrix to, Matrix from) {{
-    return Context.copyCall(to, to, from);
-  }}
-
-  /**
-   * An all-reduce.
-   *
-   * @param operands as of {{@link Context#allReduce}}
-   * @return its description
-   */
-  public static OperationDesc<Void> allReduce(List<Matrix> operands) {{
-    return AllReduce.call(operands);
-  }}
-
-{chr(10).join(self.descriptions())}}}
-"""
 
     def argument_names(self):
         yield "\nimport java.util.Map;\n\n/** The names of fields of descriptors in messages, by the number of a call. */\nfinal class ArgumentNames {"
