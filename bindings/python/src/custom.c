@@ -158,7 +158,8 @@ static PyObject *same_function(PyObject *bound, PyObject *earlier) {
     Py_XDECREF(was);
     Py_XDECREF(is);
   }
-  if (same == 0) raise_argument("function is not the one that was planned or recorded, or its arrays have other shapes");
+  if (same == 0)
+    raise_argument("function is not the one that was planned or recorded, or its arrays have other shapes");
   Py_DECREF(bound);
   return same > 0 ? Py_NewRef(known) : NULL;
 }
