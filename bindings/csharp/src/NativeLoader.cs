@@ -26,6 +26,9 @@ namespace StreamGemm {
     [MethodImpl(MethodImplOptions.NoInlining)]
     static string Reason() => Text.Of(Error());
 
+    /// <summary>That of the library; null: the runtime has found it.</summary>
+    internal static readonly string Folder;
+
     /// <summary>Loads the library, once.</summary>
     internal static void Load() { }
 
@@ -35,6 +38,7 @@ namespace StreamGemm {
       string named = Environment.GetEnvironmentVariable("STREAMGEMM_CSHARP");
       if (!string.IsNullOrEmpty(named)) {
         if (Open(named, Now) == IntPtr.Zero) throw new DllNotFoundException("STREAMGEMM_CSHARP: " + Reason());
+        Folder = Path.GetDirectoryName(Path.GetFullPath(named));
         return;
       }
       string location = typeof(NativeLoader).Assembly.Location;  // empty where the program is a single file
@@ -45,6 +49,7 @@ namespace StreamGemm {
         string path = Path.GetFullPath(Path.Combine(folder, each));
         if (!File.Exists(path)) continue;
         if (Open(path, Now) == IntPtr.Zero) throw new DllNotFoundException(path + " cannot be loaded: " + Reason());
+        Folder = Path.GetDirectoryName(path);
         return;
       }
       if (Open(Name, Now) != IntPtr.Zero) return;
