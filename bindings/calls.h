@@ -38,11 +38,6 @@ static inline sg_status sg_call_copy(void *on, const void *desc, const sg_submit
                           out_job);
 }
 
-static inline sg_status sg_call_plan_run(void *on, const void *desc, const sg_submit *submit, sg_job **out_job) {
-  const sg_operation_desc gemm = {sizeof gemm, SG_OPERATION_GEMM, 1, desc};
-  return sg_plan_run_async((sg_plan *)on, &gemm, submit, out_job);
-}
-
 static inline sg_status sg_call_graph_run(void *on, const void *desc, const sg_submit *submit, sg_job **out_job) {
   (void)desc;
   return sg_graph_run_async((sg_graph *)on, submit, out_job);
@@ -52,6 +47,58 @@ static inline sg_status sg_call_graph_run(void *on, const void *desc, const sg_s
 static inline sg_status sg_call_pipeline_push(void *on, const void *desc, const sg_submit *submit, sg_job **out_job) {
   const int64_t *const ends = (const int64_t *)desc;
   return sg_pipeline_push_async((sg_pipeline *)on, sg_at(ends[0]), sg_at(ends[1]), submit, out_job);
+}
+
+/* Numbers of calls (bindings/api/calls.py). */
+#define SG_CALL_NUMBER(NAME) SG_CALL_NUMBER_##NAME,
+enum {
+  SG_CALL_NUMBER_gemm_grouped = 1,
+  SG_CALL_NUMBER_copy,
+  SG_CALL_NUMBER_plan_run,
+  SG_CALL_NUMBER_before_operations = 5,
+  SG_OPERATIONS(SG_CALL_NUMBER)
+};
+#undef SG_CALL_NUMBER
+
+static inline sg_gemm_desc sg_gemm_of_linear(const sg_linear_desc *d) {
+  sg_gemm_desc gemm = SG_GEMM_DESC_INIT;
+  gemm.a = d->x;
+  gemm.b = d->w;
+  gemm.c = d->y;
+  gemm.op_b = d->op_w;
+  gemm.compute = d->compute;
+  gemm.bias = d->bias;
+  gemm.activation = d->activation;
+  return gemm;
+}
+
+/* What a call submits with a descriptor, for functions that take any operation. `gemm`: room for that of a linear
+ * layer. */
+static inline sg_operation_desc sg_operation_of(int64_t call, const void *desc, sg_gemm_desc *gemm) {
+#define SG_CALL_OPERATION(NAME) SG_OPERATION_OF_##NAME,
+  static const sg_operation operations[] = {SG_OPERATIONS(SG_CALL_OPERATION)};
+#undef SG_CALL_OPERATION
+  sg_operation_desc made = {sizeof made, SG_OPERATION_GEMM, 1, desc};
+  if (call == SG_CALL_NUMBER_gemm_grouped) {
+    made.desc = sg_at(((const int64_t *)desc)[0]);
+    made.count = (int32_t)((const int64_t *)desc)[1];
+  } else if (call == SG_CALL_NUMBER_copy) {
+    made.operation = SG_OPERATION_COPY;
+  } else if (call == SG_CALL_NUMBER_linear) {
+    *gemm = sg_gemm_of_linear((const sg_linear_desc *)desc);
+    made.desc = gemm;
+  } else {
+    made.operation = operations[call - SG_CALL_NUMBER_before_operations - 1];
+  }
+  return made;
+}
+
+/* `desc`: two numbers, the number of the operation's call and the address of its descriptor. */
+static inline sg_status sg_call_plan_run(void *on, const void *desc, const sg_submit *submit, sg_job **out_job) {
+  const int64_t *const given = (const int64_t *)desc;
+  sg_gemm_desc gemm;
+  const sg_operation_desc operation = sg_operation_of(given[0], sg_at(given[1]), &gemm);
+  return sg_plan_run_async((sg_plan *)on, &operation, submit, out_job);
 }
 
 #define SG_CALL_OF(NAME)                                                                                          \
@@ -75,20 +122,31 @@ static inline sg_status sg_call(int32_t call, int64_t on, int64_t desc, int64_t 
   return sg_calls[call](sg_at(on), sg_at(desc), order, order->graph ? NULL : out_job);
 }
 
-/* sg_plan_create. */
-static inline sg_status sg_call_plan_create(sg_context *context, int64_t desc, const sg_plan_options *options,
-                                            sg_plan **out_plan) {
-  const sg_operation_desc gemm = {sizeof gemm, SG_OPERATION_GEMM, 1, sg_at(desc)};
-  return sg_plan_create(context, &gemm, options, out_plan);
+/* sg_plan_create for what a call submits with a descriptor. */
+static inline sg_status sg_call_plan_create(sg_context *context, int32_t call, int64_t desc,
+                                            const sg_plan_options *options, sg_plan **out_plan) {
+  sg_gemm_desc gemm;
+  const sg_operation_desc operation = sg_operation_of(call, sg_at(desc), &gemm);
+  return sg_plan_create(context, &operation, options, out_plan);
+}
+
+/* sg_context_supports; SG_STATUS_UNSUPPORTED is 0. */
+static inline sg_status sg_call_supports(sg_context *context, int32_t call, int64_t desc, int32_t *out_supports) {
+  sg_gemm_desc gemm;
+  const sg_operation_desc operation = sg_operation_of(call, sg_at(desc), &gemm);
+  const sg_status status = sg_context_supports(context, &operation);
+  *out_supports = status == SG_STATUS_OK;
+  return status == SG_STATUS_UNSUPPORTED ? SG_STATUS_OK : status;
 }
 
 /* sg_log_set to standard error: a callback would run on threads, and under locks, of the library. */
 static inline sg_status sg_call_log_set(sg_log_level level) { return sg_log_set(level, NULL, NULL); }
 
-/* sg_graph_update. */
-static inline sg_status sg_call_graph_update(sg_graph *graph, int32_t index, sg_operation operation, int64_t desc) {
-  const sg_operation_desc given = {sizeof given, operation, 1, sg_at(desc)};
-  return sg_graph_update(graph, index, &given);
+/* sg_graph_update with what a call submits with a descriptor. */
+static inline sg_status sg_call_graph_update(sg_graph *graph, int32_t index, int32_t call, int64_t desc) {
+  sg_gemm_desc gemm;
+  const sg_operation_desc operation = sg_operation_of(call, sg_at(desc), &gemm);
+  return sg_graph_update(graph, index, &operation);
 }
 
 /* sg_pipeline_add_stage. */

@@ -45,6 +45,7 @@
 
 %apply void *SG_ADDRESS { void *, const void *, void *const *, const float *, const double *, float *c, double *c };
 %apply void **SG_OUT_ADDRESS { void ** };
+%apply int32_t *OUTPUT { int32_t *out_supports }; /* of calls.h */
 
 /* A struct that begins with its size: a new one has the header's initial value; the wrapper's copies are freed with it. */
 %define SG_STRUCT(TYPE, INITIAL, RELEASE_STRINGS)

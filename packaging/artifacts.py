@@ -7,7 +7,7 @@ usage: artifacts.py jar | wheel | nupkg | tarball | cuda | all [--arm64] [--twic
 
 jar      FOLDER/maven: a Maven repository
 wheel    FOLDER/wheel: the Python wheel and its source distribution
-nupkg    FOLDER/nupkg: the NuGet package
+nupkg    FOLDER/nupkg: the NuGet package, and its symbols as another
 tarball  FOLDER/tarball: the archive of tools/release
 cuda     FOLDER/cuda: the CUDA plugin, which nvcc builds in some minutes, as a Python wheel, in a Maven repository, as a NuGet package
 all      these, cuda where nvcc is, and Debian's packages in FOLDER/deb
@@ -83,6 +83,7 @@ class Packages:
         packages = self.of_each_platform(f"bindings/csharp/nuget/{name}")
         folder.mkdir(parents=True)
         run(ROOT / "bindings/csharp/nuget/pack.py", "--join", folder / name, *packages)
+        shutil.copy(self.build("build", f"bindings/csharp/nuget/StreamGemm.{self.version}.snupkg"), folder)
 
     def wheel(self, folder):
         wheel.make(ROOT, folder, ["-Csetup-args=-Dcpp_link_args=-s", "-Csetup-args=-Dc_link_args=-s"])

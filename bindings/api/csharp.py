@@ -263,16 +263,24 @@ class CSharp(CSharpValues):
             yield ""
         yield "  }"
         yield ""
-        yield "  public sealed unsafe partial class GemmGraph {"
+        yield from self.of_each("public sealed unsafe partial class GemmGraph", "int Record", "RecordLayer(options, {})",
+                                '    /// <summary>Records <see cref="GemmContext.{0}"/> instead of running it.</summary>\n    /// <returns>Its index.</returns>')
+        yield "  /// <summary>Makes descriptions of operations, with the arguments of the methods of <see cref=\"GemmContext\"/> that compute them.</summary>"
+        yield from self.of_each("public static partial class Operations", "static OperationDesc ", "new OperationDesc({})",
+                                '    /// <summary>What <see cref="GemmContext.{0}"/> computes.</summary>', False)
+
+    def of_each(self, owner, head, body, about, submits=True):
+        """A class with a method for each operation, which makes its call."""
+        yield f"  {owner} {{"
         for call in self.calls:
             name, options = pascal(call.name), self.options_type(call)
-            default = "" if call.needs_options else " = null"
+            has_options = submits or options != "SubmitOptions"
             declared, named = self.parameters(call)
-            how = "" if options == "SubmitOptions" else ", options" if call.needs_options else f", options ?? new {options}()"
-            yield f'    /// <summary>Records <see cref="GemmContext.{name}"/> instead of running it.</summary>'
-            yield "    /// <returns>Its index.</returns>"
-            yield f"    public int Record{name}({', '.join(declared)}, {options} options{default}) =>"
-            yield f"      RecordLayer(options, GemmContext.{name}Call({', '.join(named)}{how}));"
+            how = [] if options == "SubmitOptions" else ["options" if call.needs_options else f"options ?? new {options}()"]
+            taken = declared + ([f"{options} options{'' if call.needs_options else ' = null'}"] if has_options else [])
+            yield about.replace("{0}", name)
+            yield f"    public {head}{name}({', '.join(taken)}) =>"
+            yield f"      {body.format(f'GemmContext.{name}Call(' + ', '.join(named + how) + ')')};"
             yield ""
         yield "  }"
         yield ""

@@ -16,6 +16,7 @@ import sys
 
 import calls
 from calls import is_switch, kind_of
+from java_descriptions import JavaDescriptions
 from java_members import JavaMembers
 from java_values import NUMBERS, PREFIX, JavaValues, class_name, javadoc, plain
 from managed import VIEWS
@@ -38,7 +39,7 @@ SETTERS = {
 MASKS = {"causal": "CAUSAL", "causalFromEnd": "CAUSAL_FROM_END"}  # of those setters
 
 
-class Java(JavaValues):
+class Java(JavaDescriptions, JavaValues):
     def __init__(self, model):
         super().__init__(model)
         for call in self.calls:
@@ -271,7 +272,7 @@ class Java(JavaValues):
 
     def request(self, call, name, kind, result, taken):
         """The method that checks and describes a call."""
-        yield f"  private static LayerCall<{kind}> {name}Call({', '.join(f'{t} {n}' for t, n, _ in taken)}) {{"
+        yield f"  static LayerCall<{kind}> {name}Call({', '.join(f'{t} {n}' for t, n, _ in taken)}) {{"
         yield from ("    " + line.replace("\n", "\n    ") for line in self.checks(call))
         accumulates = next((f for f in call.given if f.name == "accumulate"), None)
         lines = [f"    return new LayerCall<{kind}>({self.place(call, result)[0] if result else 'null'})"]
@@ -334,6 +335,7 @@ public final class Layers extends LayerMethods {{
         yield "StreamGemmException", self.exceptions()
         yield "Submit", self.submit()
         yield "Layers", self.layers()
+        yield "Operations", self.operations()
         yield "Structs", "\n".join(self.layouts()) + "\n"
         yield "ArgumentNames", "\n".join(self.argument_names()) + "\n"
 

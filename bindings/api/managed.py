@@ -211,6 +211,8 @@ class Managed:
                 name = self.message_name(call, field)
                 if name:
                     names.setdefault(field.name, name)
+        if "linear" in found:
+            found["linear"].update((of, found["linear"][name]) for name, of in calls.LINEAR_AS_GEMM.items() if name in found["linear"])
         return found
 
     def message_name(self, call, field):

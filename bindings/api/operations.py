@@ -14,6 +14,8 @@ from model import Model
 def lines(model):
     yield "/* Written from the public headers by bindings/api/operations.py. */"
     yield "#define SG_OPERATIONS(X) " + " ".join(f"X({o.name})" for o in model.operations)
+    for name in (o.name for o in model.operations):  # a linear layer is a GEMM (calls.h)
+        yield f"#define SG_OPERATION_OF_{name} {'SG_OPERATION_GEMM' if name == 'linear' else f'SG_OPERATION_{name.upper()}'}"
     for struct in model.structs.values():
         offsets = [f"offsetof({struct.name}, {f.name}) == {f.offset}" for f in struct.fields]
         yield f"_Static_assert(sizeof({struct.name}) == {struct.size} && " + " && ".join(offsets) + f', "{struct.name}");'

@@ -5,7 +5,7 @@ options for C. A new submit option comes to every method by itself.
 
 usage: python.py FOLDER DEFINITIONS.py STUBS.pyi HEADER...
 
-FOLDER gets _operations.py, _functions.py, _tables.py, __init__.pyi, order.h and operations.inc. In STUBS.pyi `# errors`, `# enums: NAMES`, `# record: NAME = STRUCT` and
+FOLDER gets _operations.py, operations.py, _functions.py, _tables.py, __init__.pyi, operations.pyi, order.h and operations.inc. In STUBS.pyi `# errors`, `# enums: NAMES`, `# record: NAME = STRUCT` and
 `# methods: CLASS` stand for what is written here.
 """
 import ast
@@ -16,6 +16,7 @@ import textwrap
 
 from model import Model
 from names import pascal, prose
+from python_described import DESCRIBED, HEAD, Described, Submission
 from python_rules import Rule, table
 
 # Submit options whose names or defaults are Python's own: name, default, type, documentation.
@@ -48,7 +49,6 @@ TYPES = {
     "channels": "Sequence[int] | None", "shape": "Sequence[int] | None", "reads": "Sequence[_Source]", "writes": "Sequence[_Source]",
     "updates": "Sequence[_Source]", "products": "Iterable[_Item]", "dst": "_C",
 }
-HEAD = '# SPDX-License-Identifier: Apache-2.0\n"""Written by bindings/api/python.py."""\n'
 
 
 class Option:
@@ -82,30 +82,7 @@ class Definition:
         return self.positional + self.keywords
 
 
-class Submission(ast.NodeTransformer):
-    """Puts the job's type or the graph, the target and the options into a native call; WAITS becomes a constant."""
-
-    def __init__(self, how, order, waits):
-        self.how, self.order, self.waits = how, order, waits
-
-    def visit_Return(self, node):
-        call = node.value
-        if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id.startswith("submit_"):
-            native, order = ast.Name(f"_raw.{call.func.id}"), ast.parse(self.order, mode="eval").body
-            before = [ast.Name(text) for text in self.how]
-            if self.how == ["self._record"]:
-                native, before = before[0], [native]
-            call.args = before + call.args + (order.elts if call.func.id == "submit_gemm" else [order])
-            call.func = native
-        return self.generic_visit(node)
-
-    def visit_Name(self, node):
-        if node.id == "WAITS":
-            return ast.Constant(self.waits)
-        return ast.parse(self.order, mode="eval").body if node.id == "ORDER" else node
-
-
-class Python:
+class Python(Described):
     def __init__(self, model, definitions):
         self.model = model
         options = [Option(f) for f in model.structs["sg_submit"].own if f.name not in PLUMBING]
@@ -122,6 +99,8 @@ class Python:
 
     def taken(self, definition, recorded):
         """The options that a method has."""
+        if recorded == DESCRIBED:
+            return []
         return [o for o in self.options if (o.name != "options" or definition.planned) and not (recorded and o.name in NOT_RECORDED)]
 
     def order(self, definition, recorded):
@@ -146,7 +125,7 @@ class Python:
 
     def function(self, definition, recorded, is_method, name, doc, body):
         doc = doc.replace("\\", "\\\\")
-        owner = "Graph" if recorded else definition.owner if is_method else "streamgemm"
+        owner = "operations" if recorded == DESCRIBED else "Graph" if recorded else definition.owner if is_method else "streamgemm"
         refuse = f"if unknown:\n    refuse_unknown('{owner}.{name}', unknown, {self.names(definition, recorded)!r}.split(', '))"
         signature = self.signature(definition, recorded, is_method)
         return f"def {name}({signature}):\n" + textwrap.indent(f'"""{doc}"""\n{refuse}\n{body}\n', "    ")
@@ -192,7 +171,7 @@ class Python:
 
     def operations(self):
         target = "self._target or self._open_target()"
-        yield HEAD + "from . import _raw\nfrom ._arguments import *\nfrom ._job import Job, finished\nfrom ._matrix import Matrix\nfrom ._messages import named, refuse_unknown, signed\n\n"
+        yield HEAD + "from . import _raw\nfrom ._arguments import *\nfrom ._described import RUN\nfrom ._job import Job, finished\nfrom ._matrix import Matrix\nfrom ._messages import named, refuse_unknown, signed\n\n"
         context = self.classes["Context"]
         yield self.class_of("ContextMethods", "The operations of a Context, which has _target.", [m for d in context for m in self.of_context(d, target)])
         records = [self.recorded(d) for d in context if not d.unrecorded]
@@ -261,6 +240,10 @@ class Python:
             forms = forms[1:] if definition.name == "push" else forms
         names = [definition.name] if recorded else [f"{definition.name}_async", definition.name]
         for name in names:
+            if definition.owner == "Plan":  # without operands of a GEMM
+                options = ", ".join(f"{o.name}: {o.type} = ..." for o in self.taken(definition, False))
+                yield "@overload"
+                yield f"def {name}(self, a: OperationDesc, b: None = ..., c: None = ..., *, {options}) -> {'Job[Any]' if name.endswith('_async') else 'Any'}: ..."
             for source, of_result, result in forms:
 
                 def shown(parameter, default, annotation):
@@ -269,7 +252,7 @@ class Python:
                         kind = source
                     if of_result and parameter == c:
                         return f"{c}: {of_result}" + (" = ..." if of_result == "None" else "")
-                    return f"{parameter}: {kind}" + ("" if default is None else " = ...")
+                    return f"{parameter}: {kind}" + ("" if default is None or parameter == "b" and source else " = ...")
 
                 if len(forms) > 1:
                     yield "@overload"
@@ -309,9 +292,10 @@ class Python:
         structs = dict(line.removeprefix("# record: ").split(" = ") for line in template.splitlines() if line.startswith("# record: "))
         records = {name: (struct, prose(self.model.structs[struct].doc, {})) for name, struct in structs.items()}
         gemm = {f"stride_{x}": f"the stride from item to item of {x}" for x in ("a", "b", "c", "bias")} | {"bias_shape": "bias"}
-        names = {"gemm": gemm, "gemm_grouped": gemm, "run": gemm, **{r.definition.name: r.names() for r in self.rules}}
+        names = {"gemm": gemm, "gemm_grouped": gemm, **{r.definition.name: r.names() for r in self.rules}}
         names["matmul"] = {**gemm, "c": "out", "stride_c": gemm["stride_c"].replace("of c", "of out")}
-        return f"ENUMS = {enums!r}\nERRORS = {errors!r}\nRECORDS = {records!r}\nNAMES = {{\n" + "".join(
+        order = f"({', '.join(o.default for o in self.options)},)"
+        return f"DEFAULT_ORDER = {order}\nENUMS = {enums!r}\nERRORS = {errors!r}\nRECORDS = {records!r}\nNAMES = {{\n" + "".join(
             f"    {operation!r}: {of!r},\n" for operation, of in names.items()) + "}\n"
 
     def record_class(self, name, struct):
@@ -345,6 +329,8 @@ def main():
     folder, definitions, template, *headers = map(pathlib.Path, sys.argv[1:])
     made = Python(Model(headers), definitions.read_text())
     (folder / "_operations.py").write_text("\n\n".join(made.operations()) + "\n")
+    (folder / "operations.py").write_text("\n\n".join(made.described_operations()) + "\n")
+    (folder / "operations.pyi").write_text("\n".join(made.described_stubs()) + "\n")
     (folder / "_functions.py").write_text("\n\n".join(made.functions()) + "\n")
     (folder / "_tables.py").write_text(HEAD + made.tables(template.read_text()))
     (folder / "__init__.pyi").write_text("\n".join(made.stubs(template.read_text())) + "\n")

@@ -4,6 +4,7 @@ fields of a descriptor, and from the markers of its operands."""
 import ast
 import re
 
+from calls import LINEAR_AS_GEMM
 from names import pascal
 
 MATRICES = {"sg_matrix": "OF_ROWS", "sg_heads": "OF_HEADS", "sg_sequence": "OF_SEQUENCE", "sg_images": "OF_IMAGES"}
@@ -66,6 +67,8 @@ class Rule:
             sides = {"kernel": kernel, "stride": "stride", "dilation": "dilation", "pad": "padding"}
             windows = self.model.structs["sg_windows"].own
             named |= {f"windows.{f.name}": sides[f.name.split("_")[0]] for f in windows}
+        if self.operation.name == "linear":  # which is planned as a GEMM
+            named |= {of: named[field] for field, of in LINEAR_AS_GEMM.items()}
         return {field: name for field, name in named.items() if name != field}
 
     @property

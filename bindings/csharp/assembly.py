@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compiles an assembly with Mono's compiler and makes it one for .NET Standard 2.1, which Mono and .NET both run.
 
-usage: assembly.py MCS VERSION OUT.dll MCS-ARGUMENT...
+usage: assembly.py [--symbols MONO SYMBOLS.exe FOLDER...] MCS VERSION OUT.dll MCS-ARGUMENT...
 
+--symbols makes OUT.pdb, too, by Symbols.cs; MCS is the first command that is named mcs.
 mcs compiles against Mono's own mscorlib. .NET knows that name, but not all types under it (Memory<T>'s manager is missing), so
 the references to Mono's class libraries become references to netstandard: the same length of metadata, written in place.
 """
@@ -16,6 +17,8 @@ import sys
 MONO_TOKEN = bytes.fromhex("b77a5c561934e089")
 NETSTANDARD_TOKEN = bytes.fromhex("cc7b13ffcd2ddd51")
 PREAMBLE = """[assembly: System.Reflection.AssemblyVersion("{version}")]
+[assembly: System.Reflection.AssemblyFileVersion("{version}")]
+[assembly: System.Reflection.AssemblyInformationalVersion("{version}")]
 [assembly: System.Runtime.Versioning.TargetFramework(".NETStandard,Version=v2.1", FrameworkDisplayName = "")]
 namespace StreamGemm.Internal {{
   /// <summary>Puts its own name among the assembly's, where the references to netstandard find it.</summary>
@@ -77,17 +80,27 @@ def retarget(image):
 
 
 def main():
-    mcs, version, output, *arguments = sys.argv[1:]
+    symbols, arguments = [], sys.argv[1:]
+    if arguments[0] == "--symbols":
+        at = next(i for i, each in enumerate(arguments) if pathlib.Path(each).name == "mcs")
+        symbols, arguments = arguments[1:at], arguments[at:]
+    mcs, version, output, *arguments = arguments
     output = pathlib.Path(output)
     preamble = output.with_suffix(".preamble.cs")
     preamble.write_text(PREAMBLE.format(version=version))
-    compile_it = [mcs, "-nologo", "-langversion:latest", "-unsafe", "-optimize+", f"-out:{output}", str(preamble), *arguments]
+    compiled = output.parent / "compiled" / output.name if symbols else output
+    compiled.parent.mkdir(exist_ok=True)
+    debug = ["-debug+"] if symbols else []
+    compile_it = [mcs, "-nologo", "-langversion:latest", "-unsafe", "-optimize+", *debug, f"-out:{compiled}", str(preamble), *arguments]
     if subprocess.run(compile_it).returncode != 0:
         sys.exit(1)
-    image = bytearray(output.read_bytes())
+    image = bytearray(compiled.read_bytes())
     if not retarget(image):
-        sys.exit(f"{output} refers to no class library of Mono's")
-    output.write_bytes(image)
+        sys.exit(f"{compiled} refers to no class library of Mono's")
+    compiled.write_bytes(image)
+    if symbols:
+        mono, tool, *folders = symbols
+        subprocess.run([mono, tool, compiled, output, *folders], check=True)
 
 
 if __name__ == "__main__":

@@ -94,10 +94,16 @@ SG_OUT_NUMBER(double, sg_java_bits)
   $result = (jlong)$1;
   if ($1 < 0) sg_java_throw(jenv, $1, sg_last_error_marked(), -1);
 }
-%typemap(out) sg_status sg_call {
+%define SG_NAMES_ARGUMENTS(FUNCTION, CALL)
+%typemap(out) sg_status FUNCTION {
   $result = (jlong)$1;
-  if ($1 < 0) sg_java_throw(jenv, $1, sg_last_error_marked(), arg1);
+  if ($1 < 0) sg_java_throw(jenv, $1, sg_last_error_marked(), (jint)(CALL));
 }
+%enddef
+SG_NAMES_ARGUMENTS(sg_call, arg1 == SG_CALL_NUMBER_plan_run ? *(const int64_t *)sg_at(arg3) : arg1)
+SG_NAMES_ARGUMENTS(sg_call_plan_create, arg2)
+SG_NAMES_ARGUMENTS(sg_call_supports, arg2)
+SG_NAMES_ARGUMENTS(sg_call_graph_update, arg3)
 
 %{
 #include <stdio.h>

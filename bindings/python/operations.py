@@ -590,18 +590,14 @@ class Context:
 
 
 class Plan:
-    def run(a, b, c=None, *, alpha=None, beta=None, bias=None) -> "c":
-        """the planned GEMM of other matrices.
+    def run(a, b=None, c=None, *, alpha=None, beta=None, bias=None) -> "c":
+        """the planned operation of other arrays.
 
-        a, b, c: of the planned shapes and memory spaces. alpha, beta: None keeps those of the plan. bias: of a
-        plan that was made with one.
+        a: the operation, by a function of streamgemm.operations; of a GEMM also its operands. a, b, c: of the planned shapes and memory
+        spaces. alpha, beta: None keeps those of the plan. bias: of a plan that was made with one.
         """
         self._open()
-        planned_alpha, planned_beta, op_a, op_b, compute, activation = self._gemm
-        return submit_gemm(
-            PLANNED, 'run', a, b, c, planned_alpha if alpha is None else alpha, planned_beta if beta is None else beta, op_a, op_b, compute,
-            bias, activation, False
-        )
+        return self._described(a, b, c, alpha, beta, bias)._use((RUN, Job, 0, self._function), self._target, ORDER)
 
 
 class Graph:
@@ -626,8 +622,8 @@ class Graph:
         dst, src: arrays.
         """
         with self._lock:
-            keeper, form = _raw.submit_copy(self._open(), self._target, dst, src, ORDER)
-            self._kept.append((keeper, dst, form))
+            keeper, result = _raw.submit_copy(self._open(), self._target, dst, src, ORDER)
+            self._kept.append((keeper, result, COPY))
         return dst
 
     def run() -> "[results]":

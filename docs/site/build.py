@@ -87,9 +87,10 @@ def undocumented(settings, output):
     pages = "".join(page.read_text() for page in sorted((output / "api/python").glob("*.html")))
     names = subprocess.run([settings["python"], "-c", PUBLIC], text=True, check=True, stdout=subprocess.PIPE,
                            env={**os.environ, "PYTHONPATH": settings["python_path"]}).stdout.split()
-    stub = pathlib.Path(settings["python_path"], "streamgemm/torch.pyi").read_text()
-    names += [f"torch.{name}" for name in re.findall(r"^def (\w+)", stub, re.MULTILINE)]
-    return [f"docs/site/api/python: nothing about {name}" for name in names if f'id="streamgemm.{name}"' not in pages]
+    for module in ("torch", "operations"):
+        stub = pathlib.Path(settings["python_path"], f"streamgemm/{module}.pyi").read_text()
+        names += [f"{module}.{name}" for name in re.findall(r"^def (\w+)", stub, re.MULTILINE)]
+    return [f"docs/site/api/python: nothing about {name}" for name in names if not re.search(f'id="(module-)?streamgemm.{name}"', pages)]
 
 
 def build(settings, output):

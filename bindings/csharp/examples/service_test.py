@@ -40,9 +40,14 @@ def client(address, seed):
 
 def main():
     device, *command = sys.argv[1:]
-    service = subprocess.Popen([*command, device, "0"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    service = subprocess.Popen([*command, device, "0"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
-        address = service.stdout.readline().split("//")[1].strip().rstrip("/")
+        first = service.stdout.readline()
+        if "//" not in first:
+            said = first + service.stderr.read()
+            # Without the runtime, or without OpenSSL 1, which .NET Core 3.1 loads for every listener.
+            sys.exit(77 if service.wait(timeout=300) == 77 or "No usable version of libssl" in said else said)
+        address = first.split("//")[1].strip().rstrip("/")
         with concurrent.futures.ThreadPoolExecutor(CLIENTS) as clients:
             served = sum(clients.map(lambda seed: client(address, seed), range(CLIENTS)))
         for method, path, body, status in [("POST", "/multiply/2/2/2", b"\0" * 31, 400), ("POST", "/multiply/0/2/2", b"", 400),

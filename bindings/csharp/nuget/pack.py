@@ -3,6 +3,7 @@
 """Makes the NuGet package: the assembly and its documentation, and the native libraries that it loads, for a platform as .NET names it.
 
 usage: pack.py OUT.nupkg VERSION LICENSE README ASSEMBLY.dll DOCUMENTATION.xml PLATFORM NATIVE=NAME...
+       pack.py --symbols OUT.snupkg VERSION SYMBOLS.pdb                for servers of symbols
        pack.py --cuda OUT.nupkg VERSION LICENSE PLATFORM PLUGIN.so     StreamGemm.Cuda, which depends on StreamGemm
        pack.py --join OUT.nupkg PACKAGE.nupkg OTHER.nupkg...     OTHER: for another platform, of which the native libraries alone are taken
 
@@ -11,6 +12,7 @@ A .nupkg is a ZIP file in the layout of the Open Packaging Conventions. The same
 import pathlib
 import re
 import sys
+import tomllib
 import zipfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
@@ -22,17 +24,25 @@ NUSPEC = """<?xml version="1.0" encoding="utf-8"?>
     <id>{id}</id>
     <version>{version}</version>
     <authors>StreamGEMM</authors>
-    <license type="expression">Apache-2.0</license>
-    <licenseUrl>https://licenses.nuget.org/Apache-2.0</licenseUrl>
-{readme}    <requireLicenseAcceptance>false</requireLicenseAcceptance>
+    <projectUrl>{home}</projectUrl>
     <description>{description}</description>
     <tags>matrix gemm blas cuda asynchronous</tags>
-    <dependencies>
-      <group targetFramework=".NETStandard2.1"{dependency}
-    </dependencies>
+    <repository type="git" url="{source}"{commit} />
+{more}
   </metadata>
 </package>
 """
+LICENSED = """    <license type="expression">Apache-2.0</license>
+    <licenseUrl>https://licenses.nuget.org/Apache-2.0</licenseUrl>
+    <copyright>Copyright 2026 The StreamGEMM authors</copyright>
+    <readme>README.md</readme>
+    <requireLicenseAcceptance>false</requireLicenseAcceptance>
+    <dependencies>
+      <group targetFramework=".NETStandard2.1"{dependency}
+    </dependencies>"""
+SYMBOLS = """    <packageTypes>
+      <packageType name="SymbolsPackage" />
+    </packageTypes>"""
 RELATIONSHIPS = """<?xml version="1.0" encoding="utf-8"?>
 <Relationships xmlns="http://schemas.openxmlformats.org/package/2006/relationships">
   <Relationship Type="http://schemas.microsoft.com/packaging/2010/07/manifest" Target="/{id}.nuspec" Id="R1" />
@@ -54,9 +64,13 @@ def content_types(names):
     return CONTENT_TYPES.format(defaults="".join(defaults), overrides="".join(overrides))
 
 
-def described(parts, **fields):
-    """The parts with what a package says of itself and them. `fields`: of the nuspec."""
-    parts = {**parts, f"{fields['id']}.nuspec": NUSPEC.format(**fields).encode(), "_rels/.rels": RELATIONSHIPS.format(id=fields["id"]).encode()}
+def described(parts, id, version, description, more):
+    """The parts with what a package says of itself and them. `more`: of the nuspec."""
+    urls = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["urls"]
+    commit = (ROOT / "tools/streamgemm/archived_commit.txt").read_text().strip()
+    commit = "" if commit.startswith("$") else f' commit="{commit}"'
+    nuspec = NUSPEC.format(id=id, version=version, description=description, home=urls["Homepage"], source=urls["Source"], commit=commit, more=more)
+    parts = {**parts, f"{id}.nuspec": nuspec.encode(), "_rels/.rels": RELATIONSHIPS.format(id=id).encode()}
     return {"[Content_Types].xml": content_types(parts).encode(), **parts}
 
 
@@ -83,23 +97,24 @@ def make(output, version, license_file, readme, assembly, documentation, platfor
         path, name = native.rsplit("=", 1)
         files[f"runtimes/{platform}/native/{name}"] = path
     parts = {name: pathlib.Path(path).read_bytes() for name, path in files.items()}
-    write(output, described(parts, id="StreamGemm", version=version, readme="    <readme>README.md</readme>\n", dependency=" />",
-                            description="Asynchronous matrix multiplication on CPUs and GPUs: arrays, Memory and device memory in, a Task out."))
+    write(output, described(parts, "StreamGemm", version, "Asynchronous matrix multiplication on CPUs and GPUs: arrays, Memory and device memory in, a Task out.", LICENSED.format(dependency=" />")))
+
+
+def symbols(output, version, pdb):
+    parts = {f"lib/{FRAMEWORK}/StreamGemm.pdb": pathlib.Path(pdb).read_bytes()}
+    write(output, described(parts, "StreamGemm", version, "Symbols of StreamGemm, with its sources.", SYMBOLS))
 
 
 def cuda(output, version, license_file, platform, plugin):
     """Where the library that it depends on looks for plugins: beside itself."""
     abi = re.search(r"^#define SG_BACKEND_ABI_VERSION (\d+)", (ROOT / "include/streamgemm/backend.h").read_text(), re.MULTILINE)[1]
-    files = {"LICENSE": license_file, "NOTICE": ROOT / "NOTICE", f"runtimes/{platform}/native/streamgemm/backend-{abi}/libstreamgemm-cuda.so": plugin}
+    files = {"LICENSE": license_file, "NOTICE": ROOT / "NOTICE", "README.md": ROOT / "bindings/csharp/nuget/README.cuda.md",
+             f"runtimes/{platform}/native/streamgemm/backend-{abi}/libstreamgemm-cuda.so": plugin}
     parts = {name: pathlib.Path(path).read_bytes() for name, path in files.items()}
     dependency = f'>\n        <dependency id="StreamGemm" version="[{version}]" />\n      </group>'
-    write(output, described(parts, id="StreamGemm.Cuda", version=version, readme="", dependency=dependency, description="The CUDA plugin of StreamGemm. It holds NVIDIA's static CUDA runtime, which the CUDA Toolkit's agreement lets applications distribute."))
+    write(output, described(parts, "StreamGemm.Cuda", version, "The CUDA plugin of StreamGemm. It holds NVIDIA's static CUDA runtime, which the CUDA Toolkit's agreement lets applications distribute.",
+                            LICENSED.format(dependency=dependency)))
 
 
 if __name__ == "__main__":
-    if sys.argv[1:2] == ["--join"]:
-        join(*sys.argv[2:])
-    elif sys.argv[1:2] == ["--cuda"]:
-        cuda(*sys.argv[2:])
-    else:
-        make(*sys.argv[1:])
+    {"--join": join, "--symbols": symbols, "--cuda": cuda}.get(sys.argv[1], make)(*sys.argv[2 if sys.argv[1].startswith("--") else 1:])

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 using System;
 using System.Collections.Generic;
+using System.Diagnostics;
 using System.Runtime.InteropServices;
 using System.Threading;
 using StreamGemm.Internal;
@@ -96,15 +97,12 @@ namespace StreamGemm {
       }
       foreach (Completions one in open) one.Retire();
       foreach (Completions one in open) one.CancelAll();
-      if (CustomCalls.OnThread) {  // a function exits the process, and its own job cannot be waited for
-        CustomCalls.End();
-        return;
-      }
+      Stopwatch time = Stopwatch.StartNew();
       foreach (Completions one in open) {
         lock (one.gate)
-          while (one.inFlight > 0) Monitor.Wait(one.gate);
+          while (one.inFlight > 0 && CustomCalls.MayComplete(time)) Monitor.Wait(one.gate, 20);
       }
-      CustomCalls.End();
+      CustomCalls.End(time);
     }
 
     /// <summary>A background thread that uses the library while the process exits stops here: it would get an exception because of

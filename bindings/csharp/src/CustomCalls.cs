@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 using System;
+using System.Diagnostics;
 using System.Runtime.CompilerServices;
 using System.Runtime.InteropServices;
 using System.Text;
@@ -13,6 +14,7 @@ namespace StreamGemm {
     internal readonly long[] Sizes;
     GCHandle key;  // weak: a function may refer to the graph that keeps it
     long operation;
+    int holders = 1;
 
     internal CustomFunction(Action<CustomCall> function, long[] sizes) {
       Function = function;
@@ -28,7 +30,14 @@ namespace StreamGemm {
     /// <summary>What the native function gets.</summary>
     internal long Operation => operation;
 
+    /// <summary>For one more submission, or a graph.</summary>
+    internal CustomFunction Held() {
+      Interlocked.Increment(ref holders);
+      return this;
+    }
+
     internal void Release() {
+      if (Interlocked.Decrement(ref holders) > 0) return;
       long released = Interlocked.Exchange(ref operation, 0);
       if (released == 0) return;
       RawPINVOKE.sg_relay_operation_free(released);
@@ -43,6 +52,8 @@ namespace StreamGemm {
     static long relay;   // 0 before the first operation
     static bool started;
     static int waiting;  // threads that wait for a call, or are about to
+    static int functions;  // that run
+    static readonly bool isMono = Type.GetType("Mono.Runtime") != null;
     [ThreadStatic] static bool running;
 
     /// <summary>An operation of the relay, whose calls carry a key; 0: no memory.</summary>
@@ -61,10 +72,16 @@ namespace StreamGemm {
     /// <summary>Whether the calling thread runs a function.</summary>
     internal static bool OnThread => running;
 
-    /// <summary>At process exit: later functions fail with <see cref="Status.Shutdown"/>, and those that run are waited for, unless
-    /// one of them exits the process.</summary>
-    internal static void End() {
-      if (relay != 0) RawPINVOKE.sg_relay_end(relay, running ? 0 : 1);
+    /// <summary>Whether to wait for the functions that run, at process exit. One of them may be what exits the process, and never
+    /// returns: Mono tells of the exit on its thread. .NET Core tells on another one, and functions have a second there; it frees no
+    /// memory that they use.</summary>
+    internal static bool MayComplete(Stopwatch time) => Volatile.Read(ref functions) == 0 || (!running && (isMono || time.Elapsed.TotalSeconds < 1));
+
+    /// <summary>At process exit: later functions fail with <see cref="Status.Shutdown"/>. Those that run are waited for, or given up.</summary>
+    internal static void End(Stopwatch time) {
+      if (relay == 0) return;
+      while (Volatile.Read(ref functions) > 0 && MayComplete(time)) Thread.Sleep(1);
+      RawPINVOKE.sg_relay_end(relay, isMono && !running ? 1 : 0);
     }
 
     static void AddThread() {
@@ -94,12 +111,14 @@ namespace StreamGemm {
         try {
           if (Interlocked.Decrement(ref waiting) == 0) AddThreadIfPossible();
           running = true;
+          Interlocked.Increment(ref functions);
           Call(call);
           status = Status.Ok;
         } catch (Exception error) {
           if (error is OutOfMemoryException) status = Status.OutOfMemory;
           message = Encoding.UTF8.GetBytes(Describe(error) + "\0");
         } finally {
+          if (running) Interlocked.Decrement(ref functions);
           running = false;
           fixed (byte* text = message) RawPINVOKE.sg_relay_done(relay, id, (int)status, (long)text);
           Interlocked.Increment(ref waiting);

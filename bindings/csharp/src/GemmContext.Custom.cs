@@ -62,8 +62,7 @@ namespace StreamGemm {
         var given = stackalloc sg_custom_operand[MaxOperands];
         for (int i = 0; i < count; ++i)
           given[i] = new sg_custom_operand { data = pins.Take(operands[i]), bytes = sizes[i], access = accesses[i] };
-        var kept = new CustomFunction(function, sizes);
-        pins.Keep(kept);
+        CustomFunction kept = pins.Keep(function, sizes);
         sg_custom_desc d = sg_custom_desc.Initial;
         d.function = RawPINVOKE.sg_relay_function();
         d.user = kept.Operation;

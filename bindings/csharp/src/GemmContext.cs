@@ -35,7 +35,12 @@ namespace StreamGemm {
     static Completions Open(ContextOptions options) {
       if (options == null) throw new ArgumentNullException("options");
       long token;
-      Raw.sg_context_create(options.native, out token);
+      string unusable = CudaPlugin.Load();
+      try {
+        Raw.sg_context_create(options.native, out token);
+      } catch (NoDeviceException) when (unusable != null && (options.Device ?? "").StartsWith("cuda", StringComparison.Ordinal)) {
+        throw new NoDeviceException(unusable);
+      }
       Completions made = null;
       try {
         made = new Completions(token);

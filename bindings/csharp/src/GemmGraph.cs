@@ -44,34 +44,44 @@ namespace StreamGemm {
     /// <returns>Its index.</returns>
     /// <exception cref="BusyException">The graph has been run.</exception>
     public int RecordCopy(in Matrix source, in Matrix destination, SubmitOptions options = null) =>
-      RecordLayer(options, GemmContext.CopyCall(source, destination), new Recorded(source, destination));
+      RecordLayer(options, GemmContext.CopyCall(source, destination));
 
-    /// <summary>Sets other matrices of the same shapes, and other scalars and strides, of a recorded GEMM, for runs submitted
-    /// after this call.</summary>
-    public void Update(int index, in Matrix a, in Matrix b, in Matrix c, GemmOptions options = null) {
-      GemmOptions o = GemmContext.Check(a, b, c, options);
+    /// <summary>Records an operation instead of running it.</summary>
+    /// <param name="operation">What each run computes, of <see cref="Operations"/>.</param>
+    /// <param name="options">Stream, priority and planning; null: the defaults. `After` is not allowed.</param>
+    /// <returns>Its index.</returns>
+    /// <exception cref="BusyException">The graph has been run.</exception>
+    public int Record(OperationDesc operation, SubmitOptions options = null) => RecordLayer(options, OperationDesc.Given(operation).Call);
+
+    /// <summary>Sets other matrices of the same shapes of a recorded operation, and other scalars, for runs submitted after this call. Its
+    /// stream and priority stay.</summary>
+    /// <param name="index">Its index.</param>
+    /// <param name="operation">The same operation; what else it may change is in the documentation of sg_graph_update.</param>
+    /// <exception cref="ArgumentException">It is another operation, or of other shapes, types, strides or options.</exception>
+    public void Update(int index, OperationDesc operation) {
+      LayerCall call = OperationDesc.Given(operation).Call;
       lock (children) {
         CheckIndex(index);
         var child = new Recorded();
-        sg_gemm_desc d = child.Pins.Take(a, b, c, o);
-        Exchange(index, child, RawPINVOKE.sg_call_graph_update(Handle.Token, index, (int)Operation.Gemm, (long)&d));
+        child.Pins.Replace(children[index].Pins);
+        int status;
+        try {
+          status = call(child.Pins, new Submission { Use = (number, desc) => RawPINVOKE.sg_call_graph_update(Handle.Token, index, number, desc) });
+        } catch {
+          child.Release();
+          throw;
+        }
+        Exchange(index, child, status);
       }
     }
 
+    /// <summary>Sets other matrices of the same shapes, and other scalars and strides, of a recorded GEMM, for runs submitted
+    /// after this call.</summary>
+    public void Update(int index, in Matrix a, in Matrix b, in Matrix c, GemmOptions options = null) => Update(index, Operations.Gemm(a, b, c, options));
+
     /// <summary>Sets other matrices of the same shapes and leading dimensions of a recorded copy, for runs submitted after this
     /// call.</summary>
-    public void Update(int index, in Matrix source, in Matrix destination) {
-      GemmContext.CheckCopy(source, destination);
-      lock (children) {
-        CheckIndex(index);
-        Recorded old = children[index];
-        if (old.IsCopy && !(SameShape(source, old.Source) && SameShape(destination, old.Destination)))
-          throw new ArgumentException("the recorded copy is from " + old.Source + " to " + old.Destination + ", not from " + source + " to " + destination);
-        var child = new Recorded(source, destination);
-        sg_copy_desc d = Native.Copy(source, child.Pins.Take(source), destination, child.Pins.Take(destination));
-        Exchange(index, child, RawPINVOKE.sg_call_graph_update(Handle.Token, index, (int)Operation.Copy, (long)&d));
-      }
-    }
+    public void Update(int index, in Matrix source, in Matrix destination) => Update(index, Operations.Copy(source, destination));
 
     /// <summary>Runs the graph, as <see cref="GemmContext.GemmAsync(in Matrix, in Matrix, in Matrix, GemmOptions, CancellationToken)"/>
     /// runs a GEMM. The first run, and the first after a change, takes longer.</summary>
@@ -102,9 +112,9 @@ namespace StreamGemm {
     public int RecordAllReduce(Matrix[] operands, SubmitOptions options = null) =>
       RecordLayer(options, GemmContext.AllReduceOperation(operands));
 
-    int RecordLayer(SubmitOptions options, LayerCall call, Recorded child = null) {
+    int RecordLayer(SubmitOptions options, LayerCall call) {
       lock (children) {
-        child = child ?? new Recorded();
+        var child = new Recorded();
         return Keep(child, call(child.Pins, new Submission { Options = options, On = context.Handle.Token, Graph = Handle.Token }));
       }
     }
@@ -136,9 +146,6 @@ namespace StreamGemm {
     void CheckIndex(int index) {
       if (index < 0 || index >= children.Count) throw new ArgumentOutOfRangeException("index", index, "index is not below " + children.Count);
     }
-
-    static bool SameShape(in Matrix x, in Matrix y) =>
-      x.Rows == y.Rows && x.Cols == y.Cols && x.Ld == y.Ld && x.DType == y.DType && x.Layout == y.Layout;
 
     /// <inheritdoc/>
     public override void Dispose() {

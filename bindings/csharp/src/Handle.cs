@@ -50,14 +50,15 @@ namespace StreamGemm {
     /// <summary>Writes to an address with room, and tells the size of the whole.</summary>
     internal delegate int Writing(long data, ulong room, out ulong size);
 
-    /// <summary>What a call writes; the next content may be larger.</summary>
+    /// <summary>What a call writes; the next content may be larger or smaller.</summary>
     internal static unsafe byte[] Content(Writing call) {
       var content = new byte[0];
       for (;;) {
         ulong size;
         fixed (byte* first = content) call((long)first, (ulong)content.Length, out size);
-        if (size <= (ulong)content.Length) return content;
-        content = new byte[size];
+        bool isWhole = size <= (ulong)content.Length;
+        if (size != (ulong)content.Length) Array.Resize(ref content, (int)size);
+        if (isWhole) return content;
       }
     }
   }

@@ -11,15 +11,20 @@ namespace StreamGemm {
     /// <summary>All backends, usable or not; an unusable one says why.</summary>
     public static IReadOnlyList<BackendInfo> Backends {
       get {
-        int count;
-        Raw.sg_backend_count(out count);
-        var all = new BackendInfo[count];
-        for (int i = 0; i < count; ++i) {
-          all[i] = new BackendInfo();
-          Raw.sg_backend_get_info(i, all[i].native);
-        }
-        return all;
+        CudaPlugin.Load();
+        return BackendsSoFar();
       }
+    }
+
+    internal static BackendInfo[] BackendsSoFar() {
+      int count;
+      Raw.sg_backend_count(out count);
+      var all = new BackendInfo[count];
+      for (int i = 0; i < count; ++i) {
+        all[i] = new BackendInfo();
+        Raw.sg_backend_get_info(i, all[i].native);
+      }
+      return all;
     }
 
     /// <summary>Loads a plugin (libstreamgemm-*.so), whose devices can be opened then. It stays loaded.</summary>
@@ -37,6 +42,7 @@ namespace StreamGemm {
     /// <summary>The devices of all usable backends; the cpu is always among them. Each is opened for the query.</summary>
     public static IReadOnlyList<DeviceInfo> Devices {
       get {
+        CudaPlugin.Load();
         int count;
         Raw.sg_device_count(out count);
         var all = new DeviceInfo[count];

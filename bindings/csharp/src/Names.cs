@@ -9,10 +9,10 @@ namespace StreamGemm {
     // A marked name: a parameter, or a struct, perhaps one of an array, and the path to a field: descs[2]->b.rows.
     // The descriptor of a plan's operation is the call's.
     static readonly Regex marked =
-      new Regex("\u0001(?:operation->(?=desc))?(\\w+)(?:\\[(\\d+)\\])?((?:->\\w+(?:\\[\\d+\\])?)*)((?:\\.[a-z_]\\w*)?)", RegexOptions.CultureInvariant);
+      new Regex("\u0001(?:operation->(?=desc|operation\\b))?(\\w+)(?:\\[(\\d+)\\])?((?:->\\w+(?:\\[\\d+\\])?)*)((?:\\.[a-z_]\\w*)?)", RegexOptions.CultureInvariant);
     static readonly Regex operand = new Regex(@"^[abc]$|^operands$", RegexOptions.CultureInvariant);
     static readonly Table parameters = new Table {
-      { "NULL", "null" }, { "desc", "the GEMM" }, { "descs", "items" }, { "dst", "destination" }, { "src", "source" },
+      { "NULL", "null" }, { "desc", "the operation" }, { "descs", "items" }, { "dst", "destination" }, { "src", "source" },
       { "dst_pitch", "destination.Ld" }, { "src_pitch", "source.Ld" },
     };
 

@@ -10,9 +10,22 @@ namespace StreamGemm {
     internal long On, Queue, Tag, Graph;  // On: the context, or what is run
     internal uint Flags;                  // besides those of the options
     internal long* Job;
+    internal DescriptorUse Use;           // takes the descriptor instead of a submission; or null
 
-    internal int Run(int call, void* desc) => (Options ?? SubmitOptions.None).Run(call, On, desc, this);
+    internal int Run(int call, void* desc) =>
+      Use == null ? (Options ?? SubmitOptions.None).Run(call, On, desc, this) : Errors.Noted(call, Use(call, (long)desc));
+
+    /// <summary>Runs a plan with what a call describes.</summary>
+    internal int RunPlan(int call, long desc) {
+      long* given = stackalloc long[2];
+      given[0] = call;
+      given[1] = desc;
+      return (Options ?? SubmitOptions.None).Run(Call.PlanRun, On, given, this);
+    }
   }
+
+  /// <summary>What is done with the descriptor of a call by number (calls.h); returns a status.</summary>
+  internal delegate int DescriptorUse(int call, long desc);
 
   /// <summary>Pins the operands and makes a call.</summary>
   internal delegate int LayerCall(Pins pins, Submission submission);

@@ -2,6 +2,7 @@
 using System;
 using System.Buffers;
 using System.Runtime.InteropServices;
+using System.Threading;
 
 namespace StreamGemm {
   /// <summary>Keeps memory alive and at its address until released.</summary>
@@ -54,23 +55,40 @@ namespace StreamGemm {
 
   /// <summary>Pins of several matrices, and the function of a custom operation.</summary>
   internal sealed class Pins {
+    const long PlanAddress = -4096;  // SG_PLAN_ADDRESS
+
     Pin[] all = new Pin[8];
     int count;
-    CustomFunction function;
+    CustomFunction function, planned;
     Recorded[] shared;
+    readonly bool areShapes;
+
+    /// <summary>Pins for a submission, or for a plan, whose operands may have no memory.</summary>
+    internal Pins(bool areShapes = false) {
+      this.areShapes = areShapes;
+    }
 
     /// <summary>Pins the memory of a matrix.</summary>
     /// <returns>The address of its first element; 0 for one that is left out.</returns>
     internal long Take(in Matrix matrix) {
       if (count == all.Length) Array.Resize(ref all, 2 * count);
-      return all[count++].Take(matrix);
+      long address = all[count++].Take(matrix);
+      return address == 0 && areShapes && matrix.DType != 0 ? PlanAddress : address;
     }
 
     internal Internal.sg_gemm_desc Take(in Matrix a, in Matrix b, in Matrix c, GemmOptions o) =>
       Native.Gemm(a, b, c, new Native.Addresses { A = Take(a), B = Take(b), C = Take(c), Bias = Take(o.Bias) }, o);
 
-    internal void Keep(CustomFunction kept) {
-      function = kept;
+    /// <summary>Takes what an operation was planned or recorded with: its function stays.</summary>
+    internal void Replace(Pins earlier) {
+      planned = earlier.function;
+    }
+
+    /// <summary>The function of a custom operation, kept.</summary>
+    internal CustomFunction Keep(Action<CustomCall> called, long[] sizes) {
+      if (planned != null && planned.Function != called) throw new ArgumentException("function is not the one that was planned or recorded", "function");
+      function = planned == null ? new CustomFunction(called, sizes) : planned.Held();
+      return function;
     }
 
     /// <summary>Holds the operands of a graph's children.</summary>
@@ -80,9 +98,15 @@ namespace StreamGemm {
     }
 
     internal void Release() {
-      function?.Release();
+      Interlocked.Exchange(ref function, null)?.Release();
       for (int i = 0; shared != null && i < shared.Length; ++i) shared[i].Release();
+      Unpin();
+    }
+
+    /// <summary>Releases the matrices alone.</summary>
+    internal void Unpin() {
       for (int i = 0; i < count; ++i) all[i].Release();
+      count = 0;
     }
   }
 }

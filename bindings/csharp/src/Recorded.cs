@@ -2,18 +2,14 @@
 using System.Threading;
 
 namespace StreamGemm {
-  /// <summary>The operands of one recorded submission: pinned as long as the graph has them, or a run with them is in flight.</summary>
+  /// <summary>What one recorded submission needs, pinned as long as the graph has it, or a run with it is in flight; or what a plan needs.</summary>
   internal sealed class Recorded {
-    internal readonly Pins Pins = new Pins();
-    internal readonly Matrix Source, Destination;  // of a copy
-    int holders = 1;                               // the graph, and each run in flight
+    internal readonly Pins Pins;
+    int holders = 1;  // the graph or plan, and each run in flight
 
-    internal Recorded(Matrix source = default(Matrix), Matrix destination = default(Matrix)) {
-      Source = source;
-      Destination = destination;
+    internal Recorded(bool areShapes = false) {
+      Pins = new Pins(areShapes);
     }
-
-    internal bool IsCopy => Source.DType != 0;
 
     internal void Hold() {
       Interlocked.Increment(ref holders);

@@ -11,13 +11,15 @@ import sys
 import time
 
 
-
 def main():
     device, ways, *command = sys.argv[1:]
     for way in ways.split(","):
         for _ in range(10 if os.environ.get("SG_SOAK") == "1" else 1):
             start = time.monotonic()
             done = subprocess.run([*command, device, way], capture_output=True, text=True, timeout=300)
+            if done.returncode == 77:
+                print(done.stdout)
+                sys.exit(77)  # without the runtime
             print(f"{way}: status {done.returncode} after {time.monotonic() - start:.2f} s, {done.stdout.strip()}")
             right = done.returncode not in (0, -signal.SIGSEGV) if way.endswith("throw") else done.returncode == 0
             if not right or done.stdout.strip() != "in flight":

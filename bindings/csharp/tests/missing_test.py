@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Without libstreamgemm.so the exception has the system's text, which names that file.
 
-usage: missing_test.py MONO ASSEMBLY PROGRAM SOVERSION COMPILER...
+usage: missing_test.py RUNTIME ASSEMBLY PROGRAM SOVERSION COMPILER...
 """
 import os
 import pathlib
@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 
-mono, assembly, program, soversion, *compiler = sys.argv[1:]
+runtime, assembly, program, soversion, *compiler = sys.argv[1:]
 with tempfile.TemporaryDirectory() as name:
     folder = pathlib.Path(name)
     for file in (assembly, program):
@@ -24,7 +24,10 @@ with tempfile.TemporaryDirectory() as name:
     subprocess.run([*build, "-o", folder / "libstreamgemm_csharp.so", "-Wl,--no-as-needed", missing / needed], check=True)
     shutil.rmtree(missing)
     environment = {k: v for k, v in os.environ.items() if k not in ("MONO_PATH", "LD_LIBRARY_PATH", "STREAMGEMM_CSHARP")}
-    done = subprocess.run([mono, folder / pathlib.Path(program).name, "cpu", "return"], capture_output=True, text=True, env=environment, timeout=120, check=False)
+    done = subprocess.run([runtime, folder / pathlib.Path(program).name, "cpu", "return"], capture_output=True, text=True, env=environment, timeout=120, check=False)
     said = done.stdout + done.stderr
+    if done.returncode == 77:
+        print(said)
+        sys.exit(77)  # without the runtime
     assert done.returncode != 0, said
     assert f"{needed}: cannot open shared object file" in said, said

@@ -59,19 +59,16 @@ bool fill_copy(call *in, copy *c, PyObject *dst, PyObject *src) {
   return true;
 }
 
-/* submit_copy(type or graph, target, dst, src, order): a Job whose result is dst, or (keeper, form) of a recording:
- * later operands must have that form. */
+/* submit_copy(type or graph, target, dst, src, order): a Job whose result is dst, or (keeper, dst) of a recording. */
 PyObject *submit_copy(PyObject *self, PyObject *args) {
-  PyObject *type, *to, *dst, *src, *form = NULL, *made = NULL;
+  PyObject *type, *to, *dst, *src, *made = NULL;
   order_arguments og = {0};
   call in = {.operation = "copy", .in_order = true};
   copy c;
   (void)self;
   if (!PyArg_ParseTuple(args, "OOOOO&", &type, &to, &dst, &src, order_of, &og)) return NULL;
-  if (target_of(to, &in.to) && begin_operation(&in, type, &og) && fill_copy(&in, &c, dst, src) &&
-      (form = Py_BuildValue("KKKK", c.desc.width, c.desc.height, c.desc.dst_pitch, c.desc.src_pitch)))
-    made = finish_operation(&in, &og, sg_call_copy, &c.desc, og.graph ? form : c.result);
-  Py_XDECREF(form);
+  if (target_of(to, &in.to) && begin_operation(&in, type, &og) && fill_copy(&in, &c, dst, src))
+    made = finish_operation(&in, &og, sg_call_copy, &c.desc, c.result);
   call_done(&in);
   return made;
 }

@@ -147,6 +147,23 @@ static bool fill_operands(call *in, PyObject *given, sg_custom_operand *operands
   return *result != NULL;
 }
 
+/* The function of what was planned or recorded, if it is the same and its operands look the same. */
+static PyObject *same_function(PyObject *bound, PyObject *earlier) {
+  PyObject *const known = ((job_object *)earlier)->function;
+  static const char *const names[] = {"_function", "_forms"};
+  int same = known != NULL;
+  for (int i = 0; same > 0 && i < 2; ++i) {
+    PyObject *const was = PyObject_GetAttrString(known, names[i]), *const is = PyObject_GetAttrString(bound, names[i]);
+    same = was && is ? PyObject_RichCompareBool(was, is, Py_EQ) : -1;
+    Py_XDECREF(was);
+    Py_XDECREF(is);
+  }
+  if (same == 0)
+    raise_argument("function is not the one that was planned or recorded, or its arrays have other shapes");
+  Py_DECREF(bound);
+  return same > 0 ? Py_NewRef(known) : NULL;
+}
+
 /* submit_custom(type or graph, target, bind, ((array, access, name), ...), seconds, compute_units, order): a Job whose
  * result is what is written. bind(forms) makes the callable that is called with the native stream and the addresses. */
 PyObject *submit_custom(PyObject *self, PyObject *args) {
@@ -166,10 +183,12 @@ PyObject *submit_custom(PyObject *self, PyObject *args) {
   }
   PyObject *forms = PyList_New(0);
   if (forms && target_of(to, &in.to) && begin_operation(&in, type, &order) &&
-      fill_operands(&in, given, operands, forms, &result) && (bound = PyObject_CallOneArg(bind, forms))) {
+      fill_operands(&in, given, operands, forms, &result) && (bound = PyObject_CallOneArg(bind, forms)) &&
+      (!order.earlier || !((job_object *)order.earlier)->function || (bound = same_function(bound, order.earlier)))) {
     hold *const kept_function = job_hold(in.job);
     if (kept_function) {
       kept_function->owner = Py_NewRef(bound);
+      ((job_object *)in.job)->function = bound;
       desc.function = call_python;
       desc.user = bound;
       desc.operands = operands;

@@ -92,7 +92,7 @@ bool fill_gemm(call *in, gemm_request *p, const gemm_arguments *g) {
   return g->bias == Py_None || see_bias(in, p, g->bias);
 }
 
-bool has_items(const gemm_request *p) { return !p->empty || raise_argument("a graph records no empty batch"); }
+bool has_items(const gemm_request *p) { return !p->empty || raise_argument("a plan and a graph have no empty batch"); }
 
 bool parse_gemm(PyObject *given, gemm_arguments *g) {
   return PyArg_ParseTuple(given, "OOOOOOOOOO", &g->a, &g->b, &g->c, &g->alpha, &g->beta, &g->op_a, &g->op_b,

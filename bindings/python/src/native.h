@@ -75,6 +75,7 @@ typedef struct job_object {
   PyObject *result;
   PyObject *message;   /* of its failure: as the completion has it, and the whole of it once it was observed */
   bool observed;       /* the application has asked for the outcome of the complete job */
+  PyObject *function;  /* of a custom operation, which a hold has; or NULL */
   PyObject *condition; /* made when a thread waits or listens */
   PyObject *wake;      /* (loop, asyncio future) of the first task that awaits it */
 } job_object;
@@ -189,9 +190,6 @@ PyObject *matrix_export(PyObject *self, PyObject *args); /* a method of Matrix: 
   X(submit_all_reduce, METH_VARARGS) \
   X(end_calls, METH_NOARGS)          \
   X(forget_calls, METH_NOARGS)       \
-  X(make_plan, METH_VARARGS)         \
-  X(set_gemm, METH_VARARGS)          \
-  X(set_copy, METH_VARARGS)          \
   X(submit_graph, METH_VARARGS) X(drain, METH_O) X(set_queue, METH_O) X(synchronize_producer, METH_VARARGS)
 #define SG_DECLARATION(NAME, HOW) PyObject *NAME(PyObject *self, PyObject *given);
 SG_METHODS(SG_DECLARATION)

@@ -52,7 +52,12 @@ static bool reachable(const call *in, const view *v, const char *name) {
 
 bool see_array(call *in, PyObject *given, const char *name, bool writable, view *out) {
   hold *held = job_hold(in->job);
-  return held && view_of(given, name, writable, out, held) && reachable(in, out, name);
+  if (!held || !view_of(given, name, writable, out, held) || !reachable(in, out, name)) return false;
+  if (in->is_planned && out->memory != SG_MEMORY_AUTO && !out->data) {
+    out->data = SG_PLAN_ADDRESS;
+    in->places[3] = out->memory;
+  }
+  return true;
 }
 
 static bool copy_of(call *in, const operand *o, int item_ndim, view *v, sg_matrix *out) {

@@ -28,10 +28,22 @@ typedef struct call {
   PyObject *job;         /* holds the operands */
   const char *operation; /* the method whose arguments messages name; NULL: none */
   job_list after;
-  bool in_order; /* false: a recording, which runs after no job: operands that are jobs must have completed */
-  bool is_small; /* its submission keeps the GIL: releasing it would cost more */
-  bool copies;   /* operands whose strides no layout has are copied */
+  bool in_order;   /* false: a recording, which runs after no job: operands that are jobs must have completed */
+  bool is_small;   /* its submission keeps the GIL: releasing it would cost more */
+  bool copies;     /* operands whose strides no layout has are copied */
+  bool is_planned; /* operands may have no memory */
+  sg_memory_kind places[4]; /* of operands without memory: a, b and c of a GEMM; any */
 } call;
+
+/* What is done with an operation, if it is not submitted or recorded: the first number of a tuple in place of a type.
+ */
+typedef enum operation_use {
+  USE_NONE,
+  USE_PLAN,     /* (1, address of options or 0): makes a plan; the result is (handle, keeper of a function or None) */
+  USE_SUPPORTS, /* (2,): the result is whether the context supports it */
+  USE_UPDATE,   /* (3, graph, index, keeper): changes a recorded one; the result is (keeper, result) */
+  USE_RUN       /* (4, type, keeper or None): the target is a plan, which it runs; the result is a Job */
+} operation_use;
 
 struct gemm_shape;
 
@@ -105,6 +117,10 @@ bool has_items(const gemm_request *p); /* an exception if not: a graph records n
 typedef struct order_arguments {
   PyObject *of[ORDER_COUNT];
   unsigned long long graph; /* records into it; 0: submits */
+  operation_use use;
+  unsigned long long on; /* address of options, or a graph */
+  int index;
+  PyObject *earlier; /* the keeper of what was planned or recorded, borrowed, or NULL */
 } order_arguments;
 int order_of(PyObject *given, void *to); /* a converter of a tuple of options */
 /* An integer from low to high, of either sign. */
@@ -128,6 +144,7 @@ void call_done(call *in);
  * a graph's handle, an int. The result is the Job, or (keeper, result) of a recording; NULL and an exception. `run`: a
  * call of calls.h; NULL: there is nothing to submit. */
 bool begin_operation(call *in, PyObject *type, order_arguments *order);
+bool is_described(const order_arguments *order); /* planned or recorded, and not submitted */
 PyObject *finish_operation(call *in, const order_arguments *order, sg_call_function run, const void *desc,
                            PyObject *result);
 

@@ -147,11 +147,70 @@ static bool ready_to_post(void) {
   return started != NULL;
 }
 
+static bool begin_use(call *in, PyObject *how, order_arguments *order) {
+  PyObject *first = NULL, *earlier = NULL, *type = (PyObject *)job_type;
+  int use, index = 0;
+  if (!PyArg_ParseTuple(how, "i|OiO", &use, &first, &index, &earlier)) return false;
+  order->use = (operation_use)use, order->index = index;
+  order->earlier = earlier && earlier != Py_None ? earlier : NULL;
+  if (order->use == USE_RUN)
+    type = first;
+  else if (first)
+    order->on = PyLong_AsUnsignedLongLong(first);
+  in->in_order = order->use != USE_UPDATE;
+  in->is_planned = order->use == USE_PLAN || order->use == USE_SUPPORTS;
+  return !PyErr_Occurred() && call_begin(in, (PyTypeObject *)type);
+}
+
 bool begin_operation(call *in, PyObject *type, order_arguments *order) {
+  if (PyTuple_CheckExact(type)) return begin_use(in, type, order);
   if (!PyLong_Check(type)) return call_begin(in, (PyTypeObject *)type);
   order->graph = PyLong_AsUnsignedLongLong(type);
   in->in_order = false;
   return !PyErr_Occurred() && call_begin(in, job_type);
+}
+
+bool is_described(const order_arguments *order) {
+  return order->graph != 0 || (order->use != USE_NONE && order->use != USE_RUN);
+}
+
+static int64_t number_of_call(sg_call_function run) {
+  int64_t number = 0;
+  while (sg_calls[number] != run) ++number;
+  return number;
+}
+
+static sg_plan_options options_of(const call *in, const order_arguments *order) {
+  sg_plan_options chosen = SG_PLAN_OPTIONS_INIT;
+  if (order->on) chosen = *(const sg_plan_options *)(uintptr_t)order->on;
+  sg_memory_kind *const places[] = {&chosen.place_a, &chosen.place_b, &chosen.place_c, &chosen.place};
+  for (int i = 0; i < 4; ++i)
+    if (*places[i] == SG_MEMORY_AUTO) *places[i] = in->places[i];
+  return chosen;
+}
+
+static PyObject *use_operation(call *in, const order_arguments *order, sg_call_function run, const void *desc,
+                               PyObject *result) {
+  sg_gemm_desc gemm;
+  const sg_operation_desc operation = sg_operation_of(number_of_call(run), desc, &gemm);
+  sg_context *const on = (sg_context *)(uintptr_t)in->to.handle;
+  const sg_plan_options chosen = order->use == USE_PLAN ? options_of(in, order) : (sg_plan_options)SG_PLAN_OPTIONS_INIT;
+  sg_plan *plan = NULL;
+  sg_status status;
+  Py_BEGIN_ALLOW_THREADS
+  if (order->use == USE_PLAN)
+    status = sg_plan_create(on, &operation, &chosen, &plan);
+  else if (order->use == USE_SUPPORTS)
+    status = sg_context_supports(on, &operation);
+  else
+    status = sg_graph_update((sg_graph *)(uintptr_t)order->on, order->index, &operation);
+  Py_END_ALLOW_THREADS
+  if (order->use == USE_UPDATE) return kept(in->job, status, in->operation, result);
+  if (order->use == USE_SUPPORTS && (status == SG_STATUS_OK || status == SG_STATUS_UNSUPPORTED))
+    return PyBool_FromLong(status == SG_STATUS_OK);
+  if (status != SG_STATUS_OK) return raise_call(status, in->operation);
+  PyObject *const keeper = ((job_object *)in->job)->function ? in->job : Py_None;
+  return Py_BuildValue("(KO)", (unsigned long long)(uintptr_t)plan, keeper);
 }
 
 PyObject *finish_operation(call *in, const order_arguments *order, sg_call_function run, const void *desc,
@@ -160,7 +219,10 @@ PyObject *finish_operation(call *in, const order_arguments *order, sg_call_funct
   sg_submit submit;
   sg_job *handle = NULL;
   sg_status status = SG_STATUS_OK;
+  if (is_described(order) && !records) return use_operation(in, order, run, desc, result);
   if (!fill_order(in, order, &submit) || (!records && !ready_to_post())) return NULL;
+  const int64_t planned[] = {order->use == USE_RUN && run ? number_of_call(run) : 0, (int64_t)(intptr_t)desc};
+  if (order->use == USE_RUN && run) run = sg_call_plan_run, desc = planned;
   if (run) {
     if (!records) post_completion(&submit, in->job);
     PyThreadState *const state = in->is_small && !in->to.waits ? NULL : PyEval_SaveThread();
@@ -178,7 +240,7 @@ PyObject *finish_operation(call *in, const order_arguments *order, sg_call_funct
   return job;
 }
 
-typedef enum run_mode { ASYNC, BLOCKING, PLANNED } run_mode; /* the first two are False and True */
+typedef enum run_mode { ASYNC, BLOCKING } run_mode; /* False and True */
 
 static sg_status run_gemm_to_its_end(sg_context *on, const void *desc, const sg_submit *submit) {
   return sg_gemm(on, desc, submit);
@@ -203,10 +265,11 @@ static PyObject *run_gemm(call *in, run_mode mode, gemm_request *p, const gemm_a
     if (!fill_order(in, og, &submit)) return NULL;
     return p->empty || wait_for(in, &p->desc, &submit) ? Py_NewRef(p->result) : NULL;
   }
-  if (og->graph != 0 && !has_items(p)) return NULL;
+  if (is_described(og) && !has_items(p)) return NULL;
+  const operand *const operands[] = {&p->a, &p->b, &p->c};
+  for (int i = 0; i < 3; ++i) in->places[i] = operands[i]->seen.memory;
   in->is_small = og->graph == 0 && is_small(&p->desc);
-  const sg_call_function run = mode == PLANNED ? sg_call_plan_run : sg_call_gemm;
-  return finish_operation(in, og, p->empty ? NULL : run, &p->desc, p->result);
+  return finish_operation(in, og, p->empty ? NULL : sg_call_gemm, &p->desc, p->result);
 }
 
 /* submit_gemm(type or graph, target, mode, method, a, b, c, alpha, beta, op_a, op_b, compute, bias, activation, copies,
@@ -226,35 +289,6 @@ PyObject *submit_gemm(PyObject *self, PyObject *const *args, Py_ssize_t count) {
   if (PyErr_Occurred()) return NULL;
   gemm_init(&p);
   if (target_of(args[1], &in.to) && begin_operation(&in, args[0], &og)) made = run_gemm(&in, mode, &p, &g, &og);
-  call_done(&in);
-  gemm_done(&p);
-  return made;
-}
-
-/* make_plan(target, (a, b, c, alpha, beta, op_a, op_b, compute, bias, activation), options): the plan's handle. */
-PyObject *make_plan(PyObject *self, PyObject *args) {
-  gemm_arguments g;
-  unsigned long long options;
-  PyObject *to, *given, *made = NULL;
-  call in = {.operation = "gemm", .in_order = true};
-  gemm_request p;
-  (void)self;
-  if (!PyArg_ParseTuple(args, "OOK", &to, &given, &options) || !parse_gemm(given, &g)) return NULL;
-  gemm_init(&p);
-  if (target_of(to, &in.to) && call_begin(&in, job_type) && fill_gemm(&in, &p, &g)) {
-    sg_plan_options chosen = SG_PLAN_OPTIONS_INIT;
-    if (options) chosen = *(const sg_plan_options *)(uintptr_t)options;
-    if (chosen.place_a == SG_MEMORY_AUTO) chosen.place_a = p.a.seen.memory;
-    if (chosen.place_b == SG_MEMORY_AUTO) chosen.place_b = p.b.seen.memory;
-    if (chosen.place_c == SG_MEMORY_AUTO) chosen.place_c = p.c.seen.memory;
-    const sg_operation_desc gemm = {sizeof gemm, SG_OPERATION_GEMM, 1, &p.desc};
-    sg_plan *plan = NULL;
-    sg_status status;
-    Py_BEGIN_ALLOW_THREADS
-    status = sg_plan_create((sg_context *)(uintptr_t)in.to.handle, &gemm, &chosen, &plan);
-    Py_END_ALLOW_THREADS
-    made = status == SG_STATUS_OK ? PyLong_FromUnsignedLongLong((uintptr_t)plan) : raise_call(status, "gemm");
-  }
   call_done(&in);
   gemm_done(&p);
   return made;

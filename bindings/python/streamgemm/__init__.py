@@ -19,6 +19,7 @@ _raw.require_main_interpreter()
 from . import _arrays, _completer, _enums, _errors, _job, _messages, _records, _results  # noqa: E402
 from ._context import Context  # noqa: E402
 from ._default import default_context, set_default_context  # noqa: E402
+from ._described import OperationDesc  # noqa: E402
 from ._device_array import DeviceArray  # noqa: E402
 from ._errors import Error, error_of  # noqa: E402
 from ._functions import matmul, matmul_async  # noqa: E402
@@ -34,6 +35,7 @@ from ._streams import Event, Stream  # noqa: E402
 from ._records import backends, devices, load_backend, metrics_text, set_log  # noqa: E402
 from ._tables import ENUMS, ERRORS, RECORDS  # noqa: E402
 from ._trace import Trace  # noqa: E402
+from . import operations  # noqa: E402
 
 for _names, _module in ((ENUMS, _enums), (ERRORS, _errors), (RECORDS, _records)):
     globals().update({name: getattr(_module, name) for name in _names})

@@ -12,7 +12,7 @@ from ._matrix import ON_CUDA, ON_HOST, Matrix
 from ._messages import brief
 
 MOST = (1 << 63) - 1
-PLANNED = 2  # as in src/submit.c
+COPY = "copy"  # of a recorded copy, in place of a Form
 _SIZE = 1 << 29  # sizes of images are less
 
 

@@ -4,6 +4,7 @@
 import itertools
 
 from . import _cuda, _device_array, _raw
+from ._described import OperationDesc, is_supported
 from ._enums import MemoryKind, WhenFull, integer, set_field, set_fields, value_of
 from ._graph import Graph
 from ._handles import Handle
@@ -12,6 +13,7 @@ from ._memory import Buffer, Pinned, pinned_empty
 from ._operations import ContextMethods
 from ._pipeline import Pipeline
 from ._plan import Plan
+from .operations import gemm
 from ._records import ContextMetrics, DeviceInfo, fields_of
 from ._streams import Event, Stream, _wait, address_of
 from ._trace import Trace
@@ -170,15 +172,27 @@ class Context(Handle, ContextMethods):
 
     # fmt: off
     def plan(
-        self, a, b, c=None, *, alpha=1.0, beta=0.0, op_a="N", op_b="N", compute="exact", bias=None, activation=None,
+        self, a, b=None, c=None, *, alpha=1.0, beta=0.0, op_a="N", op_b="N", compute="exact", bias=None, activation=None,
         options=None,
     ):
-        """Makes the schedule of a GEMM without running it: a Plan.
+        """Makes the schedule of an operation without running it: a Plan.
 
-        a, b, c: arrays, or Matrix.placeholder(...). alpha, beta, op_a, op_b, compute, activation: as for gemm_async. bias: an
+        a: the operation, by a function of streamgemm.operations, and nothing else but options; or of a GEMM its operands and
+        properties: a, b, c: arrays, or Matrix.placeholder(...). alpha, beta, op_a, op_b, compute, activation: as for gemm_async. bias: an
         array in any case. options: PlanOptions.
         """
-        return Plan(self, a, b, c, alpha, beta, op_a, op_b, compute, bias, activation, options)
+        if isinstance(a, OperationDesc):
+            return Plan(self, a, options)
+        plan = Plan(self, gemm(a, b, c, alpha=alpha, beta=beta, op_a=op_a, op_b=op_b, compute=compute, bias=bias, activation=activation), options)
+        plan._gemm = (alpha, beta, op_a, op_b, compute, activation)
+        return plan
+
+    def supports(self, operation):
+        """Whether the devices compute an operation. Other failures are raised.
+
+        operation: by a function of streamgemm.operations; its arrays may be Matrix.placeholder(...).
+        """
+        return is_supported(operation, self._open_target())
     # fmt: on
 
     def graph(self):

@@ -4,11 +4,13 @@
 import threading
 
 from . import _raw
-from ._arguments import Form
+from ._arguments import COPY, Form
+from ._described import UPDATE, OperationDesc
 from ._enums import integer
 from ._errors import InvalidArgument
 from ._handles import Handle
 from ._operations import GraphMethods, RecordedMethods
+from .operations import copy, gemm
 
 
 class Graph(Handle, GraphMethods, RecordedMethods):
@@ -26,7 +28,7 @@ class Graph(Handle, GraphMethods, RecordedMethods):
     def _start(self, context):
         self._target = context._open_target()
         self._lock = threading.Lock()
-        # Of each submission: its keeper, its result, and the properties that later operands keep.
+        # Of each submission: its keeper, its result, and the properties that later operands of a GEMM keep, or COPY.
         self._kept = []
 
     def __len__(self):
@@ -43,39 +45,45 @@ class Graph(Handle, GraphMethods, RecordedMethods):
         index = integer(index, "index")
         if not 0 <= index < len(self._kept):
             raise InvalidArgument(f"index is {index}; the graph has {len(self._kept)} submissions")
-        if self._kept[index][2] is None:
-            raise InvalidArgument(f"the submission {index} is an operation between GEMMs, which keeps its operands")
         return self._kept[index]
+
+    def _of_kind(self, index, is_gemm):
+        """The properties of a recorded GEMM, or COPY of a copy."""
+        form = self._recorded(index)[2]
+        kind = "a GEMM" if isinstance(form, Form) else "a copy" if form == COPY else "an operation that a function of streamgemm.operations describes"
+        if kind != ("a GEMM" if is_gemm else "a copy"):
+            raise InvalidArgument(f"the submission {index} is {kind}")
+        return form
 
     def set_gemm(self, index, a, b, c=None, *, alpha=1.0, beta=0.0, bias=None):
         """Sets other operands of the same shapes, and other scalars, of a recorded GEMM, for later runs.
 
         index: its number in the order of recording. a, b, c, alpha, beta: as for gemm. bias: if it was recorded with one.
         """
-        with self._lock:
-            _, _, form = self._recorded(index)
-            if not isinstance(form, Form):
-                raise InvalidArgument(f"the submission {index} is a copy")
-            given = (a, b, c, alpha, beta, form.op_a, form.op_b, form.compute, bias, form.activation)
-            keeper, result = _raw.set_gemm(self._open(), index, self._target, given)
-            self._kept[index] = (keeper, result, form)
-        return result
+        form = self._of_kind(index, True)
+        return self._update(index, gemm(a, b, c, alpha=alpha, beta=beta, bias=bias, **form._asdict()))
 
     def set_copy(self, index, dst, src):
         """Sets another `dst` and `src` of the same shapes and strides of the recorded copy number `index`, for later runs."""
+        self._of_kind(index, False)
+        return self._update(index, copy(dst, src))
+
+    def _update(self, index, operation):
         with self._lock:
-            _, _, form = self._recorded(index)
-            if isinstance(form, Form):
-                raise InvalidArgument(f"the submission {index} is a GEMM")
-            keeper, form = _raw.set_copy(self._open(), index, self._target, dst, src, form)
-            self._kept[index] = (keeper, dst, form)
-        return dst
+            keeper, _, form = self._recorded(index)
+            keeper, result = operation._use((UPDATE, self._open(), index, keeper), self._target)
+            self._kept[index] = (keeper, result, form)
+        return result
 
     def update(self, index, *operands, **scalars):
-        """Sets other operands and scalars of a recorded submission, for later runs.
+        """Sets other operands and scalars of a recorded submission, for later runs; returns the new result.
 
-        index: its number in the order of recording. operands, scalars: of a GEMM as for set_gemm, of a copy as for set_copy. Other operations keep theirs.
+        index: its number in the order of recording. operands: the same operation of other arrays of the same shapes, by a function of
+        streamgemm.operations. operands, scalars: of a GEMM also as for set_gemm, of a copy as for set_copy.
         """
-        with self._lock:
-            _, _, form = self._recorded(index)
+        if len(operands) == 1 and isinstance(operands[0], OperationDesc) and not scalars:
+            return self._update(integer(index, "index"), operands[0])
+        form = self._recorded(index)[2]
+        if form is None:
+            raise InvalidArgument(f"the submission {index} is changed by what a function of streamgemm.operations describes")
         return (self.set_gemm if isinstance(form, Form) else self.set_copy)(index, *operands, **scalars)

@@ -1,14 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plans: the schedule of a GEMM, for inspection, prediction and repeated runs."""
+"""Plans: the schedule of an operation, for inspection, prediction and repeated runs."""
 
 import functools
 import json
 
 from . import _raw
+from ._described import PLAN, OperationDesc, description
 from ._enums import MemoryKind, PlanFormat, Split, integer, set_fields, value_of
 from ._handles import Handle
+from ._messages import brief
 from ._operations import PlanMethods
 from ._records import Prediction, fields_of
+from .operations import gemm
 
 _KIND_OF_FIELD = {"split": Split, "place_a": MemoryKind, "place_b": MemoryKind, "place_c": MemoryKind, "place": MemoryKind}
 
@@ -38,14 +41,27 @@ class PlanOptions:
 class Plan(Handle, PlanMethods):
     """A schedule made ahead of its run, by Context.plan."""
 
-    def __init__(self, context, a, b, c, alpha, beta, op_a, op_b, compute, bias, activation, options):
-        """Made by Context.plan, which describes a, b, c, alpha, beta, op_a, op_b, compute, bias, activation, options; on
-        `context`."""
-        gemm = (a, b, c, alpha, beta, op_a, op_b, compute, bias, activation)
+    def __init__(self, context, operation, options):
+        """Made by Context.plan, which describes operation and options; on `context`."""
         chosen = 0 if options is None else options._open_options()
-        self._own(_raw.make_plan(context._open_target(), gemm, chosen), _raw.sg_plan_release)
-        self._gemm = (alpha, beta, op_a, op_b, compute, activation)
+        handle, self._function = description(operation)._use((PLAN, chosen), context._open_target())
+        self._own(handle, _raw.sg_plan_release)
+        self._gemm = None
         self._target = (self._handle,) + context._open_target()[1:]
+
+    def _described(self, a, b, c, alpha, beta, bias):
+        """An operation, or that of a GEMM's operands, with the properties of the plan."""
+        if isinstance(a, OperationDesc):
+            if any(each is not None for each in (b, c, alpha, beta, bias)):
+                raise TypeError("operation has all arguments; none is given beside it")
+            return a
+        if self._gemm is None:
+            raise TypeError(f"a is {brief(a)}; this plan runs what a function of streamgemm.operations describes")
+        planned_alpha, planned_beta, op_a, op_b, compute, activation = self._gemm
+        return gemm(
+            a, b, c, alpha=planned_alpha if alpha is None else alpha, beta=planned_beta if beta is None else beta, op_a=op_a,
+            op_b=op_b, compute=compute, bias=bias, activation=activation,
+        )  # fmt: skip
 
     @property
     def prediction(self):

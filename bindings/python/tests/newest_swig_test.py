@@ -37,7 +37,7 @@ def main():
         package = folder / "streamgemm"
         shutil.copytree(BINDINGS / "python" / "streamgemm", package)
         made = BUILD / "bindings" / "python" / "streamgemm"
-        for name in ("_operations.py", "_functions.py", "_tables.py"):
+        for name in ("_operations.py", "operations.py", "_functions.py", "_tables.py"):
             shutil.copy(made / name, package)
         wrapper = folder / "_raw_wrap.c"
         include = [f"-I{path}" for path in (SOURCE / "include", BINDINGS, BUILD / "bindings", made, BINDINGS / "python" / "src")]

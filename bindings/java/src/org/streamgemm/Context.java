@@ -510,23 +510,49 @@ public final class Context extends NativeObject {
   /**
    * Makes a plan, for inspection and repeated runs.
    *
-   * @param product only shapes and memory spaces of its operands are used; the options may set the spaces
+   * @param operation only shapes and memory spaces of its operands are used, which may have no memory; the options may set the spaces
    * @param options restrict the planner's choice [= new PlanOptions()]
    * @return a plan, to be closed
    */
-  public Plan plan(Gemm product, PlanOptions options) {
+  public Plan plan(OperationDesc<?> operation, PlanOptions options) {
     PlanOptions known = options.copy();
-    if (product.a.array != null) known.placeA(MemoryKind.PINNED);
-    if (product.b.array != null) known.placeB(MemoryKind.PINNED);
-    if (product.c.array != null) known.placeC(MemoryKind.PINNED);
-    if (product.bias != null && product.bias.address == 0)
-      throw new StreamGemmException.InvalidArgument("bias is " + product.bias + "; a plan needs one in a direct buffer or on the device");
-    LayerCall<Matrix> call = product.call(Structs.CALL_GEMM);
+    LayerCall<?> call = operation.call();
+    operation.place(call, known);
     try {
-      return new Plan(known.with(struct -> call.describe(desc -> Native.sg_call_plan_create(handle(), desc, struct))), this);
+      long plan = known.with(struct -> call.describe(true, (number, desc) -> Native.sg_call_plan_create(handle(), number, desc, struct)));
+      return new Plan(plan, this, call.kept());
     } finally {
+      reachabilityFence(call);
       reachabilityFence(this);
     }
+  }
+
+  /**
+   * Whether the context's devices compute an operation. Other failures are thrown.
+   *
+   * @param operation its operands may have no memory
+   * @return false if a device does not
+   */
+  public boolean supports(OperationDesc<?> operation) {
+    LayerCall<?> call = operation.call();
+    try {
+      return call.describe(true, (number, desc) -> Native.sg_call_supports(handle(), number, desc)) != 0;
+    } finally {
+      reachabilityFence(call);
+      reachabilityFence(this);
+    }
+  }
+
+  /**
+   * Submits an operation.
+   *
+   * @param <T> what it gives
+   * @param operation the operation
+   * @param submit order and priority [= DEFAULTS]
+   * @return a future of its result
+   */
+  public <T> Job<T> runAsync(OperationDesc<T> operation, Submit submit) {
+    return operation.call().submit(this, submit);
   }
 
   /**

@@ -56,6 +56,10 @@ final class CustomCalls implements Runnable {
     /** What the native function gets. */
     final long operation;
 
+    boolean isOf(Bound other) {
+      return function == other.function;
+    }
+
     Bound(CustomOperation.Function function, long[] sizes, int readOnly) {
       Threads.ready();
       this.function = function;

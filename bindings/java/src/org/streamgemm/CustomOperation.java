@@ -12,7 +12,7 @@ import org.streamgemm.internal.RawConstants;
  * Graph#recordCustom}. Its operands, four at most, are numbered in the order in which they are named here. Read during the call
  * only.
  */
-public final class CustomOperation {
+public final class CustomOperation extends OperationDesc<Void> {
   /** A function of the application's. */
   @FunctionalInterface
   public interface Function {
@@ -103,6 +103,7 @@ public final class CustomOperation {
     return this;
   }
 
+  @Override
   LayerCall<Void> call() {
     int count = operands.size();
     if (count < 1 || count > RawConstants.SG_MAX_CUSTOM_OPERANDS)
@@ -137,7 +138,7 @@ public final class CustomOperation {
       }
       d.putLong(to, Structs.sg_custom_desc.SIZE);
       d.putLong(to + Structs.sg_custom_desc.function, CustomCalls.FUNCTION);
-      d.putLong(to + Structs.sg_custom_desc.user, bound.operation);
+      d.putLong(to + Structs.sg_custom_desc.user, ((CustomCalls.Bound) made.kept()).operation);
       d.putLong(to + Structs.sg_custom_desc.operands, d.address(given));
       d.putInt(to + Structs.sg_custom_desc.operand_count, count);
       d.putInt(to + Structs.sg_custom_desc.compute_units, units);

@@ -10,7 +10,7 @@ import org.streamgemm.internal.Native;
  * method returns a changed copy. alpha is 1 and beta is 0 by default; beta == 0 never reads C; without a bias none is
  * added, without an activation none is applied. C may not overlap A, B or the bias.
  */
-public final class Gemm {
+public final class Gemm extends OperationDesc<Matrix> {
   /** The views; with lists of items, the first ones. */
   final Matrix a;
   final Matrix b;
@@ -124,6 +124,18 @@ public final class Gemm {
     made.bias = bias;
     made.plain = plain;
     return made;
+  }
+
+  @Override
+  LayerCall<Matrix> call() {
+    return call(Structs.CALL_GEMM);
+  }
+
+  @Override
+  void place(LayerCall<?> call, PlanOptions options) {
+    if (a.array != null) options.placeA(MemoryKind.PINNED);
+    if (b.array != null) options.placeB(MemoryKind.PINNED);
+    if (c.array != null) options.placeC(MemoryKind.PINNED);
   }
 
   /** The call of a number with it. */

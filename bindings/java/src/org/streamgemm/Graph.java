@@ -6,7 +6,6 @@ import static java.lang.ref.Reference.reachabilityFence;
 import java.util.ArrayList;
 import java.util.List;
 import org.streamgemm.internal.Native;
-import org.streamgemm.internal.RawConstants;
 
 /**
  * Submissions recorded once and run with one call, many times. They are ordered as separate submissions would
@@ -21,7 +20,7 @@ public final class Graph extends NativeObject {
   private final Held held;
   /** Operands of each recorded submission; replaced, never changed, so that a run in flight keeps its own. */
   private List<List<Matrix>> operands = List.of();
-  /** Functions of recorded custom operations; likewise. */
+  /** The function of each custom operation among them, null of others; likewise. */
   private List<Object> functions = List.of();
 
   /** References to the device memory of recorded operands, by submission. Does not refer to the graph. */
@@ -79,15 +78,15 @@ public final class Graph extends NativeObject {
   }
 
   /**
-   * Records a GEMM.
+   * Records an operation.
    *
-   * @param product the GEMM of each run
+   * @param operation what each run computes
    * @param submit its stream, priority and planning [= DEFAULTS]
    * @return its index
    * @throws StreamGemmException.Busy if the graph has been run
    */
-  public int record(Gemm product, Submit submit) {
-    return product.call(Structs.CALL_GEMM).recordAt(this, submit);
+  public int record(OperationDesc<?> operation, Submit submit) {
+    return operation.call().recordAt(this, submit);
   }
 
   /**
@@ -146,11 +145,9 @@ public final class Graph extends NativeObject {
   synchronized int record(List<Matrix> used, Object function, Submit submit, Recording call) {
     for (Matrix m : used) refuseArray(m);
     int index = record(used, submit, (s, order) -> call.submit(s, context.handle(), order));
-    if (function != null) {
-      List<Object> more = new ArrayList<>(functions);
-      more.add(function);
-      functions = more;
-    }
+    List<Object> more = new ArrayList<>(functions);
+    more.add(function);
+    functions = more;
     return index;
   }
 
@@ -180,14 +177,30 @@ public final class Graph extends NativeObject {
   }
 
   /**
-   * Sets other operands, scalars and strides of a recorded GEMM, for runs submitted after this call.
+   * Sets other operands of the same shapes of a recorded operation, and other scalars, for runs submitted after this call. Its stream and
+   * priority stay.
    *
    * @param index as returned by {@link #record}
-   * @param product of the same shapes
+   * @param operation the same one; what else it may change is in the documentation of sg_graph_update
    */
-  public synchronized void update(int index, Gemm product) {
-    LayerCall<Matrix> call = product.call(Structs.CALL_GEMM);
-    replace(index, unmoved(call), call, RawConstants.SG_OPERATION_GEMM);
+  public synchronized void update(int index, OperationDesc<?> operation) {
+    LayerCall<?> call = operation.call().keepsAs(index >= 0 && index < functions.size() ? functions.get(index) : null);
+    List<Matrix> used = call.matrices();
+    for (Matrix m : used) refuseArray(m);
+    long[] references = Held.take(used);
+    try {
+      call.describe(false, (number, desc) -> Native.sg_call_graph_update(handle(), index, number, desc));
+    } catch (Throwable t) {
+      Held.release(references);
+      throw t;
+    } finally {
+      reachabilityFence(call);
+      reachabilityFence(this);
+    }
+    held.replace(index, references);
+    List<List<Matrix>> others = new ArrayList<>(operands);
+    others.set(index, used);
+    operands = others;
   }
 
   /**
@@ -197,30 +210,8 @@ public final class Graph extends NativeObject {
    * @param to the destination, like the one recorded in type, layout, size and leading dimension
    * @param from the source, likewise
    */
-  public synchronized void update(int index, Matrix to, Matrix from) {
-    LayerCall<Matrix> call = Context.copyCall(to, to, from);
-    List<Matrix> used = unmoved(call);
-    if (index >= 0 && index < operands.size()) {
-      refuseUnlike("to", to, operands.get(index).get(0));
-      refuseUnlike("from", from, operands.get(index).get(1));
-    }
-    replace(index, used, call, RawConstants.SG_OPERATION_COPY);
-  }
-
-  private void replace(int index, List<Matrix> used, LayerCall<?> call, int operation) {
-    long[] references = Held.take(used);
-    try {
-      call.describe(desc -> Native.sg_call_graph_update(handle(), index, operation, desc));
-    } catch (Throwable t) {
-      Held.release(references);
-      throw t;
-    } finally {
-      reachabilityFence(this);
-    }
-    held.replace(index, references);
-    List<List<Matrix>> others = new ArrayList<>(operands);
-    others.set(index, used);
-    operands = others;
+  public void update(int index, Matrix to, Matrix from) {
+    update(index, Operations.copy(to, from));
   }
 
   /**
@@ -251,21 +242,8 @@ public final class Graph extends NativeObject {
     }
   }
 
-  /** The operands of a call, which stay where they are. */
-  private static List<Matrix> unmoved(LayerCall<?> call) {
-    List<Matrix> used = call.matrices();
-    for (Matrix m : used) refuseArray(m);
-    return used;
-  }
-
   private static void refuseArray(Matrix m) {
     if (m.array != null)
       throw new StreamGemmException.InvalidArgument("a graph cannot record " + m + "; use a direct buffer");
-  }
-
-  private static void refuseUnlike(String name, Matrix now, Matrix recorded) {
-    if (now.dtype != recorded.dtype || now.layout != recorded.layout || now.rows != recorded.rows
-        || now.cols != recorded.cols || now.ld != recorded.ld)
-      throw new StreamGemmException.InvalidArgument(name + " is " + now + ", and " + recorded + " was recorded");
   }
 }

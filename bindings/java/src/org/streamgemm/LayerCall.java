@@ -5,12 +5,14 @@ import static java.lang.ref.Reference.reachabilityFence;
 
 import java.util.ArrayList;
 import java.util.List;
-import java.util.function.LongUnaryOperator;
 import org.streamgemm.internal.Native;
 import org.streamgemm.internal.RawConstants;
 
 /** A call of an operation of {@link Layers}, with its operands. */
-final class LayerCall<T> {
+final class LayerCall<T> extends OperationDesc<T> {
+  /** SG_PLAN_ADDRESS. */
+  private static final long PLAN_ADDRESS = -4096;
+
   /** Fills in a descriptor at an offset, with the operands' addresses in the order in which they were named; 0 of one that is left out. */
   interface Fill {
     void fill(Scratch d, int to, long[] at);
@@ -40,6 +42,11 @@ final class LayerCall<T> {
     boolean isSame(Operand other) {
       return matrix == other.matrix && batch == other.batch && stride == other.stride;
     }
+  }
+
+  /** Takes the number of a call and the address of its descriptor. */
+  interface Use {
+    long of(int call, long desc);
   }
 
   private final T result;
@@ -103,6 +110,24 @@ final class LayerCall<T> {
     return writes(name, m == null ? null : m.memory, readToo || (m != null && m.isPart()));
   }
 
+  @Override
+  LayerCall<T> call() {
+    return this;
+  }
+
+  /** Takes what the operation was planned or recorded with: its function stays. */
+  LayerCall<T> keepsAs(Object earlier) {
+    if (kept == null || earlier == null) return this;
+    if (!((CustomCalls.Bound) kept).isOf((CustomCalls.Bound) earlier))
+      throw new StreamGemmException.InvalidArgument("function is not the one that was planned or recorded");
+    return keeps(earlier);
+  }
+
+  /** The function of a custom operation, or null. */
+  Object kept() {
+    return kept;
+  }
+
   /** An object to keep reachable as long as the call may run. */
   LayerCall<T> keeps(Object object) {
     kept = object;
@@ -129,15 +154,16 @@ final class LayerCall<T> {
   }
 
   void write(Scratch s, int to, Operands prepared) {
-    fill.fill(s, to, addresses(s, prepared));
+    fill.fill(s, to, addresses(s, prepared, 0));
   }
 
-  /** Passes a call the address of the descriptor, with operands that stay where they are. */
-  long describe(LongUnaryOperator use) {
+  /** Passes on its number and the address of the descriptor, with operands that stay where they are; of a plan they may have no memory. */
+  long describe(boolean isPlan, Use use) {
     Scratch s = Scratch.get();
-    int to = write(s, null);
+    int to = s.push(size);
     try {
-      return use.applyAsLong(s.address(to));
+      fill.fill(s, to, addresses(s, null, isPlan ? PLAN_ADDRESS : 0));
+      return use.of(call, s.address(to));
     } finally {
       s.pop(to);
       reachabilityFence(operands);
@@ -146,13 +172,16 @@ final class LayerCall<T> {
 
   /** Submits the operation. */
   Job<T> submit(Context context, Submit submit) {
-    return submit(context, context.handle(), submit);
-  }
-
-  /** Submits it on another object. */
-  Job<T> submit(Context context, long on, Submit submit) {
+    long on = context.handle();
     Operands prepared = prepared(context);
     return context.launch(result, prepared, submit, (s, order) -> make(s, on, order, prepared));
+  }
+
+  /** Runs a plan with it. */
+  Job<T> runPlan(Context context, long plan, Submit submit) {
+    Operands prepared = prepared(context);
+    return context.launch(result, prepared, submit,
+        (s, order) -> Native.sg_call(Structs.CALL_PLAN_RUN, plan, s.longs(call, s.address(write(s, prepared))), order));
   }
 
   /** Submits the operation and waits for it. */
@@ -203,17 +232,22 @@ final class LayerCall<T> {
     return given;
   }
 
-  private long[] addresses(Scratch s, Operands prepared) {
+  /** The address of each operand; `absent`: of one without memory. */
+  private long[] addresses(Scratch s, Operands prepared, long absent) {
     long[] at = new long[operands.size()];
     for (int i = 0; i < at.length; ++i) {
       Operand o = operands.get(i);
       if (o.items != null) {
         long[] each = new long[o.items.size()];
-        for (int item = 0; item < each.length; ++item) each[item] = address(prepared, o, o.items.get(item), o.name + "[" + item + "]", o.read, o.written);
+        for (int item = 0; item < each.length; ++item) {
+          each[item] = address(prepared, o, o.items.get(item), o.name + "[" + item + "]", o.read, o.written);
+          if (each[item] == 0) each[item] = absent;
+        }
         at[i] = s.longs(each);
       } else if (o.matrix != null) {
         int first = firstOf(o);
         at[i] = first < i ? at[first] : address(prepared, o);
+        if (at[i] == 0) at[i] = absent;
       }
     }
     return at;

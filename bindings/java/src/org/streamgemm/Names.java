@@ -12,10 +12,10 @@ import org.streamgemm.internal.RawConstants;
 /** Translates the names of arguments, which the library marks in its messages, from C to Java. */
 final class Names {
   /** A marked name: a parameter, or a struct, perhaps one of an array, and the path to a field: {@code descs[2]->b.rows}; of a plan {@code operation->desc->b.rows}. */
-  private static final Pattern NAME = Pattern.compile("\u0001(?:operation->(?=desc))?(\\w+)(?:\\[(\\d+)\\])?((?:->\\w+(?:\\[\\d+\\])?)*)((?:\\.[a-z_]\\w*)?)");
+  private static final Pattern NAME = Pattern.compile("\u0001(?:operation->(?=desc|operation\\b))?(\\w+)(?:\\[(\\d+)\\])?((?:->\\w+(?:\\[\\d+\\])?)*)((?:\\.[a-z_]\\w*)?)");
   private static final Pattern AFTER_UNDERSCORE = Pattern.compile("_([a-z])");
   private static final Map<String, String> PARAMETERS =
-      Map.of("NULL", "null", "desc", "product", "descs", "products", "dst", "to", "src", "from", "dst_pitch", "to.ld()", "src_pitch", "from.ld()");
+      Map.of("NULL", "null", "desc", "the operation", "descs", "products", "dst", "to", "src", "from", "dst_pitch", "to.ld()", "src_pitch", "from.ld()");
 
   private Names() {}
 

@@ -8,22 +8,26 @@ import org.streamgemm.internal.Native;
 /** A schedule made ahead of its run: for inspection, prediction and repeated runs. */
 public final class Plan extends NativeObject {
   private final Context context;
+  /** The function of a custom operation, or null. */
+  private final Object function;
 
-  Plan(long handle, Context context) {
+  Plan(long handle, Context context, Object function) {
     super(handle, Native::sg_plan_release);
     this.context = context;
+    this.function = function;
   }
 
   /**
    * Runs the plan.
    *
-   * @param product matrices of the planned shapes and memory spaces; beta and alpha are 0 if the planned ones were
+   * @param <T> what the operation gives
+   * @param operation the planned one, with matrices of the planned shapes and memory spaces; a GEMM's beta and alpha are 0 if the planned ones were
    * @param submit order and priority [= new Submit()]
-   * @return a future of C
+   * @return a future of its result
    */
-  public Job<Matrix> runAsync(Gemm product, Submit submit) {
+  public <T> Job<T> runAsync(OperationDesc<T> operation, Submit submit) {
     try {
-      return product.call(Structs.CALL_PLAN_RUN).submit(context, handle(), submit);
+      return operation.call().keepsAs(function).runPlan(context, handle(), submit);
     } finally {
       reachabilityFence(this);
     }

@@ -87,14 +87,14 @@ public class MistakesTest {
     look(() -> context.gemmAsync(good, new Submit().label("a\0b")), "label holds a NUL", "a\\0b");
     look(() -> context.gemmAsync(good, new Submit().plan(new PlanOptions().tileM(-3))), "submit.plan.tileM is -3", "from 0");
     look(() -> context.plan(good, new PlanOptions().parts(-3)), "options.parts is -3", "from 0");
-    look(() -> context.plan(Gemm.of(matrix(0, 4), b, matrix(0, 4))), "product leaves nothing to do", "0 x 4 x 4");
+    look(() -> context.plan(Gemm.of(matrix(0, 4), b, matrix(0, 4))), "the operation leaves nothing to do", "0 x 4 x 4");
     look(() -> context.copyAsync(matrix(4, 3), a), "to is", "4 x 3", "from is", "4 x 4", "equal");
     look(() -> context.copyAsync(a, a), "to", "from", "overlap");
     try (Graph graph = context.graph(); Plan plan = context.plan(good)) {
       graph.record(good);
       look(() -> graph.update(7, good), "index is 7", "from 0 to 0");
-      look(() -> graph.update(0, Gemm.of(matrix(5, 4), b, matrix(5, 4))), "product differs", "it is 4 x 5 x 4");
-      look(() -> plan.runAsync(Gemm.of(matrix(5, 4), b, matrix(5, 4))), "product differs from the plan", "sizes");
+      look(() -> graph.update(0, Gemm.of(matrix(5, 4), b, matrix(5, 4))), "the operation differs", "it is 4 x 5 x 4");
+      look(() -> plan.runAsync(Gemm.of(matrix(5, 4), b, matrix(5, 4))), "the operation differs from the plan", "sizes");
     }
   }
 

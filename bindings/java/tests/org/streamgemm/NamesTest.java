@@ -38,7 +38,7 @@ public class NamesTest {
       refused("submit.plan.tileM is -1", () -> context.gemmAsync(good, new Submit().plan(new PlanOptions().tileM(-1))));
       refused("options.parts is -1", () -> context.plan(good, new PlanOptions().parts(-1)));
       Plan plan = context.plan(good);
-      refused("product differs", () -> plan.runAsync(Gemm.of(matrix(1, 2), matrix(2, 2), matrix(1, 2))));
+      refused("the operation differs", () -> plan.runAsync(Gemm.of(matrix(1, 2), matrix(2, 2), matrix(1, 2))));
       plan.close();
     }
     refused("options.computeLanes is -1", () -> Context.open(new ContextOptions().device("cpu").computeLanes(-1)));

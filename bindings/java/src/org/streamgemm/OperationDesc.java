@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.streamgemm;
+
+/**
+ * An operation and its operands: {@link Operations} makes them, and a {@link Gemm} and a {@link CustomOperation} are ones. A plan is made for one
+ * and runs it, a graph records it. Nothing is copied before a call uses it.
+ *
+ * @param <T> what its job gives
+ */
+public abstract class OperationDesc<T> {
+  OperationDesc() {}
+
+  /** Its call; of a custom operation a new one each time. */
+  abstract LayerCall<T> call();
+
+  /** Where operands without an address are when a plan runs: arrays are copied to pinned memory. */
+  void place(LayerCall<?> call, PlanOptions options) {
+    for (Matrix m : call.matrices())
+      if (m.array != null) options.place(MemoryKind.PINNED);
+  }
+}

@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.streamgemm;
+
+import static org.junit.Assert.assertArrayEquals;
+import static org.junit.Assert.assertEquals;
+import static org.junit.Assert.assertFalse;
+import static org.junit.Assert.assertThrows;
+import static org.junit.Assert.assertTrue;
+
+import java.lang.reflect.Method;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.FloatBuffer;
+import java.nio.IntBuffer;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Collection;
+import java.util.List;
+import java.util.Map;
+import java.util.Random;
+import java.util.TreeMap;
+import org.junit.Test;
+import org.junit.runner.RunWith;
+import org.junit.runners.Parameterized;
+
+/** Plans and graphs of every operation, by a loop over Operations: a new operation is tested by itself, or fails for want of a shape here. */
+@RunWith(Parameterized.class)
+public class PlanTest {
+  /** Shapes of matrices that are not 8 x 8, by the method and the parameter. */
+  private static final Map<String, int[]> SHAPES = Map.ofEntries(
+      Map.entry("layerNorm 1", new int[] {1, 8}), Map.entry("layerNorm 2", new int[] {1, 8}), Map.entry("rmsNorm 1", new int[] {1, 8}),
+      Map.entry("layerNormBackward 2", new int[] {1, 8}), Map.entry("layerNormBackward 4", new int[] {1, 8}), Map.entry("layerNormBackward 5", new int[] {1, 8}),
+      Map.entry("rmsNormBackward 2", new int[] {1, 8}), Map.entry("rmsNormBackward 4", new int[] {1, 8}), Map.entry("linearBackward 5", new int[] {1, 8}),
+      Map.entry("conv2d 1", new int[] {2, 2}), Map.entry("conv2dBackward 2", new int[] {2, 2}), Map.entry("conv2dBackward 4", new int[] {2, 2}),
+      Map.entry("conv2dBackward 5", new int[] {1, 2}), Map.entry("im2col 1", new int[] {32, 2}), Map.entry("col2im 0", new int[] {32, 2}),
+      Map.entry("crossEntropy 2", new int[] {8, 1}), Map.entry("rowDot 2", new int[] {8, 1}), Map.entry("rowReduce 1", new int[] {8, 1}),
+      Map.entry("dequantize 3", new int[] {8, 2}));
+
+  @Parameterized.Parameters(name = "{0}")
+  public static Collection<Object[]> devices() {
+    return Arrays.asList(new Object[][] {{"cpu"}, {"sim:h200"}});
+  }
+
+  @Parameterized.Parameter public String device;
+
+  /** The longest form of each method, but those whose operands have to be in the memory of devices. */
+  private static Collection<Method> all() {
+    Map<String, Method> found = new TreeMap<>();
+    for (Method m : Operations.class.getMethods())
+      if (m.getDeclaringClass() == Operations.class && !m.getName().equals("allReduce"))
+        found.merge(m.getName(), m, (x, y) -> x.getParameterCount() > y.getParameterCount() ? x : y);
+    return found.values();
+  }
+
+  /** One set of arguments, of the same values each time. */
+  private static final class Arguments {
+    private final boolean areShapes;
+    private final List<FloatBuffer> memory = new ArrayList<>();
+
+    Arguments(boolean areShapes) {
+      this.areShapes = areShapes;
+    }
+
+    private Matrix matrix(int rows, int cols) {
+      if (areShapes) return Matrix.shape(DType.F32, rows, cols);
+      Random random = new Random(100 + memory.size());
+      float[] values = new float[rows * cols];
+      for (int i = 0; i < values.length; ++i) values[i] = 0.1f + random.nextFloat();
+      FloatBuffer made = Support.direct(values);
+      memory.add(made);
+      return Matrix.of(made, rows, cols);
+    }
+
+    private Sequence sequence() {
+      return Sequence.byStep(matrix(8, 8), 4);
+    }
+
+    OperationDesc<?> of(Method method) throws Exception {
+      Class<?>[] types = method.getParameterTypes();
+      Object[] given = new Object[types.length];
+      for (int i = 0; i < given.length; ++i) given[i] = argument(method.getName() + " " + i, types[i]);
+      return (OperationDesc<?>) method.invoke(null, given);
+    }
+
+    private Object argument(String name, Class<?> type) throws Exception {
+      int[] shape = SHAPES.getOrDefault(name, new int[] {8, 8});
+      if (name.equals("elementwise 0")) return Function.ADD;
+      if (name.equals("dequantize 1")) return 4L;
+      if (name.equals("dequantize 2")) return areShapes ? Matrix.shape(DType.I8, 8, 8) : Matrix.of(ByteBuffer.allocateDirect(64).put(5, (byte) 3), DType.I8, 8, 8);
+      if (name.equals("dequantize 4")) return null;
+      if (type == Matrix.class) return matrix(shape[0], shape[1]);
+      if (type == Heads.class) return Heads.inColumns(matrix(8, 8), 2, 1);
+      if (type == Images.class) return Images.nchw(matrix(8, 8), 2, 2, 2);
+      if (type == Sequence.class) return sequence();
+      if (type == Indices.class) return areShapes ? Indices.of(Matrix.shape(DType.I32, 1, 8), IndexType.I32) : Indices.of(Matrix.of(indices(), DType.I32, 1, 8), IndexType.I32);
+      if (type == Windows.class) return new Windows(1, 1);
+      if (type == Conv2d.class) return new Conv2d(new Windows(1, 1));
+      if (type == Recurrent.class) return recurrent(name.equals("recurrentBackward 2"));
+      if (type == RecurrentGradients.class) return new RecurrentGradients().dy(sequence()).dx(sequence()).weights(matrix(32, 8), matrix(32, 8));
+      if (type.isEnum()) return type.getEnumConstants()[0];
+      if (type.isArray()) return java.lang.reflect.Array.newInstance(type.getComponentType(), 0);
+      if (type == boolean.class) return false;
+      if (type == double.class) return 1e-5;
+      return type == long.class ? (Object) 0L : type.getConstructor().newInstance();
+    }
+
+    private static IntBuffer indices() {
+      return ByteBuffer.allocateDirect(32).order(ByteOrder.nativeOrder()).asIntBuffer().put(0, 3).put(1, 1).put(2, 4).put(3, 0).put(4, 5).put(5, 2).put(6, 6).put(7, 7);
+    }
+
+    private Recurrent recurrent(boolean hasReserve) {
+      Recurrent made = new Recurrent(Cell.LSTM, matrix(32, 8), matrix(32, 8));
+      return hasReserve ? made.reserve(matrix(8, 40)) : made;
+    }
+
+    /** All values, which two sets have in common after the same operation. */
+    List<Float> values() {
+      List<Float> all = new ArrayList<>();
+      for (FloatBuffer each : memory)
+        for (float value : Support.content(each)) all.add(value);
+      return all;
+    }
+  }
+
+  private static List<Float> computed(Context context, Method method) throws Exception {
+    Arguments arguments = new Arguments(false);
+    OperationDesc<?> operation = arguments.of(method);
+    List<Float> before = arguments.values();
+    context.runAsync(operation).join();
+    assertFalse(method.getName(), before.equals(arguments.values()));
+    return arguments.values();
+  }
+
+  private static PlanOptions place() {
+    return new PlanOptions().place(MemoryKind.PAGEABLE).placeA(MemoryKind.PAGEABLE).placeB(MemoryKind.PAGEABLE).placeC(MemoryKind.PAGEABLE);
+  }
+
+  @Test(timeout = Support.LIMIT)
+  public void everyOperationIsPlannedByItsShapes() throws Exception {
+    try (Context context = Context.open(device)) {
+      for (Method method : all()) {
+        OperationDesc<?> shapes = new Arguments(true).of(method);
+        assertTrue(method.getName(), context.supports(shapes));
+        try (Plan plan = context.plan(shapes, place())) {
+          assertTrue(method.getName(), plan.prediction().predictedSeconds() > 0);
+          for (int run = 0; run < 2; ++run) {
+            Arguments arguments = new Arguments(false);
+            plan.runAsync(arguments.of(method)).join();
+            assertEquals(method.getName(), computed(context, method), arguments.values());
+          }
+          Arguments others = new Arguments(false);
+          OperationDesc<?> other = Gemm.of(others.matrix(8, 8), others.matrix(8, 8), others.matrix(8, 8));
+          if (!method.getName().equals("linear"))
+            assertTrue(assertThrows(StreamGemmException.InvalidArgument.class, () -> plan.runAsync(other)).getMessage().contains("operation"));
+        }
+      }
+    }
+  }
+
+  @Test(timeout = Support.LIMIT)
+  public void everyRecordedOperationIsUpdated() throws Exception {
+    try (Context context = Context.open(device)) {
+      for (Method method : all()) {
+        List<Float> computed = computed(context, method);
+        Arguments first = new Arguments(false);
+        Arguments second = new Arguments(false);
+        try (Graph graph = context.graph()) {
+          assertEquals(0, graph.record(first.of(method)));
+          OperationDesc<?> other = second.of(method);
+          List<Float> before = second.values();
+          graph.runAsync().join();
+          assertEquals(method.getName(), computed, first.values());
+          assertEquals("not yet", before, second.values());
+          graph.update(0, other);
+          graph.runAsync().join();
+          assertEquals(method.getName(), computed, second.values());
+        }
+      }
+    }
+  }
+
+  @Test(timeout = Support.LIMIT)
+  public void arrays() {
+    try (Context context = Context.open(device)) {
+      float[] x = {1, 2, 3, 4};
+      float[] y = new float[4];
+      OperationDesc<Matrix> twice = Operations.axpby(Matrix.of(x, 2, 2), Matrix.of(y, 2, 2), new Axpby().with(2, 0));
+      try (Plan plan = context.plan(twice)) {
+        plan.runAsync(twice).join();
+      }
+      assertArrayEquals(new float[] {2, 4, 6, 8}, y, 0);
+    }
+  }
+
+  private static void refused(String words, org.junit.function.ThrowingRunnable call) {
+    String message = assertThrows(StreamGemmException.InvalidArgument.class, call).getMessage();
+    assertTrue(message, message.contains(words));
+  }
+
+  @Test(timeout = Support.LIMIT)
+  public void mistakesNameTheArguments() {
+    Matrix x = Matrix.shape(DType.F32, 8, 8);
+    Matrix y = Matrix.shape(DType.F32, 8, 7);
+    try (Context context = Context.open(device); Plan plan = context.plan(Operations.softmax(x, x), place())) {
+      refused("x is 8 x 8", () -> context.plan(Operations.softmax(x, y)));
+      refused("y is 8 x 8", () -> context.plan(Operations.linear(x, y, x)));
+      refused("c is 8 x 8", () -> context.supports(Gemm.of(x, y, x)));
+      refused("the operation differs", () -> plan.runAsync(Operations.softmax(Matrix.of(Support.direct(1, 2), 1, 2), Matrix.of(Support.direct(1, 2), 1, 2))));
+      assertThrows(NullPointerException.class, () -> plan.runAsync(null));
+    }
+  }
+
+  @Test(timeout = Support.LIMIT)
+  public void aFunctionStaysThatOfThePlan() {
+    int[] calls = {0};
+    try (Context context = Context.open(device)) {
+      ByteBuffer one = context.allocatePinned(64).order(ByteOrder.nativeOrder());
+      ByteBuffer other = context.allocatePinned(64).order(ByteOrder.nativeOrder());
+      CustomOperation.Function function = call -> call.buffer(0).order(ByteOrder.nativeOrder()).putFloat(12, ++calls[0]);
+      Matrix at = Matrix.of(one, DType.F32, 4, 4);
+      Matrix there = Matrix.of(other, DType.F32, 4, 4);
+      try (Plan plan = context.plan(new CustomOperation(function).writes(at)); Graph graph = context.graph()) {
+        plan.runAsync(new CustomOperation(function).writes(there)).join();
+        assertEquals(1f, other.getFloat(12), 0);
+        refused("function", () -> plan.runAsync(new CustomOperation(call -> {}).writes(there)));
+        graph.record(new CustomOperation(function).writes(at));
+        graph.update(0, new CustomOperation(function).writes(there));
+        graph.update(0, new CustomOperation(function).writes(at));
+        System.gc();
+        graph.runAsync().join();
+        assertEquals(2f, one.getFloat(12), 0);
+        refused("function", () -> graph.update(0, new CustomOperation(call -> {}).writes(there)));
+      }
+    }
+  }
+}
