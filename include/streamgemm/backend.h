@@ -36,7 +36,7 @@
 SG_BEGIN_DECLS
 
 /** Version of this table. A backend of another version is refused. */
-#define SG_BACKEND_ABI_VERSION 2
+#define SG_BACKEND_ABI_VERSION 3
 /** Size of a backend's message buffer, in bytes, with the NUL. */
 #define SG_BACKEND_MESSAGE_SIZE 512
 
@@ -1087,8 +1087,8 @@ typedef struct sg_backend_ops {
 
 /** The one symbol of a plugin: returns its table, which lives as long as the process. */
 typedef const sg_backend_ops *(*sg_backend_entry_fn)(void);
-/** The plugin's symbol name for SG_BACKEND_ABI_VERSION 2. */
-#define SG_BACKEND_ENTRY_SYMBOL "sg_backend_entry_2"
+/** The plugin's symbol name for SG_BACKEND_ABI_VERSION 3. */
+#define SG_BACKEND_ENTRY_SYMBOL "sg_backend_entry_3"
 
 SG_END_DECLS
 

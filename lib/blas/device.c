@@ -259,7 +259,7 @@ static void write_label(const sg_blas_call *call, char *text, size_t size) {
            (long long)call->k);
 }
 
-bool sg_blas_device_compute(const sg_blas_call *call, const sg_blas_settings *settings, sg_blas_outcome *out) {
+static bool compute(const sg_blas_call *call, const sg_blas_settings *settings, sg_blas_outcome *out) {
   char label[SG_LABEL_SIZE], message[512];
   write_label(call, label, sizeof label);
   sg_blas_operation operation;
@@ -289,6 +289,17 @@ bool sg_blas_device_compute(const sg_blas_call *call, const sg_blas_settings *se
                                            status == SG_STATUS_SHUTDOWN);
   if (!is_refused) sg_blas_count_failure(call->entry->name, message);
   return false;
+}
+
+static unsigned calls_begun, calls_running; /* atomic */
+
+bool sg_blas_device_compute(const sg_blas_call *call, const sg_blas_settings *settings, sg_blas_outcome *out) {
+  const unsigned number = __atomic_add_fetch(&calls_begun, 1, __ATOMIC_RELAXED);
+  const bool began_alone = __atomic_add_fetch(&calls_running, 1, __ATOMIC_RELAXED) == 1;
+  const bool is_computed = compute(call, settings, out);
+  __atomic_sub_fetch(&calls_running, 1, __ATOMIC_RELAXED);
+  if (!began_alone || __atomic_load_n(&calls_begun, __ATOMIC_RELAXED) != number) out->job_seconds = 0;
+  return is_computed;
 }
 
 static double predict(sg_operation which, const void *desc, int32_t count, const sg_plan_options *options) {

@@ -13,7 +13,7 @@
 /* What the device did in one call, added to what it did before. */
 typedef struct sg_blas_outcome {
   uint64_t bytes_in, bytes_out;
-  double job_seconds; /* of its latest job, from the first command to the last */
+  double job_seconds; /* of its latest job, from the first command to the last; 0: beside another call's */
 } sg_blas_outcome;
 
 /* Whether a device may be there: false without loading anything if SG_DEVICE names none and the system has no GPU. */

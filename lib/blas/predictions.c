@@ -128,7 +128,6 @@ bool sg_blas_device_is_faster(sg_blas_call *call, const sg_blas_settings *settin
   if (has_copies && settings->residency == SG_BLAS_RESIDENCY_AUTO &&
       gains_nothing(call, settings, places, call->predicted_seconds + checking / worthwhile, cpu_seconds, &without) &&
       is_taken(&host_reads)) {
-    sg_blas_add_counts(&(sg_blas_residency_statistics){.host_reads = 1});
     call->reads_host_operands = call->is_pageable = true;
     call->predicted_seconds = without;
     checking = 0;
@@ -136,5 +135,7 @@ bool sg_blas_device_is_faster(sg_blas_call *call, const sg_blas_settings *settin
   call->device_seconds = call->predicted_seconds + checking;
   if (!sg_blas_device_wins(call->device_seconds, call->work, rate)) return false;
   const double expected = call->predicted_seconds * sg_blas_slowdown(call->is_pageable) + checking;
-  return sg_blas_device_wins(expected, call->work, rate) || !is_taken(&cpu_calls);
+  const bool wins = sg_blas_device_wins(expected, call->work, rate) || !is_taken(&cpu_calls);
+  if (wins && call->reads_host_operands) sg_blas_add_counts(&(sg_blas_residency_statistics){.host_reads = 1});
+  return wins;
 }

@@ -36,6 +36,7 @@ int sg_blas_vector_bytes(void) {
 #endif
 }
 
+enum { LATEST = 4 };
 /* An average that weighs the latest four measurements most. Atomic, for a reader; of two writers one may be lost. */
 typedef struct average {
   double value; /* 0: not yet asked for */
@@ -51,8 +52,9 @@ static double value_of(average *of) {
 static void set(average *of, double value) { __atomic_store(&of->value, &value, __ATOMIC_RELAXED); }
 
 static void add(average *to, double measured) {
-  const int count = __atomic_add_fetch(&to->count, 1, __ATOMIC_RELAXED);
-  const double weight = count > 3 ? 0.25 : 1.0 / (count + 1); /* what was assumed weighs as one measurement */
+  const int count = __atomic_load_n(&to->count, __ATOMIC_RELAXED);
+  const double weight = 1.0 / (count + 2); /* what was assumed weighs as one measurement */
+  if (count < LATEST - 2) __atomic_store_n(&to->count, count + 1, __ATOMIC_RELAXED);
   set(to, (1 - weight) * value_of(to) + weight * measured);
 }
 

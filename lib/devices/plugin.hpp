@@ -16,7 +16,7 @@ struct plugin_files {
 };
 
 // With SG_PLUGIN_PATH: that file, or the files of that folder; it must be absolute. Otherwise the folder
-// "streamgemm/backend-2" beside this library, 2 being the version of the plugins' interface; where that is unknown, and
+// "streamgemm/backend-3" beside this library, 3 being the version of the plugins' interface; where that is unknown, and
 // in a setuid program, the folder configured at build time. Never the current folder.
 plugin_files find_plugins();
 

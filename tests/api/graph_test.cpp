@@ -182,6 +182,19 @@ TEST_P(graphs, copies_are_recorded_and_changed) {
   EXPECT_NE(nullptr, std::strstr(sg_last_error_message(), "index is 1"));
 }
 
+// A backend's graph would read such memory when it is made, or not at all.
+TEST_P(graphs, copies_of_ordinary_memory_are_not_in_a_graph_of_the_device) {
+  double from = 1, to = 0;
+  ASSERT_OK(sg_copy_async(context_, &to, &from, sizeof from, &record_, nullptr));
+  for (; from < 4; ++from) {
+    job all;
+    ASSERT_OK(sg_graph_run_async(graph_, nullptr, all.out()));
+    ASSERT_OK(sg_job_wait(all, SG_FOREVER, nullptr));
+    EXPECT_EQ(from, to);
+    EXPECT_STRNE("graph of the device", statistics_of(all).strategy);
+  }
+}
+
 TEST_P(graphs, branches_meet_on_the_device) {
   constexpr std::size_t bytes = 4 * sizeof(double);
   buffer memory;

@@ -152,7 +152,7 @@ sg_status event_query(sg_backend_event *event) {
 
 }  // namespace
 
-extern "C" __attribute__((visibility("default"))) const sg_backend_ops *sg_backend_entry_2(void) {
+extern "C" __attribute__((visibility("default"))) const sg_backend_ops *sg_backend_entry_3(void) {
   static const sg_backend_ops table = [] {
     sg_backend_ops own = *sg_cpu_backend();
     own.name = "ordered";

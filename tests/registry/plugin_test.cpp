@@ -9,7 +9,7 @@ namespace sg::test {
 namespace {
 
 // Beside the library.
-constexpr const char *own_folder = "streamgemm/backend-2";
+constexpr const char *own_folder = "streamgemm/backend-3";
 
 TEST(Plugins, NoneIsNeeded) {
   const string text = report({});
@@ -43,7 +43,7 @@ TEST(Plugins, DefectiveOnesAreRefusedWithAReason) {
       {"nameless", "its name must be"},
       {"impostor", "it calls itself \"cpu\""},
       {"no-table", "it offers no table"},
-      {"no-symbol", "no symbol sg_backend_entry_2"},
+      {"no-symbol", "no symbol sg_backend_entry_3"},
   };
   for (const auto &spoilt : cases) {
     const string text = report({plugin_path(plugin(spoilt.variant))}, {"tiny", "sim:a100"});

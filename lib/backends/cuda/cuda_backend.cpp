@@ -287,6 +287,6 @@ constexpr sg_backend_ops table = {
 }  // namespace
 }  // namespace sg::cuda
 
-extern "C" __attribute__((visibility("default"))) const sg_backend_ops *sg_backend_entry_2(void) {
+extern "C" __attribute__((visibility("default"))) const sg_backend_ops *sg_backend_entry_3(void) {
   return &sg::cuda::table;
 }

@@ -196,8 +196,9 @@ const char *reason_against(const std::vector<submission> &works, const sg::devic
   const auto fits = [](const submission &work) {
     if (!work.program) return true;
     // Small GEMMs of one program are faster as the few calls of a replay.
-    return (work.follows_on_device || runs_on_devices_alone(*work.program->schedule)) && !work.partition_stream &&
-           work.program->batchable.empty();
+    const bool fits =
+        work.program->is_spread() ? runs_on_devices_alone(*work.program->schedule) : work.follows_on_device;
+    return fits && !work.partition_stream && work.program->batchable.empty();
   };
   return std::all_of(works.begin(), works.end(), fits) ? nullptr : "some are not on the device alone";
 }

@@ -70,5 +70,5 @@ namespace {
 }  // namespace
 
 #if VARIANT != NO_SYMBOL
-extern "C" __attribute__((visibility("default"))) const sg_backend_ops *sg_backend_entry_2(void) { return spoilt(); }
+extern "C" __attribute__((visibility("default"))) const sg_backend_ops *sg_backend_entry_3(void) { return spoilt(); }
 #endif

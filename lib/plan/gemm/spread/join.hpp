@@ -18,7 +18,7 @@ struct device_schedule {
 };
 
 // `spread`: the operands that are brought in parts, as shared_operands() says; `weights`: of the parts, by device.
-// `ahead`: a device's copies in wait until no more than so many of its copies out before them are left; 0: they do not.
+// `ahead`: a device's copies in wait until fewer than so many of its copies out before them are left; 0: they do not.
 // Empty if the schedules do not bring them in the same order.
 std::optional<schedule> join(const problem &whole, const std::vector<device_schedule> &parts, std::uint32_t spread,
                              std::span<const double> weights, std::size_t ahead = 0);
