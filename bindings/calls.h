@@ -55,7 +55,9 @@ enum {
   SG_CALL_NUMBER_gemm_grouped = 1,
   SG_CALL_NUMBER_copy,
   SG_CALL_NUMBER_plan_run,
-  SG_CALL_NUMBER_before_operations = 5,
+  SG_CALL_NUMBER_graph_run,
+  SG_CALL_NUMBER_pipeline_push,
+  SG_CALL_NUMBER_before_operations = SG_CALL_NUMBER_pipeline_push,
   SG_OPERATIONS(SG_CALL_NUMBER)
 };
 #undef SG_CALL_NUMBER

@@ -156,7 +156,7 @@ class Rule:
         fields = {"type_offset": "dtype", "gradient_offset": "gradient_dtype", "accumulate_offset": "accumulate", "windows_offset": "windows",
                   "image_layout": "image_layout", "filter_layout": "columns" if self.has("columns") else "filter_layout", "cell": "cell"}
         words = {
-            "name": f'"{self.definition.name}"', "run": f"sg_call_{name}", "run_to_its_end": f"run_{name}_to_its_end" if self.definition.waits else None, "size": f"sizeof({desc})",
+            "name": f'"{self.definition.name}"', "number": f"SG_CALL_NUMBER_{name}", "run_to_its_end": f"run_{name}_to_its_end" if self.definition.waits else None, "size": f"sizeof({desc})",
             "initial": f"&(const {desc}){desc.upper()}_INIT",
             "operands": "{" + ", ".join(self.operand(f, results) for f in self.operands) + "}",
             "operand_count": len(self.operands), "result_count": len(results), "symbol_count": len(self.symbols),

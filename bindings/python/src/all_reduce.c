@@ -58,7 +58,7 @@ PyObject *submit_all_reduce(PyObject *self, PyObject *args) {
   PyObject *const results = PyList_New(0);
   if (results && target_of(to, &in.to) && begin_operation(&in, type, &order) &&
       fill_vectors(&in, given, &desc, addresses, results))
-    made = finish_operation(&in, &order, sg_call_all_reduce, &desc, results);
+    made = finish_operation(&in, &order, SG_CALL_NUMBER_all_reduce, &desc, results);
   call_done(&in);
   Py_XDECREF(results);
   return made;

@@ -68,7 +68,7 @@ PyObject *submit_copy(PyObject *self, PyObject *args) {
   (void)self;
   if (!PyArg_ParseTuple(args, "OOOOO&", &type, &to, &dst, &src, order_of, &og)) return NULL;
   if (target_of(to, &in.to) && begin_operation(&in, type, &og) && fill_copy(&in, &c, dst, src))
-    made = finish_operation(&in, &og, sg_call_copy, &c.desc, c.result);
+    made = finish_operation(&in, &og, SG_CALL_NUMBER_copy, &c.desc, c.result);
   call_done(&in);
   return made;
 }

@@ -193,7 +193,7 @@ PyObject *submit_custom(PyObject *self, PyObject *args) {
       desc.user = bound;
       desc.operands = operands;
       desc.operand_count = (int32_t)count;
-      made = finish_operation(&in, &order, sg_call_custom, &desc, result);
+      made = finish_operation(&in, &order, SG_CALL_NUMBER_custom, &desc, result);
     }
   }
   call_done(&in);

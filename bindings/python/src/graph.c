@@ -17,7 +17,7 @@ PyObject *submit_graph(PyObject *self, PyObject *args) {
   if (!PyArg_ParseTuple(args, "OKOOO&", &type, &in.to.handle, &keepers, &result, order_of, &og)) return NULL;
   if (begin_operation(&in, type, &og)) {
     job_hold(in.job)->owner = Py_NewRef(keepers);
-    made = finish_operation(&in, &og, sg_call_graph_run, NULL, result);
+    made = finish_operation(&in, &og, SG_CALL_NUMBER_graph_run, NULL, result);
   }
   call_done(&in);
   return made;

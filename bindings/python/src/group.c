@@ -52,7 +52,7 @@ PyObject *submit_group(PyObject *self, PyObject *args) {
   else if (target_of(to, &in.to) && begin_operation(&in, type, &og)) {
     const int64_t group[2] = {(int64_t)(intptr_t)descs, count};
     if (fill_group(&in, items, requests, descs, results))
-      made = finish_operation(&in, &og, sg_call_gemm_grouped, group, results);
+      made = finish_operation(&in, &og, SG_CALL_NUMBER_gemm_grouped, group, results);
   }
   for (Py_ssize_t i = 0; requests && i < count; ++i) gemm_done(&requests[i]);
   PyMem_Free(requests);

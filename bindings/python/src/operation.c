@@ -367,7 +367,7 @@ static bool see_options(operation *o, PyObject *const *values) {
 /* Of a linear layer, which is a GEMM. */
 static PyObject *wait_for_operation(operation *o, const order_arguments *order, PyObject *result) {
   const sg_linear_desc *const d = (const sg_linear_desc *)o->desc;
-  const blocking_call c = {d, o->of->run_to_its_end, o->of->run, d->y.rows, d->y.cols, d->x.cols, 1};
+  const blocking_call c = {d, o->of->run_to_its_end, sg_calls[o->of->number], d->y.rows, d->y.cols, d->x.cols, 1};
   sg_submit submit;
   return fill_order(o->in, order, &submit) && run_blocking(o->in, &c, &submit) ? Py_NewRef(result) : NULL;
 }
@@ -398,7 +398,7 @@ PyObject *submit_operation(PyObject *self, PyObject *const *args, Py_ssize_t cou
       see_options(&o, given + o.of->operand_count) && see_operands(&o, given)) {
     store_sizes(&o);
     result = o.of->results_are_tuple ? o.results : PyTuple_GET_ITEM(o.results, 0);
-    made = waits ? wait_for_operation(&o, &order, result) : finish_operation(&in, &order, o.of->run, o.desc, result);
+    made = waits ? wait_for_operation(&o, &order, result) : finish_operation(&in, &order, o.of->number, o.desc, result);
   }
   call_done(&in);
   Py_XDECREF(o.results);

@@ -75,7 +75,7 @@ struct operation;
 
 typedef struct operation_rule {
   const char *name;
-  sg_call_function run;
+  int32_t number;                                                                         /* of its call */
   sg_status (*run_to_its_end)(sg_context *on, const void *desc, const sg_submit *submit); /* NULL: none is offered */
   uint16_t size;
   const void *initial;

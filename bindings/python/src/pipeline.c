@@ -55,7 +55,7 @@ PyObject *push_batch(PyObject *self, PyObject *args) {
     const int64_t ends[2] = {(int64_t)(intptr_t)x.data, (int64_t)(intptr_t)out.data};
     kept_operands->owner = Py_NewRef(keepers);
     in.to.handle = pipeline;
-    made = finish_operation(&in, &og, sg_call_pipeline_push, ends, result);
+    made = finish_operation(&in, &og, SG_CALL_NUMBER_pipeline_push, ends, result);
   }
   call_done(&in);
   let_go(&held[0]);

@@ -141,12 +141,12 @@ bool call_begin(call *in, PyTypeObject *type);                          /* makes
 bool fill_order(call *in, const order_arguments *g, sg_submit *submit); /* after the operands */
 void call_done(call *in);
 /* The first and the last steps of a submission: submitted where `type` is the type of its Job, and recorded where it is
- * a graph's handle, an int. The result is the Job, or (keeper, result) of a recording; NULL and an exception. `run`: a
- * call of calls.h; NULL: there is nothing to submit. */
+ * a graph's handle, an int. The result is the Job, or (keeper, result) of a recording; NULL and an exception. `number`:
+ * of a call of calls.h; NO_CALL: there is nothing to submit. */
+enum { NO_CALL = -1 };
 bool begin_operation(call *in, PyObject *type, order_arguments *order);
 bool is_described(const order_arguments *order); /* planned or recorded, and not submitted */
-PyObject *finish_operation(call *in, const order_arguments *order, sg_call_function run, const void *desc,
-                           PyObject *result);
+PyObject *finish_operation(call *in, const order_arguments *order, int32_t number, const void *desc, PyObject *result);
 
 /* graph.c: (keeper, more), or the exception of a refused recording */
 PyObject *kept(PyObject *keeper, sg_status status, const char *operation, PyObject *more);

@@ -174,12 +174,6 @@ bool is_described(const order_arguments *order) {
   return order->graph != 0 || (order->use != USE_NONE && order->use != USE_RUN);
 }
 
-static int64_t number_of_call(sg_call_function run) {
-  int64_t number = 0;
-  while (sg_calls[number] != run) ++number;
-  return number;
-}
-
 static sg_plan_options options_of(const call *in, const order_arguments *order) {
   sg_plan_options chosen = SG_PLAN_OPTIONS_INIT;
   if (order->on) chosen = *(const sg_plan_options *)(uintptr_t)order->on;
@@ -189,10 +183,10 @@ static sg_plan_options options_of(const call *in, const order_arguments *order) 
   return chosen;
 }
 
-static PyObject *use_operation(call *in, const order_arguments *order, sg_call_function run, const void *desc,
+static PyObject *use_operation(call *in, const order_arguments *order, int32_t number, const void *desc,
                                PyObject *result) {
   sg_gemm_desc gemm;
-  const sg_operation_desc operation = sg_operation_of(number_of_call(run), desc, &gemm);
+  const sg_operation_desc operation = sg_operation_of(number, desc, &gemm);
   sg_context *const on = (sg_context *)(uintptr_t)in->to.handle;
   const sg_plan_options chosen = order->use == USE_PLAN ? options_of(in, order) : (sg_plan_options)SG_PLAN_OPTIONS_INIT;
   sg_plan *plan = NULL;
@@ -213,20 +207,19 @@ static PyObject *use_operation(call *in, const order_arguments *order, sg_call_f
   return Py_BuildValue("(KO)", (unsigned long long)(uintptr_t)plan, keeper);
 }
 
-PyObject *finish_operation(call *in, const order_arguments *order, sg_call_function run, const void *desc,
-                           PyObject *result) {
+PyObject *finish_operation(call *in, const order_arguments *order, int32_t number, const void *desc, PyObject *result) {
   const bool records = order->graph != 0;
   sg_submit submit;
   sg_job *handle = NULL;
   sg_status status = SG_STATUS_OK;
-  if (is_described(order) && !records) return use_operation(in, order, run, desc, result);
+  if (is_described(order) && !records) return use_operation(in, order, number, desc, result);
   if (!fill_order(in, order, &submit) || (!records && !ready_to_post())) return NULL;
-  const int64_t planned[] = {order->use == USE_RUN && run ? number_of_call(run) : 0, (int64_t)(intptr_t)desc};
-  if (order->use == USE_RUN && run) run = sg_call_plan_run, desc = planned;
-  if (run) {
+  const int64_t planned[] = {number, (int64_t)(intptr_t)desc};
+  if (order->use == USE_RUN && number != NO_CALL) number = SG_CALL_NUMBER_plan_run, desc = planned;
+  if (number != NO_CALL) {
     if (!records) post_completion(&submit, in->job);
     PyThreadState *const state = in->is_small && !in->to.waits ? NULL : PyEval_SaveThread();
-    status = run((void *)(uintptr_t)in->to.handle, desc, &submit, records ? NULL : &handle);
+    status = sg_calls[number]((void *)(uintptr_t)in->to.handle, desc, &submit, records ? NULL : &handle);
     if (state) PyEval_RestoreThread(state);
   }
   if (records) return kept(in->job, status, in->operation, result);
@@ -269,7 +262,7 @@ static PyObject *run_gemm(call *in, run_mode mode, gemm_request *p, const gemm_a
   const operand *const operands[] = {&p->a, &p->b, &p->c};
   for (int i = 0; i < 3; ++i) in->places[i] = operands[i]->seen.memory;
   in->is_small = og->graph == 0 && is_small(&p->desc);
-  return finish_operation(in, og, p->empty ? NULL : sg_call_gemm, &p->desc, p->result);
+  return finish_operation(in, og, p->empty ? NO_CALL : SG_CALL_NUMBER_gemm, &p->desc, p->result);
 }
 
 /* submit_gemm(type or graph, target, mode, method, a, b, c, alpha, beta, op_a, op_b, compute, bias, activation, copies,
