@@ -22,10 +22,14 @@ class Submission(ast.NodeTransformer):
             if self.how == ["self._record"]:
                 native, before = before[0], [native]
             given = [ast.Starred(order)] if isinstance(order, ast.Name) else getattr(order, "elts", None)
+            own = call.args
+            if self.described:  # its arguments are read now, the call is made when it is used
+                call.args = [ast.Starred(ast.Name("given"))]
             call.args = before + call.args + (given if call.func.id == "submit_gemm" else [order])
             call.func = native
-            if self.described:  # is made when it is used
-                made = ast.Lambda(ast.parse("lambda how, target, order: 0", mode="eval").body.args, call)
+            if self.described:
+                made = ast.Lambda(ast.parse("lambda how, target, order, given=0: 0", mode="eval").body.args, call)
+                made.args.defaults = [ast.Tuple(own)]
                 node.value = ast.Call(ast.Name("OperationDesc"), [ast.Constant(self.described), made], [])
         return self.generic_visit(node)
 

@@ -50,12 +50,20 @@ static bool reachable(const call *in, const view *v, const char *name) {
   return true;
 }
 
+static const char *name_of_memory(sg_memory_kind kind) {
+  return kind == SG_MEMORY_PAGEABLE ? "pageable" : kind == SG_MEMORY_PINNED ? "pinned" : "device";
+}
+
 bool see_array(call *in, PyObject *given, const char *name, bool writable, view *out) {
   hold *held = job_hold(in->job);
   if (!held || !view_of(given, name, writable, out, held) || !reachable(in, out, name)) return false;
   if (in->is_planned && out->memory != SG_MEMORY_AUTO && !out->data) {
     out->data = SG_PLAN_ADDRESS;
-    in->places[3] = out->memory;
+    if (in->places[3] == SG_MEMORY_AUTO) in->placed = name, in->places[3] = out->memory;
+    if (!in->places_each && in->places[3] != out->memory)
+      return raise_argument(
+          "%s is a placeholder in %s memory, and %s one in %s memory; all of this operation lie in one", name,
+          name_of_memory(out->memory), in->placed, name_of_memory(in->places[3]));
   }
   return true;
 }

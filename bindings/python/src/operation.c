@@ -231,6 +231,10 @@ static bool see_written(operation *o, int at, PyObject *given) {
   if (is_read && rule->is_read)
     return raise_argument("%s is None; %sit is read: it must be given", rule->name,
                           is_switch ? "accumulate is True, so " : "");
+  if (o->in->is_run_later && o->in->places[3] == SG_MEMORY_PINNED)
+    return raise_argument(
+        "%s is None; a run makes it in ordinary memory, and %s is a placeholder in pinned memory: it must be given",
+        rule->name, o->in->placed);
   PyObject *const made = make_result(o, at);
   if (!made) return false;
   PyTuple_SET_ITEM(o->results, rule->result, made);

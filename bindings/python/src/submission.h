@@ -28,11 +28,14 @@ typedef struct call {
   PyObject *job;         /* holds the operands */
   const char *operation; /* the method whose arguments messages name; NULL: none */
   job_list after;
-  bool in_order;   /* false: a recording, which runs after no job: operands that are jobs must have completed */
-  bool is_small;   /* its submission keeps the GIL: releasing it would cost more */
-  bool copies;     /* operands whose strides no layout has are copied */
-  bool is_planned; /* operands may have no memory */
+  bool in_order;     /* false: a recording, which runs after no job: operands that are jobs must have completed */
+  bool is_small;     /* its submission keeps the GIL: releasing it would cost more */
+  bool copies;       /* operands whose strides no layout has are copied */
+  bool is_planned;   /* operands may have no memory */
+  bool is_run_later; /* with other operands */
+  bool places_each;  /* a GEMM: its operands may have places of their own */
   sg_memory_kind places[4]; /* of operands without memory: a, b and c of a GEMM; any */
+  const char *placed;       /* the first of any */
 } call;
 
 /* What is done with an operation, if it is not submitted or recorded: the first number of a tuple in place of a type.

@@ -159,6 +159,7 @@ static bool begin_use(call *in, PyObject *how, order_arguments *order) {
     order->on = PyLong_AsUnsignedLongLong(first);
   in->in_order = order->use != USE_UPDATE;
   in->is_planned = order->use == USE_PLAN || order->use == USE_SUPPORTS;
+  in->is_run_later = order->use == USE_PLAN;
   return !PyErr_Occurred() && call_begin(in, (PyTypeObject *)type);
 }
 
@@ -258,7 +259,7 @@ static PyObject *run_gemm(call *in, run_mode mode, gemm_request *p, const gemm_a
     if (!fill_order(in, og, &submit)) return NULL;
     return p->empty || wait_for(in, &p->desc, &submit) ? Py_NewRef(p->result) : NULL;
   }
-  if (is_described(og) && !has_items(p)) return NULL;
+  if ((is_described(og) || og->use == USE_RUN) && !has_items(p)) return NULL;
   const operand *const operands[] = {&p->a, &p->b, &p->c};
   for (int i = 0; i < 3; ++i) in->places[i] = operands[i]->seen.memory;
   in->is_small = og->graph == 0 && is_small(&p->desc);
@@ -276,7 +277,10 @@ PyObject *submit_gemm(PyObject *self, PyObject *const *args, Py_ssize_t count) {
                             args[9], args[10], args[11], args[12], args[13]};
   order_arguments og = {0};
   memcpy(og.of, args + 15, sizeof og.of);
-  call in = {.operation = PyUnicode_AsUTF8(args[3]), .in_order = true, .copies = PyObject_IsTrue(args[14]) > 0};
+  call in = {.operation = PyUnicode_AsUTF8(args[3]),
+             .in_order = true,
+             .copies = PyObject_IsTrue(args[14]) > 0,
+             .places_each = true};
   gemm_request p;
   PyObject *made = NULL;
   if (PyErr_Occurred()) return NULL;

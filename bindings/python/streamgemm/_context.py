@@ -182,6 +182,9 @@ class Context(Handle, ContextMethods):
         array in any case. options: PlanOptions.
         """
         if isinstance(a, OperationDesc):
+            beside = (b, c, bias, activation) if (alpha, beta, op_a, op_b, compute) == (1.0, 0.0, "N", "N", "exact") else (alpha,)
+            if any(each is not None for each in beside):
+                raise TypeError("operation has all arguments; none but options is given beside it")
             return Plan(self, a, options)
         plan = Plan(self, gemm(a, b, c, alpha=alpha, beta=beta, op_a=op_a, op_b=op_b, compute=compute, bias=bias, activation=activation), options)
         plan._gemm = (alpha, beta, op_a, op_b, compute, activation)

@@ -9,7 +9,7 @@ import unittest
 
 import numpy as np
 import streamgemm as sg
-from streamgemm import _raw
+from streamgemm import _raw, operations
 from support import DeviceTest, integers
 
 
@@ -20,6 +20,43 @@ class Plans(unittest.TestCase):
 
     def placeholders(self, n, place):
         return [sg.Matrix.placeholder((n, n), place=place) for _ in range(2)]
+
+    def test_places_of_an_operation(self):
+        """Only a GEMM's operands have places of their own; what a run could not keep is refused."""
+        pinned, pageable, device = (sg.Matrix.placeholder((4, 4), place=place) for place in ("pinned", "pageable", "device"))
+        with self.context.plan(operations.gemm(pinned, pageable, device)) as plan:
+            self.assertGreater(plan.prediction.bytes_in, 0)
+        for given, text in (
+            (operations.axpby(pageable, device), "c is a placeholder in device memory, and a one in pageable memory"),
+            (operations.softmax(pinned, pageable), "out is a placeholder in pageable memory, and x one in pinned memory"),
+            (operations.copy(pinned, pageable), "is a placeholder in pageable memory"),
+            (operations.softmax(pinned), "out is None; a run makes it in ordinary memory, and x is a placeholder in pinned memory"),
+        ):
+            with self.assertRaisesRegex(sg.InvalidArgument, text):
+                self.context.plan(given)
+        self.assertTrue(self.context.supports(operations.softmax(pinned)))
+        x, y = self.context.pinned_empty((4, 4)), self.context.pinned_empty((4, 4))
+        np.asarray(x)[...] = np.eye(4)
+        with self.context.plan(operations.softmax(pinned, pinned)) as plan:
+            plan.run(operations.softmax(x, y))
+        np.testing.assert_allclose(np.asarray(y).sum(axis=1), np.ones(4), rtol=1e-6)
+
+    def test_arguments_beside_a_description(self):
+        x = np.ones((4, 4), "f")
+        for name, value in {"alpha": 2.0, "bias": x, "op_a": "T", "b": x}.items():
+            with self.assertRaisesRegex(TypeError, "operation has all arguments; none but options is given beside it"):
+                self.context.plan(operations.softmax(x), **{name: value})
+
+    def test_a_description_is_used_again(self):
+        described = operations.gemm_grouped((x, x) for x in [np.eye(2)])
+        with self.context.plan(described) as plan:
+            np.testing.assert_array_equal(plan.run(described)[0], np.eye(2))
+
+    def test_a_plan_runs_no_empty_batch(self):
+        empty = np.ones((0, 2, 2))
+        with self.context.plan(operations.softmax(np.ones((4, 4)))) as plan:
+            with self.assertRaisesRegex(sg.InvalidArgument, "empty batch"):
+                plan.run(operations.gemm(empty, empty))
 
     def test_prediction_for_an_absent_gpu(self):
         pinned = self.context.plan(*self.placeholders(8192, "pinned"), compute="tf32").prediction
