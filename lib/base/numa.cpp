@@ -36,7 +36,7 @@ std::string path_of(const std::string &system, const char *name) { return system
 
 }  // namespace
 
-cpu_set_t cores_of_node(int node, const std::string &system) noexcept {
+cpu_set_t cores_of_node(int node, int threads, const std::string &system) noexcept {
   cpu_set_t found, allowed;
   CPU_ZERO(&found);
   char name[48];
@@ -48,6 +48,8 @@ cpu_set_t cores_of_node(int node, const std::string &system) noexcept {
     CPU_ZERO(&found);
   else
     CPU_AND(&found, &found, &allowed);
+  // Threads that share few cores would be slower than threads far from the device.
+  if (CPU_COUNT(&found) < threads && CPU_COUNT(&found) < CPU_COUNT(&allowed)) CPU_ZERO(&found);
   return found;
 }
 

@@ -9,8 +9,9 @@
 
 namespace sg {
 
-// The cores of the node that this thread may use. Empty: the node is unknown, or has none of them. `system`: /sys.
-cpu_set_t cores_of_node(int node, const std::string &system = "/sys") noexcept;
+// The cores of the node that this thread may use, for so many threads. Empty: the node is unknown, or has fewer cores
+// than threads, and this thread may use cores of other nodes. `system`: /sys.
+cpu_set_t cores_of_node(int node, int threads, const std::string &system = "/sys") noexcept;
 
 // Restricts this thread to those of the cores that it may use by now. No effect if there is none.
 void run_on(const cpu_set_t &cores) noexcept;

@@ -113,6 +113,8 @@ class engine {
   void give_up_memory(job &of) noexcept;
   void release_memory(job &of) noexcept;  // of a run that ends
   bool has_stuck_commands(const job &of) noexcept;
+  // A command of `in` has failed.
+  void retire_buffers_if_stuck(lane_slot *in, job_home &home) noexcept;
   void leave_lanes(job &failed) noexcept;
   // Whether its commands run in the lanes for runs over several devices.
   bool is_spread(const job &running) const noexcept {

@@ -15,12 +15,18 @@ node_stagers::node_stagers(const machine_model &machine, int polling,
     node_of_.push_back(static_cast<std::size_t>(known - numbers.begin()));
     if (known == numbers.end()) numbers.push_back(each.numa_node);
   }
-  const auto devices = static_cast<int>(node_of_.size());
+  const auto devices = static_cast<int>(node_of_.size()), nodes = static_cast<int>(numbers.size());
+  int before = 0;  // devices of earlier nodes
   for (std::size_t i = 0; i < numbers.size(); ++i) {
-    const auto own = static_cast<int>(std::count(node_of_.begin(), node_of_.end(), i));
-    const auto share = [&](int of_all) { return (of_all * own + devices - 1) / devices; };
-    nodes_.push_back(std::make_unique<stager>(std::max(1, share(machine.staging_workers)), share(polling), move,
-                                              cores_of_node(numbers[i])));
+    const int up_to = before + static_cast<int>(std::count(node_of_.begin(), node_of_.end(), i));
+    // The shares of all nodes add up to `of_all`, or to one each.
+    const auto share = [&](int of_all) {
+      const int more = std::max(0, of_all - nodes);
+      return 1 + more * up_to / devices - more * before / devices;
+    };
+    const int workers = share(machine.staging_workers);
+    nodes_.push_back(std::make_unique<stager>(workers, share(polling), move, cores_of_node(numbers[i], workers)));
+    before = up_to;
   }
 }
 

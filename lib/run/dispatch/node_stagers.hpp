@@ -13,7 +13,8 @@ namespace sg {
 
 class node_stagers {
  public:
-  // `polling`: as in stager. Both numbers are of all nodes, which share them by their devices. Throws std::bad_alloc.
+  // `polling`: as in stager. Both numbers are of all nodes, which share them by their devices; each has at least one.
+  // Throws std::bad_alloc.
   node_stagers(const machine_model &machine, int polling, const std::function<void(inflight_command &)> &move);
 
   std::size_t size() const noexcept { return nodes_.size(); }

@@ -74,6 +74,15 @@ bool engine::has_stuck_commands(const job &of) noexcept {
   });
 }
 
+// Commands that the backend has given up may still use any memory of the context's devices. They were enqueued before
+// the first of them was reported, so that later buffers are none of their operands.
+void engine::retire_buffers_if_stuck(lane_slot *in, job_home &home) noexcept {
+  if (!in || !ops_.stream_status || in->has_retired.load(std::memory_order_acquire)) return;
+  if (ops_.stream_status(in->stream) == SG_STATUS_OK) return;
+  for (std::size_t i = 0; i < home.devices().size(); ++i) home.device_memory(device_index(i)).retire_buffers();
+  in->has_retired.store(true, std::memory_order_release);
+}
+
 // Of a job that a lost device has failed: its commands on the others may wait for that one, and later jobs must not.
 void engine::leave_lanes(job &failed) noexcept {
   program_run &run = *failed.run;

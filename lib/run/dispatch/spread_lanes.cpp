@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/backoff.hpp"
+
 namespace sg {
 
 namespace {
@@ -29,7 +31,9 @@ spread_lanes::spread_lanes(const device &on, device_index index) : device_(on), 
 }
 
 spread_lanes::~spread_lanes() {
-  for (const lane_list *list : {&copies_, &compute_, &replaced_})
+  for (const auto &each : replaced_)
+    for (backoff some; each->in_flight.load(std::memory_order_acquire) > 0;) some.pause();
+  for (const lane_list *list : {&copies_, &compute_, &replaced_, &unusable_})
     for (const auto &each : *list) device_.ops().stream_destroy(each->stream);
 }
 
@@ -48,14 +52,42 @@ void spread_lanes::reserve(std::uint32_t count) {
   }
 }
 
+// One whose commands have all completed, also a wait for an event without a command behind it; nullptr: there is none.
+std::unique_ptr<lane_slot> spread_lanes::take_replaced(std::uint32_t number) noexcept {
+  const auto is_at_rest = [&](const std::unique_ptr<lane_slot> &each) {
+    const sg_backend_ops &ops = device_.ops();
+    return each->index == number && each->in_flight.load(std::memory_order_acquire) == 0 &&
+           (!ops.stream_status || ops.stream_status(each->stream) == SG_STATUS_OK);
+  };
+  const auto found = std::find_if(replaced_.begin(), replaced_.end(), is_at_rest);
+  if (found == replaced_.end()) return nullptr;
+  std::unique_ptr<lane_slot> taken = std::move(*found);
+  replaced_.erase(found);
+  return taken;
+}
+
+// Counts a marker behind the lane's commands as one in flight. False: the lane takes no commands.
+bool spread_lanes::mark_end(lane_slot &of) const noexcept {
+  const sg_backend_done done{[](void *user, const sg_backend_result *) {
+                               static_cast<lane_slot *>(user)->in_flight.fetch_sub(1, std::memory_order_release);
+                             },
+                             &of};
+  of.in_flight.fetch_add(1, std::memory_order_relaxed);
+  if (device_.enqueue(of.stream, marker_command, done) == SG_STATUS_OK) return true;
+  of.in_flight.fetch_sub(1, std::memory_order_relaxed);
+  return false;
+}
+
 void spread_lanes::replace(const lane_slot &old) noexcept {
   for (lane_list *list : {&copies_, &compute_})
     for (auto &each : *list) {
       if (each.get() != &old) continue;
       try {
         replaced_.reserve(replaced_.size() + 1);
-        auto made = make(old.index);
-        replaced_.push_back(std::exchange(each, std::move(made)));
+        unusable_.reserve(unusable_.size() + 1);
+        auto other = take_replaced(old.index);
+        if (!other) other = make(old.index);
+        (mark_end(*each) ? replaced_ : unusable_).push_back(std::exchange(each, std::move(other)));
       } catch (...) {  // the device is lost, or has no memory left
       }
       return;

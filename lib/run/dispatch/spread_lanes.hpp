@@ -16,7 +16,7 @@ namespace sg {
 class spread_lanes {
  public:
   spread_lanes(const device &on, device_index index);  // Throws sg::error, std::bad_alloc.
-  ~spread_lanes();                                     // nothing is in flight
+  ~spread_lanes();                                     // no run's command is in flight
   spread_lanes(const spread_lanes &) = delete;
   spread_lanes &operator=(const spread_lanes &) = delete;
 
@@ -24,8 +24,8 @@ class spread_lanes {
   void reserve(std::uint32_t count);
   // The lane of a schedule's command; nullptr: it is full. With more commands the driver's calls would block.
   lane_slot *find(lane where) noexcept;
-  // Another lane takes its place for commands to come; those in flight, whose runs know it, keep it. If no other can be
-  // made, it stays.
+  // Another lane takes its place for commands to come; those in flight, whose runs know it, keep it. Once they have
+  // completed it may take the place back. If no other lane can be made, it stays.
   void replace(const lane_slot &old) noexcept;
   // Whether the copies in that are in flight end before the host can add some.
   bool copies_in_run_dry() const noexcept;
@@ -36,12 +36,15 @@ class spread_lanes {
  private:
   using lane_list = std::vector<std::unique_ptr<lane_slot>>;
   std::unique_ptr<lane_slot> make(std::uint32_t number) const;
+  std::unique_ptr<lane_slot> take_replaced(std::uint32_t number) noexcept;
+  bool mark_end(lane_slot &of) const noexcept;
 
   const device &device_;
   const device_index index_;
   lane_list copies_;    // in, out, from peers
   lane_list compute_;   // made on demand
-  lane_list replaced_;  // of runs that a lost device has failed
+  lane_list replaced_;  // of runs that a lost device has failed; a marker is behind their commands
+  lane_list unusable_;  // replaced, and take no marker
 };
 
 }  // namespace sg

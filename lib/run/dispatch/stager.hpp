@@ -23,6 +23,7 @@ class stager {
   stager(int workers, int polling, std::function<void(inflight_command &)> move, const cpu_set_t &cores = {})
       : wanted_(workers), most_polling_(polling), move_(std::move(move)), cores_(cores) {}
   ~stager();  // no command is queued
+  int workers() const noexcept { return wanted_; }
 
   // Queues a list (by `next`) of commands of one job: behind other jobs of its priority, and in schedule order among
   // its own. Throws sg::error if no thread can be started; then none is queued.

@@ -29,7 +29,8 @@ void arena_pool::free_kept_buffers() noexcept {
   kept_buffer_bytes_ = 0;
 }
 
-char *arena_pool::acquire_buffer(std::uint64_t bytes) {
+char *arena_pool::acquire_buffer(std::uint64_t bytes, std::uint32_t &epoch) {
+  epoch = buffer_epoch_.load();
   {
     const std::lock_guard lock(lock_);
     if (const auto kept = kept_buffers_.find(bytes); kept != kept_buffers_.end()) {
@@ -43,7 +44,8 @@ char *arena_pool::acquire_buffer(std::uint64_t bytes) {
   return static_cast<char *>(device_.mem_alloc(bytes));
 }
 
-void arena_pool::release_buffer(char *start, std::uint64_t bytes) noexcept {
+void arena_pool::release_buffer(char *start, std::uint64_t bytes, std::uint32_t epoch) noexcept {
+  if (epoch != buffer_epoch_.load()) return;
   if (!device_.unified() && bytes <= largest_kept_buffer) {
     const std::lock_guard lock(lock_);
     if (kept_buffer_bytes_ + bytes <= most_kept_buffers) try {

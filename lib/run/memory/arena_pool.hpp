@@ -37,9 +37,13 @@ class arena_pool {
   // Not to be used again, nor freed, because commands of the device may still use it. It counts against the limit.
   void abandon(char *block) noexcept;
   // Memory of a caller's buffer, beyond the limit. Small ones are kept after their release for buffers of the same
-  // size, unless the device has the host's memory. Throws sg::error.
-  char *acquire_buffer(std::uint64_t bytes);
-  void release_buffer(char *start, std::uint64_t bytes) noexcept;
+  // size, unless the device has the host's memory. `epoch` receives the number that release_buffer() needs. Throws
+  // sg::error.
+  char *acquire_buffer(std::uint64_t bytes, std::uint32_t &epoch);
+  void release_buffer(char *start, std::uint64_t bytes, std::uint32_t epoch) noexcept;
+  // The buffers that exist are not used again after their release, nor freed: commands that the backend has given up
+  // may still use them.
+  void retire_buffers() noexcept { buffer_epoch_.fetch_add(1); }
 
   // Runs that may release memory of the pool when they end. await_runs(): whether there are some; the end of the next
   // one then returns true, once.
@@ -85,6 +89,7 @@ class arena_pool {
   std::vector<block> blocks_;
   std::map<std::uint64_t, std::vector<char *>> kept_buffers_;  // by size
   std::atomic<std::uint64_t> kept_buffer_bytes_{0};            // written under the lock
+  std::atomic<std::uint32_t> buffer_epoch_{0};                 // how often buffers were retired
   std::mutex lock_;
 };
 

@@ -36,6 +36,7 @@ class device_buffer final : public object {
   arena_pool &from_;
   const std::uint64_t bytes_;
   char *data_ = nullptr;
+  std::uint32_t epoch_ = 0;  // of its memory in the pool
 };
 
 }  // namespace sg

@@ -45,6 +45,7 @@ struct lane_slot {
   lane_use use = lane_use::any;
   std::atomic<std::int32_t> in_flight{0};  // commands
   std::atomic<std::int32_t> of_runs{0};    // of these, commands of schedules' runs
+  std::atomic<bool> has_retired{false};    // the stream was given up, and the buffers that existed then are retired
   // Expected duration of the commands in flight, and when the first of them began, on CLOCK_MONOTONIC.
   std::atomic<std::int64_t> begun_ns{0}, predicted_ns{0};
   // A lane of stand-alone copies: events behind its latest long ones, in turn; a lane never holds as many commands.

@@ -22,6 +22,8 @@ void emulated_gpu_break(emulated_fault how, long nth, long more);
 void emulated_gpu_lose_with(int error);
 /* Whether events of a GPU that is lost never happen, from now on, so that others wait for them until it is repaired. */
 void emulated_gpu_leave_stuck(int on);
+/* The next command that the calling thread enqueues is delayed on its way to the GPU. */
+void emulated_gpu_delay_thread(int milliseconds);
 /* Whether the fault has occurred. */
 int emulated_gpu_is_broken(void);
 /* CUDA objects that have not been destroyed: streams, green contexts, events, graphs, pools, handles, allocations,

@@ -5,12 +5,14 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstdio>
 #include <cstring>
 #include <iterator>
 #include <map>
 #include <memory>
 #include <string>
+#include <thread>
 #include <utility>
 
 #include "contexts.hpp"
@@ -42,7 +44,9 @@ CUresult retain(CUcontext *out, CUdevice device) {
   return CUDA_SUCCESS;
 }
 CUresult release(CUdevice device) { return --g_retained[device] >= 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT; }
+thread_local int t_delay_ms = 0;
 CUresult get_current(CUcontext *out) {
+  std::this_thread::sleep_for(std::chrono::milliseconds(std::exchange(t_delay_ms, 0)));
   *out = t_contexts.current();
   return CUDA_SUCCESS;
 }
@@ -95,6 +99,8 @@ cudaError_t destroy(Object *object) {
 }
 
 }  // namespace
+
+API void emulated_gpu_delay_thread(int milliseconds) { t_delay_ms = milliseconds; }
 
 // --- the device ---
 

@@ -37,6 +37,8 @@ open_gpus &gpus() {
 }
 // The GPU that lost all of the process's; -1: none.
 std::atomic<int> g_lost_with{-1};
+// A GPU with a stuck stream; -1: none. Its commands stay until the process ends.
+std::atomic<int> g_stuck{-1};
 
 bool timing_is_disabled() noexcept {
   const char *value = secure_getenv("SG_CUDA_TIMING");
@@ -156,7 +158,7 @@ gpu::~gpu() {
     gpus().all.erase(this);
   }
   const process_end::freeing now;
-  if (context_ == nullptr || !now.allowed() || is_stuck()) return;
+  if (context_ == nullptr || !now.allowed() || stuck_ordinal() >= 0) return;
   {
     const current here(context_);
     if (clock_event_ != nullptr) cudaEventDestroy(clock_event_);
@@ -217,6 +219,13 @@ void gpu::lose(cudaError_t error, const char *what) noexcept {
   dead_.store(true, std::memory_order_release);
   if (ordinal_ < 64) g_lost_ns[ordinal_].store(now_ns());
 }
+
+void gpu::has_stuck_stream() noexcept {
+  stuck_.store(true, std::memory_order_release);
+  g_stuck.store(ordinal_, std::memory_order_release);
+}
+
+int gpu::stuck_ordinal() noexcept { return g_stuck.load(std::memory_order_acquire); }
 
 std::int64_t gpu::lost_ns(std::uint64_t ordinals, int &ordinal) noexcept {
   std::int64_t first = 0;

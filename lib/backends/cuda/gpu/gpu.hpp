@@ -64,8 +64,11 @@ class gpu {
   static void look_at(std::uint64_t ordinals) noexcept;
   // A stream that waits for a lost GPU is given up: calls that wait for all streams would not return. Such calls are
   // left out, and the memory stays.
-  void has_stuck_stream() noexcept { stuck_.store(true, std::memory_order_release); }
+  void has_stuck_stream() noexcept;
   bool is_stuck() const noexcept { return stuck_.load(std::memory_order_acquire); }
+  // The ordinal of a GPU of the process with such a stream, whose commands may still write memory of the host and of
+  // all GPUs; -1: there is none.
+  static int stuck_ordinal() noexcept;
 
   // The time of an event that has happened, on CLOCK_MONOTONIC, in ns. 0: unknown.
   std::int64_t time_of(cudaEvent_t event) noexcept;

@@ -100,7 +100,7 @@ void gpu::mem_free(void *memory) noexcept {
     const std::lock_guard lock(lock_);
     return unpooled_.erase(memory) > 0;
   }();
-  if (is_unpooled && is_stuck()) return;
+  if (is_unpooled && stuck_ordinal() >= 0) return;
   check(is_unpooled ? cudaFree(memory) : cudaFreeAsync(memory, memory_stream_), "freeing device memory");
 }
 
@@ -130,7 +130,7 @@ sg_status gpu::host_alloc(std::uint64_t bytes, void **out) noexcept {
 
 void gpu::host_free(void *memory) noexcept {
   const process_end::freeing now;
-  if (memory == nullptr || usable() != SG_STATUS_OK || is_stuck()) return;
+  if (memory == nullptr || usable() != SG_STATUS_OK || stuck_ordinal() >= 0) return;
   const current here(context_);
   std::uint64_t bytes = 0;
   {
@@ -151,9 +151,9 @@ sg_status gpu::host_register(void *memory, std::uint64_t bytes) noexcept {
 
 sg_status gpu::host_unregister(void *memory) noexcept {
   if (const sg_status status = usable()) return status;
-  if (is_stuck())
-    return fail(SG_STATUS_BACKEND_FAILURE, "cuda:%d: memory stays pinned, because a stream waits for a lost GPU",
-                ordinal_);
+  if (const int stuck = stuck_ordinal(); stuck >= 0)
+    return fail(SG_STATUS_BACKEND_FAILURE,
+                "cuda:%d: memory stays pinned, because a stream of cuda:%d waits for a lost GPU", ordinal_, stuck);
   const current here(context_);
   return check(cudaHostUnregister(memory), "unpinning memory");
 }

@@ -170,9 +170,10 @@ void completions::note_completed(const completion &last, cudaError_t outcome, bo
 
 // Whether the stream has waited long enough for a GPU that is lost.
 bool completions::is_stuck() noexcept {
+  // First: a command may be enqueued behind the stuck ones while the stream is given up, and clear awaits().
+  if (given_up_.load(std::memory_order_relaxed) >= 0) return true;
   const std::uint64_t awaited = awaits();
   if (awaited == 0) return false;
-  if (given_up_.load(std::memory_order_relaxed) >= 0) return true;
   int ordinal = -1;
   const std::int64_t now = now_ns(), progress_ns = progress_ns_.load(std::memory_order_relaxed);
   std::int64_t looked_ns = looked_ns_.load(std::memory_order_relaxed);
