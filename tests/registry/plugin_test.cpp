@@ -35,7 +35,7 @@ TEST(Plugins, DefectiveOnesAreRefusedWithAReason) {
     string variant, reason;
   } cases[] = {
       {"unwilling", "the bell\\x07 is out of order"},
-      {"wrong-version", "version 3, this library works with version 2"},
+      {"wrong-version", "version 4, this library works with version 3"},
       {"missing-slot", "required function \"event_record\" is missing"},
       {"half-a-pair", "only one of host_register and host_unregister"},
       {"too-short", "too short"},
@@ -105,7 +105,7 @@ TEST(Plugins, TheFolderBesideTheLibraryIsSearched) {
 TEST(Plugins, ThoseOfOtherVersionsOfTheInterfaceAreNotSearched) {
   const temporary_folder folder;
   fs::copy(report_program, folder / "report");
-  for (const char *other : {"streamgemm", "streamgemm/backend-1", "streamgemm/backend-3"}) {
+  for (const char *other : {"streamgemm", "streamgemm/backend-2", "streamgemm/backend-4"}) {
     fs::create_directories(folder / other);
     fs::copy(plugin("good"), folder / other / "libstreamgemm-good.so");
   }
@@ -146,7 +146,7 @@ TEST(Plugins, WhatIsLoadedMustBeAPlugin) {
       {}, {"--load", "/nonexistent/libstreamgemm-x.so", "--load", plugin("wrong-version"), "--load", "/dev/null"});
   expect_in(missing, "not loaded path \"/nonexistent/libstreamgemm-x.so\": No such file or directory");
   expect_not_in(missing, "backend x");
-  expect_in(missing, "version 3, this library works with version 2");
+  expect_in(missing, "version 4, this library works with version 3");
   expect_in(missing, "not loaded path \"/dev/null\": ");
 }
 
