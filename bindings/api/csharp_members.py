@@ -174,6 +174,7 @@ class CSharpMembers(Members):
         yield "    internal void Check() {"
         yield from (f'      RequireRange("{camel(name)}.{pascal(f.name)}", {pascal(f.name)}, {value});' for f, value in self.sizes)
         yield "    }"
+        yield f"    internal {name} Copy() => ({name})MemberwiseClone();"
         yield f"    internal static {name} Checked({name} {camel(name)}) {{"
         yield f'      if ({camel(name)} == null) throw new System.ArgumentNullException("{camel(name)}");'
         yield f"      {camel(name)}.Check();"

@@ -133,6 +133,51 @@ static class PlansTest {
     }
   }
 
+  static float[] Filled(float value, int count) => Enumerable.Repeat(value, count).ToArray();
+
+  /// <summary>What is described keeps the options that were checked, whatever becomes of the caller's.</summary>
+  public static async Task DescriptionsAreImmutable() {
+    float[] x = Filled(1, 64), c = new float[64], kept = Filled(-1, 64);
+    Matrix a = Matrix.Of(x, 4, 4), four = Matrix.Of(new Memory<float>(kept, 0, 16), 4, 4), y = Matrix.Of(c, 8, 8);
+    var gemm = new GemmOptions();
+    OperationDesc operation = Operations.Gemm(a, a, four, gemm);
+    gemm.Batch = 4;
+    gemm.StrideC = 16;
+    gemm.Alpha = 7;
+    await context.RunAsync(operation);
+    Expect.Equal(4f, kept[15], "in the view");
+    Expect.Equal(string.Join(",", Filled(-1, 48)), string.Join(",", kept.Skip(16)), "beyond the view");
+    var axpby = new AxpbyOptions { Alpha = 2 };
+    operation = Operations.Axpby(Matrix.Of(x, 8, 8), y, axpby);
+    axpby.Alpha = 5;
+    await context.RunAsync(operation);
+    Expect.Equal(2f, c[63], "alpha");
+    var windows = new Windows(1, 1);
+    operation = Operations.Im2Col(Images.Nchw(Matrix.Of(x, 8, 8), 2, 2, 2), Matrix.Of(new float[64], 32, 2), windows);
+    windows.KernelH = 2;
+    windows.PadTop = 100;
+    await context.RunAsync(operation);
+    Sequence steps = Sequence.ByStep(Matrix.Of(x, 8, 8), 4);
+    float[,] w = new float[32, 8], dw = new float[32, 8], reserve = new float[8, 40];
+    var options = new RecurrentOptions { Reserve = reserve };
+    var gradients = new RecurrentGradients { Dy = steps, DwIh = dw };
+    operation = Operations.RecurrentBackward(steps, w, w, steps, gradients, options);
+    options.Reserve = new float[1, 1];
+    options.BiasIh = new float[1, 1];
+    gradients.DwIh = new float[1, 1];
+    await context.RunAsync(operation);
+    int calls = 0;
+    using (PinnedMemory<float> memory = context.AllocatePinned<float>(16)) {
+      Matrix[] writes = { Matrix.Of(memory.Memory, 4, 4) };
+      var custom = new CustomOptions();
+      operation = Operations.Custom(call => calls += call.Span<float>(0).Length, writes: writes, options: custom);
+      custom.Seconds = -1;
+      writes[0] = default(Matrix);
+      await context.RunAsync(operation);
+    }
+    Expect.Equal(16, calls, "elements of the operand");
+  }
+
   public static async Task AFunctionStaysThatOfThePlan() {
     int calls = 0;
     using (PinnedMemory<float> one = context.AllocatePinned<float>(16), other = context.AllocatePinned<float>(16)) {

@@ -210,6 +210,44 @@ public class PlanTest {
     }
   }
 
+  /** What is described keeps the options that were checked, whatever becomes of the caller's. */
+  @Test(timeout = Support.LIMIT)
+  public void descriptionsAreImmutable() {
+    Arguments of = new Arguments(false);
+    try (Context context = Context.open(device)) {
+      Matrix x = of.matrix(8, 8);
+      float[] y = new float[64];
+      Axpby axpby = new Axpby().with(2, 0);
+      OperationDesc<?> operation = Operations.axpby(x, Matrix.of(y, 8, 8), axpby);
+      axpby.with(5, 0);
+      context.runAsync(operation).join();
+      assertEquals(2 * of.memory.get(0).get(63), y[63], 0);
+      Windows windows = new Windows(1, 1);
+      operation = Operations.im2col(Images.nchw(x, 2, 2, 2), of.matrix(32, 2), windows);
+      windows.padding(100, 100);
+      context.runAsync(operation).join();
+      Windows filters = new Windows(1, 1);
+      Conv2d conv = new Conv2d(filters);
+      operation = Operations.conv2d(Images.nchw(x, 2, 2, 2), of.matrix(2, 2), Images.nchw(of.matrix(8, 8), 2, 2, 2), conv);
+      filters.padding(100, 100);
+      conv.bias(of.matrix(1, 1));
+      context.runAsync(operation).join();
+      Recurrent how = of.recurrent(true);
+      RecurrentGradients gradients = new RecurrentGradients().dy(of.sequence()).weights(of.matrix(32, 8), null);
+      operation = Operations.recurrentBackward(of.sequence(), of.sequence(), how, gradients);
+      how.reserve(of.matrix(1, 1));
+      gradients.weights(of.matrix(1, 1), null);
+      context.runAsync(operation).join();
+      IntBuffer rows = Arguments.indices().put(0, 99);
+      Matrix picked = of.matrix(8, 8);
+      GatherFlag[] flags = {GatherFlag.NAN};
+      operation = Operations.gather(x, Indices.of(Matrix.of(rows, DType.I32, 1, 8), IndexType.I32), picked, flags);
+      flags[0] = GatherFlag.FROM_END;
+      context.runAsync(operation).join();
+      assertTrue(Float.isNaN(of.memory.get(of.memory.size() - 1).get(0)));
+    }
+  }
+
   @Test(timeout = Support.LIMIT)
   public void aFunctionStaysThatOfThePlan() {
     int[] calls = {0};
