@@ -517,7 +517,7 @@ public final class Context extends NativeObject {
   public Plan plan(OperationDesc<?> operation, PlanOptions options) {
     PlanOptions known = options.copy();
     LayerCall<?> call = operation.call();
-    operation.place(call, known);
+    call.place(this, known);
     try {
       long plan = known.with(struct -> call.describe(true, (number, desc) -> Native.sg_call_plan_create(handle(), number, desc, struct)));
       return new Plan(plan, this, call.kept());

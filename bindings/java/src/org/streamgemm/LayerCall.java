@@ -39,6 +39,25 @@ final class LayerCall<T> extends OperationDesc<T> {
       this.written = written;
     }
 
+    boolean isInArray() {
+      return matrix != null && matrix.array != null;
+    }
+
+    /** Lists of addresses are complete in plans, too. */
+    void requireAddresses() {
+      for (int i = 0; items != null && i < items.size(); ++i)
+        if (items.get(i).address == 0)
+          throw new StreamGemmException.InvalidArgument(
+              name + "[" + i + "] is " + items.get(i) + "; a plan needs the items of a batch in direct buffers or on the device");
+    }
+
+    /** Where it is when a plan runs; without memory, where the options say: its own, or that of all operands. */
+    MemoryKind place(Context context, MemoryKind own, MemoryKind common) {
+      if (isInArray()) return MemoryKind.PINNED;
+      if (items != null || own != MemoryKind.AUTO) return own;
+      return matrix.address == 0 ? common : context.memoryKind(matrix);
+    }
+
     boolean isSame(Operand other) {
       return matrix == other.matrix && batch == other.batch && stride == other.stride;
     }
@@ -159,6 +178,7 @@ final class LayerCall<T> extends OperationDesc<T> {
 
   /** Passes on its number and the address of the descriptor, with operands that stay where they are; of a plan they may have no memory. */
   long describe(boolean isPlan, Use use) {
+    if (isPlan && isGemm()) operands.forEach(Operand::requireAddresses);
     Scratch s = Scratch.get();
     int to = s.push(size);
     try {
@@ -217,6 +237,22 @@ final class LayerCall<T> extends OperationDesc<T> {
   /** Records the operation; returns its index. */
   int recordAt(Graph graph, Submit submit) {
     return graph.record(matrices(), kept, submit, (s, on, order) -> make(s, on, order, null));
+  }
+
+  /** Sets where operands are when a plan runs, for those without an address: arrays are copied to pinned memory. */
+  void place(Context context, PlanOptions options) {
+    if (operands.stream().noneMatch(Operand::isInArray)) return;
+    if (isGemm()) { // the options apply to A, B and C if one of them has no address
+      MemoryKind common = options.place() == MemoryKind.AUTO ? MemoryKind.DEVICE : options.place();
+      options.placeA(operands.get(0).place(context, options.placeA(), common));
+      options.placeB(operands.get(1).place(context, options.placeB(), common));
+      options.placeC(operands.get(2).place(context, options.placeC(), common));
+    }
+    if (operands.stream().skip(isGemm() ? 3 : 0).anyMatch(Operand::isInArray)) options.place(MemoryKind.PINNED);
+  }
+
+  private boolean isGemm() {
+    return call == Structs.CALL_GEMM || call == Structs.CALL_LINEAR;
   }
 
   private Operands prepared(Context context) {

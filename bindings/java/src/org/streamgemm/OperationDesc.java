@@ -13,10 +13,4 @@ public abstract class OperationDesc<T> {
 
   /** Its call; of a custom operation a new one each time. */
   abstract LayerCall<T> call();
-
-  /** Where operands without an address are when a plan runs: arrays are copied to pinned memory. */
-  void place(LayerCall<?> call, PlanOptions options) {
-    for (Matrix m : call.matrices())
-      if (m.array != null) options.place(MemoryKind.PINNED);
-  }
 }

@@ -192,6 +192,47 @@ public class PlanTest {
     }
   }
 
+  /** A GEMM and a linear layer, with and without a bias, with each operand in an array or in a direct buffer. */
+  @Test(timeout = Support.LIMIT)
+  public void arraysBesideBuffers() {
+    try (Context context = Context.open(device)) {
+      for (int arrays = 1; arrays < 16; ++arrays) {
+        Matrix a = either((arrays & 1) != 0, 2, 1, 2, 3, 4);
+        Matrix b = either((arrays & 2) != 0, 2, 1, 0, 0, 1);
+        Matrix c = either((arrays & 4) != 0, 2, 0, 0, 0, 0);
+        Matrix bias = either((arrays & 8) != 0, 1, 10, 20);
+        for (OperationDesc<?> each : List.of(Gemm.of(a, b, c), Gemm.of(a, b, c).withBias(bias), Operations.linear(a, b, c), Operations.linear(a, b, c, new Linear().bias(bias)))) {
+          try (Plan plan = context.plan(each)) {
+            plan.runAsync(each).join();
+          }
+        }
+        Gemm batch = Gemm.batched(List.of(a), List.of(b), List.of(c)).withBias(bias);
+        if (arrays == 8) {
+          try (Plan plan = context.plan(batch)) {
+            plan.runAsync(batch).join();
+          }
+        } else {
+          refused("[0] is f32 2 x 2 by rows, ld 2, in an array", () -> context.plan(batch));
+        }
+        float[] sums = c.array == null ? Support.content((FloatBuffer) c.owner()) : (float[]) c.array;
+        assertArrayEquals("arrays " + arrays, new float[] {11, 22, 13, 24}, sums, 0);
+      }
+      Matrix shape = Matrix.shape(DType.F32, 2, 2);
+      Matrix array = either(true, 2, 1, 2, 3, 4);
+      Gemm mixed = Gemm.of(shape, shape, shape).withBias(either(true, 1, 10, 20));
+      try (Plan plan = context.plan(mixed); Plan onDevice = context.plan(Gemm.of(shape, shape, shape).withBias(either(false, 1, 10, 20)))) {
+        assertEquals(onDevice.prediction().bytesIn(), plan.prediction().bytesIn());
+      }
+      try (Plan plan = context.plan(Gemm.of(array, shape, shape), new PlanOptions().place(MemoryKind.PINNED))) {
+        plan.runAsync(Gemm.of(array, array, either(true, 2, 0, 0, 0, 0))).join();
+      }
+    }
+  }
+
+  private static Matrix either(boolean isArray, int rows, float... values) {
+    return isArray ? Matrix.of(values, rows, values.length / rows) : Matrix.of(Support.direct(values), rows, values.length / rows);
+  }
+
   private static void refused(String words, org.junit.function.ThrowingRunnable call) {
     String message = assertThrows(StreamGemmException.InvalidArgument.class, call).getMessage();
     assertTrue(message, message.contains(words));
