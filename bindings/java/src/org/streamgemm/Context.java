@@ -234,7 +234,8 @@ public final class Context extends NativeObject {
     if (to.dtype != from.dtype || to.layout != from.layout || to.rows != from.rows || to.cols != from.cols)
       throw new StreamGemmException.InvalidArgument("to is " + to + " and from is " + from + "; shapes, types and layouts must be equal");
     long size = to.elementSize();
-    return new LayerCall<>(result).writes("to", to, false).reads("from", from).calls(Structs.CALL_COPY, Structs.sg_copy_desc.SIZE, (s, d, at) -> {
+    LayerCall<T> made = new LayerCall<T>(result).writes("to", to, false).reads("from", from).keeps(new CopyShapes(to, from));
+    return made.calls(Structs.CALL_COPY, Structs.sg_copy_desc.SIZE, (s, d, at) -> {
       s.putLong(d, Structs.sg_copy_desc.SIZE);
       s.putLong(d + Structs.sg_copy_desc.dst, at[0]);
       s.putLong(d + Structs.sg_copy_desc.src, at[1]);

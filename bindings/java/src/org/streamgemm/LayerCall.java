@@ -74,7 +74,7 @@ final class LayerCall<T> extends OperationDesc<T> {
   private int size;
   private Fill fill;
   /** What the call refers to beside its operands, as long as it may run; or null. */
-  private Object kept;
+  private Kept kept;
 
   LayerCall(T result) {
     this.result = result;
@@ -134,21 +134,25 @@ final class LayerCall<T> extends OperationDesc<T> {
     return this;
   }
 
-  /** Takes what the operation was planned or recorded with: its function stays. */
-  LayerCall<T> keepsAs(Object earlier) {
-    if (kept == null || earlier == null) return this;
-    if (!((CustomCalls.Bound) kept).isOf((CustomCalls.Bound) earlier))
-      throw new StreamGemmException.InvalidArgument("function is not the one that was planned or recorded");
-    return keeps(earlier);
+  /** The function of a custom operation, or the shapes of a copy: what a plan and a graph keep of an operation. */
+  interface Kept {
+    /** Refuses another one than was planned or recorded for the same operation. */
+    void requireLike(Kept planned);
   }
 
-  /** The function of a custom operation, or null. */
-  Object kept() {
+  /** Takes what the operation was planned or recorded with. Whether that is the same operation, the library checks. */
+  LayerCall<T> keepsAs(Kept planned) {
+    if (kept == null || planned == null || kept.getClass() != planned.getClass()) return this;
+    kept.requireLike(planned);
+    return keeps(planned);
+  }
+
+  Kept kept() {
     return kept;
   }
 
   /** An object to keep reachable as long as the call may run. */
-  LayerCall<T> keeps(Object object) {
+  LayerCall<T> keeps(Kept object) {
     kept = object;
     return this;
   }
