@@ -11,7 +11,7 @@ VIEWS = ("Matrix", "Heads", "Images", "Sequence")  # structs, passed by referenc
 class CSharpMembers(Members):
     types = {"long": "long", "int": "int", "bool": "bool", "double": "double", "Text": "string", "bytes": "byte[]", "void": "void", "address": "System.IntPtr",
              "Path": "string", "Duration": "System.TimeSpan", "waited": "bool"}
-    symbols = {"self": "this", "LARGEST": "long.MaxValue", "ANY": "0", "MISSING": '"missing"', "dtype": "DType", "memory": "Memory"}
+    symbols = {"self": "this", "LARGEST": "long.MaxValue", "ANY": "0", "MISSING": '"missing"', "OP_W": '"options.OpW"', "dtype": "DType", "memory": "Memory"}
     space = "StreamGemm."  # before a constant
     has_properties = True
     math = "System.Math."

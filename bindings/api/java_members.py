@@ -14,7 +14,7 @@ RAISES = {"IllegalState": "IllegalStateException"}
 class JavaMembers(Members):
     types = {"long": "long", "int": "int", "bool": "boolean", "double": "double", "Text": "String", "bytes": "byte[]", "void": "void", "address": "long",
              "Path": "java.nio.file.Path", "Duration": "java.time.Duration", "waited": "boolean", "NativeObject": "NativeObject"}
-    symbols = {"self": "this", "LARGEST": "Long.MAX_VALUE", "ANY": "null", "MISSING": "null", "dtype": "memory.dtype", "memory": "memory"}
+    symbols = {"self": "this", "LARGEST": "Long.MAX_VALUE", "ANY": "null", "MISSING": "null", "OP_W": '"opW"', "dtype": "memory.dtype", "memory": "memory"}
     space = ""  # before a constant
     has_properties = False
     math = "Math."

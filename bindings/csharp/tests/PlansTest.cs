@@ -123,7 +123,16 @@ static class PlansTest {
   public static void MistakesNameTheArguments() {
     Matrix x = Matrix.Shape(8, 8, DType.F32), y = Matrix.Shape(8, 7, DType.F32);
     Expect.Throws<ArgumentException>(() => context.Plan(Operations.Softmax(x, y)), "x is 8 x 8", "y of 8 x 7");
-    Expect.Throws<ArgumentException>(() => context.Plan(Operations.Linear(x, y, x)), "y is 8 x 8");
+    const string weights = "w is 8 x 7; with this x, y and op of w it must be 8 x 8";
+    Expect.Throws<ArgumentException>(() => context.Linear(x, y, x), weights);
+    Expect.Throws<ArgumentException>(() => context.Plan(Operations.Linear(x, y, x)), weights);
+    Expect.Throws<ArgumentException>(() => context.Supports(Operations.Linear(x, y, x)), weights);
+    Expect.Throws<ArgumentException>(() => context.Plan(Operations.Linear(x, x, Matrix.Shape(9, 8, DType.F32))), "y is 9 x 8; with this x it must be 8 x 8");
+    using (GemmGraph graph = context.CreateGraph()) {
+      graph.Record(Operations.Linear(new float[8, 8], new float[8, 8], new float[8, 8]));
+      Expect.Throws<ArgumentException>(() => graph.Update(0, Operations.Linear(new float[8, 8], new float[8, 7], new float[8, 8])), weights);
+    }
+    Expect.Throws<ArgumentException>(() => context.Plan(Operations.Linear(x, x, x, new LinearOptions { OpW = Transpose.C })), "options.OpW is 2; it must be 0 (N) or 1 (T)");
     Expect.Throws<ArgumentException>(() => context.Plan(Operations.Linear(x, x, x, new LinearOptions { OpW = (Transpose)77 })), "options.OpW is 77");
     Expect.Throws<ArgumentException>(() => context.Supports(Operations.Gemm(x, y, x)), "c is 8 x 8");
     Expect.Throws<ArgumentException>(() => context.RunAsync(null), "operation");

@@ -244,7 +244,12 @@ public class PlanTest {
     Matrix y = Matrix.shape(DType.F32, 8, 7);
     try (Context context = Context.open(device); Plan plan = context.plan(Operations.softmax(x, x), place())) {
       refused("x is 8 x 8", () -> context.plan(Operations.softmax(x, y)));
-      refused("y is 8 x 8", () -> context.plan(Operations.linear(x, y, x)));
+      String weights = "w is 8 x 7; with this x, y and op of w it must be 8 x 8";
+      refused(weights, () -> context.layers().linear(x, y, x, new Linear()));
+      refused(weights, () -> context.plan(Operations.linear(x, y, x)));
+      refused(weights, () -> context.supports(Operations.linear(x, y, x)));
+      refused("y is 8 x 7; with this x it must be 9 x 7", () -> context.plan(Operations.linear(Matrix.shape(DType.F32, 9, 8), y, y)));
+      refused("opW is 2; it must be 0 (N) or 1 (T)", () -> context.plan(Operations.linear(x, x, x, new Linear().opW(Transpose.C))));
       refused("c is 8 x 8", () -> context.supports(Gemm.of(x, y, x)));
       refused("the operation differs", () -> plan.runAsync(Operations.softmax(Matrix.of(Support.direct(1, 2), 1, 2), Matrix.of(Support.direct(1, 2), 1, 2))));
       assertThrows(NullPointerException.class, () -> plan.runAsync(null));
