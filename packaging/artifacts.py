@@ -86,7 +86,7 @@ class Packages:
         if (packages[0].parent.parent / "StreamGemm.pdb").exists():
             shutil.copy(self.build("build", f"bindings/csharp/nuget/StreamGemm.{self.version}.snupkg"), folder)
         else:
-            print("tools/package: without StreamGemm.snupkg, as Mono has no Mono.Cecil 0.11 (Debian: libmono-cecil-cil), which writes its .pdb", flush=True)
+            print("tools/package: without StreamGemm.snupkg, as Mono has no Mono.Cecil 0.11 (Debian: libmono-cecil-private-cil), which writes its .pdb", flush=True)
 
     def wheel(self, folder):
         wheel.make(ROOT, folder, ["-Csetup-args=-Dcpp_link_args=-s", "-Csetup-args=-Dc_link_args=-s"])
