@@ -53,6 +53,16 @@ public final class Operations {{
   private Operations() {{}}
 
   /**
+   * GEMMs of different shapes, types and scalars as one job.
+   *
+   * @param products at least one; no C overlaps another's operands
+   * @return their description
+   */
+  public static OperationDesc<List<Gemm>> gemmGroup(List<Gemm> products) {{
+    return LayerCall.group(products);
+  }}
+
+  /**
    * A copy.
    *
    * @param to the destination

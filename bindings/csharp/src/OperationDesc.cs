@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 using System;
+using System.Collections.Generic;
 
 namespace StreamGemm {
   /// <summary>An operation and its operands, made by the methods of <see cref="Operations"/>: a plan is made for it and runs it, a graph
@@ -20,6 +21,13 @@ namespace StreamGemm {
     /// <summary>C = activation(alpha * op(A) * op(B) + beta * C + bias), as <see cref="GemmContext.GemmAsync"/> computes it.</summary>
     public static OperationDesc Gemm(in Matrix a, in Matrix b, in Matrix c, GemmOptions options = null) =>
       new OperationDesc(GemmContext.GemmCall(Internal.Call.Gemm, a, b, c, options?.Copy()));
+
+    /// <summary>A batch of GEMMs, as <see cref="GemmContext.GemmBatchAsync"/> computes it. A plan needs their memory.</summary>
+    public static OperationDesc GemmBatch(IReadOnlyList<Matrix> a, IReadOnlyList<Matrix> b, IReadOnlyList<Matrix> c, GemmOptions options = null) =>
+      new OperationDesc(GemmContext.BatchCall(a, b, c, options?.Copy()));
+
+    /// <summary>GEMMs of different shapes, types and scalars, as <see cref="GemmContext.GemmGroupAsync"/> computes them.</summary>
+    public static OperationDesc GemmGroup(IReadOnlyList<GemmItem> items) => new OperationDesc(GemmContext.GroupCall(items));
 
     /// <summary>A copy of the elements of one matrix to another.</summary>
     public static OperationDesc Copy(in Matrix source, in Matrix destination) => new OperationDesc(GemmContext.CopyCall(source, destination));

@@ -77,6 +77,14 @@ namespace StreamGemm {
       return address == 0 && areShapes && matrix.DType != 0 ? PlanAddress : address;
     }
 
+    /// <summary>Of a batch at arbitrary addresses, which a plan has, too.</summary>
+    internal long TakeItem(in Matrix matrix, string list, int index) {
+      long address = Take(matrix);
+      if (address != PlanAddress) return address;
+      string name = list + "[" + index + "]";
+      throw new ArgumentException(name + " is " + matrix + ", without memory; a plan needs the memory of a batch at arbitrary addresses", name);
+    }
+
     internal Internal.sg_gemm_desc Take(in Matrix a, in Matrix b, in Matrix c, GemmOptions o) =>
       Native.Gemm(a, b, c, new Native.Addresses { A = Take(a), B = Take(b), C = Take(c), Bias = Take(o.Bias) }, o);
 

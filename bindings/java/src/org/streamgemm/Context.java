@@ -166,20 +166,7 @@ public final class Context extends NativeObject {
    * @return a future of the GEMMs
    */
   public Job<List<Gemm>> gemmAsync(List<Gemm> products, Submit submit) {
-    List<Gemm> all = List.copyOf(products);
-    if (all.isEmpty()) throw new StreamGemmException.InvalidArgument("products is empty");
-    long context = handle();
-    Operands operands = operands(all);
-    return launch(all, operands, submit, (s, order) -> {
-      Scratch group = Scratch.of(all.size() * Structs.sg_gemm_desc.SIZE);
-      int first = group.push(all.size() * Structs.sg_gemm_desc.SIZE);
-      for (int i = 0; i < all.size(); ++i) all.get(i).call(Structs.CALL_GEMM).write(group, first + i * Structs.sg_gemm_desc.SIZE, operands);
-      try {
-        return Native.sg_call(Structs.CALL_GEMM_GROUPED, context, s.longs(group.address(first), all.size()), order);
-      } finally {
-        reachabilityFence(group);
-      }
-    });
+    return LayerCall.group(products).submit(this, submit);
   }
 
   /**

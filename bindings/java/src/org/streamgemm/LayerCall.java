@@ -70,6 +70,8 @@ final class LayerCall<T> extends OperationDesc<T> {
 
   private final T result;
   private final List<Operand> operands = new ArrayList<>();
+  /** The GEMMs of a group, which have the operands; or null. */
+  private List<LayerCall<?>> group;
   private int call;
   private int size;
   private Fill fill;
@@ -78,6 +80,16 @@ final class LayerCall<T> extends OperationDesc<T> {
 
   LayerCall(T result) {
     this.result = result;
+  }
+
+  /** GEMMs as one call. */
+  static LayerCall<List<Gemm>> group(List<Gemm> products) {
+    List<Gemm> all = List.copyOf(products);
+    if (all.isEmpty()) throw new StreamGemmException.InvalidArgument("products is empty");
+    LayerCall<List<Gemm>> made = new LayerCall<>(all);
+    made.group = new ArrayList<>(all.size());
+    for (Gemm each : all) made.group.add(each.call());
+    return made.calls(Structs.CALL_GEMM_GROUPED, 2 * Long.BYTES, null);
   }
 
   private LayerCall<T> add(String name, Matrix m, List<Matrix> items, long batch, long stride, boolean read, boolean written) {
@@ -172,21 +184,29 @@ final class LayerCall<T> extends OperationDesc<T> {
   /** Writes the descriptor; returns its offset. Without preparation of the operands: they stay where they are. */
   int write(Scratch s, Operands prepared) {
     int to = s.push(size);
-    write(s, to, prepared);
+    write(s, to, prepared, 0);
     return to;
   }
 
-  void write(Scratch s, int to, Operands prepared) {
-    fill.fill(s, to, addresses(s, prepared, 0));
+  private void write(Scratch s, int to, Operands prepared, long absent) {
+    if (group == null) {
+      fill.fill(s, to, addresses(s, prepared, absent));
+      return;
+    }
+    Scratch descs = s.another(group.size() * Structs.sg_gemm_desc.SIZE);
+    int first = descs.push(group.size() * Structs.sg_gemm_desc.SIZE);
+    for (int i = 0; i < group.size(); ++i) group.get(i).write(descs, first + i * Structs.sg_gemm_desc.SIZE, prepared, absent);
+    s.putLong(to, descs.address(first));
+    s.putLong(to + Long.BYTES, group.size());
   }
 
   /** Passes on its number and the address of the descriptor, with operands that stay where they are; of a plan they may have no memory. */
   long describe(boolean isPlan, Use use) {
-    if (isPlan && isGemm()) operands.forEach(Operand::requireAddresses);
+    if (isPlan) requireAddresses();
     Scratch s = Scratch.get();
     int to = s.push(size);
     try {
-      fill.fill(s, to, addresses(s, null, isPlan ? PLAN_ADDRESS : 0));
+      write(s, to, null, isPlan ? PLAN_ADDRESS : 0);
       return use.of(call, s.address(to));
     } finally {
       s.pop(to);
@@ -255,6 +275,21 @@ final class LayerCall<T> extends OperationDesc<T> {
     if (operands.stream().skip(isGemm() ? 3 : 0).anyMatch(Operand::isInArray)) options.place(MemoryKind.PINNED);
   }
 
+  /** Of batches at arbitrary addresses; and of groups no arrays, whose copies one option for all A, B and C does not describe. */
+  private void requireAddresses() {
+    if (group != null) {
+      for (int i = 0; i < group.size(); ++i) {
+        group.get(i).requireAddresses();
+        for (Operand o : group.get(i).operands)
+          if (o.isInArray())
+            throw new StreamGemmException.InvalidArgument(
+                "products.get(" + i + ")." + o.name + " is " + o.matrix + "; a plan of a group needs direct buffers or memory of the device");
+      }
+    } else if (isGemm()) {
+      operands.forEach(Operand::requireAddresses);
+    }
+  }
+
   private boolean isGemm() {
     return call == Structs.CALL_GEMM || call == Structs.CALL_LINEAR;
   }
@@ -266,6 +301,7 @@ final class LayerCall<T> extends OperationDesc<T> {
   /** All of the operands. */
   List<Matrix> matrices() {
     List<Matrix> given = new ArrayList<>(operands.size());
+    if (group != null) group.forEach(each -> given.addAll(each.matrices()));
     for (Operand o : operands)
       if (o.items != null) given.addAll(o.items);
       else if (o.matrix != null) given.add(o.matrix);

@@ -89,6 +89,7 @@ public class PlanTest {
       if (name.equals("dequantize 2")) return areShapes ? Matrix.shape(DType.I8, 8, 8) : Matrix.of(ByteBuffer.allocateDirect(64).put(5, (byte) 3), DType.I8, 8, 8);
       if (name.equals("dequantize 4")) return null;
       if (type == Matrix.class) return matrix(shape[0], shape[1]);
+      if (name.equals("gemmGroup 0")) return List.of(Gemm.of(matrix(8, 8), matrix(8, 8), matrix(8, 8)), Gemm.of(matrix(4, 8), matrix(8, 2), matrix(4, 2)).with(3, 0));
       if (type == Heads.class) return Heads.inColumns(matrix(8, 8), 2, 1);
       if (type == Images.class) return Images.nchw(matrix(8, 8), 2, 2, 2);
       if (type == Sequence.class) return sequence();
@@ -150,7 +151,7 @@ public class PlanTest {
           }
           Arguments others = new Arguments(false);
           OperationDesc<?> other = Gemm.of(others.matrix(8, 8), others.matrix(8, 8), others.matrix(8, 8));
-          if (!method.getName().equals("linear"))
+          if (!List.of("linear", "gemmGroup").contains(method.getName()))
             assertTrue(assertThrows(StreamGemmException.InvalidArgument.class, () -> plan.runAsync(other)).getMessage().contains("operation"));
         }
       }
@@ -250,6 +251,8 @@ public class PlanTest {
       refused(weights, () -> context.supports(Operations.linear(x, y, x)));
       refused("y is 8 x 7; with this x it must be 9 x 7", () -> context.plan(Operations.linear(Matrix.shape(DType.F32, 9, 8), y, y)));
       refused("opW is 2; it must be 0 (N) or 1 (T)", () -> context.plan(Operations.linear(x, x, x, new Linear().opW(Transpose.C))));
+      refused("products.get(1).c is 8 x 7", () -> context.plan(Operations.gemmGroup(List.of(Gemm.of(x, x, x), Gemm.of(x, x, y)))));
+      refused("products.get(0).b is f32 1 x 1 by rows, ld 1, in an array", () -> context.plan(Operations.gemmGroup(List.of(Gemm.of(x, either(true, 1, 1), x)))));
       refused("c is 8 x 8", () -> context.supports(Gemm.of(x, y, x)));
       refused("the operation differs", () -> plan.runAsync(Operations.softmax(Matrix.of(Support.direct(1, 2), 1, 2), Matrix.of(Support.direct(1, 2), 1, 2))));
       assertThrows(NullPointerException.class, () -> plan.runAsync(null));
