@@ -321,17 +321,12 @@ final class LayerCall<T> extends OperationDesc<T> {
         }
         at[i] = s.longs(each);
       } else if (o.matrix != null) {
-        int first = firstOf(o);
+        int first = 0;
+        while (!operands.get(first).isSame(o)) ++first;
         at[i] = first < i ? at[first] : address(prepared, o);
         if (at[i] == 0) at[i] = absent;
       }
     }
-    return at;
-  }
-
-  private int firstOf(Operand o) {
-    int at = 0;
-    while (!operands.get(at).isSame(o)) ++at;
     return at;
   }
 
