@@ -6,7 +6,7 @@ import dataclasses
 import re
 
 
-# operation [FIELD=VALUE as NAME]: arguments. `!`: with a check by hand; `fields...` in brackets: one argument, a class of
+# operation [FIELD=VALUE as NAME]: arguments. `!`: with a check by hand, of the arguments and the options behind it; `fields...` in brackets: one argument, a class of
 # gradients with these fields.
 TABLE = """
 elementwise!: function a b c
@@ -21,7 +21,7 @@ rotary_backward: dy dx
 convert: a op_a c
 dequantize: quantization block_size x scales zero_points y
 gather: table indices y
-linear: x w y
+linear!op_w: x w y
 linear_backward: dy x w dx dw dbias
 attention: q k v o
 attention_backward: q k v dout dq dk dv
@@ -69,7 +69,7 @@ class Call:
     arguments: list  # fields, "windows" among them by its field; "gradients"
     gradients: list  # fields of that argument
     options: list
-    by_hand: bool  # a check besides the generated ones
+    by_hand: list  # names of the options of a check besides the generated ones; None: without one
 
     @property
     def desc(self):
@@ -148,20 +148,20 @@ def calls_of(model):
     found, told = [], set()
     for line in TABLE.strip().splitlines():
         head, _, words = line.partition(": ")
-        parsed = re.fullmatch(r"(\w+)(!?)(?: (\w+)=(\w+) as (\w+))?", head)
+        parsed = re.fullmatch(r"(\w+)(?:!(\w*))?(?: (\w+)=(\w+) as (\w+))?", head)
         if parsed[1] not in operations:
             continue
         group = re.search(r"\[(.*)\]", words)
         words = re.sub(r"\[.*\]", "gradients", words).split()
         fixed = {parsed[3]: parsed[4]} if parsed[3] else {}
         found.append(call_of(operations[parsed[1]], parsed[5] or parsed[1], fixed, words, group[1].split() if group else [],
-                             bool(parsed[2])))
+                             None if parsed[2] is None else parsed[2].split()))
         told.add(parsed[1])
     for operation in operations.values():
         if operation.name not in told:
             words = [f.name for f in operation.desc.own if f.marker and not f.marker.optional]
             required = [f.name for f in operation.desc.own if is_required(f) and not follows(operation.desc, f)]
-            found.append(call_of(operation, operation.name, {}, required + words, [], False))
+            found.append(call_of(operation, operation.name, {}, required + words, [], None))
     return found
 
 

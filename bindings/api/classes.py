@@ -390,6 +390,20 @@ class Shapes:
         if two == is_missing(b):
             refuse("b", (f"b is {MISSING}; " if two else "b is given; ") + f"{function} has " + ("two operands" if two else "one operand"))
 
+    @static
+    def check_linear(x: Matrix, w: Matrix, y: Matrix, op: Transpose):
+        """Throws unless the shapes agree, in the words of the library, which knows a linear layer's plan as that of a GEMM."""
+        if is_missing(x) or is_missing(w) or is_missing(y):
+            return
+        if op != SG_TRANSPOSE_N and op != SG_TRANSPOSE_T:
+            refuse(OP_W, OP_W + f" is {number(op)}; it must be 0 (N) or 1 (T)")
+        if y.rows != x.rows:
+            refuse("y", f"y is {y.rows} x {y.cols}; with this x it must be {x.rows} x {y.cols}")
+        rows: long = x.cols if op == SG_TRANSPOSE_N else y.cols
+        cols: long = y.cols if op == SG_TRANSPOSE_N else x.cols
+        if w.rows != rows or w.cols != cols:
+            refuse("w", f"w is {w.rows} x {w.cols}; with this x, y and op of w it must be {rows} x {cols}")
+
 
 class Stream(NativeObject):
     """A stream: its submissions run in order. Safe for use by several threads."""

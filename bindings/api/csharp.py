@@ -52,7 +52,7 @@ class CSharp(CSharpValues):
         bias = self.model.structs["sg_gemm_desc"]["bias"]
         yield "  /// <summary>A GEMM's scalars, operations and batch, and the options of its submission.</summary>"
         yield "  public sealed partial class GemmOptions : SubmitOptions {"
-        yield from self.fields_of_class([*fields, bias])
+        yield from self.fields_of_class([*fields, bias], "GemmOptions")
         yield "  internal static partial class Native {"
         yield "    static void Store(ref sg_gemm_desc d, GemmOptions o) {"
         yield from (f"      d.{f.name} = {self.option(f)[2].format('o.' + pascal(f.name))};" for f in fields)
@@ -66,17 +66,18 @@ class CSharp(CSharpValues):
             of = next(c for c in self.calls if c.owner == owner)
             yield f"  /// <summary>Options of {self.text(calls.about(of.operation).split(':')[0].split('.')[0])}, and of its submission.</summary>"
             yield f"  public sealed partial class {pascal(owner)}Options : SubmitOptions {{"
-            yield from self.fields_of_class(fields)
+            yield from self.fields_of_class(fields, f"{pascal(owner)}Options")
         for call in (c for c in self.calls if c.gradients):
             yield "  /// <summary>The gradients of a layer, given ones and results. A given one that is left out is zeros, a result that is left out is not computed.</summary>"
             yield f"  public sealed partial class {pascal(call.owner)}Gradients {{"
-            yield from self.fields_of_class(call.gradients)
+            yield from self.fields_of_class(call.gradients, f"{pascal(call.owner)}Gradients")
 
-    def fields_of_class(self, fields):
+    def fields_of_class(self, fields, owner):
         for field in fields:
             kind, start, _ = self.option(field)
             yield self.summary(calls.sentence(self.option_doc(field)), "    ", "left out")
             yield f"    public {kind} {self.option_name(field)} {{ get; set; }}{start}"
+        yield f"    internal {owner} Copy() => ({owner})MemberwiseClone();"
         yield "  }"
         yield ""
 
@@ -270,13 +271,15 @@ class CSharp(CSharpValues):
                                 '    /// <summary>What <see cref="GemmContext.{0}"/> computes.</summary>', False)
 
     def of_each(self, owner, head, body, about, submits=True):
-        """A class with a method for each operation, which makes its call."""
+        """A class with a method for each operation, which makes its call: at once, or later, with copies of what the caller may change."""
         yield f"  {owner} {{"
         for call in self.calls:
             name, options = pascal(call.name), self.options_type(call)
             has_options = submits or options != "SubmitOptions"
             declared, named = self.parameters(call)
-            how = [] if options == "SubmitOptions" else ["options" if call.needs_options else f"options ?? new {options}()"]
+            copy = "" if submits else "?.Copy()"
+            named = [f"{n}{copy}" if a == "gradients" or not a.marker and a.type == "sg_windows" else n for n, a in zip(named, call.arguments)]
+            how = [] if options == "SubmitOptions" else [f"options{copy}" if call.needs_options else f"options{copy} ?? new {options}()"]
             taken = declared + ([f"{options} options{'' if call.needs_options else ' = null'}"] if has_options else [])
             yield about.replace("{0}", name)
             yield f"    public {head}{name}({', '.join(taken)}) =>"

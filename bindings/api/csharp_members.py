@@ -11,7 +11,7 @@ VIEWS = ("Matrix", "Heads", "Images", "Sequence")  # structs, passed by referenc
 class CSharpMembers(Members):
     types = {"long": "long", "int": "int", "bool": "bool", "double": "double", "Text": "string", "bytes": "byte[]", "void": "void", "address": "System.IntPtr",
              "Path": "string", "Duration": "System.TimeSpan", "waited": "bool"}
-    symbols = {"self": "this", "LARGEST": "long.MaxValue", "ANY": "0", "MISSING": '"missing"', "dtype": "DType", "memory": "Memory"}
+    symbols = {"self": "this", "LARGEST": "long.MaxValue", "ANY": "0", "MISSING": '"missing"', "OP_W": '"options.OpW"', "dtype": "DType", "memory": "Memory"}
     space = "StreamGemm."  # before a constant
     has_properties = True
     math = "System.Math."
@@ -174,6 +174,7 @@ class CSharpMembers(Members):
         yield "    internal void Check() {"
         yield from (f'      RequireRange("{camel(name)}.{pascal(f.name)}", {pascal(f.name)}, {value});' for f, value in self.sizes)
         yield "    }"
+        yield f"    internal {name} Copy() => ({name})MemberwiseClone();"
         yield f"    internal static {name} Checked({name} {camel(name)}) {{"
         yield f'      if ({camel(name)} == null) throw new System.ArgumentNullException("{camel(name)}");'
         yield f"      {camel(name)}.Check();"

@@ -92,6 +92,8 @@ class Java(JavaDescriptions, JavaValues):
         parts.append("\n" + javadoc("  ", "Initial values are the library's.", tags))
         parts.append(f"  public {name}({', '.join(f'{self.option_type(f)} {camel(f.name)}' for f in taken)}) {{")
         parts += [f'    this.{camel(f.name)} = java.util.Objects.requireNonNull({camel(f.name)}, "{camel(f.name)}");' for f in taken] + ["  }"]
+        parts.append(self.copy_method(name, [camel(f.name) + (".copy()" if f.type == "sg_windows" else "") for f in taken],
+                                      [n for f in fields if f.name not in constructed for n in self.stored_names(f)]))
         for setter, group in [*groups.items(), *((f.name, [f.name]) for f in fields if f.name not in constructed and f.name not in grouped)]:
             if setter == "mask" and "causal" in groups:
                 continue
@@ -103,7 +105,7 @@ class Java(JavaDescriptions, JavaValues):
         fields = calls.options_of_gemm(self.model)
         own = [*fields, self.model.structs["sg_gemm_desc"]["bias_shape"]]
         yield "\n".join(self.declared(f) for f in own)
-        names = [n for f in own for n in ([camel(f.name), f"{camel(f.name)}Im"] if f.type == "sg_scalar" else [camel(f.name)])]
+        names = [n for f in own for n in self.stored_names(f)]
         yield "\n".join(["  private void copyOptions(Gemm from) {", *(f"    {n} = from.{n};" for n in names), "  }"])
         self.operation = "gemm"
         stores = [line for f in own for line in self.store_option(f, f, camel(f.name))]

@@ -14,7 +14,7 @@ RAISES = {"IllegalState": "IllegalStateException"}
 class JavaMembers(Members):
     types = {"long": "long", "int": "int", "bool": "boolean", "double": "double", "Text": "String", "bytes": "byte[]", "void": "void", "address": "long",
              "Path": "java.nio.file.Path", "Duration": "java.time.Duration", "waited": "boolean", "NativeObject": "NativeObject"}
-    symbols = {"self": "this", "LARGEST": "Long.MAX_VALUE", "ANY": "null", "MISSING": "null", "dtype": "memory.dtype", "memory": "memory"}
+    symbols = {"self": "this", "LARGEST": "Long.MAX_VALUE", "ANY": "null", "MISSING": "null", "OP_W": '"opW"', "dtype": "memory.dtype", "memory": "memory"}
     space = ""  # before a constant
     has_properties = False
     math = "Math."
@@ -165,6 +165,8 @@ class JavaMembers(Members):
             yield f"{javadoc('  ', doc, tags)}\n  {head}({taken}) {{\n{stores}\n    check();\n{'' if made else '    return this;' + chr(10)}  }}"
         checks = [f'    requireRange("{plain(f.name)}", {plain(f.name)}, {value});' for f, value in self.sizes]
         yield "\n".join(["  final void check() {", *checks, '    java.util.Objects.requireNonNull(layout, "layout");', "  }"])
+        made, *rest = groups.values()
+        yield self.emitter.copy_method(name, [plain(f.name) for f in made], [plain(f.name) for fields in rest for f in fields])
         writes = [f"    s.putLong(at + {f.offset}, {plain(f.name)});" for f in self.model.structs[self.own.base].own]
         yield "\n".join(["  void write(Scratch s, int at) {", *writes, "  }"])
 

@@ -136,8 +136,8 @@ class Managed:
             yield self.refuse_missing("gradients")
         if call.needs_options:
             yield self.refuse_missing("how")
-        if call.by_hand:
-            arguments = ", ".join(self.place(call, a)[0] for a in call.arguments)
+        if call.by_hand is not None:
+            arguments = ", ".join(self.place(call, a)[0] for a in [*call.arguments, *(self.by_name(call, n) for n in call.by_hand)])
             yield f"Shapes.{self.method('check_' + call.name)}({arguments});"
         for f in call.operands:
             at, name = self.place(call, f)

@@ -13,6 +13,7 @@ import sys
 import tarfile
 import tempfile
 import unittest
+import zipfile
 
 SOURCE = pathlib.Path(sys.argv[1])
 sys.path.insert(0, str(SOURCE / "packaging"))
@@ -43,6 +44,28 @@ class Artifacts(unittest.TestCase):
         self.assertEqual(self.table("tarball"), (True, f"{limit:6} KiB of {limit:5}  {name}\n"))
         self.write(name, limit + 1)
         self.assertEqual(self.table("tarball"), (False, f"{limit + 1:6} KiB of {limit:5}  {name}: too large\n"))
+
+    def test_symbols_are_left_out_without_a_pdb(self):
+        made = self.folder / "bindings/csharp/nuget"
+        made.mkdir(parents=True)
+        packages = artifacts.Packages(self.folder)
+        names = [f"StreamGemm.{packages.version}.{kind}" for kind in ("nupkg", "snupkg")]
+        zipfile.ZipFile(made / names[0], "w").close()
+
+        def build(_, target):
+            self.assertTrue((self.folder / target).exists(), f"ninja has no target {target}")
+            return self.folder / target
+
+        packages.build = build
+        with contextlib.redirect_stdout(io.StringIO()) as printed:
+            packages.nupkg(self.folder / "nupkg")
+        self.assertIn("without StreamGemm.snupkg, as Mono has no Mono.Cecil", printed.getvalue())
+        self.assertEqual([path.name for path in (self.folder / "nupkg").iterdir()], names[:1])
+        self.assertTrue(self.table("nupkg")[0])
+        (made.parent / "StreamGemm.pdb").touch()
+        (made / names[1]).touch()
+        packages.nupkg(self.folder / "both")
+        self.assertEqual(sorted(path.name for path in (self.folder / "both").iterdir()), names)
 
     def test_every_kind_has_limits(self):
         for kind in (*artifacts.KINDS, "deb"):

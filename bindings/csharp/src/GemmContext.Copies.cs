@@ -70,6 +70,7 @@ namespace StreamGemm {
     internal static LayerCall CopyCall(Matrix source, Matrix destination) {
       CheckCopy(source, destination);
       return (pins, submission) => {
+        pins.Keep(source, destination);
         sg_copy_desc d = Native.Copy(source, pins.Take(source), destination, pins.Take(destination));
         return submission.Run(Call.Copy, &d);
       };

@@ -82,5 +82,7 @@ namespace StreamGemm {
 
     /// <summary>Multiprocessors that it occupies, for predictions; 0: all; -1: none, as of a transfer between devices.</summary>
     public int ComputeUnits { get; set; }
+
+    internal CustomOptions Copy() => (CustomOptions)MemberwiseClone();
   }
 }

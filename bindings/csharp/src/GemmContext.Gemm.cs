@@ -112,27 +112,28 @@ namespace StreamGemm {
     /// <param name="cancellationToken">Cancels the job.</param>
     public Task GemmBatchAsync(IReadOnlyList<Matrix> a, IReadOnlyList<Matrix> b, IReadOnlyList<Matrix> c, GemmOptions options = null,
                                CancellationToken cancellationToken = default(CancellationToken)) =>
-      Layer(options, cancellationToken, (pins, submission) => SubmitBatch(pins, submission, a, b, c, options ?? GemmOptions.Default));
+      Layer(options, cancellationToken, BatchCall(a, b, c, options));
 
-    static int SubmitBatch(Pins pins, Submission submission, IReadOnlyList<Matrix> a, IReadOnlyList<Matrix> b, IReadOnlyList<Matrix> c,
-                           GemmOptions o) {
-      int count = SameShape(c, "c", -1);
-      SameShape(a, "a", count);
-      SameShape(b, "b", count);
-      var addresses = new long[3 * count];
-      for (int i = 0; i < count; ++i) {
-        Check(a[i], b[i], c[i], GemmOptions.Default);
-        if (i == 0) CheckBias(c[0], o, count);
-        addresses[i] = pins.Take(a[i]);
-        addresses[count + i] = pins.Take(b[i]);
-        addresses[2 * count + i] = pins.Take(c[i]);
-      }
-      fixed (long* first = addresses) {
-        var at = new Native.Addresses { Items = count, ArrayA = (long)first, ArrayB = (long)(first + count), ArrayC = (long)(first + 2 * count),
-                                        Bias = pins.Take(o.Bias) };
-        sg_gemm_desc d = Native.Gemm(a[0], b[0], c[0], at, o);
-        return submission.Run(Call.Gemm, &d);
-      }
+    internal static LayerCall BatchCall(IReadOnlyList<Matrix> a, IReadOnlyList<Matrix> b, IReadOnlyList<Matrix> c, GemmOptions options) {
+      GemmOptions o = options ?? GemmOptions.Default;
+      Matrix[] allC = SameShape(c, "c", -1), allA = SameShape(a, "a", allC.Length), allB = SameShape(b, "b", allC.Length);
+      int count = allC.Length;
+      for (int i = 0; i < count; ++i) Check(allA[i], allB[i], allC[i], GemmOptions.Default);
+      CheckBias(allC[0], o, count);
+      return (pins, submission) => {
+        var addresses = new long[3 * count];
+        for (int i = 0; i < count; ++i) {
+          addresses[i] = pins.TakeItem(allA[i], "a", i);
+          addresses[count + i] = pins.TakeItem(allB[i], "b", i);
+          addresses[2 * count + i] = pins.TakeItem(allC[i], "c", i);
+        }
+        fixed (long* first = addresses) {
+          var at = new Native.Addresses { Items = count, ArrayA = (long)first, ArrayB = (long)(first + count), ArrayC = (long)(first + 2 * count),
+                                          Bias = pins.Take(o.Bias) };
+          sg_gemm_desc d = Native.Gemm(allA[0], allB[0], allC[0], at, o);
+          return submission.Run(Call.Gemm, &d);
+        }
+      };
     }
 
     /// <summary>Submits GEMMs of different shapes, types and scalars as one job.</summary>
@@ -141,23 +142,26 @@ namespace StreamGemm {
     /// <param name="cancellationToken">Cancels the job.</param>
     public Task GemmGroupAsync(IReadOnlyList<GemmItem> items, SubmitOptions options = null,
                                CancellationToken cancellationToken = default(CancellationToken)) =>
-      Layer(options, cancellationToken, (pins, submission) => SubmitGroup(pins, submission, items));
+      Layer(options, cancellationToken, GroupCall(items));
 
-    static int SubmitGroup(Pins pins, Submission submission, IReadOnlyList<GemmItem> items) {
+    internal static LayerCall GroupCall(IReadOnlyList<GemmItem> items) {
       if (items == null) throw new ArgumentNullException("items");
       if (items.Count == 0) throw new ArgumentException("items is empty", "items");
-      var descs = new sg_gemm_desc[items.Count];
-      for (int i = 0; i < descs.Length; ++i) {
+      var all = new GemmItem[items.Count];
+      for (int i = 0; i < all.Length; ++i) {
         GemmItem item = items[i];
-        GemmOptions o = Check(item.A, item.B, item.C, item.Options);
-        descs[i] = pins.Take(item.A, item.B, item.C, o);
+        all[i] = new GemmItem(item.A, item.B, item.C, Check(item.A, item.B, item.C, item.Options?.Copy()));
       }
-      fixed (sg_gemm_desc* first = descs) {
-        long* group = stackalloc long[2];
-        group[0] = (long)first;
-        group[1] = descs.Length;
-        return submission.Run(Call.GemmGrouped, group);
-      }
+      return (pins, submission) => {
+        var descs = new sg_gemm_desc[all.Length];
+        for (int i = 0; i < descs.Length; ++i) descs[i] = pins.Take(all[i].A, all[i].B, all[i].C, all[i].Options);
+        fixed (sg_gemm_desc* first = descs) {
+          long* group = stackalloc long[2];
+          group[0] = (long)first;
+          group[1] = descs.Length;
+          return submission.Run(Call.GemmGrouped, group);
+        }
+      };
     }
 
     internal static LayerCall GemmCall(int call, Matrix a, Matrix b, Matrix c, GemmOptions options) {
@@ -196,16 +200,19 @@ namespace StreamGemm {
       if (batch > 1) bias.CheckBatch(batch, o.StrideBias, "bias");
     }
 
-    static int SameShape(IReadOnlyList<Matrix> list, string name, int count) {
-      if (list == null) throw new ArgumentNullException(name);
-      if (list.Count == 0) throw new ArgumentException(name + " has no items", name);
-      if (count >= 0 && list.Count != count) throw new ArgumentException(name + " has " + list.Count + " items, c has " + count, name);
-      for (int i = 1; i < list.Count; ++i) {
+    // A copy of a list of matrices of one shape.
+    static Matrix[] SameShape(IReadOnlyList<Matrix> given, string name, int count) {
+      if (given == null) throw new ArgumentNullException(name);
+      if (given.Count == 0) throw new ArgumentException(name + " has no items", name);
+      if (count >= 0 && given.Count != count) throw new ArgumentException(name + " has " + given.Count + " items, c has " + count, name);
+      var list = new Matrix[given.Count];
+      for (int i = 0; i < list.Length; ++i) {
+        list[i] = given[i];
         if (list[i].Rows != list[0].Rows || list[i].Cols != list[0].Cols || list[i].Ld != list[0].Ld || list[i].DType != list[0].DType ||
             list[i].Layout != list[0].Layout)
           throw new ArgumentException(name + "[" + i + "] is " + list[i] + ", but " + name + "[0] is " + list[0], name);
       }
-      return list.Count;
+      return list;
     }
 
     static Matrix View(string name, Layout layout, Transpose op, long rows, long cols, long ld, long address, long length, DType dtype) {

@@ -165,6 +165,14 @@ namespace StreamGemm {
     internal Internal.sg_matrix At(long address) =>
       new Internal.sg_matrix { data = address, rows = Rows, cols = Cols, ld = Ld, dtype = DType, layout = Layout };
 
+    internal Matrix WithoutMemory => new Matrix(null, 0, 0, long.MaxValue, false, Rows, Cols, Ld, DType, Layout);
+
+    /// <summary>Refuses a matrix of another shape than the one that was planned or recorded.</summary>
+    internal void RequireLike(in Matrix planned, string name) {
+      if (Rows != planned.Rows || Cols != planned.Cols || DType != planned.DType || Layout != planned.Layout || (Outer > 1 && Ld != planned.Ld))
+        throw new ArgumentException(name + " is " + this + "; " + planned + " was planned or recorded", name);
+    }
+
     internal void RequireWritable(string name) {
       if (ReadOnly) throw new ArgumentException(name + " is read-only memory", name);
     }

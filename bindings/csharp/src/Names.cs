@@ -34,8 +34,10 @@ namespace StreamGemm {
         if (!parameters.TryGetValue(root, out name)) name = char.ToLowerInvariant(root[0]) + Pascal(root).Substring(1);
         return index == "" ? name : name + "[" + index + "]";
       }
-      if (root == "desc") return Component(Field(path, call, false), component);
-      if (root == "descs") return "items[" + index + "]." + Component(Field(path, call, true), component);
+      if (root == "desc" || root == "descs") {
+        bool grouped = root == "descs" || call == Internal.Call.GemmGrouped;
+        return (grouped ? "items[" + (index == "" ? "0" : index) + "]." : "") + Component(Field(path, call, grouped), component);
+      }
       if (path == "timeout_ns") path = "timeout";
       return (plan.IsMatch(path) ? "options.Plan." : "options.") + Pascal(path) + component;
     }

@@ -53,13 +53,14 @@ namespace StreamGemm {
     }
   }
 
-  /// <summary>Pins of several matrices, and the function of a custom operation.</summary>
+  /// <summary>Pins of several matrices, and the function of a custom operation or the shapes of a copy.</summary>
   internal sealed class Pins {
     const long PlanAddress = -4096;  // SG_PLAN_ADDRESS
 
     Pin[] all = new Pin[8];
     int count;
     CustomFunction function, planned;
+    Matrix source, destination, plannedSource, plannedDestination;  // without memory
     Recorded[] shared;
     readonly bool areShapes;
 
@@ -76,12 +77,32 @@ namespace StreamGemm {
       return address == 0 && areShapes && matrix.DType != 0 ? PlanAddress : address;
     }
 
+    /// <summary>Of a batch at arbitrary addresses, which a plan has, too.</summary>
+    internal long TakeItem(in Matrix matrix, string list, int index) {
+      long address = Take(matrix);
+      if (address != PlanAddress) return address;
+      string name = list + "[" + index + "]";
+      throw new ArgumentException(name + " is " + matrix + ", without memory; a plan needs the memory of a batch at arbitrary addresses", name);
+    }
+
     internal Internal.sg_gemm_desc Take(in Matrix a, in Matrix b, in Matrix c, GemmOptions o) =>
       Native.Gemm(a, b, c, new Native.Addresses { A = Take(a), B = Take(b), C = Take(c), Bias = Take(o.Bias) }, o);
 
-    /// <summary>Takes what an operation was planned or recorded with: its function stays.</summary>
+    /// <summary>Takes what an operation was planned or recorded with: its function stays, and the shapes of a copy.</summary>
     internal void Replace(Pins earlier) {
       planned = earlier.function;
+      plannedSource = earlier.source;
+      plannedDestination = earlier.destination;
+    }
+
+    /// <summary>Keeps the shapes of a copy. The library knows them in bytes alone.</summary>
+    internal void Keep(in Matrix from, in Matrix to) {
+      if (plannedSource.DType != 0) {
+        from.RequireLike(plannedSource, "source");
+        to.RequireLike(plannedDestination, "destination");
+      }
+      source = from.WithoutMemory;
+      destination = to.WithoutMemory;
     }
 
     /// <summary>The function of a custom operation, kept.</summary>

@@ -49,7 +49,9 @@ static class GraphsTest {
         for (int j = 0; j < 7; ++j) Expect.Equal(2 * twice[i, j], e[i, j], "after the change");
       Expect.Throws<ArgumentException>(() => graph.Update(0, new float[5, 5], new float[5, 7], y));
       Expect.Throws<ArgumentException>(() => graph.Update(2, x, b, y), "index");
-      Expect.Throws<ArgumentException>(() => graph.Update(1, new float[2, 2], new float[2, 2]));
+      Expect.Throws<ArgumentException>(() => graph.Update(1, new float[2, 2], new float[2, 2]), "source is 2 x 2", "5 x 7");
+      Expect.Throws<ArgumentException>(() => graph.Update(1, Matrix.Of(new float[50], 5, 7), Matrix.Of(new float[50], 5, 7, 9)), "destination is 5 x 7 F32, ld 9", "ld 7");
+      Expect.Throws<ArgumentException>(() => graph.Update(0, Operations.Copy(c, d)), "GEMM and not a copy");
       Expect.Throws<ArgumentException>(() => graph.Update(0, y, e));
       Expect.Throws<ArgumentException>(() => graph.Record(x, x, y));
       await graph.RunAsync();

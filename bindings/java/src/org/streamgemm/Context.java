@@ -166,20 +166,7 @@ public final class Context extends NativeObject {
    * @return a future of the GEMMs
    */
   public Job<List<Gemm>> gemmAsync(List<Gemm> products, Submit submit) {
-    List<Gemm> all = List.copyOf(products);
-    if (all.isEmpty()) throw new StreamGemmException.InvalidArgument("products is empty");
-    long context = handle();
-    Operands operands = operands(all);
-    return launch(all, operands, submit, (s, order) -> {
-      Scratch group = Scratch.of(all.size() * Structs.sg_gemm_desc.SIZE);
-      int first = group.push(all.size() * Structs.sg_gemm_desc.SIZE);
-      for (int i = 0; i < all.size(); ++i) all.get(i).call(Structs.CALL_GEMM).write(group, first + i * Structs.sg_gemm_desc.SIZE, operands);
-      try {
-        return Native.sg_call(Structs.CALL_GEMM_GROUPED, context, s.longs(group.address(first), all.size()), order);
-      } finally {
-        reachabilityFence(group);
-      }
-    });
+    return LayerCall.group(products).submit(this, submit);
   }
 
   /**
@@ -234,7 +221,8 @@ public final class Context extends NativeObject {
     if (to.dtype != from.dtype || to.layout != from.layout || to.rows != from.rows || to.cols != from.cols)
       throw new StreamGemmException.InvalidArgument("to is " + to + " and from is " + from + "; shapes, types and layouts must be equal");
     long size = to.elementSize();
-    return new LayerCall<>(result).writes("to", to, false).reads("from", from).calls(Structs.CALL_COPY, Structs.sg_copy_desc.SIZE, (s, d, at) -> {
+    LayerCall<T> made = new LayerCall<T>(result).writes("to", to, false).reads("from", from).keeps(new CopyShapes(to, from));
+    return made.calls(Structs.CALL_COPY, Structs.sg_copy_desc.SIZE, (s, d, at) -> {
       s.putLong(d, Structs.sg_copy_desc.SIZE);
       s.putLong(d + Structs.sg_copy_desc.dst, at[0]);
       s.putLong(d + Structs.sg_copy_desc.src, at[1]);
@@ -517,7 +505,7 @@ public final class Context extends NativeObject {
   public Plan plan(OperationDesc<?> operation, PlanOptions options) {
     PlanOptions known = options.copy();
     LayerCall<?> call = operation.call();
-    operation.place(call, known);
+    call.place(this, known);
     try {
       long plan = known.with(struct -> call.describe(true, (number, desc) -> Native.sg_call_plan_create(handle(), number, desc, struct)));
       return new Plan(plan, this, call.kept());

@@ -49,15 +49,17 @@ final class CustomCalls implements Runnable {
   }
 
   /** The function of one submission. It is called only while this is reachable. */
-  static final class Bound {
+  static final class Bound implements LayerCall.Kept {
     private final CustomOperation.Function function;
     private final long[] sizes;
     private final int readOnly;
     /** What the native function gets. */
     final long operation;
 
-    boolean isOf(Bound other) {
-      return function == other.function;
+    @Override
+    public void requireLike(LayerCall.Kept planned) {
+      if (function != ((Bound) planned).function)
+        throw new StreamGemmException.InvalidArgument("function is not the one that was planned or recorded");
     }
 
     Bound(CustomOperation.Function function, long[] sizes, int readOnly) {

@@ -131,13 +131,6 @@ public final class Gemm extends OperationDesc<Matrix> {
     return call(Structs.CALL_GEMM);
   }
 
-  @Override
-  void place(LayerCall<?> call, PlanOptions options) {
-    if (a.array != null) options.placeA(MemoryKind.PINNED);
-    if (b.array != null) options.placeB(MemoryKind.PINNED);
-    if (c.array != null) options.placeC(MemoryKind.PINNED);
-  }
-
   /** The call of a number with it. */
   LayerCall<Matrix> call(int number) {
     LayerCall<Matrix> made = new LayerCall<>(c);

@@ -20,8 +20,8 @@ public final class Graph extends NativeObject {
   private final Held held;
   /** Operands of each recorded submission; replaced, never changed, so that a run in flight keeps its own. */
   private List<List<Matrix>> operands = List.of();
-  /** The function of each custom operation among them, null of others; likewise. */
-  private List<Object> functions = List.of();
+  /** What each of them keeps beside its operands, or null; likewise. */
+  private List<LayerCall.Kept> extras = List.of();
 
   /** References to the device memory of recorded operands, by submission. Does not refer to the graph. */
   static final class Held {
@@ -141,19 +141,19 @@ public final class Graph extends NativeObject {
     long submit(Scratch s, long context, long order);
   }
 
-  /** Records a layer, or a custom operation, whose function the graph keeps. */
-  synchronized int record(List<Matrix> used, Object function, Submit submit, Recording call) {
+  /** Records an operation, and keeps its operands and what it keeps. */
+  synchronized int record(List<Matrix> used, LayerCall.Kept extra, Submit submit, Recording call) {
     for (Matrix m : used) refuseArray(m);
     int index = record(used, submit, (s, order) -> call.submit(s, context.handle(), order));
-    List<Object> more = new ArrayList<>(functions);
-    more.add(function);
-    functions = more;
+    List<LayerCall.Kept> more = new ArrayList<>(extras);
+    more.add(extra);
+    extras = more;
     return index;
   }
 
   /** What a run in flight keeps. */
   synchronized Object kept() {
-    return List.of(operands, functions);
+    return List.of(operands, extras);
   }
 
   private int record(List<Matrix> used, Submit submit, Submit.Call call) {
@@ -184,7 +184,7 @@ public final class Graph extends NativeObject {
    * @param operation the same one; what else it may change is in the documentation of sg_graph_update
    */
   public synchronized void update(int index, OperationDesc<?> operation) {
-    LayerCall<?> call = operation.call().keepsAs(index >= 0 && index < functions.size() ? functions.get(index) : null);
+    LayerCall<?> call = operation.call().keepsAs(index >= 0 && index < extras.size() ? extras.get(index) : null);
     List<Matrix> used = call.matrices();
     for (Matrix m : used) refuseArray(m);
     long[] references = Held.take(used);

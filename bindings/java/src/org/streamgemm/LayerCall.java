@@ -39,6 +39,25 @@ final class LayerCall<T> extends OperationDesc<T> {
       this.written = written;
     }
 
+    boolean isInArray() {
+      return matrix != null && matrix.array != null;
+    }
+
+    /** Lists of addresses are complete in plans, too. */
+    void requireAddresses() {
+      for (int i = 0; items != null && i < items.size(); ++i)
+        if (items.get(i).address == 0)
+          throw new StreamGemmException.InvalidArgument(
+              name + "[" + i + "] is " + items.get(i) + "; a plan needs the items of a batch in direct buffers or on the device");
+    }
+
+    /** Where it is when a plan runs; without memory, where the options say: its own, or that of all operands. */
+    MemoryKind place(Context context, MemoryKind own, MemoryKind common) {
+      if (isInArray()) return MemoryKind.PINNED;
+      if (items != null || own != MemoryKind.AUTO) return own;
+      return matrix.address == 0 ? common : context.memoryKind(matrix);
+    }
+
     boolean isSame(Operand other) {
       return matrix == other.matrix && batch == other.batch && stride == other.stride;
     }
@@ -51,14 +70,26 @@ final class LayerCall<T> extends OperationDesc<T> {
 
   private final T result;
   private final List<Operand> operands = new ArrayList<>();
+  /** The GEMMs of a group, which have the operands; or null. */
+  private List<LayerCall<?>> group;
   private int call;
   private int size;
   private Fill fill;
   /** What the call refers to beside its operands, as long as it may run; or null. */
-  private Object kept;
+  private Kept kept;
 
   LayerCall(T result) {
     this.result = result;
+  }
+
+  /** GEMMs as one call. */
+  static LayerCall<List<Gemm>> group(List<Gemm> products) {
+    List<Gemm> all = List.copyOf(products);
+    if (all.isEmpty()) throw new StreamGemmException.InvalidArgument("products is empty");
+    LayerCall<List<Gemm>> made = new LayerCall<>(all);
+    made.group = new ArrayList<>(all.size());
+    for (Gemm each : all) made.group.add(each.call());
+    return made.calls(Structs.CALL_GEMM_GROUPED, 2 * Long.BYTES, null);
   }
 
   private LayerCall<T> add(String name, Matrix m, List<Matrix> items, long batch, long stride, boolean read, boolean written) {
@@ -115,21 +146,25 @@ final class LayerCall<T> extends OperationDesc<T> {
     return this;
   }
 
-  /** Takes what the operation was planned or recorded with: its function stays. */
-  LayerCall<T> keepsAs(Object earlier) {
-    if (kept == null || earlier == null) return this;
-    if (!((CustomCalls.Bound) kept).isOf((CustomCalls.Bound) earlier))
-      throw new StreamGemmException.InvalidArgument("function is not the one that was planned or recorded");
-    return keeps(earlier);
+  /** The function of a custom operation, or the shapes of a copy: what a plan and a graph keep of an operation. */
+  interface Kept {
+    /** Refuses another one than was planned or recorded for the same operation. */
+    void requireLike(Kept planned);
   }
 
-  /** The function of a custom operation, or null. */
-  Object kept() {
+  /** Takes what the operation was planned or recorded with. Whether that is the same operation, the library checks. */
+  LayerCall<T> keepsAs(Kept planned) {
+    if (kept == null || planned == null || kept.getClass() != planned.getClass()) return this;
+    kept.requireLike(planned);
+    return keeps(planned);
+  }
+
+  Kept kept() {
     return kept;
   }
 
   /** An object to keep reachable as long as the call may run. */
-  LayerCall<T> keeps(Object object) {
+  LayerCall<T> keeps(Kept object) {
     kept = object;
     return this;
   }
@@ -149,20 +184,29 @@ final class LayerCall<T> extends OperationDesc<T> {
   /** Writes the descriptor; returns its offset. Without preparation of the operands: they stay where they are. */
   int write(Scratch s, Operands prepared) {
     int to = s.push(size);
-    write(s, to, prepared);
+    write(s, to, prepared, 0);
     return to;
   }
 
-  void write(Scratch s, int to, Operands prepared) {
-    fill.fill(s, to, addresses(s, prepared, 0));
+  private void write(Scratch s, int to, Operands prepared, long absent) {
+    if (group == null) {
+      fill.fill(s, to, addresses(s, prepared, absent));
+      return;
+    }
+    Scratch descs = s.another(group.size() * Structs.sg_gemm_desc.SIZE);
+    int first = descs.push(group.size() * Structs.sg_gemm_desc.SIZE);
+    for (int i = 0; i < group.size(); ++i) group.get(i).write(descs, first + i * Structs.sg_gemm_desc.SIZE, prepared, absent);
+    s.putLong(to, descs.address(first));
+    s.putLong(to + Long.BYTES, group.size());
   }
 
   /** Passes on its number and the address of the descriptor, with operands that stay where they are; of a plan they may have no memory. */
   long describe(boolean isPlan, Use use) {
+    if (isPlan) requireAddresses();
     Scratch s = Scratch.get();
     int to = s.push(size);
     try {
-      fill.fill(s, to, addresses(s, null, isPlan ? PLAN_ADDRESS : 0));
+      write(s, to, null, isPlan ? PLAN_ADDRESS : 0);
       return use.of(call, s.address(to));
     } finally {
       s.pop(to);
@@ -219,6 +263,37 @@ final class LayerCall<T> extends OperationDesc<T> {
     return graph.record(matrices(), kept, submit, (s, on, order) -> make(s, on, order, null));
   }
 
+  /** Sets where operands are when a plan runs, for those without an address: arrays are copied to pinned memory. */
+  void place(Context context, PlanOptions options) {
+    if (operands.stream().noneMatch(Operand::isInArray)) return;
+    if (isGemm()) { // the options apply to A, B and C if one of them has no address
+      MemoryKind common = options.place() == MemoryKind.AUTO ? MemoryKind.DEVICE : options.place();
+      options.placeA(operands.get(0).place(context, options.placeA(), common));
+      options.placeB(operands.get(1).place(context, options.placeB(), common));
+      options.placeC(operands.get(2).place(context, options.placeC(), common));
+    }
+    if (operands.stream().skip(isGemm() ? 3 : 0).anyMatch(Operand::isInArray)) options.place(MemoryKind.PINNED);
+  }
+
+  /** Of batches at arbitrary addresses; and of groups no arrays, whose copies one option for all A, B and C does not describe. */
+  private void requireAddresses() {
+    if (group != null) {
+      for (int i = 0; i < group.size(); ++i) {
+        group.get(i).requireAddresses();
+        for (Operand o : group.get(i).operands)
+          if (o.isInArray())
+            throw new StreamGemmException.InvalidArgument(
+                "products.get(" + i + ")." + o.name + " is " + o.matrix + "; a plan of a group needs direct buffers or memory of the device");
+      }
+    } else if (isGemm()) {
+      operands.forEach(Operand::requireAddresses);
+    }
+  }
+
+  private boolean isGemm() {
+    return call == Structs.CALL_GEMM || call == Structs.CALL_LINEAR;
+  }
+
   private Operands prepared(Context context) {
     return context.operands(kept == null ? matrices() : List.of(matrices(), kept));
   }
@@ -226,6 +301,7 @@ final class LayerCall<T> extends OperationDesc<T> {
   /** All of the operands. */
   List<Matrix> matrices() {
     List<Matrix> given = new ArrayList<>(operands.size());
+    if (group != null) group.forEach(each -> given.addAll(each.matrices()));
     for (Operand o : operands)
       if (o.items != null) given.addAll(o.items);
       else if (o.matrix != null) given.add(o.matrix);
@@ -245,17 +321,12 @@ final class LayerCall<T> extends OperationDesc<T> {
         }
         at[i] = s.longs(each);
       } else if (o.matrix != null) {
-        int first = firstOf(o);
+        int first = 0;
+        while (!operands.get(first).isSame(o)) ++first;
         at[i] = first < i ? at[first] : address(prepared, o);
         if (at[i] == 0) at[i] = absent;
       }
     }
-    return at;
-  }
-
-  private int firstOf(Operand o) {
-    int at = 0;
-    while (!operands.get(at).isSame(o)) ++at;
     return at;
   }
 

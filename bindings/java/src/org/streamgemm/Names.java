@@ -54,9 +54,10 @@ final class Names {
     String component = found.group(4);
     switch (path.isEmpty() ? "" : found.group(1)) {
       case "desc":
-        return component(field(path, call), component);
       case "descs":
-        return "products.get(" + found.group(2) + ")." + component(field(path, call), component);
+        boolean isGrouped = found.group(1).equals("descs") || call == Structs.CALL_GEMM_GROUPED;
+        String product = isGrouped ? "products.get(" + (found.group(2) == null ? "0" : found.group(2)) + ")." : "";
+        return product + component(field(path, call), component);
       case "submit":
       case "options":
         return found.group(1) + "." + camel(path.equals("timeout_ns") ? "timeout" : path);

@@ -3,7 +3,8 @@ package org.streamgemm;
 
 /**
  * An operation and its operands: {@link Operations} makes them, and a {@link Gemm} and a {@link CustomOperation} are ones. A plan is made for one
- * and runs it, a graph records it. Nothing is copied before a call uses it.
+ * and runs it, a graph records it. {@link Operations} copy the options, so that later changes of them
+ * have no effect; matrices are not copied before a call uses them.
  *
  * @param <T> what its job gives
  */
@@ -12,10 +13,4 @@ public abstract class OperationDesc<T> {
 
   /** Its call; of a custom operation a new one each time. */
   abstract LayerCall<T> call();
-
-  /** Where operands without an address are when a plan runs: arrays are copied to pinned memory. */
-  void place(LayerCall<?> call, PlanOptions options) {
-    for (Matrix m : call.matrices())
-      if (m.array != null) options.place(MemoryKind.PINNED);
-  }
 }

@@ -8,13 +8,12 @@ import org.streamgemm.internal.Native;
 /** A schedule made ahead of its run: for inspection, prediction and repeated runs. */
 public final class Plan extends NativeObject {
   private final Context context;
-  /** The function of a custom operation, or null. */
-  private final Object function;
+  private final LayerCall.Kept kept;
 
-  Plan(long handle, Context context, Object function) {
+  Plan(long handle, Context context, LayerCall.Kept kept) {
     super(handle, Native::sg_plan_release);
     this.context = context;
-    this.function = function;
+    this.kept = kept;
   }
 
   /**
@@ -27,7 +26,7 @@ public final class Plan extends NativeObject {
    */
   public <T> Job<T> runAsync(OperationDesc<T> operation, Submit submit) {
     try {
-      return operation.call().keepsAs(function).runPlan(context, handle(), submit);
+      return operation.call().keepsAs(kept).runPlan(context, handle(), submit);
     } finally {
       reachabilityFence(this);
     }

@@ -17,8 +17,8 @@ final class Scratch {
 
   private final ByteBuffer memory;
   private final long address;
-  /** Arrays that are too long for the stack, until it is empty. */
-  private final List<ByteBuffer> others = new ArrayList<>(0);
+  /** Memory of what is too long for the stack, until it is empty. */
+  private final List<Object> others = new ArrayList<>(0);
   private int top;
 
   private Scratch() {
@@ -30,9 +30,11 @@ final class Scratch {
     address = Native.address(memory);
   }
 
-  /** Memory of its own, for many structs. */
-  static Scratch of(int bytes) {
-    return new Scratch(bytes);
+  /** Memory of its own, for many structs, kept until the stack is empty. */
+  Scratch another(int bytes) {
+    Scratch made = new Scratch(bytes);
+    others.add(made);
+    return made;
   }
 
   static Scratch get() {

@@ -74,7 +74,8 @@ public class GraphTest {
       for (int i = 0; i < N * N; ++i) assertEquals(3 * ab[i], copy.get(i), 0);
       Matrix small = Matrix.of(Support.direct(1), 1, 1);
       Matrix disjoint = Matrix.of(Support.direct(1), 1, 1);
-      assertThrows(StreamGemmException.InvalidArgument.class, () -> graph.update(last, small, disjoint));
+      String shapes = assertThrows(StreamGemmException.InvalidArgument.class, () -> graph.update(last, small, disjoint)).getMessage();
+      assertTrue(shapes, shapes.contains("to is f32 1 x 1") && shapes.contains("; f32 " + N + " x " + N));
       assertThrows(StreamGemmException.InvalidArgument.class,
           () -> graph.update(gemm, Gemm.of(small, small, Matrix.of(Support.direct(1), 1, 1))));
       assertThrows(StreamGemmException.InvalidArgument.class, () -> graph.update(7, square(copy), square(first)));

@@ -89,6 +89,7 @@ public class PlanTest {
       if (name.equals("dequantize 2")) return areShapes ? Matrix.shape(DType.I8, 8, 8) : Matrix.of(ByteBuffer.allocateDirect(64).put(5, (byte) 3), DType.I8, 8, 8);
       if (name.equals("dequantize 4")) return null;
       if (type == Matrix.class) return matrix(shape[0], shape[1]);
+      if (name.equals("gemmGroup 0")) return List.of(Gemm.of(matrix(8, 8), matrix(8, 8), matrix(8, 8)), Gemm.of(matrix(4, 8), matrix(8, 2), matrix(4, 2)).with(3, 0));
       if (type == Heads.class) return Heads.inColumns(matrix(8, 8), 2, 1);
       if (type == Images.class) return Images.nchw(matrix(8, 8), 2, 2, 2);
       if (type == Sequence.class) return sequence();
@@ -150,7 +151,7 @@ public class PlanTest {
           }
           Arguments others = new Arguments(false);
           OperationDesc<?> other = Gemm.of(others.matrix(8, 8), others.matrix(8, 8), others.matrix(8, 8));
-          if (!method.getName().equals("linear"))
+          if (!List.of("linear", "gemmGroup").contains(method.getName()))
             assertTrue(assertThrows(StreamGemmException.InvalidArgument.class, () -> plan.runAsync(other)).getMessage().contains("operation"));
         }
       }
@@ -192,6 +193,47 @@ public class PlanTest {
     }
   }
 
+  /** A GEMM and a linear layer, with and without a bias, with each operand in an array or in a direct buffer. */
+  @Test(timeout = Support.LIMIT)
+  public void arraysBesideBuffers() {
+    try (Context context = Context.open(device)) {
+      for (int arrays = 1; arrays < 16; ++arrays) {
+        Matrix a = either((arrays & 1) != 0, 2, 1, 2, 3, 4);
+        Matrix b = either((arrays & 2) != 0, 2, 1, 0, 0, 1);
+        Matrix c = either((arrays & 4) != 0, 2, 0, 0, 0, 0);
+        Matrix bias = either((arrays & 8) != 0, 1, 10, 20);
+        for (OperationDesc<?> each : List.of(Gemm.of(a, b, c), Gemm.of(a, b, c).withBias(bias), Operations.linear(a, b, c), Operations.linear(a, b, c, new Linear().bias(bias)))) {
+          try (Plan plan = context.plan(each)) {
+            plan.runAsync(each).join();
+          }
+        }
+        Gemm batch = Gemm.batched(List.of(a), List.of(b), List.of(c)).withBias(bias);
+        if (arrays == 8) {
+          try (Plan plan = context.plan(batch)) {
+            plan.runAsync(batch).join();
+          }
+        } else {
+          refused("[0] is f32 2 x 2 by rows, ld 2, in an array", () -> context.plan(batch));
+        }
+        float[] sums = c.array == null ? Support.content((FloatBuffer) c.owner()) : (float[]) c.array;
+        assertArrayEquals("arrays " + arrays, new float[] {11, 22, 13, 24}, sums, 0);
+      }
+      Matrix shape = Matrix.shape(DType.F32, 2, 2);
+      Matrix array = either(true, 2, 1, 2, 3, 4);
+      Gemm mixed = Gemm.of(shape, shape, shape).withBias(either(true, 1, 10, 20));
+      try (Plan plan = context.plan(mixed); Plan onDevice = context.plan(Gemm.of(shape, shape, shape).withBias(either(false, 1, 10, 20)))) {
+        assertEquals(onDevice.prediction().bytesIn(), plan.prediction().bytesIn());
+      }
+      try (Plan plan = context.plan(Gemm.of(array, shape, shape), new PlanOptions().place(MemoryKind.PINNED))) {
+        plan.runAsync(Gemm.of(array, array, either(true, 2, 0, 0, 0, 0))).join();
+      }
+    }
+  }
+
+  private static Matrix either(boolean isArray, int rows, float... values) {
+    return isArray ? Matrix.of(values, rows, values.length / rows) : Matrix.of(Support.direct(values), rows, values.length / rows);
+  }
+
   private static void refused(String words, org.junit.function.ThrowingRunnable call) {
     String message = assertThrows(StreamGemmException.InvalidArgument.class, call).getMessage();
     assertTrue(message, message.contains(words));
@@ -203,10 +245,55 @@ public class PlanTest {
     Matrix y = Matrix.shape(DType.F32, 8, 7);
     try (Context context = Context.open(device); Plan plan = context.plan(Operations.softmax(x, x), place())) {
       refused("x is 8 x 8", () -> context.plan(Operations.softmax(x, y)));
-      refused("y is 8 x 8", () -> context.plan(Operations.linear(x, y, x)));
+      String weights = "w is 8 x 7; with this x, y and op of w it must be 8 x 8";
+      refused(weights, () -> context.layers().linear(x, y, x, new Linear()));
+      refused(weights, () -> context.plan(Operations.linear(x, y, x)));
+      refused(weights, () -> context.supports(Operations.linear(x, y, x)));
+      refused("y is 8 x 7; with this x it must be 9 x 7", () -> context.plan(Operations.linear(Matrix.shape(DType.F32, 9, 8), y, y)));
+      refused("opW is 2; it must be 0 (N) or 1 (T)", () -> context.plan(Operations.linear(x, x, x, new Linear().opW(Transpose.C))));
+      refused("products.get(1).c is 8 x 7", () -> context.plan(Operations.gemmGroup(List.of(Gemm.of(x, x, x), Gemm.of(x, x, y)))));
+      refused("products.get(0).b is f32 1 x 1 by rows, ld 1, in an array", () -> context.plan(Operations.gemmGroup(List.of(Gemm.of(x, either(true, 1, 1), x)))));
       refused("c is 8 x 8", () -> context.supports(Gemm.of(x, y, x)));
       refused("the operation differs", () -> plan.runAsync(Operations.softmax(Matrix.of(Support.direct(1, 2), 1, 2), Matrix.of(Support.direct(1, 2), 1, 2))));
       assertThrows(NullPointerException.class, () -> plan.runAsync(null));
+    }
+  }
+
+  /** What is described keeps the options that were checked, whatever becomes of the caller's. */
+  @Test(timeout = Support.LIMIT)
+  public void descriptionsAreImmutable() {
+    Arguments of = new Arguments(false);
+    try (Context context = Context.open(device)) {
+      Matrix x = of.matrix(8, 8);
+      float[] y = new float[64];
+      Axpby axpby = new Axpby().with(2, 0);
+      OperationDesc<?> operation = Operations.axpby(x, Matrix.of(y, 8, 8), axpby);
+      axpby.with(5, 0);
+      context.runAsync(operation).join();
+      assertEquals(2 * of.memory.get(0).get(63), y[63], 0);
+      Windows windows = new Windows(1, 1);
+      operation = Operations.im2col(Images.nchw(x, 2, 2, 2), of.matrix(32, 2), windows);
+      windows.padding(100, 100);
+      context.runAsync(operation).join();
+      Windows filters = new Windows(1, 1);
+      Conv2d conv = new Conv2d(filters);
+      operation = Operations.conv2d(Images.nchw(x, 2, 2, 2), of.matrix(2, 2), Images.nchw(of.matrix(8, 8), 2, 2, 2), conv);
+      filters.padding(100, 100);
+      conv.bias(of.matrix(1, 1));
+      context.runAsync(operation).join();
+      Recurrent how = of.recurrent(true);
+      RecurrentGradients gradients = new RecurrentGradients().dy(of.sequence()).weights(of.matrix(32, 8), null);
+      operation = Operations.recurrentBackward(of.sequence(), of.sequence(), how, gradients);
+      how.reserve(of.matrix(1, 1));
+      gradients.weights(of.matrix(1, 1), null);
+      context.runAsync(operation).join();
+      IntBuffer rows = Arguments.indices().put(0, 99);
+      Matrix picked = of.matrix(8, 8);
+      GatherFlag[] flags = {GatherFlag.NAN};
+      operation = Operations.gather(x, Indices.of(Matrix.of(rows, DType.I32, 1, 8), IndexType.I32), picked, flags);
+      flags[0] = GatherFlag.FROM_END;
+      context.runAsync(operation).join();
+      assertTrue(Float.isNaN(of.memory.get(of.memory.size() - 1).get(0)));
     }
   }
 
