@@ -74,7 +74,7 @@ if [ -n "${SEVERAL:-}" ]; then
 fi
 
 # The library's own kernels: reductions, epilogues, splits, pointers, layers, recurrent cells, conversions of f8 and i8, narrow copies.
-own='*reduc*:*f8*:*i8*:*gemm_group*:*short_compute*:*every_direction_and_pitch*:*layers*:*convert*:*rotary*:*gather*:*windows*:*cells*:*softmax_backward*:*training*:*score_mask*:*fill*'
+own='*reduc*:*f8*:*i8*:*gemm_group*:*short_compute*:*padding*:*every_direction_and_pitch*:*layers*:*convert*:*rotary*:*gather*:*windows*:*cells*:*softmax_backward*:*training*:*score_mask*:*fill*'
 run "memcheck of conformance $own" compute-sanitizer --tool memcheck --error-exitcode 9 "$(program conformance)" --gtest_filter="$own"
 for topic in alignment attention attention_backward attention_masks axpby clamp conv convert cross_entropy fill gather gradients graph im2col layers limits linear optimizer partition pool recurrent rounding row_dot row_reduce scatter_add symmetric triangular; do
   run "memcheck of $topic" compute-sanitizer --tool memcheck --error-exitcode 9 "$(program api_tests)" $topic

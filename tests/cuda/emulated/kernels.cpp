@@ -396,6 +396,19 @@ cudaError_t launch_pack_i8(const i8_panel &what, cudaStream_t in) noexcept {
   });
 }
 
+cudaError_t launch_pad(const padded_matrix &what, cudaStream_t in) noexcept {
+  const std::int64_t size = what.element_bytes;
+  return launch(in, {{what.src, size, what.cols, what.ld * size}, {what.dst, 16, what.dst_cols, what.dst_rows * size}},
+                [what, size] {
+                  std::byte *to = at(what.dst);
+                  for (std::int64_t j = 0; j < what.dst_cols; ++j, to += what.dst_rows * size) {
+                    const std::int64_t bytes = j < what.cols ? what.rows * size : 0;
+                    if (bytes > 0) std::memcpy(to, at(what.src) + j * what.ld * size, std::size_t(bytes));
+                    std::memset(to + bytes, 0, std::size_t(what.dst_rows * size - bytes));
+                  }
+                });
+}
+
 cudaError_t launch_widen_f8(const f8_panel *panels, int count, sg_dtype from, sg_dtype to, cudaStream_t in) noexcept {
   return launch(in, {{panels->src, 1}, {panels->dst, 8, 2, 2 * panels->dst_ld}},
                 [all = std::vector<f8_panel>(panels, panels + count), from, to] {

@@ -223,20 +223,22 @@ sg_status run_rounded_once(gemm_resources &in, const sg_backend_gemm &what) noex
 
 }  // namespace
 
-namespace {
-bool in_parts(const sg_backend_gemm &what) noexcept {
+bool splits_operands(const sg_backend_gemm &what) noexcept {
   return what.in_type == SG_DTYPE_F32 && (what.compute == SG_COMPUTE_3XTF32 || what.compute == SG_COMPUTE_BF16X3);
 }
-}  // namespace
 
-bool is_plain_blas(const sg_backend_gemm &what) noexcept {
-  return what.in_type != SG_DTYPE_I8 && !is_f8(what.in_type) && !in_parts(what) && !is_misaligned(what) &&
-         !rounds_twice(what);
+bool is_plain_blas(const call_stream &in, const sg_backend_gemm &what) noexcept {
+  return what.in_type != SG_DTYPE_I8 && !is_f8(what.in_type) && !splits_operands(what) && !is_misaligned(what) &&
+         !rounds_twice(what) && !gains_by_padding(in, what);
 }
 
 sg_status run_without_epilogue(gemm_resources &in, const sg_backend_gemm &what) noexcept {
+  return gains_by_padding(in, what) ? run_padded(in, what) : run_as_given(in, what);
+}
+
+sg_status run_as_given(gemm_resources &in, const sg_backend_gemm &what) noexcept {
   if (what.in_type == SG_DTYPE_I8) return run_i8(in, what);
-  if (in_parts(what)) return run_split(in, what);
+  if (splits_operands(what)) return run_split(in, what);
   if (is_misaligned(what)) return run_misaligned(in, what);
   // GEMMs converted to 16 bits first may be rounded once like those.
   if (rounds_twice(what) && (!is_f8(what.in_type) || multiplies_f8(in, what, true))) return run_rounded_once(in, what);

@@ -41,6 +41,8 @@ sg_status add_epilogues(gemm_resources &in, const gemm_list &gemms, const sg_sta
 // Steps of a GEMM, without its epilogue: any GEMM, one that cuBLAS computes directly, i8, f8, and f32 by shorter
 // formats.
 sg_status run_without_epilogue(gemm_resources &in, const sg_backend_gemm &what) noexcept;
+// Without copies of operands that would suit tensor cores.
+sg_status run_as_given(gemm_resources &in, const sg_backend_gemm &what) noexcept;
 sg_status run_blas(gemm_resources &in, const sg_backend_gemm &what) noexcept;
 sg_status run_blas_prepared(gemm_resources &in,
                             const sg_backend_gemm &what) noexcept;  // pointer arrays are in device memory
@@ -48,6 +50,13 @@ sg_status run_i8(gemm_resources &in, const sg_backend_gemm &what) noexcept;
 sg_status run_misaligned(gemm_resources &in, const sg_backend_gemm &what) noexcept;
 sg_status run_f8(gemm_resources &in, const sg_backend_gemm &what) noexcept;
 sg_status run_split(gemm_resources &in, const sg_backend_gemm &what) noexcept;
+sg_status run_padded(gemm_resources &in, const sg_backend_gemm &what) noexcept;
+sg_backend_gemm without_epilogue(const sg_backend_gemm &what) noexcept;
+// Whether it is computed from short parts of f32 operands.
+bool splits_operands(const sg_backend_gemm &what) noexcept;
+bool is_large_enough_to_split(const sg_backend_gemm &what) noexcept;
+// Whether copies with sizes and addresses for tensor cores are worth making.
+bool gains_by_padding(const call_stream &in, const sg_backend_gemm &what) noexcept;
 
 // Whether run_f8() tries the chip's own f8 arithmetic. `alone`: not in a group; small ones of a group are faster if
 // converted and computed in one call.
@@ -90,7 +99,7 @@ struct blas_types {
 };
 bool blas_types_of(const sg_backend_gemm &what, blas_types &out) noexcept;  // false: cuBLAS has no such GEMM
 // Whether run_gemm() is exactly one cuBLAS call.
-bool is_plain_blas(const sg_backend_gemm &what) noexcept;
+bool is_plain_blas(const call_stream &in, const sg_backend_gemm &what) noexcept;
 cublasOperation_t blas_op_of(sg_transpose op) noexcept;
 
 // A scalar in the GEMM's compute type.

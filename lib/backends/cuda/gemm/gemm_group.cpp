@@ -174,7 +174,7 @@ bool all_of(const gemm_list &items, Condition &&condition) {
 sg_status run_group(gemm_resources &in, const gemm_list &items, sg_status *statuses) noexcept {
   const auto not_on_chip = [&](const sg_backend_gemm &g) { return !multiplies_f8(in, g, false); };
   if (is_f8(items[0].in_type) && all_of(items, not_on_chip)) return run_widened_group(in, items, statuses);
-  if (!all_of(items, is_plain_blas)) {
+  if (!all_of(items, [&](const sg_backend_gemm &g) { return is_plain_blas(in, g); })) {
     for (std::size_t i = 0; i < items.size(); ++i) statuses[i] = run_gemm(in, items[i]);
     return SG_STATUS_OK;
   }

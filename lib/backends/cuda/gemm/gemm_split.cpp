@@ -32,8 +32,7 @@ constexpr std::int64_t aligned_to = 8;
 bool pays(const call_stream &in, const sg_backend_gemm &g) noexcept {
   const bool is_aligned = g.m % aligned_to == 0 && g.n % aligned_to == 0 && g.ldc % 4 == 0 &&
                           reinterpret_cast<std::uintptr_t>(g.c) % 16 == 0;
-  return in.owner().facts().major >= 8 && is_aligned && g.batch == 1 && !has_pointers(g) && g.k >= 128 &&
-         double(g.m) * double(g.n) >= 1024.0 * 1024.0;
+  return in.owner().facts().major >= 8 && is_aligned && g.batch == 1 && !has_pointers(g) && is_large_enough_to_split(g);
 }
 
 std::int64_t round_up(std::int64_t x, std::int64_t to) noexcept { return (x + to - 1) / to * to; }
@@ -112,6 +111,10 @@ sg_status take_memory(gemm_resources &in, const split_operand &a, const split_op
 }
 
 }  // namespace
+
+bool is_large_enough_to_split(const sg_backend_gemm &g) noexcept {
+  return g.k >= 128 && double(g.m) * double(g.n) >= 1024.0 * 1024.0;
+}
 
 sg_status run_split(gemm_resources &in, const sg_backend_gemm &what) noexcept {
   if (has_pointers(what) && pays(in, item_of(what, 0))) {

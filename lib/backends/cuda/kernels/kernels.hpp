@@ -54,6 +54,16 @@ struct i8_panel {
 };
 cudaError_t launch_pack_i8(const i8_panel &what, cudaStream_t in) noexcept;
 
+// A column-major matrix of elements of 2 or 4 bytes as one of dst_rows x dst_cols, not smaller and without gaps, with
+// zeros elsewhere. A column of dst is a multiple of 16 bytes, and dst is aligned to 16.
+struct padded_matrix {
+  const void *src;
+  std::int64_t element_bytes, ld, rows, cols;
+  void *dst;
+  std::int64_t dst_rows, dst_cols;
+};
+cudaError_t launch_pad(const padded_matrix &what, cudaStream_t in) noexcept;
+
 // `items` matrices of f8, converted to contiguous ones of bf16 or f16. In elements; dst_ld is a multiple of 4, dst
 // aligned to 8 bytes.
 struct f8_panel {
