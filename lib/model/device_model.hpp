@@ -16,10 +16,14 @@ namespace sg {
 struct run_rate {
   double run_bytes = 0;
   double one_way = 0;
-  double both_ways = 0;  // each direction, while the other one is busy and the chip computes
+  double both_ways = 0;   // each direction, while the other one is busy and the chip computes
+  double far_factor = 1;  // of both, for rows that begin `far_pitch` apart in host memory, or farther
 
   bool operator==(const run_rate &) const = default;
 };
+
+// The pages by which a GPU addresses host memory: from this pitch on each row is in another one.
+inline constexpr double far_pitch = 65536;
 
 // Bandwidth of `workers` host threads that pack pageable memory together, in bytes per second.
 struct staging_rate {

@@ -17,17 +17,22 @@ namespace {
 // Measured on an H200 (driver 580): 4000 rows of 64 B to 32 KiB, 50 B apart, took as long as one run of all bytes.
 constexpr double small_gap = 1.25;
 
-double pick(const run_rate &row, bool both_ways) { return both_ways ? row.both_ways : row.one_way; }
+// The rate of the row for rows so far apart: from twice the run on the time of a byte grows with the pitch.
+double pick(const run_rate &row, double pitch, bool both_ways) {
+  const double rate = both_ways ? row.both_ways : row.one_way, near = 2 * row.run_bytes;
+  const double far = near < far_pitch ? std::clamp((pitch - near) / (far_pitch - near), 0.0, 1.0) : 0.0;
+  return rate / (1 + far * (1 / row.far_factor - 1));
+}
 
-double pitched_rate(const device_model &model, double run, bool both_ways, double contiguous) {
+double pitched_rate(const device_model &model, double run, double pitch, bool both_ways, double contiguous) {
   const auto &rows = model.runs;
   if (rows.empty()) return contiguous;
-  if (run <= rows.front().run_bytes) return pick(rows.front(), both_ways) * run / rows.front().run_bytes;
-  if (run >= rows.back().run_bytes) return std::min(contiguous, pick(rows.back(), both_ways));
+  if (run <= rows.front().run_bytes) return pick(rows.front(), pitch, both_ways) * run / rows.front().run_bytes;
+  if (run >= rows.back().run_bytes) return std::min(contiguous, pick(rows.back(), pitch, both_ways));
   const auto above = std::find_if(rows.begin(), rows.end(), [&](const run_rate &r) { return r.run_bytes >= run; });
   const auto below = above - 1;
   const double t = std::log(run / below->run_bytes) / std::log(above->run_bytes / below->run_bytes);
-  return std::min(contiguous, pick(*below, both_ways) * (1 - t) + pick(*above, both_ways) * t);
+  return std::min(contiguous, pick(*below, pitch, both_ways) * (1 - t) + pick(*above, pitch, both_ways) * t);
 }
 
 access_mode access(const command &, std::size_t view) {
@@ -157,7 +162,8 @@ double copy_rate(const device_model &model, const copy_shape &copy, bool both_wa
                                            : (both_ways ? model.link_out_both : model.link_out);
   const bool one_run = copy.height <= 1 || (copy.dst_pitch == copy.width && copy.src_pitch == copy.width);
   if (one_run) return contiguous;
-  const double pitched = pitched_rate(model, double(copy.width), both_ways, contiguous);
+  const double host_pitch = double(copy.to_device ? copy.src_pitch : copy.dst_pitch);
+  const double pitched = pitched_rate(model, double(copy.width), host_pitch, both_ways, contiguous);
   // With small gaps it takes as long as one run with the gaps in it.
   const double width = double(copy.width), pitch = double(std::max(copy.dst_pitch, copy.src_pitch));
   return pitch <= small_gap * width ? std::max(pitched, contiguous * width / pitch) : pitched;

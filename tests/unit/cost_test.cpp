@@ -41,6 +41,23 @@ TEST(cost, narrow_rows_are_slow) {
     }
 }
 
+// A model measured on an H200: 54.7, 38.1 and 27.5 GB/s for rows of 1 KiB that are 2, 32 and 64 KiB apart.
+TEST(cost, rows_in_different_pages_are_slower) {
+  device_model model = h200();
+  model.runs = {{.run_bytes = 1024, .one_way = 54.7e9, .both_ways = 45e9, .far_factor = 0.5}};
+  const auto far = [&](std::int64_t host_pitch, bool in) {
+    return copy_rate(model, {1024, 100, in ? 1024 : host_pitch, in ? host_pitch : 1024, in}, false) / 1e9;
+  };
+  for (const bool in : {true, false}) {
+    EXPECT_DOUBLE_EQ(far(2048, in), 54.7);
+    EXPECT_NEAR(far(32768, in), 38.1, 2);
+    EXPECT_DOUBLE_EQ(far(65536, in), 54.7 / 2);
+    EXPECT_DOUBLE_EQ(far(1 << 20, in), 54.7 / 2);
+  }
+  EXPECT_DOUBLE_EQ(copy_rate(model, {1024, 100, 1 << 20, 2048, true}, false), 54.7e9)
+      << "pages of the device do not count";
+}
+
 gemm_shape cube(std::int64_t n, sg_compute compute = SG_COMPUTE_EXACT, sg_dtype type = SG_DTYPE_F32) {
   return {n, n, n, 1, type, type, compute, false};
 }

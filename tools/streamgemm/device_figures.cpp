@@ -40,6 +40,8 @@ void measure_link(json &model, probe &measure, bool virtual_time) {
     const double run = row["run_bytes"];
     const copy_figures one = measure.rows(run, alone.gap);
     row["one_way_bytes_per_second"] = positive((one.in + one.out) / 2, "2-D copies");
+    const copy_figures far_one = measure.rows(run, alone.gap, true);
+    row["far_factor"] = std::clamp((far_one.in + far_one.out) / (one.in + one.out), 0.01, 1.0);
     const copy_figures both = both_ways ? measure.both_ways(run, alone.gap) : one;
     row["both_ways_bytes_per_second"] = positive((both.in + both.out) / 2, "2-D copies both ways");
   }

@@ -16,6 +16,7 @@ namespace sg::cli {
 
 namespace {
 
+constexpr std::uint64_t far_pitch_bytes = 64 << 10;
 constexpr std::uint64_t block_bytes = 64 << 20;  // of host and of device memory, each way
 constexpr std::uint64_t small_bytes = 64 << 10;
 constexpr int repeats = 5;
@@ -73,10 +74,10 @@ probe::~probe() {
   sg_host_free(context_, host_out_);
 }
 
-probe::copy_shape probe::shape_of(double run_bytes) const {
+probe::copy_shape probe::shape_of(double run_bytes, bool far_apart) const {
   if (run_bytes <= 0) return {block_bytes / 2, 1, block_bytes / 2};
   const auto width = static_cast<std::uint64_t>(run_bytes);
-  const std::uint64_t pitch = std::max<std::uint64_t>(2 * width, 4096);
+  const std::uint64_t pitch = std::max<std::uint64_t>(2 * width, far_apart ? far_pitch_bytes : 4096);
   return {width, std::max<std::uint64_t>(1, std::min(block_bytes / pitch, (std::uint64_t{16} << 20) / width)), pitch};
 }
 
@@ -181,9 +182,9 @@ copy_figures probe::both_ways(double run_bytes, double gap) {
   return {rate(true), rate(false), gap};
 }
 
-copy_figures probe::rows(double run_bytes, double gap) {
-  tell_("rows of " + std::to_string(static_cast<long long>(run_bytes)) + " bytes");
-  const copy_shape shape = shape_of(run_bytes);
+copy_figures probe::rows(double run_bytes, double gap, bool far_apart) {
+  tell_("rows of " + std::to_string(static_cast<long long>(run_bytes)) + (far_apart ? " bytes, far apart" : " bytes"));
+  const copy_shape shape = shape_of(run_bytes, far_apart);
   const auto rate = [&](bool in) { return shape.bytes() / std::max(1e-9, alone(in, shape) - gap); };
   return {rate(true), rate(false), gap};
 }

@@ -32,8 +32,8 @@ class probe {
   // Each direction while the other one is busy and the chip computes. `run_bytes` 0: contiguous; otherwise 2-D copies
   // with rows of so many bytes.
   copy_figures both_ways(double run_bytes, double gap);
-  // 2-D copies one direction at a time.
-  copy_figures rows(double run_bytes, double gap);
+  // 2-D copies one direction at a time; `far_apart`: each row in another page of 64 KiB.
+  copy_figures rows(double run_bytes, double gap, bool far_apart = false);
   // Copies of pageable memory, by the caller's clock.
   copy_figures pageable();
   // Bytes per second that so many host threads move from pageable memory to pinned memory, and others back.
@@ -61,7 +61,7 @@ class probe {
     std::uint64_t width, rows, pitch;
     double bytes() const { return double(width) * double(rows); }
   };
-  copy_shape shape_of(double run_bytes) const;
+  copy_shape shape_of(double run_bytes, bool far_apart = false) const;
 
   job_handle copy(bool in, const copy_shape &shape, sg_stream *stream);
   timed_job ended(const job_handle &job) const;
