@@ -81,6 +81,35 @@ TEST_P(plans, run_many_times) {
   EXPECT_EQ(std::vector<double>(n * n, expected), c_);
 }
 
+// Repeated runs are not checked again, but each has the commands of its own plan, and what differs from it is refused.
+TEST_P(plans, of_one_form_run_in_turn) {
+  sg_plan_options options[] = {on_the_host(), on_the_host()};
+  options[1].split = SG_SPLIT_M, options[1].parts = 3;
+  sg_gemm_desc desc = make_gemm(a_.data(), b_.data(), c_.data(), n, n, n);
+  sg_gemm_desc other = desc;
+  other.alpha.re = 0;
+  for (int made = 0; made < 3; ++made) {  // later plans may have the addresses of earlier ones
+    const plan each[] = {make(0, &options[made % 2]), make(0, &options[1 - made % 2])};
+    std::int64_t commands[2];
+    for (int i = 0; i < 2; ++i) {
+      sg_plan_prediction prediction = SG_PLAN_PREDICTION_INIT;
+      ASSERT_OK(sg_plan_get_prediction(each[i], &prediction));
+      commands[i] = prediction.commands;
+    }
+    ASSERT_NE(commands[0], commands[1]);
+    for (int run = 0; run < 6; ++run) {
+      job handle;
+      ASSERT_OK(run_gemm_plan(each[run % 2], &desc, nullptr, handle.out()));
+      ASSERT_OK(sg_job_wait(handle, SG_FOREVER, nullptr));
+      sg_job_statistics did = SG_JOB_STATISTICS_INIT;
+      ASSERT_OK(sg_job_get_statistics(handle, &did));
+      EXPECT_EQ(commands[run % 2], did.commands) << made << ", " << run;
+      EXPECT_EQ(std::vector<double>(n * n, 6.0 * n), c_);
+      EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, run_gemm_plan(each[run % 2], &other, nullptr, nullptr));
+    }
+  }
+}
+
 // Where A and B are not read, their addresses do not determine the memory space of C.
 TEST_P(plans, of_a_gemm_that_reads_neither_a_nor_b) {
   for (const bool without_depth : {true, false}) {

@@ -65,7 +65,7 @@ void submit_gemm(context &on, const sg_gemm_desc &d, const gemm_names &names, co
   if (pending) order.will_wait(pending);
   const bool worth_remembering = order.is_planners_choice();
   const bool latency = worth_remembering && order.will_wait() && on.plans_for_latency();
-  if (const cached_gemm *const cached = worth_remembering ? cached_gemm::find(on, d, latency) : nullptr) {
+  if (const cached_gemm *const cached = worth_remembering ? cached_gemm::find(on, d, {.latency = latency}) : nullptr) {
     if (const auto now = cached->rebind(on, d))
       return submit_gemm(on, now->where, cached->program(), now->accesses,
                          static_cast<std::size_t>(cached->operand_count()), order, out_job);
@@ -82,8 +82,8 @@ void submit_gemm(context &on, const sg_gemm_desc &d, const gemm_names &names, co
   if (gemm.nothing_to_do) return order.go(on.new_job(), nullptr, 0, out_job);
   const auto [plan, is_kept] = place_gemm(on, {&gemm.shape, 1}, request, order);
   if (worth_remembering && is_kept && cached_gemm::keeps(*plan))
-    if (cached_gemm *const cache_entry = cached_gemm::entry_for(on, d, latency);
-        cache_entry && cache_entry->remember(on, d, gemm, latency))
+    if (cached_gemm *const cache_entry = cached_gemm::entry_for(on, d, {.latency = latency});
+        cache_entry && cache_entry->remember(on, d, gemm, {.latency = latency}))
       cache_entry->keep(plan);
   submit_gemm(on, std::move(gemm), plan, order, out_job);
 }

@@ -4,6 +4,7 @@
 #include "api/entry.hpp"
 #include "api/gemm/place_gemm.hpp"
 #include "api/gemm/problem_of.hpp"
+#include "api/gemm/submission_cache.hpp"
 #include "api/gemm/submit_gemm.hpp"
 #include "plan/gemm/gemm_form.hpp"
 
@@ -75,11 +76,21 @@ std::shared_ptr<const program> plan_one_gemm(context &on, const sg_operation_des
 void run_planned_gemm(context &on, const sg_operation_desc &given, const problem &planned,
                       const std::shared_ptr<const program> &plan, checked_submit &order, sg_job **out_job) {
   const sg_gemm_desc d = desc_of(given);
+  const chosen_by by{.plan = plan.get()};
+  const bool worth_remembering = !order.records();
+  if (const cached_gemm *const cached = worth_remembering ? cached_gemm::find(on, d, by) : nullptr) {
+    if (const auto now = cached->rebind(on, d))
+      return submit_gemm(on, now->where, plan, now->accesses, static_cast<std::size_t>(cached->operand_count()), order,
+                         out_job);
+  }
   checked_gemm gemm =
       check_gemm(on.memory(), d, spaces_of(planned, d.c.layout == SG_LAYOUT_ROW_MAJOR), true, desc_name);
   // Untouched operands have no memory space.
   if (gemm.nothing_to_do) copy_spaces(planned, gemm.shape);
   require_as_planned(planned, gemm.shape);
+  if (worth_remembering && !gemm.nothing_to_do && cached_gemm::keeps(*plan))
+    if (cached_gemm *const entry = cached_gemm::entry_for(on, d, by); entry && entry->remember(on, d, gemm, by))
+      entry->keep(plan);
   gemm.shape = seen_by(on, *plan, gemm.shape);
   if (order.records()) {
     order.note_request(request_for(d, gemm.shape, plan->request));  // in terms of the caller's C

@@ -50,17 +50,17 @@ bool same_form(const sg_gemm_desc &x, const sg_gemm_desc &y) noexcept {
 }
 
 // Multiplies each part by an odd constant.
-std::uint64_t mix(const context &on, const sg_gemm_desc &d, bool latency) noexcept {
+std::uint64_t mix(const context &on, const sg_gemm_desc &d, chosen_by by) noexcept {
   const auto word = [](std::int64_t x) { return static_cast<std::uint64_t>(x); };
   const std::uint64_t choices = word(d.op_a) | word(d.op_b) << 4 | word(d.compute) << 8 | word(d.a.dtype) << 16 |
                                 word(d.c.dtype) << 24 | word(d.c.layout) << 32 | word(d.activation) << 40 |
-                                word(d.bias != nullptr) << 48 | word(latency) << 49;
+                                word(d.bias != nullptr) << 48 | word(by.latency) << 49;
   const std::uint64_t lds = word(d.a.ld) + 3 * word(d.b.ld) + 5 * word(d.c.ld);
   const std::uint64_t scalars = std::bit_cast<std::uint64_t>(d.alpha.re) + 3 * std::bit_cast<std::uint64_t>(d.beta.re);
   const std::uint64_t sum = word(d.c.rows) * 0x9E3779B97F4A7C15ull + word(d.c.cols) * 0xC2B2AE3D27D4EB4Full +
                             word(d.a.rows) * 0x165667B19E3779F9ull + word(d.a.cols) * 0xD6E8FEB86659FD93ull +
                             lds * 0xFF51AFD7ED558CCDull + (choices + word(d.batch)) * 0xA0761D6478BD642Full +
-                            (scalars + on.number()) * 0xE7037ED1A0B428DBull;
+                            (scalars + on.number() + reinterpret_cast<std::uintptr_t>(by.plan)) * 0xE7037ED1A0B428DBull;
   return (sum ^ sum >> 32) * 0x9E3779B97F4A7C15ull;
 }
 
@@ -85,29 +85,28 @@ struct submission_cache {
   static submission_cache *own() noexcept { return thread_owned<submission_cache>::get(); }
 };
 
-cached_gemm *cached_gemm::find(const context &on, const sg_gemm_desc &desc, bool latency) noexcept {
+cached_gemm *cached_gemm::find(const context &on, const sg_gemm_desc &desc, chosen_by by) noexcept {
   submission_cache *const own = submission_cache::own();
   if (!own || !own->latest) return nullptr;
-  if (own->latest->has_form_of(on, desc, latency)) return own->latest;
-  const std::uint64_t mixed = mix(on, desc, latency);
+  if (own->latest->has_form_of(on, desc, by)) return own->latest;
+  const std::uint64_t mixed = mix(on, desc, by);
   for (cached_gemm &one : own->set_of(mixed).entries)
-    if (one.mixed_ == mixed && one.has_form_of(on, desc, latency)) return own->latest = &one;
+    if (one.mixed_ == mixed && one.has_form_of(on, desc, by)) return own->latest = &one;
   return nullptr;
 }
 
-cached_gemm *cached_gemm::entry_for(const context &on, const sg_gemm_desc &desc, bool latency) noexcept {
+cached_gemm *cached_gemm::entry_for(const context &on, const sg_gemm_desc &desc, chosen_by by) noexcept {
   submission_cache *const own = submission_cache::own();
   if (!own) return nullptr;
-  const std::uint64_t mixed = mix(on, desc, latency);
+  const std::uint64_t mixed = mix(on, desc, by);
   submission_cache::set &set = own->set_of(mixed);
   for (cached_gemm &one : set.entries)
     if (one.mixed_ == mixed) return own->latest = &one;
   return own->latest = &set.entries[set.next++ % submission_cache::ways];
 }
 
-bool cached_gemm::has_form_of(const context &on, const sg_gemm_desc &desc, bool latency) const noexcept {
-  return context_ == on.number() && latency_ == latency && (desc.bias != nullptr) == (count_ == 4) &&
-         same_form(desc, form_);
+bool cached_gemm::has_form_of(const context &on, const sg_gemm_desc &desc, chosen_by by) const noexcept {
+  return context_ == on.number() && by_ == by && (desc.bias != nullptr) == (count_ == 4) && same_form(desc, form_);
 }
 
 std::optional<cached_gemm::instance> cached_gemm::rebind(const context &on, const sg_gemm_desc &desc) const noexcept {
@@ -131,13 +130,13 @@ std::optional<cached_gemm::instance> cached_gemm::rebind(const context &on, cons
   return now;
 }
 
-bool cached_gemm::remember(const context &on, const sg_gemm_desc &desc, const checked_gemm &gemm, bool latency) {
+bool cached_gemm::remember(const context &on, const sg_gemm_desc &desc, const checked_gemm &gemm, chosen_by by) {
   const problem &p = gemm.shape;
   if (gemm.nothing_to_do || p.no_multiply || !gemm.pointers.empty()) return false;
   context_ = on.number();
-  latency_ = latency;
+  by_ = by;
   form_ = desc;
-  mixed_ = mix(on, desc, latency);
+  mixed_ = mix(on, desc, by);
   at_null_.where = gemm.where;
   count_ = static_cast<int>(list_accesses(gemm, at_null_.accesses));
   if (count_ == 0) {
@@ -163,7 +162,7 @@ bool cached_gemm::keeps(const sg::program &compiled) noexcept {
 }
 
 bool cached_gemm::is_same(const cached_gemm &other) const noexcept {
-  return context_ == other.context_ && latency_ == other.latency_ && mixed_ == other.mixed_ && count_ == other.count_ &&
+  return context_ == other.context_ && by_ == other.by_ && mixed_ == other.mixed_ && count_ == other.count_ &&
          std::equal(spaces_, spaces_ + count_, other.spaces_) && same_form(form_, other.form_);
 }
 

@@ -23,16 +23,25 @@ namespace sg {
 
 class context;
 
+// What chose the program of a submission: the planner, for throughput or for the latency of one (plan_request), or the
+// caller, by a plan made ahead. An entry refers to its program, so that no other one has its address.
+struct chosen_by {
+  const program *plan = nullptr;  // nullptr: the planner
+  bool latency = false;
+
+  bool operator==(const chosen_by &) const = default;
+};
+
 // A recently submitted GEMM of the thread.
 class cached_gemm {
  public:
-  // The calling thread's entry of the same form; nullptr: none. `latency`: as in plan_request.
-  static cached_gemm *find(const context &on, const sg_gemm_desc &desc, bool latency) noexcept;
+  // The calling thread's entry of the same form; nullptr: none. `by`: what chose its program.
+  static cached_gemm *find(const context &on, const sg_gemm_desc &desc, chosen_by by) noexcept;
   // An entry of the calling thread for a new form; nullptr: the thread has no cache (thread_owned).
-  static cached_gemm *entry_for(const context &on, const sg_gemm_desc &desc, bool latency) noexcept;
+  static cached_gemm *entry_for(const context &on, const sg_gemm_desc &desc, chosen_by by) noexcept;
 
   // Whether `desc` differs from this GEMM in its addresses only.
-  bool has_form_of(const context &on, const sg_gemm_desc &desc, bool latency = false) const noexcept;
+  bool has_form_of(const context &on, const sg_gemm_desc &desc, chosen_by by = {}) const noexcept;
   // The operand addresses of a GEMM of this form, and its accesses.
   struct instance {
     binding::head where;
@@ -44,8 +53,8 @@ class cached_gemm {
   const std::shared_ptr<const sg::program> &program() const noexcept { return program_; }
 
   // Stores the checked `desc`. False: it cannot be cached.
-  bool remember(const context &on, const sg_gemm_desc &desc, const checked_gemm &gemm, bool latency = false);
-  // Stores its program, a free choice of the planner.
+  bool remember(const context &on, const sg_gemm_desc &desc, const checked_gemm &gemm, chosen_by by = {});
+  // Stores its program.
   void keep(const std::shared_ptr<const sg::program> &compiled) noexcept { program_ = compiled; }
   static bool keeps(const sg::program &compiled) noexcept;
   // Whether the two differ in their addresses only.
@@ -53,7 +62,7 @@ class cached_gemm {
 
  private:
   std::uint64_t context_ = 0;  // its context's number; 0: none
-  bool latency_ = false;
+  chosen_by by_;
   std::uint64_t mixed_ = 0;          // hash of its fields
   alignas(16) sg_gemm_desc form_{};  // addresses ignored; read by vector instructions
   int count_ = 3;                    // operands: A, B and C of the column-major problem, and its bias if it has one

@@ -31,8 +31,9 @@ struct cached_operand {
 // A submission with its operands at address 0.
 class cached_submission {
  public:
-  bool is_of(const context &on, const void *desc, std::size_t size) const noexcept {
-    if (context_ != on.number() || size != size_) return false;
+  // `runs`: the plan made ahead that it runs; nullptr: none.
+  bool is_of(const context &on, const void *desc, std::size_t size, const program *runs) const noexcept {
+    if (context_ != on.number() || size != size_ || runs_ != runs) return false;
     // Address by address: what is between them must be equal.
     std::size_t at = 0;
     const auto *given = static_cast<const std::byte *>(desc);
@@ -76,7 +77,7 @@ class cached_submission {
   }
 
   bool remember(const context &on, const void *desc, std::size_t size, const operand_set &given,
-                const std::shared_ptr<const program> &plan) {
+                const std::shared_ptr<const program> &plan, bool is_made_ahead) {
     const binding &where = given.where();
     context_ = 0;
     const std::span<const operand_set::bound> bound = given.operands();
@@ -120,6 +121,7 @@ class cached_submission {
     scalars_ = where.first.scalars;
     more_scalars_ = where.more_scalars;
     program_ = plan;
+    runs_ = is_made_ahead ? plan.get() : nullptr;
     context_ = on.number();
     return true;
   }
@@ -137,6 +139,7 @@ class cached_submission {
   scalar_pair scalars_;
   std::vector<scalar_pair> more_scalars_;
   std::shared_ptr<const program> program_;
+  const program *runs_ = nullptr;
   std::byte desc_[most_bytes_of_desc];
 };
 
@@ -161,12 +164,13 @@ struct recent_of_thread {
 
 bool repeat_submission(context &on, sg_operation operation, const void *desc, std::size_t size, checked_submit &order,
                        sg_job **out_job) {
-  if (!order.is_planners_choice()) return false;
+  if (!order.repeats()) return false;
+  const program *const runs = order.plan_to_run() ? order.plan_to_run()->get() : nullptr;
   recent_submissions *const recent = recent_of_thread::of(operation);
   if (!recent || recent->all.empty()) return false;
-  if (!recent->all[recent->latest].is_of(on, desc, size)) {
+  if (!recent->all[recent->latest].is_of(on, desc, size, runs)) {
     std::size_t at = 0;
-    while (at < recent->all.size() && !recent->all[at].is_of(on, desc, size)) ++at;
+    while (at < recent->all.size() && !recent->all[at].is_of(on, desc, size, runs)) ++at;
     if (at == recent->all.size()) return false;
     recent->latest = at;
   }
@@ -184,7 +188,7 @@ void remember_submission(const context &on, sg_operation operation, const void *
                          const operand_set &operands, const std::shared_ptr<const program> &plan,
                          const checked_submit &order) noexcept {
   constexpr std::size_t most_commands = 1 << 13;  // a larger program is not kept by threads that may be idle
-  if (!order.is_planners_choice() || plan->schedule->commands.size() > most_commands) return;
+  if (!order.repeats() || plan->schedule->commands.size() > most_commands) return;
   recent_submissions *const recent = recent_of_thread::of(operation);
   if (!recent) return;
   try {
@@ -194,7 +198,8 @@ void remember_submission(const context &on, sg_operation operation, const void *
     } else {
       recent->next = (recent->next + 1) % recent_submissions::most;
     }
-    if (recent->all[recent->next].remember(on, desc, size, operands, plan)) recent->latest = recent->next;
+    if (recent->all[recent->next].remember(on, desc, size, operands, plan, order.plan_to_run() != nullptr))
+      recent->latest = recent->next;
   } catch (const std::bad_alloc &) {  // it is only not remembered
   }
 }

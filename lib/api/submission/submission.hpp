@@ -84,6 +84,9 @@ class checked_submit {
     return !plan_ && !records() && !makes_plan() && !plan_to_run() && most_lanes() == 0 && !device();
   }
 
+  // Whether another submission that differs in its addresses only may have the same program: see cached_submission.hpp.
+  bool repeats() const noexcept { return is_planners_choice() || (plan_to_run() && !records()); }
+
   bool updates() const noexcept { return records() && named_->index >= 0; }
   // The plan request: from the options, within the stream's limit; that of a plan to run; in an update as recorded.
   // `known`: see check_plan_options.
