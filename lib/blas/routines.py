@@ -244,11 +244,7 @@ def level3(library):
 
 # A trampoline touches no argument. Its slot first holds the stub behind it, which finds the function and keeps all registers
 # that a call may pass arguments in; al is the number of vector registers of a variadic call.
-TRAMPOLINES = r"""
-__asm__(
-    ".text\n"
-    ".type sg_blas_find_and_go, @function\n"
-    "sg_blas_find_and_go:\n"
+FIND_AND_GO_OF_X86_64 = r"""
     "  pushq %rax\n  pushq %rdi\n  pushq %rsi\n  pushq %rdx\n  pushq %rcx\n  pushq %r8\n  pushq %r9\n  pushq %r10\n"
     "  subq $128, %rsp\n"
     "  movdqu %xmm0, (%rsp)\n  movdqu %xmm1, 16(%rsp)\n  movdqu %xmm2, 32(%rsp)\n  movdqu %xmm3, 48(%rsp)\n"
@@ -262,20 +258,38 @@ __asm__(
     "  popq %r10\n  popq %r9\n  popq %r8\n  popq %rcx\n  popq %rdx\n  popq %rsi\n  popq %rdi\n  popq %rax\n"
     "  addq $8, %rsp\n"
     "  jmp *%r11\n"
-    ".size sg_blas_find_and_go, . - sg_blas_find_and_go\n");
 """
+FIND_AND_GO_OF_AARCH64 = r"""
+    "  stp x29, x30, [sp, #-16]!\n  mov x29, sp\n  sub sp, sp, #208\n"
+    "  stp x0, x1, [sp]\n  stp x2, x3, [sp, #16]\n  stp x4, x5, [sp, #32]\n  stp x6, x7, [sp, #48]\n  str x8, [sp, #64]\n"
+    "  stp q0, q1, [sp, #80]\n  stp q2, q3, [sp, #112]\n  stp q4, q5, [sp, #144]\n  stp q6, q7, [sp, #176]\n"
+    "  mov x0, x16\n"
+    "  bl sg_blas_find_vector\n"
+    "  mov x16, x0\n"
+    "  ldp x0, x1, [sp]\n  ldp x2, x3, [sp, #16]\n  ldp x4, x5, [sp, #32]\n  ldp x6, x7, [sp, #48]\n  ldr x8, [sp, #64]\n"
+    "  ldp q0, q1, [sp, #80]\n  ldp q2, q3, [sp, #112]\n  ldp q4, q5, [sp, #144]\n  ldp q6, q7, [sp, #176]\n"
+    "  add sp, sp, #208\n  ldp x29, x30, [sp], #16\n"
+    "  br x16\n"
+"""
+# By the compiler's macro: the trampoline and the stub of a number, where {slot} is its slot, and what the stubs share. x16 and x17 are for
+# such code; "hint #34" is "bti c".
+ASSEMBLY = {
+    "__x86_64__": ("endbr64\\n  movq {slot}(%rip), %r11\\n  jmp *%r11\\n", "endbr64\\n  pushq ${number}\\n  jmp sg_blas_find_and_go\\n", FIND_AND_GO_OF_X86_64),
+    "__aarch64__": ("hint #34\\n  adrp x16, {slot}\\n  ldr x16, [x16, :lo12:{slot}]\\n  br x16\\n", "hint #34\\n  mov w16, #{number}\\n  b sg_blas_find_and_go\\n", FIND_AND_GO_OF_AARCH64),
+}
 
 
 def trampolines(names):
     yield "const char *const sg_blas_vector_names[] = {" + ", ".join(f'"{name}"' for name in names) + "};\n"
     yield "__attribute__((visibility(\"hidden\"))) extern void *sg_blas_vector_slots[];\n"
-    yield TRAMPOLINES
-    lines = []
-    for number, name in enumerate(names):
-        lines.append(
-            f'    ".globl {name}\\n.type {name}, @function\\n{name}: endbr64\\n  movq sg_blas_vector_slots+{8 * number}(%rip), %r11\\n  jmp *%r11\\n"\n'
-            f'    ".Lfind_{number}: endbr64\\n  pushq ${number}\\n  jmp sg_blas_find_and_go\\n.size {name}, . - {name}\\n"')
-    yield "__asm__(\n    \".text\\n\"\n" + "\n".join(lines) + ");\n"
+    for macro, (trampoline, stub, find_and_go) in ASSEMBLY.items():
+        yield f"#ifdef {macro}\n__asm__(\n    \".text\\n.type sg_blas_find_and_go, %function\\nsg_blas_find_and_go:\\n\"{find_and_go}"
+        yield "    \".size sg_blas_find_and_go, . - sg_blas_find_and_go\\n\"\n"
+        for number, name in enumerate(names):
+            slot = f"sg_blas_vector_slots+{8 * number}"
+            yield f'    ".globl {name}\\n.type {name}, %function\\n{name}: {trampoline.format(slot=slot)}"\n'
+            yield f'    ".Lfind_{number}: {stub.format(number=number)}.size {name}, . - {name}\\n"\n'
+        yield ");\n#endif\n"
     slots = "\\n".join(f"  .quad .Lfind_{number}" for number in range(len(names)))
     yield ("__asm__(\n    \".data\\n.balign 8\\n.hidden sg_blas_vector_slots\\n.globl sg_blas_vector_slots\\n.type sg_blas_vector_slots, @object\\n"
            f"sg_blas_vector_slots:\\n{slots}\\n.size sg_blas_vector_slots, {8 * len(names)}\\n.text\\n\");\n")

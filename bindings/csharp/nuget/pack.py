@@ -91,7 +91,7 @@ def join(output, *packages):
 
 
 def make(output, version, license_file, readme, assembly, documentation, platform, *natives):
-    files = {"LICENSE": license_file, "README.md": readme, f"lib/{FRAMEWORK}/StreamGemm.dll": assembly,
+    files = {"LICENSE": license_file, "NOTICE": ROOT / "NOTICE", "README.md": readme, f"lib/{FRAMEWORK}/StreamGemm.dll": assembly,
              f"lib/{FRAMEWORK}/StreamGemm.xml": documentation}
     for native in natives:
         path, name = native.rsplit("=", 1)
