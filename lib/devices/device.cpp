@@ -259,6 +259,7 @@ sg_backend_facts device::facts() const noexcept {
   found.struct_size = sizeof found;
   if (ops_.facts) ops_.facts(handle_, &found);
   found.mig[sizeof found.mig - 1] = '\0';
+  found.uuid[sizeof found.uuid - 1] = '\0';
   found.peer_count = std::clamp(found.peer_count, 0, SG_MAX_PEERS);
   return found;
 }
