@@ -157,6 +157,35 @@ void expect_memory_stays(sg_context *all, sums &vectors, int left, void *pinned)
   EXPECT_NE(old, vectors.vector(left));
 }
 
+// Nor is memory of another context of the device, whose buffer existed then.
+void expect_memory_stays_in(sg_context *other, buffer &existed, void *old, std::uint64_t bytes) {
+  EXPECT_OK(existed.reset());
+  for (int i = 0; i < 100; ++i, usleep(1000)) {
+    buffer later;
+    void *memory = nullptr;
+    sg_buffer_options on = SG_BUFFER_OPTIONS_INIT;
+    on.device = 0;
+    ASSERT_OK(sg_buffer_create(other, bytes, &on, later.out()));
+    ASSERT_OK(sg_buffer_data(later, &memory));
+    ASSERT_NE(old, memory) << "commands that were given up may write it";
+  }
+}
+
+// Commands of one job, in any of the device's lanes.
+void expect_single_commands_run(sg_context *all, sums &vectors, int on) {
+  for (int i = 0; i < 20; ++i) {
+    sg_axpby_desc twice = SG_AXPBY_DESC_INIT;
+    twice.a = {vectors.vector(on), 100, 10, 100, SG_DTYPE_F32, SG_LAYOUT_COLUMN_MAJOR};
+    twice.c = twice.a;
+    twice.c.data = static_cast<float *>(twice.a.data) + 2000;
+    job done;
+    const auto begin = clock::now();
+    EXPECT_OK(sg_axpby_async(all, &twice, nullptr, done.out())) << i;
+    EXPECT_OK(sg_job_wait(done, SG_FOREVER, nullptr)) << i << ": " << sg_last_error_message();
+    EXPECT_LT(seconds_since(begin), 4) << i;
+  }
+}
+
 // Run in a process of its own by the test below, because a lost device stays lost.
 TEST(emulated_lost, DISABLED_child) {
   const auto how = static_cast<ending>(std::atol(std::getenv("SG_TEST_ENDING")));
@@ -169,6 +198,13 @@ TEST(emulated_lost, DISABLED_child) {
   for (int device = 0; device < 3; ++device) vectors.fill(device);
   void *pinned = nullptr;
   ASSERT_OK(sg_host_alloc(all, 1 << 20, &pinned));
+  // A context of its own of the device that may be left.
+  const context beside = open_context(("cuda:" + std::to_string(one)).c_str());
+  buffer of_beside;
+  void *memory_beside = nullptr;
+  constexpr std::uint64_t bytes_beside = 4096;
+  ASSERT_OK(sg_buffer_create(beside, bytes_beside, nullptr, of_beside.out()));
+  ASSERT_OK(sg_buffer_data(of_beside, &memory_beside));
   graph recorded;
   ASSERT_OK(sg_graph_create(all, recorded.out()));
   sg_submit into = SG_SUBMIT_INIT;
@@ -215,7 +251,12 @@ TEST(emulated_lost, DISABLED_child) {
                                                    : SG_STATUS_BACKEND_FAILURE);
       EXPECT_OK(sg_context_device_status(all, left)) << "the error of the other one: " << sg_last_error_message();
     }
-    if (waited) expect_memory_stays(all, vectors, left, pinned);
+    if (waited) {
+      vectors.fill(left);
+      expect_single_commands_run(all, vectors, left);
+      if (left == one) expect_memory_stays_in(beside, of_beside, memory_beside, bytes_beside);
+      expect_memory_stays(all, vectors, left, pinned);
+    }
   }
   EXPECT_OK(recorded.reset());
   EXPECT_OK(sg_context_release(all));
