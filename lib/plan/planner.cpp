@@ -49,7 +49,8 @@ void log_choice(const form &what, const device_model &model, const plan_request 
               restricted ? "the fastest that the request allows" : "the fastest by the device model", more.c_str());
 }
 
-// Moves a schedule planned for the first device: its lanes and device memory become another device's.
+// Moves a schedule planned for one device: its lanes and device memory become another device's. The form may have been
+// made for a third one, as a stage's of a pipeline.
 void move_to(schedule &s, device_index device) {
   for (command &c : s.commands) c.where.device = device;
   for (buffer &b : s.buffers) {
@@ -64,7 +65,7 @@ std::shared_ptr<const schedule> make_plan(const form &what, const device_model &
   check(request);
   auto plan = std::make_shared<schedule>(what.plan(terms_of(model, request)));
   if (plan->predicted_seconds == 0) plan->predicted_seconds = simulate(*plan, model).seconds;
-  if (request.device != first_device) move_to(*plan, request.device);
+  if (request.device != first_device || devices_of(*plan).size() == 1) move_to(*plan, request.device);
   if (logs(log_level::info, log_area::plan)) log_choice(what, model, request, *plan);
   return plan;
 }
