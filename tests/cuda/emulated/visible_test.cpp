@@ -48,6 +48,10 @@ std::vector<std::string> uuids_of(const char *device) {
     sg_device_info info = SG_DEVICE_INFO_INIT;
     EXPECT_OK(sg_context_get_device_info(opened, i, &info));
     all.push_back(info.uuid);
+    sg_device_info counted = SG_DEVICE_INFO_INIT;
+    for (std::int32_t d = 0; sg_device_get_info(d, &counted) == SG_STATUS_OK; ++d)
+      if (std::strcmp(counted.name, info.name) == 0) break;
+    EXPECT_STREQ(info.uuid, counted.uuid) << info.name << " is the name of its index";
   }
   return all;
 }
