@@ -38,15 +38,14 @@ plan_terms terms_of(const device_model &model, const plan_request &request) {
           wanted > 0 ? std::min(wanted, most) : otherwise};
 }
 
-void log_choice(const form &what, const device_model &model, const plan_request &request, const schedule &chosen,
-                const std::string &more = "") {
+void log_choice(const form &what, const device_model &model, const plan_request &request, const schedule &chosen) {
   const bool restricted = !(request == plan_request{.device = request.device});
   log_message(log_level::info, log_area::plan,
-              "%.160s on %.64s: %s: predicted %.2f us, bound %.2f us, %zu commands, %lld bytes of device memory; %s%s",
+              "%.160s on %.64s: %s: predicted %.2f us, bound %.2f us, %zu commands, %lld bytes of device memory; %s",
               what.describe(request).c_str(), model.name.c_str(), chosen.strategy.c_str(),
               chosen.predicted_seconds * 1e6, chosen.bound_seconds * 1e6, chosen.commands.size(),
               static_cast<long long>(chosen.device_bytes),
-              restricted ? "the fastest that the request allows" : "the fastest by the device model", more.c_str());
+              restricted ? "the fastest that the request allows" : "the fastest by the device model");
 }
 
 // Moves a schedule planned for one device: its lanes and device memory become another device's. The form may have been
@@ -114,12 +113,6 @@ std::vector<left_out_device> slow_ones(const schedule &s, std::span<const device
   return slow;
 }
 
-std::string text_of(std::span<const left_out_device> all, const machine_model &machine) {
-  std::string text;
-  for (const left_out_device &each : all) text += "; left out: " + describe_left_out(each, machine);
-  return text;
-}
-
 // On one device, or on 2, 4, ..., or all of those that the request names.
 std::shared_ptr<const schedule> plan_on_several(const form &what, const machine_model &machine,
                                                 const plan_request &request) {
@@ -174,9 +167,10 @@ std::shared_ptr<const schedule> plan_on_several(const form &what, const machine_
     named.left_out = left_out;
     best = std::make_shared<const schedule>(std::move(named));
   }
-  if (logs(log_level::info, log_area::plan))
-    log_choice(what, machine.device(used.empty() ? first_device : used.front()), request, *best,
-               text_of(left_out, machine));
+  if (!logs(log_level::info, log_area::plan)) return best;
+  log_choice(what, machine.device(used.empty() ? first_device : used.front()), request, *best);
+  for (const left_out_device &each : left_out)
+    log_message(log_level::info, log_area::plan, "left out: %s", describe_left_out(each, machine).c_str());
   return best;
 }
 

@@ -90,9 +90,10 @@ std::vector<std::string> missing_peer_paths(const machine_model &machine, std::s
 }  // namespace
 
 std::string describe_left_out(const left_out_device &what, const machine_model &machine) {
-  return text("%zu (%.64s): slow, its share of the work would be %.1f %%, and all would take ", number_of(what.device),
-              machine.device(what.device).name.c_str(), what.share * 100) +
-         seconds_text(what.seconds);
+  const std::string begin = text("%zu (%.64s): slow, its share of the work would be ", number_of(what.device),
+                                 machine.device(what.device).name.c_str());
+  if (what.share == 0) return begin + "less than a tile";
+  return begin + text("%.1f %%, and all would take ", what.share * 100) + seconds_text(what.seconds);
 }
 
 std::string describe_text(const schedule &s, const machine_model &machine) {
