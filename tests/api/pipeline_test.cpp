@@ -1149,6 +1149,33 @@ TEST(pipelines_on_several_devices, are_placed_where_their_weights_fit) {
   EXPECT_EQ(net.expected(0), result);
 }
 
+// A machine whose second device has less memory than one stage needs.
+TEST(pipelines_on_several_devices, are_not_placed_where_there_is_too_little_memory) {
+  const std::string file = std::filesystem::temp_directory_path() / ("sg-small-" + std::to_string(getpid()) + ".json");
+  std::string text(1 << 17, '\0');
+  EXPECT_OK(sg_context_machine(open_context("sim:h200x2"), text.data(), text.size(), nullptr));
+  text.resize(std::strlen(text.c_str()));
+  // Of one entry for both, {"model": {...}, "count": 2}.
+  const std::size_t model = text.find('{', text.find("\"model\"")), count = text.find("\"count\"");
+  const std::string given = text.substr(model, text.rfind('}', count) + 1 - model);
+  const std::string small =
+      std::regex_replace(given, std::regex("\"memory_bytes\": *[0-9.e+]+"), "\"memory_bytes\": 1048576");
+  text.replace(model, text.find('}', count) - model, given + "}, {\"model\": " + small);
+  std::ofstream(file) << text;
+  const context on = open_context(("sim:" + file).c_str());
+  network_options options;
+  options.widths.assign(9, 512);
+  options.rows = 4;
+  options.place = SG_WEIGHTS_STREAMED;
+  options.weights = SG_MEMORY_PINNED;
+  const network net(on, options);
+  EXPECT_EQ(std::string::npos, description_of(net).find("device 1:")) << description_of(net);
+  doubles input = net.input(0), result(net.result_size());
+  ASSERT_OK(sg_pipeline_push(net, input.data(), result.data(), nullptr)) << sg_last_error_message();
+  EXPECT_EQ(net.expected(0), result);
+  std::filesystem::remove(file);
+}
+
 // Weights in a device's memory are used there, and nothing is moved away from them.
 TEST(pipelines_on_several_devices, are_not_moved_from_their_memory) {
   const context on = open_context("sim:h200x2");

@@ -195,11 +195,13 @@ void batch_maker::place(std::deque<pipeline_stage> &stages, const std::vector<de
     pipeline_stage &stage = stages[s];
     stage.device = devices[s];
     stage.receives_input = s == 0 || stages[s - 1].device != stage.device;
-    work_list &known = stage.works_by_device[stage.device];
-    if (known.empty())
+    if (stage.works_by_device.count(stage.device) == 0) {
+      work_list moved;
       for (const auto &each : stage.works_by_device.at(stage.recorded_device))
-        known.push_back(each->on(stage.device, home_));
-    stage.works = known;
+        moved.push_back(each->on(stage.device, home_));
+      stage.works_by_device[stage.device] = std::move(moved);
+    }
+    stage.works = stage.works_by_device.at(stage.device);
   }
 }
 

@@ -291,9 +291,15 @@ pipeline_choice choose(std::deque<pipeline_stage> &stages, const pipeline_settin
     wanted.fixed.push_back(each.is_movable ? std::nullopt : std::optional(each.recorded_device));
   const bool is_free = std::any_of(stages.begin(), stages.end(), [](const auto &each) { return each.is_movable; });
   if (is_free && parts.machine.devices.size() > 1 && !usable.empty()) {
+    // A device may lack an operation, or the memory for it.
     const auto seconds = [&](const placement &where) {
-      maker.place(stages, where);
-      return chooser(stages, settings, limits, parts, maker, in_place).least_seconds();
+      try {
+        maker.place(stages, where);
+        return chooser(stages, settings, limits, parts, maker, in_place).least_seconds();
+      } catch (const error &e) {
+        if (e.status() != SG_STATUS_UNSUPPORTED && e.status() != SG_STATUS_OUT_OF_MEMORY) throw;
+        return double(HUGE_VAL);
+      }
     };
     maker.place(stages, best_placement(wanted, parts.machine, seconds));
   }
