@@ -110,6 +110,7 @@ SG_INTEGER64(size_t, ulong)
 %immutable reason;
 %immutable origin;
 %immutable mig;
+%immutable uuid;
 %immutable strategy;
 %immutable message;
 

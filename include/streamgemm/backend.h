@@ -921,6 +921,7 @@ typedef struct sg_backend_facts {
   sg_backend_peer peers[SG_MAX_PEERS]; /**< The other devices of the backend, in the order of their indices. */
   int32_t peer_count;             /**< Entries of `peers`. */
   int32_t reserved;               /**< 0. */
+  char uuid[48];                  /**< Its UUID, as device_open takes it, or "": none. */
 } sg_backend_facts;
 
 /** The functions of a backend. "Required" slots are not NULL; the others say what NULL means. */

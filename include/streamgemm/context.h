@@ -15,8 +15,8 @@
  *   one GEMM.
  *
  * Order, tracking, failures and synchronization are over the whole context, unlike those of one context a device.
- * memory_limit and compute_lanes are for each device; staging_threads is for all together. Wrapped native streams, native
- * events and stages of pipelines that name no device are of device 0.
+ * memory_limit and compute_lanes are for each device; staging_threads is for all together. Wrapped native streams and
+ * native events are of device 0; stages of pipelines that name no device are placed (pipeline.h).
  */
 #ifndef STREAMGEMM_CONTEXT_H
 #define STREAMGEMM_CONTEXT_H
@@ -59,10 +59,12 @@ typedef struct sg_device_info {
                                          "unknown" without NVML; "" for devices without MIG. */
   sg_device_peer peers[SG_MAX_PEERS]; /**< The other devices of its backend and the connection to each, in the order of their
                                          indices; the first SG_MAX_PEERS, if there are more. */
+  char uuid[48];            /**< CUDA: "GPU-...", or "MIG-..." of an instance, as nvidia-smi prints it; behind "cuda:" it names the
+                                 device whatever CUDA_VISIBLE_DEVICES makes its index. "": none, of other backends. */
 } sg_device_info;
 
 /** Initial value of an sg_device_info. */
-#define SG_DEVICE_INFO_INIT {sizeof(sg_device_info), "", "", 0, 0, 0, 0, 0, 0, 0.0, 0.0, 0.0, 0.0, 0, 0, "", {SG_DEVICE_PEER_INIT}}
+#define SG_DEVICE_INFO_INIT {sizeof(sg_device_info), "", "", 0, 0, 0, 0, 0, 0, 0.0, 0.0, 0.0, 0.0, 0, 0, "", {SG_DEVICE_PEER_INIT}, ""}
 
 /** A backend: one kind of device, built in or loaded as a plugin. */
 typedef struct sg_backend_info {
@@ -103,7 +105,8 @@ typedef struct sg_context_options {
                               "cuda:0-3", "cuda:all", or the name of a machine, "sim:h200x2". */
   int32_t compute_lanes; /**< Compute streams; 0: the device model's number. */
   int32_t staging_threads; /**< Threads that stage pageable memory; 0: the device model's number; of several devices 8 for each, at
-                                most three quarters of the cores, and no fewer than one of them has. */
+                                most three quarters of the cores, and no fewer than one of them has. There is at least one for
+                                each NUMA node of the devices, also if fewer are given. */
   uint64_t memory_limit; /**< Bytes of device memory that the schedules of this context may use; 0: all. */
   uint32_t flags;        /**< sg_context_flags. */
   uint32_t reserved;     /**< 0. */

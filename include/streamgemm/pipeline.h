@@ -18,7 +18,11 @@
  * dequantization into its workspace.
  *
  * Stages may run on several of the context's devices (sg_stage_desc.device). Each has its weights there, streamed over
- * its own device's link to the host, and the output of a stage is copied to the device of the next one.
+ * its own device's link to the host, and the output of a stage is copied to the device of the next one. Stages that name
+ * no device are placed when the pipeline is prepared, in contiguous groups on the devices that are not lost, so that the
+ * simulated time of a batch is least: on one device if that promises less than a tenth of a millisecond, or if several
+ * promise more than 0.97 of it. Stages with custom operations, with reserved compute units or with operands in a device's
+ * memory other than their own buffers are not moved: they are on the device of the stage before, the first on device 0.
  *
  * All orders follow from the memory that operations read and write (sg_gemm_async). When it is prepared, the batches of
  * a pipeline are simulated on the devices' models to choose its depth and its weight buffers, and the same submissions
@@ -76,8 +80,8 @@ typedef struct sg_weight {
 typedef struct sg_stage {
   size_t struct_size;   /**< sizeof(sg_stage), set by SG_STAGE_INIT. */
   sg_graph *graph;      /**< Takes the operations. The pipeline's: not to be released or run; valid until it is prepared. */
-  const void *input;    /**< The batch's input, or the output of the stage before; on another device than that stage, a
-                             copy of it at an address of its own. A multiple of 256, like all addresses here. */
+  const void *input;    /**< The batch's input, or the output of the stage before. In a context of several
+                             devices its address is another than that output's, also where no copy is needed. A multiple of 256, like all addresses here. */
   void *output;         /**< Of sg_stage_desc.output_bytes. */
   void *workspace;      /**< Of sg_stage_desc.workspace_bytes; its contents at the start are undefined. NULL: none. */
   void *const *weights; /**< The address of each weight; read only. NULL: none. Valid until the pipeline is released. */
@@ -113,7 +117,7 @@ typedef struct sg_stage_desc {
   sg_stage_function function; /**< Called for each batch. NULL: the stage is recorded once. */
   void *user;                 /**< Passed to the function; the caller's, valid until the pipeline is released. */
   int32_t device;             /**< The context's device that runs the stage, with its weights, output and workspace in its
-                                   memory; SG_DEVICE_ANY: that of the stage before, and device 0 for the first. */
+                                   memory; SG_DEVICE_ANY: the library places the stage. */
   uint32_t reserved;          /**< 0. */
   sg_release_callback release; /**< Called with `user` when the library will use neither it nor the weights again: after the
                                 pipeline's release, and its batches; NULL: nothing is called. */

@@ -154,6 +154,10 @@ device::device(const sg_backend_ops &ops, const device_name &name) : ops_(ops), 
   if (status != SG_STATUS_OK)
     throw error(status, "device \"%s\": %s", printable(name_, 100).c_str(), printable(message, 360).c_str());
   try {
+    // Opened by its UUID, or by the process's rank: its name is that of its index. A backend with machines does not
+    // count all of its devices.
+    if (ops.device_index && !ops.machine_device_name)
+      if (std::string counted = name_of(index()); !counted.empty()) name_ = std::move(counted);
     const char *model = ops.device_model(handle_);
     model_ = std::make_unique<const device_model>(parse_device_model(model ? model : ""));
     if (const char *machine = ops.machine_model ? ops.machine_model(handle_) : nullptr)
@@ -259,6 +263,7 @@ sg_backend_facts device::facts() const noexcept {
   found.struct_size = sizeof found;
   if (ops_.facts) ops_.facts(handle_, &found);
   found.mig[sizeof found.mig - 1] = '\0';
+  found.uuid[sizeof found.uuid - 1] = '\0';
   found.peer_count = std::clamp(found.peer_count, 0, SG_MAX_PEERS);
   return found;
 }

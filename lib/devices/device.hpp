@@ -43,7 +43,7 @@ class device {
 
   const sg_backend_ops &ops() const noexcept { return ops_; }
   sg_backend_device *handle() const noexcept { return handle_; }
-  const std::string &name() const noexcept { return name_; }  // "sim:h200"
+  const std::string &name() const noexcept { return name_; }  // "sim:h200"; of one opened by a UUID "cuda:0"
   std::string name_of(std::int32_t other) const;              // the backend's device with that index; "": none
   std::int32_t index() const noexcept;                        // by which other devices name its memory; -1: none
   const device_model &model() const noexcept { return *model_; }

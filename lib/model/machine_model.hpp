@@ -21,6 +21,7 @@ struct device_link {
   sg_link_class link_class = SG_LINK_UNKNOWN;
   std::int32_t links = 0;       // parallel ones; 0: unknown, or SG_LINK_HOST
   double bytes_per_second = 0;  // of all in sum, in each direction; 0: unknown
+  std::string reason;           // why copies cross the links to the host; "": unknown, or they do not
 
   bool operator==(const device_link &) const = default;
 };

@@ -69,6 +69,7 @@ class machine_reader {
     link.link_class = sg_link_class(row.enumerator("class", SG_LINK_UNKNOWN, SG_LINK_NVLINK, name_of_class));
     link.links = std::int32_t(row.integer_or("links", 0, 1024, 0));
     link.bytes_per_second = row.number("bytes_per_second", 0, object_reader::most_rate);
+    if (row.find("reason")) link.reason = row.text("reason", 512);
     for (std::size_t i = 0; i < between.size(); ++i)
       for (std::size_t j = i + 1; j < between.size(); ++j) {
         link.first = between[i], link.second = between[j];
@@ -137,6 +138,7 @@ std::string machine_text(const machine_model &m) {
     json.member("class", std::string_view(name_of_class(link.link_class)));
     json.member("links", std::int64_t{link.links});
     json.member("bytes_per_second", link.bytes_per_second);
+    if (!link.reason.empty()) json.member("reason", std::string_view(link.reason));
     json.end();
   }
   json.end_list();

@@ -7,7 +7,10 @@
 
 #include "base/error.hpp"
 #include "base/log.hpp"
+#include "ops/gemm.hpp"
 #include "plan/gemm/spread/device_sets.hpp"
+#include "plan/schedule/describe.hpp"
+#include "plan/schedule/lanes.hpp"
 #include "plan/schedule/simulate.hpp"
 
 namespace sg {
@@ -45,7 +48,8 @@ void log_choice(const form &what, const device_model &model, const plan_request 
               restricted ? "the fastest that the request allows" : "the fastest by the device model");
 }
 
-// Moves a schedule planned for the first device: its lanes and device memory become another device's.
+// Moves a schedule planned for one device: its lanes and device memory become another device's. The form may have been
+// made for a third one, as a stage's of a pipeline.
 void move_to(schedule &s, device_index device) {
   for (command &c : s.commands) c.where.device = device;
   for (buffer &b : s.buffers) {
@@ -60,7 +64,7 @@ std::shared_ptr<const schedule> make_plan(const form &what, const device_model &
   check(request);
   auto plan = std::make_shared<schedule>(what.plan(terms_of(model, request)));
   if (plan->predicted_seconds == 0) plan->predicted_seconds = simulate(*plan, model).seconds;
-  if (request.device != first_device) move_to(*plan, request.device);
+  if (request.device != first_device || devices_of(*plan).size() == 1) move_to(*plan, request.device);
   if (logs(log_level::info, log_area::plan)) log_choice(what, model, request, *plan);
   return plan;
 }
@@ -87,6 +91,28 @@ std::vector<device_index> devices_named(const machine_model &machine, const plan
 constexpr double worth_several = 0.97, worth_several_staged = 0.75, worth_several_unmeasured = 0.65,
                  worth_several_seconds = 1e-3;
 
+// A device with a smaller share of the arithmetic is not worth what the others wait for it.
+constexpr double least_share = 0.05;
+
+double share_of(const schedule &s, device_index device) {
+  double own = 0, all = 0;
+  for (const command &c : s.commands) {
+    const auto *gemm = c.as<ops::gemm>();
+    if (!gemm) continue;
+    const double work = double(gemm->m) * double(gemm->n) * double(gemm->k) * double(c.views[ops::gemm::c].items);
+    all += work;
+    if (c.where.device == device) own += work;
+  }
+  return all > 0 ? own / all : 1;
+}
+
+std::vector<left_out_device> slow_ones(const schedule &s, std::span<const device_index> set) {
+  std::vector<left_out_device> slow;
+  for (const device_index each : set)
+    if (const double share = share_of(s, each); share < least_share) slow.push_back({each, share, s.predicted_seconds});
+  return slow;
+}
+
 // On one device, or on 2, 4, ..., or all of those that the request names.
 std::shared_ptr<const schedule> plan_on_several(const form &what, const machine_model &machine,
                                                 const plan_request &request) {
@@ -106,20 +132,45 @@ std::shared_ptr<const schedule> plan_on_several(const form &what, const machine_
                        : machine.staging.empty()         ? worth_several_unmeasured
                                                          : worth_several_staged;
   double fastest = best ? worth * best->predicted_seconds : HUGE_VAL;
+  const auto offer = [&](schedule &&made) {
+    if (made.predicted_seconds >= fastest) return;
+    fastest = made.predicted_seconds;
+    best = std::make_shared<const schedule>(std::move(made));
+  };
+  std::vector<left_out_device> left_out;
   for (std::size_t count = wanted > 0 ? wanted : 2; count <= among.size();
        count = wanted > 0             ? among.size() + 1
                : count < among.size() ? std::min(2 * count, among.size())
                                       : count + 1) {
     const std::vector<device_index> set = best_set(machine, among, count);
     auto made = what.spread(machine, set, request, limits);
-    if (!made || made->predicted_seconds >= fastest) continue;
-    fastest = made->predicted_seconds;
-    best = std::make_shared<const schedule>(std::move(*made));
+    if (!made) continue;
+    std::vector<left_out_device> slow;
+    if (wanted == 0) slow = slow_ones(*made, set);
+    offer(std::move(*made));
+    std::vector<device_index> others = set;
+    std::erase_if(others, [&](device_index each) {
+      return std::any_of(slow.begin(), slow.end(), [&](const left_out_device &x) { return x.device == each; });
+    });
+    if (!slow.empty() && others.size() > 1)
+      if (auto without = what.spread(machine, others, request, limits)) offer(std::move(*without));
+    if (!slow.empty()) left_out = std::move(slow);
   }
   if (!best)
     throw error(SG_STATUS_UNSUPPORTED, "%.160s cannot be computed by %zu devices", what.describe(request).c_str(),
                 wanted);
-  if (logs(log_level::info, log_area::plan)) log_choice(what, machine.devices.front(), request, *best);
+  const std::vector<device_index> used = devices_of(*best);
+  std::erase_if(left_out,
+                [&](const left_out_device &x) { return std::find(used.begin(), used.end(), x.device) != used.end(); });
+  if (!left_out.empty()) {
+    schedule named = *best;
+    named.left_out = left_out;
+    best = std::make_shared<const schedule>(std::move(named));
+  }
+  if (!logs(log_level::info, log_area::plan)) return best;
+  log_choice(what, machine.device(used.empty() ? first_device : used.front()), request, *best);
+  for (const left_out_device &each : left_out)
+    log_message(log_level::info, log_area::plan, "left out: %s", describe_left_out(each, machine).c_str());
   return best;
 }
 

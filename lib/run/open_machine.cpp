@@ -93,17 +93,16 @@ void connect_all(std::span<const std::shared_ptr<device>> all, machine_model &ma
       const bool has_link = known != machine.links.end() && known->link_class != SG_LINK_HOST;
       std::string reason;
       const bool is_connected = connect(*all[i], *all[j], has_link ? known->bytes_per_second : 0, reason);
+      if (known == machine.links.end()) continue;
+      if (is_connected && has_link) measure(*known, *all[i], *all[j]);
+      if (is_connected) continue;
+      known->reason = "no peer path between " + all[i]->name() + " and " + all[j]->name() + ": " + reason;
       if (!has_link) continue;
-      if (is_connected) {
-        measure(*known, *all[i], *all[j]);
-        continue;
-      }
       known->link_class = SG_LINK_HOST;
       known->links = 0;
       known->bytes_per_second = 0;
       if (logs(log_level::warn, log_area::fallback))
-        log_message(log_level::warn, log_area::fallback, "no peer path between %s and %s: %s", all[i]->name().c_str(),
-                    all[j]->name().c_str(), reason.c_str());
+        log_message(log_level::warn, log_area::fallback, "%s", known->reason.c_str());
     }
 }
 

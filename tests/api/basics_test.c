@@ -116,7 +116,8 @@ static void backends_and_devices(void) {
       CHECK(info.copy_engines >= 1 && info.link_in_bytes_per_second > 0 && info.link_out_bytes_per_second > 0);
     }
     CHECK(info.nvlinks >= -1 && info.nvlink_bytes_per_second >= 0 &&
-          (info.mig[0] != '\0') == (strncmp(info.name, "cuda", 4) == 0));
+          (info.mig[0] != '\0') == (strncmp(info.name, "cuda", 4) == 0) &&
+          (info.uuid[0] != '\0') == (strncmp(info.name, "cuda", 4) == 0));
     if (strncmp(info.name, "cuda", 4) != 0) CHECK(info.nvlinks == 0 && info.peer_count == 0);
     if (strcmp(info.name, "cpu") == 0) cpu_device = info.unified_memory;
     options.device = info.name; /* the name that sg_context_create takes */

@@ -99,6 +99,7 @@ struct network_options {
   sg_weights_place place = SG_WEIGHTS_AUTO;
   std::vector<std::int32_t> devices = {SG_DEVICE_ANY};  // of the stages, again and again
   std::int32_t weights_device = 0;                      // of weights in device memory
+  bool relu_apart = false;                              // by a second operation of the stage
 };
 
 // Layers relu(x W) as stages.
@@ -129,10 +130,15 @@ class network {
     sg_gemm_desc gemm = make_gemm(static_cast<const double *>(stage.input), static_cast<double *>(stage.weights[0]),
                                   static_cast<double *>(stage.output), static_cast<std::int64_t>(rows),
                                   static_cast<std::int64_t>(out), static_cast<std::int64_t>(in));
-    gemm.activation = SG_ACTIVATION_RELU;
+    gemm.activation = given_.relu_apart ? SG_ACTIVATION_NONE : SG_ACTIVATION_RELU;
     sg_submit submit = SG_SUBMIT_INIT;
     submit.graph = stage.graph;
     EXPECT_OK(sg_gemm_async(context_, &gemm, &submit, nullptr));
+    if (!given_.relu_apart) return;
+    sg_elementwise_desc relu = SG_ELEMENTWISE_DESC_INIT;
+    relu.function = SG_FUNCTION_RELU;
+    relu.a = relu.c = gemm.c;
+    EXPECT_OK(sg_elementwise_async(context_, &relu, &submit, nullptr));
   }
   doubles input(unsigned seed) const { return integers(given_.rows * given_.widths[0], 100 + seed); }
   doubles expected(unsigned seed) const {
@@ -1057,6 +1063,218 @@ TEST(pipelines_on_several_devices, are_predicted_to_stream_in_half_the_time) {
   EXPECT_NEAR(1, seconds_on({1}) / alone, 1e-6);
   // Staging, by the host's threads for both, is the limit.
   EXPECT_LE(seconds_on({0, 0, 0, 0, 1, 1, 1, 1}, SG_MEMORY_PAGEABLE), seconds_on({0}, SG_MEMORY_PAGEABLE));
+}
+
+std::string description_of(const network &net) {
+  char text[4096] = "";
+  EXPECT_OK(sg_pipeline_describe(net, text, sizeof text, nullptr));
+  return text;
+}
+
+// Stages that name no device.
+TEST(pipelines_on_several_devices, are_placed_where_they_stream_fastest) {
+  const auto seconds_of = [](const char *name, const std::vector<std::int32_t> &devices, std::string &text) {
+    const context on = checked_context(name);
+    network_options options;
+    options.widths.assign(9, 512);
+    options.rows = 4;
+    options.place = SG_WEIGHTS_STREAMED;
+    options.weights = SG_MEMORY_PINNED;
+    options.devices = devices;
+    options.relu_apart = true;
+    const network net(on, options);
+    sg_pipeline_info info = SG_PIPELINE_INFO_INIT;
+    EXPECT_OK(sg_pipeline_prepare(net, &info));
+    text = description_of(net);
+    std::vector<doubles> inputs, results(5, doubles(net.result_size()));
+    std::vector<job> jobs(results.size());
+    for (unsigned i = 0; i < jobs.size(); ++i) {
+      inputs.push_back(net.input(i));
+      EXPECT_OK(sg_pipeline_push_async(net, inputs[i].data(), results[i].data(), nullptr, jobs[i].out()));
+    }
+    for (unsigned i = 0; i < jobs.size(); ++i) {
+      EXPECT_OK(sg_job_wait(jobs[i], SG_FOREVER, nullptr));
+      EXPECT_EQ(net.expected(i), results[i]) << "batch " << i;
+    }
+    return info.seconds_per_batch;
+  };
+  std::string text;
+  const double alone = seconds_of("sim:h200", {0}, text);
+  EXPECT_LE(seconds_of("sim:h200x2", {SG_DEVICE_ANY}, text), 0.6 * alone);
+  EXPECT_NE(std::string::npos, text.find("device 0: 4 stages")) << text;
+  EXPECT_NE(std::string::npos, text.find("device 1: 4 stages")) << text;
+  // One stage is named: the others are placed around it.
+  const std::int32_t any = SG_DEVICE_ANY;
+  EXPECT_LE(seconds_of("sim:h200x2", {1, any, any, any, any, any, any, any}, text), 0.6 * alone);
+  EXPECT_NE(std::string::npos, text.find("device 1: 4 stages")) << text;
+}
+
+// What links share may be slower than each of them: that is no staging.
+TEST(pipelines_on_several_devices, say_whether_staging_is_the_limit) {
+  const context on = open_context("sim:h200x4");
+  network_options options;
+  options.widths.assign(9, 512);
+  options.rows = 4;
+  options.place = SG_WEIGHTS_STREAMED;
+  for (const sg_memory_kind weights : {SG_MEMORY_PINNED, SG_MEMORY_PAGEABLE}) {
+    options.weights = weights;
+    const std::string text = description_of(network(on, options));
+    const char *const limit = weights == SG_MEMORY_PINNED ? "the link is the limit" : "staging is the limit";
+    EXPECT_NE(std::string::npos, text.find(limit)) << text;
+  }
+}
+
+TEST(pipelines_on_several_devices, stay_on_one_where_little_is_gained) {
+  const context on = open_context("sim:h200x2");
+  network_options options;
+  options.widths.assign(9, 64);
+  options.place = SG_WEIGHTS_RESIDENT;
+  const network small(on, options);
+  EXPECT_EQ(std::string::npos, description_of(small).find("device 1")) << description_of(small);
+}
+
+// Weights of all stages fit in two devices' memory, not in one's.
+TEST(pipelines_on_several_devices, are_placed_where_their_weights_fit) {
+  const context on = open_context("sim:h200x2");
+  network_options options;
+  options.widths.assign(5, 64);
+  options.place = SG_WEIGHTS_RESIDENT;
+  options.pipeline.memory_limit = 2 * 64 * 64 * sizeof(double) + 16384;
+  const network net(on, options);
+  const std::string text = description_of(net);
+  EXPECT_NE(std::string::npos, text.find("device 0: 2 stages")) << text;
+  EXPECT_NE(std::string::npos, text.find("device 1: 2 stages")) << text;
+  doubles input = net.input(0), result(net.result_size());
+  ASSERT_OK(sg_pipeline_push(net, input.data(), result.data(), nullptr));
+  EXPECT_EQ(net.expected(0), result);
+}
+
+// A machine whose second device has less memory than one stage needs.
+TEST(pipelines_on_several_devices, are_not_placed_where_there_is_too_little_memory) {
+  const std::string file = std::filesystem::temp_directory_path() / ("sg-small-" + std::to_string(getpid()) + ".json");
+  std::string text(1 << 17, '\0');
+  EXPECT_OK(sg_context_machine(open_context("sim:h200x2"), text.data(), text.size(), nullptr));
+  text.resize(std::strlen(text.c_str()));
+  // Of one entry for both, {"model": {...}, "count": 2}.
+  const std::size_t model = text.find('{', text.find("\"model\"")), count = text.find("\"count\"");
+  const std::string given = text.substr(model, text.rfind('}', count) + 1 - model);
+  const std::string small =
+      std::regex_replace(given, std::regex("\"memory_bytes\": *[0-9.e+]+"), "\"memory_bytes\": 1048576");
+  text.replace(model, text.find('}', count) - model, given + "}, {\"model\": " + small);
+  std::ofstream(file) << text;
+  const context on = open_context(("sim:" + file).c_str());
+  network_options options;
+  options.widths.assign(9, 512);
+  options.rows = 4;
+  options.place = SG_WEIGHTS_STREAMED;
+  options.weights = SG_MEMORY_PINNED;
+  const network net(on, options);
+  EXPECT_EQ(std::string::npos, description_of(net).find("device 1:")) << description_of(net);
+  doubles input = net.input(0), result(net.result_size());
+  ASSERT_OK(sg_pipeline_push(net, input.data(), result.data(), nullptr)) << sg_last_error_message();
+  EXPECT_EQ(net.expected(0), result);
+  std::filesystem::remove(file);
+}
+
+// Weights in a device's memory are used there, and nothing is moved away from them.
+TEST(pipelines_on_several_devices, are_not_moved_from_their_memory) {
+  const context on = open_context("sim:h200x2");
+  network_options options;
+  options.widths.assign(9, 512);
+  options.rows = 4;
+  options.weights = SG_MEMORY_DEVICE;
+  const network net(on, options);
+  EXPECT_EQ(std::string::npos, description_of(net).find("device 1:"));
+}
+
+// A function is called for each batch, and records for the device that the stage was placed on.
+TEST(pipelines_on_several_devices, functions_record_for_the_device_of_their_stage) {
+  const context on = open_context("sim:h200x2");
+  constexpr std::size_t n = 512, stages = 4, rows = 4;
+  struct stage_work {
+    sg_context *on;
+    std::int64_t batches = 0;
+  } work{on};
+  sg_pipeline_options options = SG_PIPELINE_OPTIONS_INIT;
+  options.input_bytes = rows * n * sizeof(double);
+  pipeline made;
+  ASSERT_OK(sg_pipeline_create(on, &options, made.out()));
+  void *memory = nullptr;
+  ASSERT_OK(sg_host_alloc(on, stages * n * n * sizeof(double), &memory));
+  double *const weights = static_cast<double *>(memory);
+  const doubles values = integers(stages * n * n, 9);
+  std::copy(values.begin(), values.end(), weights);
+  for (std::size_t s = 0; s < stages; ++s) {
+    const sg_weight weight = {weights + s * n * n, n * n * sizeof(double)};
+    sg_stage_desc desc = SG_STAGE_DESC_INIT;
+    desc.output_bytes = options.input_bytes;
+    desc.weights = &weight;
+    desc.weight_count = 1;
+    desc.place = SG_WEIGHTS_STREAMED;
+    desc.function = [](const sg_stage *stage, void *user) {
+      auto &given = *static_cast<stage_work *>(user);
+      given.batches += stage->batch >= 0;
+      sg_gemm_desc gemm =
+          make_gemm(static_cast<const double *>(stage->input), static_cast<double *>(stage->weights[0]),
+                    static_cast<double *>(stage->output), std::int64_t(rows), std::int64_t(n), std::int64_t(n));
+      gemm.activation = SG_ACTIVATION_RELU;
+      sg_submit submit = SG_SUBMIT_INIT;
+      submit.graph = stage->graph;
+      return sg_gemm_async(given.on, &gemm, &submit, nullptr);
+    };
+    desc.user = &work;
+    sg_stage stage = SG_STAGE_INIT;
+    ASSERT_OK(sg_pipeline_add_stage(made, &desc, &stage));
+  }
+  char text[4096] = "";
+  ASSERT_OK(sg_pipeline_describe(made, text, sizeof text, nullptr));
+  EXPECT_NE(nullptr, std::strstr(text, "device 1: 2 stages")) << text;
+  for (unsigned batch = 0; batch < 3; ++batch) {
+    doubles x = integers(rows * n, 200 + batch), result(rows * n);
+    ASSERT_OK(sg_pipeline_push(made, x.data(), result.data(), nullptr)) << sg_last_error_message();
+    for (std::size_t s = 0; s < stages; ++s)
+      x = layer_of(x, doubles(weights + s * n * n, weights + (s + 1) * n * n), rows, n, n);
+    EXPECT_EQ(x, result) << "batch " << batch;
+  }
+  EXPECT_EQ(std::int64_t{3 * stages}, work.batches);
+  EXPECT_OK(made.reset());
+  EXPECT_OK(sg_host_free(on, memory));
+}
+
+// A device is lost: batches through it fail, another pipeline's go on, and a new pipeline is placed on what is left.
+TEST(pipelines_on_several_devices, are_placed_on_what_is_left) {
+  if (std::getenv("SG_TEST_SEVERAL")) GTEST_SKIP() << "other devices are under test";
+  const context on = open_context("sim:h200x2?d1.lost-at=60");
+  network_options spread;
+  spread.widths.assign(9, 512);
+  spread.place = SG_WEIGHTS_STREAMED;
+  spread.weights = SG_MEMORY_PINNED;
+  network_options first;
+  first.devices = {0};
+  const network over_both(on, spread), on_first(on, first);
+  EXPECT_NE(std::string::npos, description_of(over_both).find("device 1: "));
+  int failed = 0;
+  for (unsigned i = 0; i < 12; ++i) {
+    doubles input = over_both.input(i), result(over_both.result_size());
+    const sg_status status = sg_pipeline_push(over_both, input.data(), result.data(), nullptr);
+    if (status == SG_STATUS_OK) {
+      EXPECT_EQ(over_both.expected(i), result);
+      EXPECT_EQ(0, failed) << "a device is lost for good";
+    } else {
+      EXPECT_STATUS(SG_STATUS_BACKEND_FAILURE, status);
+      ++failed;
+    }
+    doubles other = on_first.input(i), other_result(on_first.result_size());
+    ASSERT_OK(sg_pipeline_push(on_first, other.data(), other_result.data(), nullptr));
+    EXPECT_EQ(on_first.expected(i), other_result);
+  }
+  EXPECT_GT(failed, 0);
+  EXPECT_STATUS(SG_STATUS_BACKEND_FAILURE, sg_context_device_status(on, 1));
+  const network later(on, spread);
+  EXPECT_EQ(std::string::npos, description_of(later).find("device 1:"));
+  doubles input = later.input(0), result(later.result_size());
+  ASSERT_OK(sg_pipeline_push(later, input.data(), result.data(), nullptr));
+  EXPECT_EQ(later.expected(0), result);
 }
 
 ON_EACH_DEVICE(pipelines);

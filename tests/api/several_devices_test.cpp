@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Contexts over several devices of a machine: where work runs, what it may read, and its order. SG_TEST_SEVERAL names
 // other devices than the simulated ones, two of them: "cuda:0,1".
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
 #include <numeric>
 #include <random>
 #include <vector>
@@ -544,6 +548,43 @@ TEST(gemms_on_several_devices, are_the_planner_s_choice_where_they_are_faster) {
   EXPECT_NEAR(predicted, two, 0.15 * predicted);
   seconds("sim:h200x2?timing-only", 512, devices, predicted);
   EXPECT_TRUE(devices == 1 || devices == 2) << "less than a millisecond on one: " << devices;
+}
+
+// Of three devices the second is much slower than the others: the plan leaves it out, and its text and the log say so.
+TEST(gemms_on_several_devices, leave_out_a_slow_device_and_name_it) {
+  const std::string file =
+      std::filesystem::temp_directory_path() / ("sg-unequal-" + std::to_string(getpid()) + ".json");
+  std::ofstream(file) << R"({"name": "odd3", "devices": [{"model": "h200"}, {"model": "c1060"}, {"model": "h200"}],
+    "peers": [{"between": [0, 2], "class": "nvlink", "bytes_per_second": 392e9}]})";
+  std::vector<std::string> logged;
+  const auto keep = [](sg_log_level, const char *, const char *message, void *user) {
+    static_cast<std::vector<std::string> *>(user)->push_back(message);
+  };
+  EXPECT_OK(sg_log_set(SG_LOG_INFO, keep, &logged));
+  {
+    const context machine = open_context(("sim:" + file).c_str());
+    sg_plan_options options = SG_PLAN_OPTIONS_INIT;
+    options.devices = 7;
+    options.place_a = options.place_b = options.place_c = SG_MEMORY_PINNED;
+    constexpr std::int64_t n = 16384;
+    sg_gemm_desc desc = SG_GEMM_DESC_INIT;
+    desc.a = desc.b = desc.c = {nullptr, n, n, n, SG_DTYPE_F32, SG_LAYOUT_COLUMN_MAJOR};
+    sg_plan *plan = nullptr;
+    ASSERT_OK(create_gemm_plan(machine, &desc, &options, &plan));
+    std::string text(std::size_t{1} << 20, '\0');
+    EXPECT_OK(sg_plan_describe(plan, SG_PLAN_FORMAT_TEXT, text.data(), text.size(), nullptr));
+    EXPECT_NE(std::string::npos, text.find("left out: 1 (c1060): slow, its share of the work would be ")) << text;
+    sg_plan_prediction prediction = SG_PLAN_PREDICTION_INIT;
+    EXPECT_OK(sg_plan_get_prediction(plan, &prediction));
+    EXPECT_EQ(2, prediction.devices);
+    EXPECT_NE(std::string::npos, text.find(" 2 (h200, ")) << text;
+    EXPECT_OK(sg_plan_release(plan));
+  }
+  EXPECT_OK(sg_log_set(SG_LOG_OFF, nullptr, nullptr));
+  EXPECT_EQ(1, std::ranges::count_if(logged, [](const std::string &each) {
+              return each.starts_with("left out: 1 (c1060): slow, its share of the work would be ");
+            }));
+  std::filesystem::remove(file);
 }
 
 TEST(gemms_on_several_devices, run_by_a_plan_made_ahead) {

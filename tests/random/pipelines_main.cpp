@@ -133,6 +133,8 @@ class random_pipeline {
     if (wanted >= 0) drawn.note("stages on another device than the one before", wanted != device_);
     if (wanted >= 0) device_ = wanted;
     devices_used_.insert(device_);
+    if (wanted < 0)  // the library may place it on any
+      for (int i = 0; i < devices_; ++i) devices_used_.insert(i);
     log_ += "on device " + std::to_string(wanted) + ": ";
     return wanted;
   }

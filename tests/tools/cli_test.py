@@ -61,6 +61,7 @@ class Info(Program):
         for device in info["devices"]:
             on_gpu = device["name"].startswith("cuda")
             self.assertEqual(device["mig"] != "", on_gpu, device)
+            self.assertEqual(device["uuid"] != "", on_gpu, device)
             self.assertIsInstance(device["nvlinks"], int)
             self.assertIsInstance(device["nvlink_bytes_per_second"], float)
             others = {d for d in devices if d != device["name"]} if on_gpu else set()

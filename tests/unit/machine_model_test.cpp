@@ -100,6 +100,9 @@ TEST(machine_model, shipped_machines_are_read_and_written) {
     EXPECT_GE(machine.devices.size(), 2u);
     EXPECT_EQ(parse_machine_model(machine_text(machine)), machine) << machine_text(machine);
   }
+  machine_model apart = shipped_machine("h200x2");
+  apart.links[0] = {device_index{0}, device_index{1}, SG_LINK_HOST, 0, 0, "no peer path between them"};
+  EXPECT_EQ(parse_machine_model(machine_text(apart)), apart) << machine_text(apart);
   const machine_model four = shipped_machine("h200x4");
   EXPECT_EQ(6u, four.links.size()) << "each pair";
   EXPECT_EQ(392e9, four.link_between(device_index{1}, device_index{3})->bytes_per_second);

@@ -7,6 +7,7 @@
 
 #include "base/error.hpp"
 #include "plan/gemm/spread/device_sets.hpp"
+#include "plan/schedule/describe.hpp"
 #include "plan/schedule/hazard.hpp"
 #include "plan/schedule/lanes.hpp"
 #include "plan/schedule/simulate.hpp"
@@ -110,6 +111,34 @@ TEST(spread_choice, slow_peers_are_not_used) {
       EXPECT_EQ(s->bytes_peer, 0);
     }
   }
+}
+
+// Of four devices the second multiplies at a fiftieth of the others' rate: the plan has the others, and says so.
+TEST(spread_choice, a_slow_device_is_left_out_and_named) {
+  machine_model machine = shipped_machine("h200x4");
+  machine.devices[1].name = "tired";
+  for (gemm_rate &each : machine.devices[1].rates) each.flops_per_second /= 50;
+  const problem p = pinned_problem(16384, 16384, 16384, SG_DTYPE_F32);
+  const auto s = make_gemm_plan({p}, machine, plan_request{.devices = 15});
+  EXPECT_EQ((std::vector{device_index{0}, device_index{2}, device_index{3}}), devices_of(*s)) << s->strategy;
+  ASSERT_EQ(1u, s->left_out.size());
+  EXPECT_EQ(device_index{1}, s->left_out[0].device);
+  EXPECT_LT(s->left_out[0].share, 0.05);
+  EXPECT_GT(s->left_out[0].seconds, s->predicted_seconds);
+  for (const std::string &text : {describe_text(*s, machine), describe_json(*s, machine)})
+    EXPECT_NE(std::string::npos, text.find("1 (tired): slow, its share of the work would be ")) << text.substr(0, 2000);
+  EXPECT_NE(std::string::npos, describe_text(*s, machine).find("left out: 1 (tired)"));
+  // One of two: the plan is the other's.
+  machine.devices = {machine.devices[0], machine.devices[1]};
+  machine.links.clear(), machine.shared.clear(), machine.nodes.clear();
+  const auto alone = make_gemm_plan({p}, machine, plan_request{.devices = 3});
+  EXPECT_EQ(std::vector{first_device}, devices_of(*alone));
+  ASSERT_EQ(1u, alone->left_out.size());
+  EXPECT_NE(std::string::npos, describe_text(*alone, machine).find("left out: 1 (tired): slow"));
+  // Not where all are as fast, nor where the request counts the devices.
+  const machine_model equal = shipped_machine("h200x4");
+  EXPECT_TRUE(make_gemm_plan({p}, equal, plan_request{.devices = 15})->left_out.empty());
+  EXPECT_EQ(2u, devices_of(*make_gemm_plan({p}, machine, plan_request{.device_count = 2})).size());
 }
 
 TEST(spread_choice, staging_by_the_workers_of_all_decides_for_pageable_memory) {

@@ -7,6 +7,7 @@
 
 #include "execute.hpp"
 #include "plan/gemm/spread/join.hpp"
+#include "plan/schedule/simulate.hpp"
 
 namespace sg::test::of_spread {
 namespace {

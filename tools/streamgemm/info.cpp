@@ -64,6 +64,7 @@ const char *overlap_of(const sg_device_info &info) {
 
 json to_json(const sg_device_info &info) {
   return {{"name", info.name},
+          {"uuid", info.uuid},
           {"description", info.description},
           {"memory_bytes", info.memory_bytes},
           {"unified_memory", info.unified_memory != 0},
@@ -131,6 +132,7 @@ void print_info_text(const json &all) {
   for (const json &device : all["devices"]) {
     std::printf("device  %-10s %s\n", device["name"].get<std::string>().c_str(),
                 device["description"].get<std::string>().c_str());
+    if (const std::string uuid = device["uuid"]; !uuid.empty()) std::printf("        %s\n", uuid.c_str());
     std::printf("        %s, %d compute units, %d lanes", format_bytes(device["memory_bytes"].get<double>()).c_str(),
                 device["compute_units"].get<int>(), device["compute_lanes"].get<int>());
     if (!device["unified_memory"].get<bool>())

@@ -27,7 +27,7 @@ namespace StreamGemm {
     /// <param name="workspace">Bytes of its workspace; 0: none.</param>
     /// <param name="place">Where its weights are while batches run.</param>
     /// <param name="name">In messages and labels; null: by its number.</param>
-    /// <param name="device">The number of the context's device that runs it; null: that of the stage before, and 0 for the first.</param>
+    /// <param name="device">The number of the context's device that runs it; null: the library places the stage.</param>
     /// <returns>The stage, to record its operations.</returns>
     /// <exception cref="BusyException">The pipeline is prepared.</exception>
     public GemmStage AddStage(long output, Matrix[] weights = null, long workspace = 0, WeightsPlace place = WeightsPlace.Auto,

@@ -7,6 +7,7 @@ static class PeersTest {
   public static void Values() {
     using (var context = new GemmContext("cuda:0")) {
       var peers = context.Device.Peers;
+      Expect.Equal("GPU-00102030-4050-6070-8090-a0b0c0d0e0f0", context.Device.Uuid, "uuid");
       Expect.Equal("cuda:1 cuda:2 cuda:3", string.Join(" ", peers.Select(p => p.Name)), "names");
       Expect.True(peers.Select(p => p.LinkClass).SequenceEqual(new[] { LinkClass.Nvlink, LinkClass.Pcie, LinkClass.Host }), "classes");
       Expect.True(peers.Select(p => p.Links).SequenceEqual(new[] { 18, 1, 0 }), "links");

@@ -168,7 +168,7 @@ class Pipeline(Handle, PipelineMethods):
         and its batches have completed. workspace: bytes. place: "auto", "resident" or "streamed" weights. name: in messages
         and labels. function: called as function(stage, batch) for each batch, on the thread that pushes it, to record the
         operations of this batch; with the batch -1 when the pipeline is prepared: what is recorded then is only planned.
-        device: the number of the context's device that runs it; None: that of the stage before, and 0 for the first.
+        device: the number of the context's device that runs it; None: the library places the stage.
         """
         form = _form(shape, self._forms[-1].dtype if dtype is None else dtype, "shape")
         if hasattr(weights, "shape") or not hasattr(weights, "__iter__"):

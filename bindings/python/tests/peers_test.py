@@ -10,6 +10,9 @@ class Peers(unittest.TestCase):
     def test_values(self):
         with sg.Context("cuda:0") as context:
             peers = context.device.peers
+            self.assertEqual(context.device.uuid, "GPU-00102030-4050-6070-8090-a0b0c0d0e0f0")
+            with sg.Context("cuda:" + context.device.uuid) as same:
+                self.assertEqual(same.device.uuid, context.device.uuid)
         self.assertEqual([peer.name for peer in peers], ["cuda:1", "cuda:2", "cuda:3"])
         self.assertEqual([peer.link_class for peer in peers], [sg.LinkClass.NVLINK, sg.LinkClass.PCIE, sg.LinkClass.HOST])
         self.assertIsInstance(peers[0].link_class, sg.LinkClass)
@@ -21,6 +24,7 @@ class Peers(unittest.TestCase):
     def test_none(self):
         with sg.Context("sim:h200") as context:
             self.assertEqual(context.device.peers, ())
+            self.assertEqual(context.device.uuid, "")
 
 
 if __name__ == "__main__":

@@ -66,6 +66,7 @@ sg_device_info facts_of(const device &on) {
   info.nvlink_bytes_per_second = facts.nvlink_bytes_per_second;
   info.nvlinks = facts.nvlinks;
   copy_text(info.mig, sizeof info.mig, facts.mig);
+  copy_text(info.uuid, sizeof info.uuid, facts.uuid);
   add_peers(on, facts, info);
   return info;
 }

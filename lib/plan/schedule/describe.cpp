@@ -78,7 +78,23 @@ const std::string &name_of_place(const machine_model &machine, std::span<const d
   return is_one ? machine.device(devices.empty() ? first_device : devices[0]).name : machine.name;
 }
 
+std::vector<std::string> missing_peer_paths(const machine_model &machine, std::span<const device_index> devices) {
+  std::vector<std::string> all;
+  for (const device_link &link : machine.links) {
+    const auto has = [&](device_index end) { return std::find(devices.begin(), devices.end(), end) != devices.end(); };
+    if (!link.reason.empty() && has(link.first) && has(link.second)) all.push_back(link.reason);
+  }
+  return all;
+}
+
 }  // namespace
+
+std::string describe_left_out(const left_out_device &what, const machine_model &machine) {
+  const std::string begin = text("%zu (%.64s): slow, its share of the work would be ", number_of(what.device),
+                                 machine.device(what.device).name.c_str());
+  if (what.share == 0) return begin + "less than a tile";
+  return begin + text("%.1f %%, and all would take ", what.share * 100) + seconds_text(what.seconds);
+}
 
 std::string describe_text(const schedule &s, const machine_model &machine) {
   const timeline t = simulate(s, machine);
@@ -91,6 +107,8 @@ std::string describe_text(const schedule &s, const machine_model &machine) {
                   double(device_bytes_of(s, each)) / 1e6);
     out += "\n";
   }
+  for (const left_out_device &each : s.left_out) out += "left out: " + describe_left_out(each, machine) + "\n";
+  for (const std::string &each : missing_peer_paths(machine, devices)) out += each + "\n";
   const tile largest = largest_tile(s);
   if (largest.m > 0)
     out += text("tile       %lld x %lld x %lld (the largest GEMM)\n", static_cast<long long>(largest.m),
@@ -128,6 +146,21 @@ std::string describe_json(const schedule &s, const machine_model &machine) {
     json.begin_item();
     json.member("device", std::int64_t(number_of(each)));
     json.member("bytes", device_bytes_of(s, each));
+    json.end();
+  }
+  json.end_list();
+  json.begin_list("left_out");
+  for (const left_out_device &each : s.left_out) {
+    json.begin_item();
+    json.member("device", std::int64_t(number_of(each.device)));
+    json.member("reason", std::string_view(describe_left_out(each, machine)));
+    json.end();
+  }
+  json.end_list();
+  json.begin_list("no_peer_paths");
+  for (const std::string &each : missing_peer_paths(machine, devices)) {
+    json.begin_item();
+    json.member("reason", std::string_view(each));
     json.end();
   }
   json.end_list();

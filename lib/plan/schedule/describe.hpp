@@ -12,7 +12,10 @@ namespace sg {
 
 // Strategy, lanes, commands, memory, predicted time, bound and their ratio, a line each.
 std::string describe_text(const schedule &s, const machine_model &machine);
-// A schedule as one JSON object: strategy, device, devices (indices), device_bytes_each, tiles, lanes, commands (number
+// "2 (NAME): slow, its share of the work would be 3.1 %, and all would take 12.3 ms".
+std::string describe_left_out(const left_out_device &what, const machine_model &machine);
+// A schedule as one JSON object: strategy, device, devices (indices), device_bytes_each, left_out (device, reason),
+// no_peer_paths (why devices of it copy to each other through the host), tiles, lanes, commands (number
 // of each kind), device_bytes, staging_bytes, flops, bytes_in, bytes_out, bytes_peer, predicted_seconds, bound_seconds,
 // bound_limit (what binds; "": not known), ratio, overlap_efficiency; and timeline:
 // each command's lane, action, start_seconds, end_seconds, and the indices of its dependencies.

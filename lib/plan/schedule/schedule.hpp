@@ -11,6 +11,13 @@
 
 namespace sg {
 
+// A device that the request allows, and whose part of the work is not worth its time.
+struct left_out_device {
+  device_index device{};
+  double share = 0;    // of the arithmetic that it would have
+  double seconds = 0;  // that all would take with it
+};
+
 struct schedule {
   std::string strategy;  // one word or a few: "direct", "split-n x2", "stream ..."
   std::vector<buffer> buffers;
@@ -24,6 +31,7 @@ struct schedule {
   double predicted_seconds = 0;                   // by the simulator, on the model that it was planned for
   double bound_seconds = 0;                       // the least time that the model's rates allow (see cost.hpp)
   const char *bound_limit = "";                   // what binds, if it is known: a literal
+  std::vector<left_out_device> left_out;          // of several devices, for their speed
 };
 
 }  // namespace sg

@@ -187,8 +187,7 @@ void engine::batch_completed(void *user, const sg_backend_result *result) {
     const sg_status status = result->status != SG_STATUS_OK ? result->status : own;
     if (status != SG_STATUS_OK) b.members[i]->fail(status, result->message ? result->message : name_of(status));
   }
-  if (result->status != SG_STATUS_OK)
-    b.inflight.home->retire_buffers_if_stuck(b.inflight.lane, b.members.front()->owner());
+  if (result->status != SG_STATUS_OK) b.inflight.home->retire_buffers_if_stuck(b.inflight.lane);
   b.inflight.home->release_batch(b);
 }
 

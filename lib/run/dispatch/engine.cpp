@@ -146,7 +146,7 @@ void engine::complete_calls(inflight_command &f, sg_status status, const char *m
     f.owner->fail_early("while it ran; C may be partly written");
   else if (status != SG_STATUS_OK)
     f.owner->fail(status, message ? message : name_of(status));
-  if (status != SG_STATUS_OK) retire_buffers_if_stuck(f.lane, f.owner->owner());
+  if (status != SG_STATUS_OK) retire_buffers_if_stuck(f.lane);
   if (end_ns != 0) {
     f.start_ns = f.start_ns == 0 ? start_ns : std::min(f.start_ns, start_ns);
     f.end_ns = std::max(f.end_ns, end_ns);

@@ -114,7 +114,7 @@ class engine {
   void release_memory(job &of) noexcept;  // of a run that ends
   bool has_stuck_commands(const job &of) noexcept;
   // A command of `in` has failed.
-  void retire_buffers_if_stuck(lane_slot *in, job_home &home) noexcept;
+  void retire_buffers_if_stuck(lane_slot *in) noexcept;
   void leave_lanes(job &failed) noexcept;
   // Whether its commands run in the lanes for runs over several devices.
   bool is_spread(const job &running) const noexcept {

@@ -8,6 +8,7 @@
 #include "run/dispatch/engine.hpp"
 #include "run/dispatch/traced_commands.hpp"
 #include "run/job/job_home.hpp"
+#include "run/job/process.hpp"
 
 namespace sg {
 
@@ -74,12 +75,12 @@ bool engine::has_stuck_commands(const job &of) noexcept {
   });
 }
 
-// Commands that the backend has given up may still use any memory of the context's devices. They were enqueued before
-// the first of them was reported, so that later buffers are none of their operands.
-void engine::retire_buffers_if_stuck(lane_slot *in, job_home &home) noexcept {
+// Commands that the backend has given up may still use any memory of the devices. They were enqueued before the first
+// of them was reported, so that later buffers are none of their operands.
+void engine::retire_buffers_if_stuck(lane_slot *in) noexcept {
   if (!in || !ops_.stream_status || in->has_retired.load(std::memory_order_acquire)) return;
   if (ops_.stream_status(in->stream) == SG_STATUS_OK) return;
-  for (std::size_t i = 0; i < home.devices().size(); ++i) home.device_memory(device_index(i)).retire_buffers();
+  retire_buffers_of_homes(ops_);
   in->has_retired.store(true, std::memory_order_release);
 }
 

@@ -11,6 +11,7 @@
 #include <new>
 #include <type_traits>
 
+#include "base/backoff.hpp"
 #include "base/error.hpp"
 #include "base/futex.hpp"
 #include "base/handle.hpp"
@@ -102,6 +103,16 @@ void end_recording_of_homes() noexcept {
   const std::lock_guard lock(g_homes.lock);
   for (const job_home *c = g_homes.first; c; c = c->next_registered)
     for (const auto &each : c->devices()) each->time_commands(trace::wants_device_times());
+}
+
+// exit() holds the lock while it waits for commands, whose completions come here; it frees no memory.
+void retire_buffers_of_homes(const sg_backend_ops &of) noexcept {
+  std::unique_lock lock(g_homes.lock, std::defer_lock);
+  for (backoff some; !lock.try_lock(); some.pause())
+    if (process_exits()) return;
+  for (job_home *c = g_homes.first; c; c = c->next_registered)
+    if (&c->on().ops() == &of)
+      for (std::size_t i = 0; i < c->devices().size(); ++i) c->device_memory(device_index(i)).retire_buffers();
 }
 
 std::vector<context_counters> counters_of_homes() {

@@ -2,6 +2,8 @@
 // The library's handling of fork and exit.
 #pragma once
 
+#include <streamgemm/backend.h>
+
 #include <atomic>
 #include <vector>
 
@@ -29,6 +31,10 @@ void end_destruction() noexcept;
 // What contexts do when a recording begins: their names in the trace, and their devices' times; and when it has ended.
 void record_names_of_homes() noexcept;
 void end_recording_of_homes() noexcept;
+
+// Commands that a backend has given up may use any memory of its devices, whichever context allocated it: the buffers
+// that exist in any are retired.
+void retire_buffers_of_homes(const sg_backend_ops &of) noexcept;
 
 // The counters of all contexts, the oldest first. Throws std::bad_alloc.
 std::vector<context_counters> counters_of_homes();

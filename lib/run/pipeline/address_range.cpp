@@ -22,6 +22,11 @@ address_range::address_range(memory_map &known, std::int64_t bytes, device_index
   }
 }
 
+void address_range::move_to(device_index device) {
+  known_.remove(begin_);
+  known_.add(begin_, static_cast<std::uint64_t>(bytes_), memory_space::of_device(device), true);
+}
+
 address_range::~address_range() {
   known_.remove(begin_);
   ::munmap(begin_, static_cast<std::size_t>(bytes_));

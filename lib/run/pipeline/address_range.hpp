@@ -16,6 +16,9 @@ class address_range {
   address_range(const address_range &) = delete;
   address_range &operator=(const address_range &) = delete;
 
+  // The memory is another device's from now on. Throws std::bad_alloc.
+  void move_to(device_index device);
+
   char *begin() const noexcept { return begin_; }
   std::int64_t size() const noexcept { return bytes_; }
 

@@ -73,7 +73,7 @@ void batch_maker::add_copy(placed to, memory_space to_space, placed from, memory
 void batch_maker::add_weights(const pipeline_stage &stage, work_list &to) {
   for (std::size_t i = 0; i < stage.weights.size(); ++i) {
     const pipeline_weight &weight = stage.weights[i];
-    if (stage.uses_in_place(weight)) continue;
+    if (weight.in_place) continue;
     const placed at{buffer_of(stage, weights), offset(stage.weight_addresses[i] - stage.weights_begin)};
     add_copy(at, memory_space::of_device(stage.device), {batch_work::any_memory, weight.data}, weight.space,
              weight.bytes, "weights of " + stage.name, batch_role::transfer_in, to);
@@ -128,7 +128,7 @@ void batch_maker::require_own_addresses(const pipeline_stage &stage, const std::
         throw error(SG_STATUS_INVALID_ARGUMENT,
                     "%s accesses memory of %s, %s: a stage has the addresses of its own only", stage.name.c_str(),
                     other.name.c_str(),
-                    other.device != stage.device ? "which is on another device" : "other than its output");
+                    machine_.devices.size() > 1 ? "which may be on another device" : "other than its output");
       }
       const auto range =
           process_ranges::find(reinterpret_cast<const void *>(each.bytes.lo), each.bytes.hi - each.bytes.lo);
@@ -168,6 +168,41 @@ work_list batch_maker::works_of(const pipeline_stage &stage, std::vector<submiss
     made.push_back(std::make_shared<batch_work>(std::move(each), ranges));
   }
   return made;
+}
+
+bool batch_maker::can_move(const pipeline_stage &stage, const std::vector<submission> &recorded) const {
+  const auto is_in_place = [](const pipeline_weight &each) { return each.in_place; };
+  if (std::any_of(stage.weights.begin(), stage.weights.end(), is_in_place)) return false;
+  const auto is_own = [&](const char *address) {
+    const char *const first = stage.reserved->begin();
+    return address >= first && address < first + stage.reserved->size();
+  };
+  return std::all_of(recorded.begin(), recorded.end(), [&](const submission &work) {
+    if (!work.program) return true;
+    if (!work.program->what || work.program->is_spread() || work.partition_stream) return false;
+    if (work.operation == SG_OPERATION_CUSTOM) return false;
+    return std::all_of(work.accesses.begin(), work.accesses.end(), [&](const access &each) {
+      const auto *const first = reinterpret_cast<const char *>(each.bytes.lo);
+      if (is_own(first)) return true;
+      const memory_space space = memory_.of(first, each.bytes.hi - each.bytes.lo);
+      return space != SG_MEMORY_DEVICE && space != SG_MEMORY_PEER;
+    });
+  });
+}
+
+void batch_maker::place(std::deque<pipeline_stage> &stages, const std::vector<device_index> &devices) {
+  for (std::size_t s = 0; s < stages.size(); ++s) {
+    pipeline_stage &stage = stages[s];
+    stage.device = devices[s];
+    stage.receives_input = s == 0 || stages[s - 1].device != stage.device;
+    if (stage.works_by_device.count(stage.device) == 0) {
+      work_list moved;
+      for (const auto &each : stage.works_by_device.at(stage.recorded_device))
+        moved.push_back(each->on(stage.device, home_));
+      stage.works_by_device[stage.device] = std::move(moved);
+    }
+    stage.works = stage.works_by_device.at(stage.device);
+  }
 }
 
 bool batch_maker::calls_functions() const noexcept {

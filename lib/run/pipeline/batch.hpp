@@ -33,6 +33,7 @@ struct pipeline_weight {
   char *data = nullptr;
   std::int64_t bytes = 0;
   memory_space space;
+  bool in_place = false;  // in the memory of the device that its stage's operations are recorded for
 };
 
 struct pipeline_stage {
@@ -45,12 +46,11 @@ struct pipeline_stage {
   std::function<std::vector<submission>(const pipeline_stage &, std::int64_t batch)> record;
   std::shared_ptr<user_release> kept;  // what the function uses, and the weights
 
-  device_index device{};  // on which it runs
+  device_index recorded_device{};  // for which its operations are recorded
+  bool is_movable = false;         // to other devices
+  device_index device{};           // on which it runs
   // Its input is a buffer of its own: it is the batch's, or the output of a stage on another device.
   bool receives_input = false;
-  bool uses_in_place(const pipeline_weight &weight) const noexcept {
-    return weight.space == memory_space::of_device(device);
-  }
 
   // Addresses that its operations use, and those of the weights in one block.
   std::unique_ptr<address_range> reserved;
@@ -62,6 +62,7 @@ struct pipeline_stage {
   ref<graph> recorded;
   handle_bits graph_handle = 0;
   work_list works;
+  std::map<device_index, work_list> works_by_device;
 
   std::int32_t streamed_index = -1;  // among the streamed stages of its device; -1: resident, or nothing to copy
   bool is_streamed() const noexcept { return streamed_index >= 0; }
@@ -112,12 +113,17 @@ struct batch_ends {
 
 class batch_maker {
  public:
-  batch_maker(const job_home &home, const machine_model &machine, const memory_kinds &memory,
+  batch_maker(job_home &home, const machine_model &machine, const memory_kinds &memory,
               const std::deque<pipeline_stage> &stages)
       : home_(home), machine_(machine), memory_(memory), stages_(stages) {}
 
   // The submissions of the stage, without addresses. Throws as check() does.
   work_list works_of(const pipeline_stage &stage, std::vector<submission> recorded) const;
+  // Whether the stage can run on another device than its operations were recorded for: these use no other memory of a
+  // device than the stage's, and are no functions of the application.
+  bool can_move(const pipeline_stage &stage, const std::vector<submission> &recorded) const;
+  // Of all stages, by their numbers. Throws as job_home::replan does.
+  void place(std::deque<pipeline_stage> &stages, const std::vector<device_index> &devices);
   // What batches with ends of these kinds submit. `calls`: stages with functions are asked for batch `number`.
   std::shared_ptr<const batch_program> program(const pipeline_memory &memory, const batch_ends &ends, bool calls,
                                                std::int64_t number = 0);
@@ -150,7 +156,7 @@ class batch_maker {
   void add_input(const pipeline_stage &stage, placed from, memory_space from_space, const pipeline_memory &memory,
                  work_list &to);
 
-  const job_home &home_;
+  job_home &home_;
   const machine_model &machine_;
   const memory_kinds &memory_;
   const std::deque<pipeline_stage> &stages_;

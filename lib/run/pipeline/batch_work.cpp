@@ -3,6 +3,8 @@
 
 #include <utility>
 
+#include "run/job/job_home.hpp"
+
 namespace sg {
 
 namespace {
@@ -53,6 +55,20 @@ batch_work::batch_work(submission made, std::initializer_list<std::uint32_t> par
                        std::vector<std::uint32_t> accesses, batch_role in)
     : recorded_(std::move(made)), of_operands_(parameters), of_accesses_(std::move(accesses)), role_(in) {
   of_operands_.resize(binding::few, no_buffer);
+}
+
+std::shared_ptr<const batch_work> batch_work::on(device_index device, job_home &home) const {
+  auto moved = std::make_shared<batch_work>(*this);
+  submission &work = moved->recorded_;
+  work.operands = recorded_.operands.copy();
+  work.device = device;
+  if (!work.program) return moved;
+  plan_request request = work.program->request;
+  request.device = device;
+  const bool follows = work.follows_on_device || !work.program->may_follow;
+  work.program = home.replan(*work.program, request);
+  work.follows_on_device = follows && home.on(device).orders_commands() && work.program->may_follow;
+  return moved;
 }
 
 binding batch_work::operands(const batch_addresses &at) const {

@@ -34,6 +34,9 @@ class batch_work {
   batch_work(submission made, std::initializer_list<std::uint32_t> parameters, std::vector<std::uint32_t> accesses,
              batch_role in);
 
+  // The same on another device.
+  std::shared_ptr<const batch_work> on(device_index device, job_home &home) const;
+
   const submission &recorded() const noexcept { return recorded_; }
   batch_role role() const noexcept { return role_; }
   binding operands(const batch_addresses &at) const;

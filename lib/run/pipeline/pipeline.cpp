@@ -92,8 +92,11 @@ const pipeline_stage &pipeline::add(pipeline_stage &&given) {
   pipeline_stage stage = std::move(given);
   if (stage.name.empty()) stage.name = "stage " + std::to_string(stages_.size());
   stage.input_bytes = stages_.empty() ? settings_.input_bytes : stages_.back().output_bytes;
-  stage.device = stage.wanted_device.value_or(stages_.empty() ? first_device : stages_.back().device);
-  stage.receives_input = stages_.empty() || stages_.back().device != stage.device;
+  stage.device = stage.wanted_device.value_or(stages_.empty() ? first_device : stages_.back().recorded_device);
+  stage.recorded_device = stage.device;
+  // Of several devices, one may get this stage, and another the one before.
+  const bool has_own_input = stages_.empty() || parts_.machine.devices.size() > 1;
+  stage.receives_input = stages_.empty() || stages_.back().recorded_device != stage.device;
   const auto room = [](std::int64_t bytes) {
     return round_up(bytes, 256) + 256;
   };  // a gap, so that no two ranges touch
@@ -102,12 +105,13 @@ const pipeline_stage &pipeline::add(pipeline_stage &&given) {
     const std::string name = "desc->weights[" + std::to_string(i) + "].data";
     each.space = parts_.memory.usable(each.data, static_cast<std::uint64_t>(each.bytes), name.c_str());
     require_no_stage(each.data, each.bytes, name.c_str());
-    if (!stage.uses_in_place(each))
+    each.in_place = each.space == memory_space::of_device(stage.device);
+    if (!each.in_place)
       stage.weights_bytes = checked_add(stage.weights_bytes, round_up(each.bytes, 256), "the weights of a stage");
   }
   std::int64_t total = room(stage.output_bytes);
   for (const std::int64_t more :
-       {room(stage.receives_input ? stage.input_bytes : 0), room(stage.workspace_bytes), room(stage.weights_bytes)})
+       {room(has_own_input ? stage.input_bytes : 0), room(stage.workspace_bytes), room(stage.weights_bytes)})
     total = checked_add(total, more, "the addresses of a stage");
   stage.reserved = std::make_unique<address_range>(parts_.memory.known(), total, stage.device);
   char *next = stage.reserved->begin();
@@ -117,12 +121,12 @@ const pipeline_stage &pipeline::add(pipeline_stage &&given) {
     return taken;
   };
   stage.output = take(stage.output_bytes);
-  stage.input = stage.receives_input ? take(stage.input_bytes) : stages_.back().output;
+  stage.input = has_own_input ? take(stage.input_bytes) : stages_.back().output;
   if (stage.workspace_bytes > 0) stage.workspace = take(stage.workspace_bytes);
   stage.weights_begin = next;
   for (const pipeline_weight &each : stage.weights) {
-    stage.weight_addresses.push_back(stage.uses_in_place(each) ? each.data : next);
-    if (!stage.uses_in_place(each)) next += round_up(each.bytes, 256);
+    stage.weight_addresses.push_back(each.in_place ? each.data : next);
+    if (!each.in_place) next += round_up(each.bytes, 256);
   }
   stage.index = static_cast<std::int32_t>(stages_.size());
   stages_.push_back(std::move(stage));
@@ -158,10 +162,18 @@ void pipeline::prepare_in_turn() {
       std::vector<submission> recorded = each.record ? each.record(each, -1) : each.recorded->finish();
       if (recorded.empty())
         throw error(SG_STATUS_INVALID_ARGUMENT, "%s of the pipeline has no operation", each.name.c_str());
+      each.is_movable = !each.wanted_device && maker_.can_move(each, recorded);
       each.works = maker_.works_of(each, std::move(recorded));
+      each.works_by_device = {{each.recorded_device, each.works}};
     }
     choice_ = within_free_memory();
     allocate();
+    // The functions of stages record for the device that runs them.
+    for (pipeline_stage &each : stages_)
+      if (each.record && each.device != each.recorded_device) {
+        each.reserved->move_to(each.device);
+        each.recorded_device = each.device;
+      }
   } catch (...) {
     for (pipeline_stage &each : stages_)
       if (each.recorded) each.recorded->reopen();
@@ -179,13 +191,16 @@ pipeline_choice pipeline::within_free_memory() {
   for (const deadline enough(longest_wait_ns);;) {
     owner_->free_unused_buffers();
     std::map<device_index, std::int64_t> limits;
-    for (const pipeline_stage &each : stages_) {
-      const std::int64_t usable = parts_.machine.device(each.device).usable_memory();
-      const std::int64_t taken = owner_->device_memory(each.device).buffer_bytes.load(std::memory_order_relaxed);
-      limits[each.device] = settings_.memory_limit > 0 ? settings_.memory_limit : (usable - taken) / 10 * 9;
+    std::vector<device_index> usable_devices;
+    for (std::size_t i = 0; i < owner_->devices().size(); ++i) {
+      const auto device = device_index(i);
+      const std::int64_t usable = parts_.machine.device(device).usable_memory();
+      const std::int64_t taken = owner_->device_memory(device).buffer_bytes.load(std::memory_order_relaxed);
+      limits[device] = settings_.memory_limit > 0 ? settings_.memory_limit : (usable - taken) / 10 * 9;
+      if (owner_->on(device).status() == SG_STATUS_OK) usable_devices.push_back(device);
     }
     try {
-      return choose(stages_, settings_, limits, parts_, maker_, owner_->on().unified());
+      return choose(stages_, settings_, limits, usable_devices, parts_, maker_, owner_->on().unified());
     } catch (const error &e) {
       if (e.status() != SG_STATUS_OUT_OF_MEMORY || !owner_->has_released_buffers() || enough.passed()) throw;
     }
@@ -232,7 +247,7 @@ void pipeline::copy_resident_weights() {
       const pipeline_stage &stage = stages_[s];
       for (std::size_t i = 0; i < stage.weights.size() && !stage.is_streamed(); ++i) {
         const pipeline_weight &weight = stage.weights[i];
-        if (stage.uses_in_place(weight)) continue;
+        if (weight.in_place) continue;
         char *const to = memory_.resident[s] + (stage.weight_addresses[i] - stage.weights_begin);
         const submission copy = maker_.copy(to, memory_space::of_device(stage.device), weight.data, weight.space,
                                             weight.bytes, "weights of " + stage.name);

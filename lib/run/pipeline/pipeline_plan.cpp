@@ -2,14 +2,14 @@
 #include "run/pipeline/pipeline_plan.hpp"
 
 #include <algorithm>
-#include <cstdarg>
-#include <cstdio>
+#include <cmath>
 
 #include "base/checked.hpp"
 #include "base/log.hpp"
 #include "plan/schedule/hazard.hpp"
 #include "plan/schedule/simulate.hpp"
 #include "run/pipeline/batch_schedule.hpp"
+#include "run/pipeline/placement.hpp"
 
 namespace sg {
 
@@ -57,8 +57,7 @@ class chooser {
 
   pipeline_choice choose() {
     set_sizes();
-    bool all_fit = true;
-    for (const auto &[device, limit] : limits_) all_fit = place_weights(device, limit) && all_fit;
+    const bool all_fit = place_weights();
     if (made_.streamed_stages == 0 || !all_fit) made_.fitting_bytes = 0;
     set_counts();
     predict_parts();
@@ -67,7 +66,27 @@ class chooser {
     return made_;
   }
 
+  // Of a batch, with all the buffers that may be chosen, or with as many as fit; HUGE_VAL: none do.
+  double least_seconds() {
+    set_sizes();
+    place_weights();
+    const bool streams = made_.streamed_stages > 0;
+    for (const std::int32_t most : {most_chosen, 2, 1}) {
+      const std::int32_t depth = settings_.depth > 0 ? settings_.depth : most;
+      const std::int32_t buffers = !streams ? 0 : settings_.weight_buffers > 0 ? settings_.weight_buffers : most;
+      if (fits(depth, buffers)) return simulated(depth, buffers);
+    }
+    return HUGE_VAL;
+  }
+
  private:
+  // Returns whether all weights would fit.
+  bool place_weights() {
+    bool all_fit = true;
+    for (const auto &[device, there] : made_.devices) all_fit = place_weights(device, limits_.at(device)) && all_fit;
+    return all_fit;
+  }
+
   void set_sizes() {
     for (std::size_t s = 0; s < stages_.size(); ++s) {
       device_sizes &there = made_.devices[stages_[s].device];
@@ -254,15 +273,6 @@ class chooser {
   pipeline_choice made_;
 };
 
-[[gnu::format(printf, 1, 2)]] std::string line(const char *format, ...) {
-  char text[300];
-  va_list arguments;
-  va_start(arguments, format);
-  std::vsnprintf(text, sizeof text, format, arguments);
-  va_end(arguments);
-  return text;
-}
-
 }  // namespace
 
 std::int64_t pipeline_choice::bytes_of(const device_sizes &sizes) const {
@@ -274,52 +284,26 @@ std::int64_t pipeline_choice::bytes_of(const device_sizes &sizes) const {
 }
 
 pipeline_choice choose(std::deque<pipeline_stage> &stages, const pipeline_settings &settings,
-                       const std::map<device_index, std::int64_t> &limits, const pipeline_parts &parts,
-                       batch_maker &maker, bool in_place) {
+                       const std::map<device_index, std::int64_t> &limits, const std::vector<device_index> &usable,
+                       const pipeline_parts &parts, batch_maker &maker, bool in_place) {
+  placement_request wanted{{}, usable};
+  for (const pipeline_stage &each : stages)
+    wanted.fixed.push_back(each.is_movable ? std::nullopt : std::optional(each.recorded_device));
+  const bool is_free = std::any_of(stages.begin(), stages.end(), [](const auto &each) { return each.is_movable; });
+  if (is_free && parts.machine.devices.size() > 1 && !usable.empty()) {
+    // A device may lack an operation, or the memory for it.
+    const auto seconds = [&](const placement &where) {
+      try {
+        maker.place(stages, where);
+        return chooser(stages, settings, limits, parts, maker, in_place).least_seconds();
+      } catch (const error &e) {
+        if (e.status() != SG_STATUS_UNSUPPORTED && e.status() != SG_STATUS_OUT_OF_MEMORY) throw;
+        return double(HUGE_VAL);
+      }
+    };
+    maker.place(stages, best_placement(wanted, parts.machine, seconds));
+  }
   return chooser(stages, settings, limits, parts, maker, in_place).choose();
-}
-
-std::string describe(const std::deque<pipeline_stage> &stages, const pipeline_choice &choice,
-                     const pipeline_settings &settings) {
-  constexpr double mb = 1e6, ms = 1e3;
-  std::string text = line("%zu stage%s, %d batch%s in flight on the device, %.1f MB of device memory\n", stages.size(),
-                          stages.size() == 1 ? "" : "s", choice.depth, choice.depth == 1 ? "" : "es",
-                          double(choice.device_bytes) / mb);
-  text += line("weights: %.1f MB resident, %.1f MB streamed for each batch", double(choice.resident_bytes) / mb,
-               double(choice.streamed_bytes) / mb);
-  std::int64_t largest = 0;
-  for (const auto &[device, there] : choice.devices) largest = std::max(largest, there.weight_buffer_bytes);
-  const bool is_spread = choice.devices.size() > 1;
-  text += choice.streamed_stages == 0 ? "\n"
-                                      : line(" (%d stage%s) into %d buffer%s of %s%.1f MB%s\n", choice.streamed_stages,
-                                             choice.streamed_stages == 1 ? "" : "s", choice.weight_buffers,
-                                             choice.weight_buffers == 1 ? "" : "s", is_spread ? "at most " : "",
-                                             double(largest) / mb, is_spread ? " on each device" : "");
-  for (const auto &[device, there] : choice.devices)
-    if (is_spread)
-      text += line("device %zu: %d stage%s, %.1f MB of device memory; weights: %.1f MB resident, %.1f MB streamed\n",
-                   number_of(device), there.stages, there.stages == 1 ? "" : "s", double(choice.bytes_of(there)) / mb,
-                   double(there.resident_bytes) / mb, double(there.streamed_bytes) / mb);
-  if (choice.fitting_bytes > 0)
-    text += line("all weights would fit: %.1f MB of device memory\n", double(choice.fitting_bytes) / mb);
-  text += line("input %.1f MB, result %.1f MB\n", double(settings.input_bytes) / mb,
-               double(stages.back().output_bytes) / mb);
-  text += line("predicted: %.3f ms a batch; transfers in %.3f ms, work %.3f ms, transfers out %.3f ms\n",
-               choice.seconds_per_batch * ms, choice.transfer_in_seconds * ms, choice.work_seconds * ms,
-               choice.transfer_out_seconds * ms);
-  const double transfers = std::max(choice.transfer_in_seconds, choice.transfer_out_seconds);
-  constexpr double much_longer = 1.3;  // than the link alone
-  const bool is_staged = choice.link_in_seconds > 0 && transfers == choice.transfer_in_seconds &&
-                         transfers > much_longer * choice.link_in_seconds;
-  if (transfers > choice.work_seconds && choice.work_seconds > 0) {
-    text += line("%s the limit: the work would hide it if a batch had %.1f times the work\n",
-                 is_staged ? "staging is" : "the link is", transfers / choice.work_seconds);
-    if (is_staged)
-      text += line("the link alone needs %.3f ms a batch: weights and inputs in pinned memory are not staged\n",
-                   choice.link_in_seconds * ms);
-  } else if (transfers > 0 && choice.work_seconds > 0)
-    text += line("the work is the limit: transfers take %.0f%% of its time\n", 100 * transfers / choice.work_seconds);
-  return text;
 }
 
 }  // namespace sg

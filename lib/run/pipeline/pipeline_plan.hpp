@@ -7,6 +7,7 @@
 #include <deque>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "run/pipeline/batch.hpp"
 
@@ -36,11 +37,12 @@ struct pipeline_choice {
   double link_in_seconds = 0;  // of the transfers in, at the rate of the link alone
 };
 
-// Sets the stages' streamed_index. `in_place`: batches need no copies. `limits`: bytes of each device's memory. Throws
-// SG_STATUS_OUT_OF_MEMORY if one is too low, and SG_STATUS_INTERNAL if `checks` and batches race.
+// Sets the stages' streamed_index, and the devices of those that name none, which are among `usable`. `in_place`:
+// batches need no copies. `limits`: bytes of each device's memory. Throws SG_STATUS_OUT_OF_MEMORY if one is too low,
+// and SG_STATUS_INTERNAL if `checks` and batches race.
 pipeline_choice choose(std::deque<pipeline_stage> &stages, const pipeline_settings &settings,
-                       const std::map<device_index, std::int64_t> &limits, const pipeline_parts &parts,
-                       batch_maker &maker, bool in_place);
+                       const std::map<device_index, std::int64_t> &limits, const std::vector<device_index> &usable,
+                       const pipeline_parts &parts, batch_maker &maker, bool in_place);
 
 // As lines of text: what limits the batches.
 std::string describe(const std::deque<pipeline_stage> &stages, const pipeline_choice &choice,

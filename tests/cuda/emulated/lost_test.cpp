@@ -17,6 +17,7 @@
 #include <tuple>
 
 #include "faults.h"
+#include "sums.hpp"
 #include "support/harness.hpp"
 
 namespace sg_test {
@@ -25,60 +26,6 @@ namespace {
 using clock = std::chrono::steady_clock;
 using graph = owned<sg_graph, sg_graph_release>;
 double seconds_since(clock::time_point begin) { return std::chrono::duration<double>(clock::now() - begin).count(); }
-
-// Vectors on three devices, and their sums over two of them: each device waits for copies of the other.
-class sums {
- public:
-  explicit sums(sg_context *in) : in_(in) {
-    for (int device = 0; device < 3; ++device) {
-      sg_buffer_options on = SG_BUFFER_OPTIONS_INIT;
-      on.device = device;
-      EXPECT_OK(sg_buffer_create(in, bytes, &on, buffers_[device].out()));
-      EXPECT_OK(sg_buffer_data(buffers_[device], &vectors_[device]));
-    }
-  }
-  void *vector(int device) const { return vectors_[device]; }
-  void release(int device) { EXPECT_OK(buffers_[device].reset()); }
-  // Releases the vector's buffer and makes another one.
-  void renew(int device) {
-    release(device);
-    sg_buffer_options on = SG_BUFFER_OPTIONS_INIT;
-    on.device = device;
-    EXPECT_OK(sg_buffer_create(in_, bytes, &on, buffers_[device].out()));
-    EXPECT_OK(sg_buffer_data(buffers_[device], &vectors_[device]));
-  }
-  void fill(int device) { EXPECT_OK(sg_copy(in_, vectors_[device], values(device).data(), bytes, nullptr)); }
-  sg_status start(int one, int other, sg_job **out, const sg_submit *submit = nullptr) {
-    void *const both[] = {vectors_[one], vectors_[other]};
-    sg_all_reduce_desc desc = SG_ALL_REDUCE_DESC_INIT;
-    desc.operands = both;
-    desc.operand_count = 2;
-    desc.elements = count;
-    return sg_all_reduce_async(in_, &desc, submit, out);
-  }
-  void expect_sum(int one, int other) {
-    std::vector<float> seen(count), wanted = values(one);
-    EXPECT_OK(sg_copy(in_, seen.data(), vectors_[other], bytes, nullptr));
-    for (std::size_t i = 0; i < count; ++i) wanted[i] += values(other)[i];
-    EXPECT_EQ(wanted, seen);
-  }
-
- private:
-  static constexpr std::size_t count = 400000, bytes = count * sizeof(float);
-  static const std::vector<float> &values(int device) {
-    static const auto all = [] {
-      std::vector<std::vector<float>> made(3, std::vector<float>(count));
-      for (std::size_t d = 0; d < 3; ++d)
-        for (std::size_t i = 0; i < count; ++i) made[d][i] = float((i + 7 * d) % 1000);
-      return made;
-    }();
-    return all[static_cast<std::size_t>(device)];
-  }
-
-  sg_context *const in_;
-  buffer buffers_[3];
-  void *vectors_[3] = {};
-};
 
 // Errors that lose all GPUs of the process.
 TEST(emulated_lost, with_all_others_of_the_process) {
@@ -157,6 +104,35 @@ void expect_memory_stays(sg_context *all, sums &vectors, int left, void *pinned)
   EXPECT_NE(old, vectors.vector(left));
 }
 
+// Nor is memory of another context of the device, whose buffer existed then.
+void expect_memory_stays_in(sg_context *other, buffer &existed, void *old, std::uint64_t bytes) {
+  EXPECT_OK(existed.reset());
+  for (int i = 0; i < 100; ++i, usleep(1000)) {
+    buffer later;
+    void *memory = nullptr;
+    sg_buffer_options on = SG_BUFFER_OPTIONS_INIT;
+    on.device = 0;
+    ASSERT_OK(sg_buffer_create(other, bytes, &on, later.out()));
+    ASSERT_OK(sg_buffer_data(later, &memory));
+    ASSERT_NE(old, memory) << "commands that were given up may write it";
+  }
+}
+
+// Commands of one job, in any of the device's lanes.
+void expect_single_commands_run(sg_context *all, sums &vectors, int on) {
+  for (int i = 0; i < 20; ++i) {
+    sg_axpby_desc twice = SG_AXPBY_DESC_INIT;
+    twice.a = {vectors.vector(on), 100, 10, 100, SG_DTYPE_F32, SG_LAYOUT_COLUMN_MAJOR};
+    twice.c = twice.a;
+    twice.c.data = static_cast<float *>(twice.a.data) + 2000;
+    job done;
+    const auto begin = clock::now();
+    EXPECT_OK(sg_axpby_async(all, &twice, nullptr, done.out())) << i;
+    EXPECT_OK(sg_job_wait(done, SG_FOREVER, nullptr)) << i << ": " << sg_last_error_message();
+    EXPECT_LT(seconds_since(begin), 4) << i;
+  }
+}
+
 // Run in a process of its own by the test below, because a lost device stays lost.
 TEST(emulated_lost, DISABLED_child) {
   const auto how = static_cast<ending>(std::atol(std::getenv("SG_TEST_ENDING")));
@@ -169,6 +145,13 @@ TEST(emulated_lost, DISABLED_child) {
   for (int device = 0; device < 3; ++device) vectors.fill(device);
   void *pinned = nullptr;
   ASSERT_OK(sg_host_alloc(all, 1 << 20, &pinned));
+  // A context of its own of the device that may be left.
+  const context beside = open_context(("cuda:" + std::to_string(one)).c_str());
+  buffer of_beside;
+  void *memory_beside = nullptr;
+  constexpr std::uint64_t bytes_beside = 4096;
+  ASSERT_OK(sg_buffer_create(beside, bytes_beside, nullptr, of_beside.out()));
+  ASSERT_OK(sg_buffer_data(of_beside, &memory_beside));
   graph recorded;
   ASSERT_OK(sg_graph_create(all, recorded.out()));
   sg_submit into = SG_SUBMIT_INIT;
@@ -215,7 +198,12 @@ TEST(emulated_lost, DISABLED_child) {
                                                    : SG_STATUS_BACKEND_FAILURE);
       EXPECT_OK(sg_context_device_status(all, left)) << "the error of the other one: " << sg_last_error_message();
     }
-    if (waited) expect_memory_stays(all, vectors, left, pinned);
+    if (waited) {
+      vectors.fill(left);
+      expect_single_commands_run(all, vectors, left);
+      if (left == one) expect_memory_stays_in(beside, of_beside, memory_beside, bytes_beside);
+      expect_memory_stays(all, vectors, left, pinned);
+    }
   }
   EXPECT_OK(recorded.reset());
   EXPECT_OK(sg_context_release(all));

@@ -17,6 +17,7 @@
 
 #include "contexts.hpp"
 #include "gpu.hpp"
+#include "machine.hpp"
 #include "partitions.hpp"
 #include "state.hpp"
 
@@ -125,55 +126,14 @@ API cudaError_t cudaDriverGetVersion(int *out) {
   *out = CUDART_VERSION;
   return cudaSuccess;
 }
-// SG_EMULATED_GPUS: the number of GPUs. Their addresses are those of fake_nvml.c.
-namespace {
-int listed_gpus() {
-  static const int count = [] {
-    const char *text = std::getenv("SG_EMULATED_GPUS");
-    return text ? std::min(std::atoi(text), most_gpus) : 1;
-  }();
-  return count;
-}
-}  // namespace
-
-API cudaError_t cudaGetDeviceCount(int *out) {
-  *out = listed_gpus();
-  return cudaSuccess;
-}
-
-API cudaError_t cudaGetDeviceProperties(cudaDeviceProp *out, int device) {
-  if (const cudaError_t error = enter(call::anywhere)) return error;
-  if (device < 0 || device >= listed_gpus()) return refuse(cudaErrorInvalidDevice);
-  *out = {};
-  std::snprintf(out->name, sizeof out->name, "an emulated GPU");
-  for (int i = 0; i < 16; ++i) out->uuid.bytes[i] = static_cast<char>(16 * i + device);
-  out->totalGlobalMem = memory_bytes;
-  out->major = 9;
-  out->multiProcessorCount = multiprocessors;
-  out->asyncEngineCount = 3;
-  out->memoryBusWidth = 5120;
-  out->memPitch = 2147483647;
-  out->pciDomainID = 0xffff;  // there is no such device below /sys
-  return cudaSuccess;
-}
-
 API cudaError_t cudaDeviceGetAttribute(int *out, cudaDeviceAttr name, int) {
   *out = name == cudaDevAttrClockRate ? 1000000 : name == cudaDevAttrMemoryClockRate ? 2000000 : 0;
-  return cudaSuccess;
-}
-API cudaError_t cudaDeviceGetPCIBusId(char *out, int size, int device) {
-  const bool alone = listed_gpus() == 1;
-  std::snprintf(out, static_cast<std::size_t>(size), "%04x:%02x:00.0", alone ? 0xffffu : 0u, unsigned(device + !alone));
-  return cudaSuccess;
-}
-API cudaError_t cudaDeviceCanAccessPeer(int *out, int device, int peer) {
-  *out = device < 3 && peer < 3 && device != peer;
   return cudaSuccess;
 }
 API cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned flags) {
   if (const cudaError_t error = enter(call::plain)) return error;
   const int device = current_device();
-  if (flags != 0 || device >= 3 || peer >= 3 || device == peer) return refuse(cudaErrorInvalidValue);
+  if (flags != 0 || !are_linked(device, peer)) return refuse(cudaErrorInvalidValue);
   const unsigned before = g_peers.enabled[device].fetch_or(1u << peer);
   return (before >> peer & 1) != 0 ? refuse(cudaErrorPeerAccessAlreadyEnabled) : cudaSuccess;
 }

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "backends/cuda/properties/names.hpp"
 #include "backends/cuda/properties/nvml.hpp"
 
 namespace sg::cuda {
@@ -16,12 +17,6 @@ struct pci_address {
     if (cudaDeviceGetPCIBusId(text, sizeof text, ordinal) != cudaSuccess) text[0] = '\0';
   }
 };
-
-// The runtime's name of a slice ends with its profile: "NVIDIA H200 MIG 1g.18gb".
-const char *profile_in(const char *name) noexcept {
-  const char *found = std::strstr(name, " MIG ");
-  return found == nullptr ? nullptr : found + 5;
-}
 
 sg_backend_peer peer_of(int ordinal, const pci_address &here, int other, const nvml::gpu &own) noexcept {
   sg_backend_peer peer{};
@@ -50,6 +45,7 @@ void describe(int ordinal, const cudaDeviceProp &properties, sg_backend_facts &o
                 : own.mig_mode == 0 ? "off"
                 : own.mig_mode == 1 ? "on"
                                     : "unknown");
+  print_uuid(properties, out.uuid);
   out.nvlinks = own.links;
   out.nvlink_bytes_per_second = std::max(0, own.links) * own.bytes_per_second;
   int count = 0;

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backends/cuda/properties/names.hpp"
 
-#include <cuda_runtime_api.h>
-
 #include <charconv>
 #include <cstdio>
 #include <cstdlib>
@@ -28,16 +26,20 @@ int local_rank() noexcept {
   return -1;
 }
 
-// As nvidia-smi prints it, behind "GPU-" or "MIG-".
-void print_uuid(const cudaUUID_t &of, char (&text)[40]) noexcept {
-  char *at = text;
-  for (int i = 0; i < 16; ++i) {
-    if (i == 4 || i == 6 || i == 8 || i == 10) *at++ = '-';
-    at += std::snprintf(at, 3, "%02x", static_cast<unsigned>(static_cast<unsigned char>(of.bytes[i])));
-  }
+}  // namespace
+
+const char *profile_in(const char *name) noexcept {
+  const char *found = std::strstr(name, " MIG ");
+  return found == nullptr ? nullptr : found + 5;
 }
 
-}  // namespace
+void print_uuid(const cudaDeviceProp &of, char (&text)[48]) noexcept {
+  char *at = text + std::snprintf(text, sizeof text, "%s-", profile_in(of.name) != nullptr ? "MIG" : "GPU");
+  for (int i = 0; i < 16; ++i) {
+    if (i == 4 || i == 6 || i == 8 || i == 10) *at++ = '-';
+    at += std::snprintf(at, 3, "%02x", static_cast<unsigned>(static_cast<unsigned char>(of.uuid.bytes[i])));
+  }
+}
 
 int ordinal_of(const char *name, int count) noexcept {
   int found = -1;
@@ -47,13 +49,13 @@ int ordinal_of(const char *name, int count) noexcept {
   } else if (std::strncmp(name, "GPU-", 4) == 0 || std::strncmp(name, "MIG-", 4) == 0) {
     for (int i = 0; i < count && found < 0; ++i) {
       cudaDeviceProp facts{};
-      char uuid[40] = "";
+      char uuid[48] = "";
       if (cudaGetDeviceProperties(&facts, i) != cudaSuccess) {
         cudaGetLastError();
         continue;
       }
-      print_uuid(facts.uuid, uuid);
-      if (std::strcmp(name + 4, uuid) == 0) found = i;
+      print_uuid(facts, uuid);
+      if (std::strcmp(name + 4, uuid + 4) == 0) found = i;
     }
   } else {
     found = number_in(name);

@@ -117,7 +117,7 @@ public final class Pipeline extends NativeObject {
   }
 
   /**
-   * Adds the next stage, on the device of the stage before; the first on device 0.
+   * Adds the next stage, on a device that the library chooses.
    *
    * @param name in messages and labels; null: by its number
    * @param output bytes of its output

@@ -14,6 +14,7 @@ public class PeersTest {
   public void values() {
     try (Context context = Context.open("cuda:0")) {
       List<DevicePeer> peers = context.device().peers();
+      assertEquals("GPU-00102030-4050-6070-8090-a0b0c0d0e0f0", context.device().uuid());
       assertEquals(List.of("cuda:1", "cuda:2", "cuda:3"), peers.stream().map(DevicePeer::name).collect(Collectors.toList()));
       assertEquals(List.of(LinkClass.NVLINK, LinkClass.PCIE, LinkClass.HOST),
           peers.stream().map(DevicePeer::linkClass).collect(Collectors.toList()));
@@ -29,6 +30,7 @@ public class PeersTest {
   public void none() {
     try (Context context = Context.open("sim:h200")) {
       assertEquals(List.of(), context.device().peers());
+      assertEquals("", context.device().uuid());
     }
   }
 }
