@@ -43,28 +43,32 @@ TEST_P(gradients, norms) {
     matrix dgamma = result(context_, type, 1, cols, {}), dbeta = result(context_, type, 1, cols, {});
     const long double epsilon = 1e-3;
     reals wanted, sizes, of_gamma(std::size_t(cols), 0), gamma_sizes(of_gamma), of_beta(of_gamma), beta_sizes(of_gamma);
+    reals of_columns;  // gamma
+    for (std::int64_t j = 0; j < cols; ++j) of_columns.push_back(gamma.get(0, j));
     for (std::int64_t i = 0; i < rows; ++i) {
       long double mean = 0, squares = 0, sum = 0, products = 0, sizes_of_sum = 0, sizes_of_products = 0;
-      for (std::int64_t j = 0; j < cols; ++j) mean += x.get(i, j) / cols;
+      reals normal, scaled;  // of this row: x normalized, and dy times gamma
+      for (std::int64_t j = 0; j < cols; ++j) normal.push_back(x.get(i, j)), mean += normal.back() / cols;
       if (is_rms) mean = 0;
-      for (std::int64_t j = 0; j < cols; ++j) squares += (x.get(i, j) - mean) * (x.get(i, j) - mean) / cols;
+      for (const auto each : normal) squares += (each - mean) * (each - mean) / cols;
       const long double factor = 1 / std::sqrt(squares + static_cast<long double>(double(epsilon)));
-      const auto scaled = [&](std::int64_t j) { return dy.get(i, j) * (has_gamma ? gamma.get(0, j) : 1); };
-      const auto normal = [&](std::int64_t j) { return (x.get(i, j) - mean) * factor; };
-      for (std::int64_t j = 0; j < cols; ++j) {
-        sum += scaled(j) / cols, products += scaled(j) * normal(j) / cols;
-        sizes_of_sum += std::fabs(scaled(j)) / cols;
-        sizes_of_products += std::fabs(scaled(j)) * (std::fabs(normal(j)) + factor) / cols;
-        of_gamma[std::size_t(j)] += dy.get(i, j) * normal(j);
-        gamma_sizes[std::size_t(j)] += std::fabs(dy.get(i, j)) * (std::fabs(normal(j)) + factor);
-        of_beta[std::size_t(j)] += dy.get(i, j), beta_sizes[std::size_t(j)] += std::fabs(dy.get(i, j));
+      for (std::size_t j = 0; j < normal.size(); ++j) {
+        const long double of_dy = dy.get(i, std::int64_t(j));
+        normal[j] = (normal[j] - mean) * factor;
+        scaled.push_back(of_dy * (has_gamma ? of_columns[j] : 1));
+        sum += scaled[j] / cols, products += scaled[j] * normal[j] / cols;
+        sizes_of_sum += std::fabs(scaled[j]) / cols;
+        sizes_of_products += std::fabs(scaled[j]) * (std::fabs(normal[j]) + factor) / cols;
+        of_gamma[j] += of_dy * normal[j];
+        gamma_sizes[j] += std::fabs(of_dy) * (std::fabs(normal[j]) + factor);
+        of_beta[j] += of_dy, beta_sizes[j] += std::fabs(of_dy);
       }
       if (is_rms) sum = 0;
-      for (std::int64_t j = 0; j < cols; ++j) {
-        wanted.push_back(factor * (scaled(j) - sum - normal(j) * products));
+      for (std::size_t j = 0; j < normal.size(); ++j) {
+        wanted.push_back(factor * (scaled[j] - sum - normal[j] * products));
         // The factor's own error grows as the variance is small.
         sizes.push_back(factor *
-                        (std::fabs(scaled(j)) + sizes_of_sum + (std::fabs(normal(j)) + factor) * sizes_of_products) *
+                        (std::fabs(scaled[j]) + sizes_of_sum + (std::fabs(normal[j]) + factor) * sizes_of_products) *
                         (1 + factor));
       }
     }

@@ -396,7 +396,7 @@ std::size_t count_threads() {
 // References from a graph to its plans, from plans and runs to jobs, and from jobs to streams and the context form no
 // cycle: once all handles are released, whatever the order, the context's threads end.
 TEST_P(graph_updates, releasing_all_handles_frees_the_context) {
-  constexpr std::int64_t n = 300;
+  constexpr std::int64_t n = 100;
   std::vector<double> a(n * n, 1), b(n * n, 1), c(n * n), d(n * n);
   const auto use = [&] {
     context own = open_context(GetParam());

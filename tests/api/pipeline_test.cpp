@@ -1043,6 +1043,7 @@ TEST(pipelines_on_several_devices, survive_the_loss_of_one) {
 
 // Each device streams over its own link, which is the limit.
 TEST(pipelines_on_several_devices, are_predicted_to_stream_in_half_the_time) {
+  if (std::getenv("SG_TEST_SEVERAL")) GTEST_SKIP() << "other devices are under test";
   const context on = open_context("sim:h200x2");
   const auto seconds_on = [&](const std::vector<std::int32_t> &devices, sg_memory_kind weights = SG_MEMORY_PINNED) {
     network_options options;

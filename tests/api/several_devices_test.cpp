@@ -488,7 +488,7 @@ TEST(gemms_on_several_devices, have_the_values_of_one) {
 
 TEST(gemms_on_several_devices, run_at_the_same_time_and_again) {
   const context machine = open_context(two());
-  constexpr std::int64_t n = 512;
+  constexpr std::int64_t n = 256;
   std::vector<double> a(n * n), b(n * n);
   for (std::size_t i = 0; i < a.size(); ++i) a[i] = double(i % 5), b[i] = double(i % 3);
   std::vector<std::vector<double>> c(6, std::vector<double>(n * n));
@@ -520,6 +520,7 @@ TEST(gemms_on_several_devices, run_at_the_same_time_and_again) {
 
 // The planner's own choice, of sizes that nobody computes: a device that stores nothing.
 TEST(gemms_on_several_devices, are_the_planner_s_choice_where_they_are_faster) {
+  if (asked_devices()) GTEST_SKIP() << "other devices are under test";
   const auto seconds = [](const char *name, std::int64_t n, std::uint64_t &devices, double &predicted) {
     const context machine = open_context(name, 0, 0);
     // Addresses that no device reads.
@@ -712,6 +713,7 @@ TEST(gemms_on_several_devices, run_by_a_plan_of_memory_of_both) {
 
 // Runs of one device and of both want the same memory, of which there is little.
 TEST(gemms_on_several_devices, wait_for_memory_of_each_other) {
+  if (asked_devices()) GTEST_SKIP() << "other devices are under test";
   const context machine = open_context("sim:h200x2?memory=2MiB");
   constexpr std::int64_t n = 160;
   std::vector<double> a(n * n), b(n * n);
@@ -732,6 +734,7 @@ TEST(gemms_on_several_devices, wait_for_memory_of_each_other) {
 }
 
 TEST(traces_of_several_devices, have_lanes_of_each) {
+  if (asked_devices()) GTEST_SKIP() << "other devices are under test";
   const context machine = open_context("sim:h200x2");
   trace recording;
   ASSERT_OK(sg_trace_start(nullptr, recording.out()));
@@ -771,6 +774,7 @@ sg_status run_on(sg_context *context, std::int32_t count, const matrix &a, const
 }
 
 TEST(lost_devices, fail_their_jobs_and_leave_those_of_others) {
+  if (asked_devices()) GTEST_SKIP() << "other devices are under test";
   const context machine = open_context("sim:h200x2?d1.lost-at=40");
   const matrix a = numbers(1), b = numbers(2), expected = product(a, b);
   const device_matrix there(machine, 1);
@@ -805,6 +809,7 @@ TEST(lost_devices, fail_their_jobs_and_leave_those_of_others) {
 
 // Lost at each of the commands of a run over both: it fails or succeeds, ends, and the next one is right.
 TEST(lost_devices, are_survived_at_every_command) {
+  if (asked_devices()) GTEST_SKIP() << "other devices are under test";
   const matrix a = numbers(1), b = numbers(2), expected = product(a, b);
   int failed = 0;
   for (int at = 1; at < 40; ++at) {
@@ -834,6 +839,7 @@ TEST(lost_devices, are_survived_at_every_command) {
 
 // Pinned memory comes from a device that works, and what the lost one pinned stays valid.
 TEST(lost_devices, leave_pinned_memory_to_the_others) {
+  if (asked_devices()) GTEST_SKIP() << "other devices are under test";
   const context machine = open_context("sim:h200x2?d0.lost-at=3");
   const matrix a = numbers(1), b = numbers(2), expected = product(a, b);
   void *before = nullptr, *after = nullptr;
@@ -860,6 +866,7 @@ TEST(lost_devices, leave_pinned_memory_to_the_others) {
 }
 
 TEST(lost_devices, leave_nothing_when_all_are_lost) {
+  if (asked_devices()) GTEST_SKIP() << "other devices are under test";
   const context machine = open_context("sim:h200x2?lost-at=12");
   const matrix a = numbers(1), b = numbers(2);
   matrix c(side * side);
@@ -870,6 +877,7 @@ TEST(lost_devices, leave_nothing_when_all_are_lost) {
 }
 
 TEST(lost_links, are_found_by_their_data) {
+  if (asked_devices()) GTEST_SKIP() << "other devices are under test";
   char text[1 << 16] = "";
   EXPECT_OK(sg_context_machine(open_context("sim:h200x2"), text, sizeof text, nullptr));
   EXPECT_NE(nullptr, std::strstr(text, "nvlink"));
@@ -907,6 +915,7 @@ TEST(lost_links, are_found_by_their_data) {
 
 // The second device has less memory than its model says: it is planned again.
 TEST(devices_with_little_memory, get_smaller_parts) {
+  if (asked_devices()) GTEST_SKIP() << "other devices are under test";
   const context machine = open_context("sim:h200x2?memory=64MiB&d1.taken=65000KiB");
   constexpr std::int64_t n = 300;
   std::vector<double> a(n * n), b(n * n), c(n * n);

@@ -89,16 +89,16 @@ class gemm_case {
 
   // To be called before C reaches a device by another path than run(): saves the state that check() needs.
   void remember_c() { before_ = c.bytes; }
-  // Compares C with the reference, element by element, and the gaps with their earlier bytes. Reports the first
-  // deviation.
-  void check();
+  // Compares C with the reference, element by element of every so many rows, and the gaps with their earlier bytes.
+  // Reports the first deviation.
+  void check(std::int64_t every = 1);
 
  private:
   void check_element(std::int64_t item, std::int64_t i, std::int64_t j);
 
-  // op(A) op(B) of an item, and the same of the elements' magnitudes, row-major; summed in T.
+  // op(A) op(B) of an item's rows, and the same of the elements' magnitudes, row-major; summed in T.
   template <class T>
-  void add_up(std::int64_t item);
+  void add_up(std::int64_t item, std::int64_t every);
 
   std::vector<char> before_;  // C
   std::vector<number> sums_;

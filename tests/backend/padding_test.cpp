@@ -24,7 +24,7 @@ class padding : public conformance {
   void expect_right(const gemm_spec &wanted) {
     gemm_case x(wanted, 5);
     ASSERT_EQ(x.run(dev(), stream_), SG_STATUS_OK) << wanted.text();
-    x.check();
+    x.check(wanted.m > 600 ? 13 : 1);  // rows at every place in a pack of eight
   }
 
   stream stream_{dev()};

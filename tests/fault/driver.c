@@ -116,7 +116,7 @@ static int run_case(const struct test_case *what, int number, int (*result)(void
 int run_cases(const struct test_case *cases, int count, int (*result)(void), char *const *wanted, int wanted_count,
               double seconds) {
   const char *const soak = getenv("SG_SOAK");
-  const long factor = soak && strcmp(soak, "1") == 0 ? 30 : 1;
+  const long factor = soak && strcmp(soak, "1") == 0 ? 60 : 1;
   int i, k, all_right = 1;
   printf("1..%d\n", wanted_count);
   for (i = 0; i < wanted_count; ++i) {

@@ -14,7 +14,7 @@ struct test_case {
 
 extern unsigned test_seed; /* the number of the run, from 0 */
 
-/* The cases that `wanted` names as NAME:RUNS, 30 times as often with SG_SOAK=1. A case that returns exits with
+/* The cases that `wanted` names as NAME:RUNS, 60 times as often with SG_SOAK=1. A case that returns exits with
  * `result`. 0 if each run was right, 2 for a name that no case has. */
 int run_cases(const struct test_case *cases, int count, int (*result)(void), char *const *wanted, int wanted_count,
               double seconds);

@@ -4,8 +4,10 @@
 
 #include <cstdio>
 
+#include "../support/sweep.hpp"
 #include "backends/sim/timeline.hpp"
 #include "sim_device.hpp"
+#include "support/sanitizers.hpp"
 
 namespace sg::test {
 namespace {
@@ -44,7 +46,9 @@ std::int64_t units(std::int64_t ns) {
 
 TEST(SimTime, TextbookCase) {
   const temporary_file model(unit_model());
+  sg::test::sweep repeats(sg_test::sanitized ? 5 : 1);
   for (int repeat = 0; repeat < 100; ++repeat) {
+    if (!repeats.tries_next()) continue;
     sim_device one(model.path()), two(model.path());
     const auto sequential = two_batches(one, 1);
     ASSERT_EQ(units(sequential[1].out.end_ns), 6);

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // main() of a program that contains the tests of several source files.
 // usage: PROGRAM [TOPIC...] [GoogleTest's options]     the topic "graph" is every test in graph_test.cpp; none: all
-// tests
+// tests. With SG_TEST_IN_SOAK=1 the program is skipped (77) unless SG_SOAK=1.
 #include <fnmatch.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -76,9 +77,15 @@ bool select(const std::vector<std::string> &topics) {
   return true;
 }
 
+bool is_set(const char *name) {
+  const char *const given = std::getenv(name);
+  return given && *given == '1';
+}
+
 }  // namespace
 
 int main(int argc, char **argv) {
+  if (is_set("SG_TEST_IN_SOAK") && !is_set("SG_SOAK")) return 77;
   testing::InitGoogleTest(&argc, argv);
   const std::vector<std::string> topics(argv + 1, argv + argc);
   if (!topics.empty() && !select(topics)) return 2;

@@ -15,14 +15,16 @@ void multiply(const gpu_gemm &p) {
     const auto *a = static_cast<const float *>(p.a) + item * p.stride_a;
     const auto *b = static_cast<const float *>(p.b) + item * p.stride_b;
     auto *c = static_cast<float *>(p.c) + item * p.stride_c;
-    for (std::int64_t j = 0; j < p.n; ++j)
-      for (std::int64_t i = 0; i < p.m; ++i) {
-        float sum = p.beta == 0 ? 0 : c[i + j * p.ldc];
-        for (std::int64_t k = 0; k < p.k; ++k)
-          sum += (p.op_a == SG_TRANSPOSE_N ? a[i + k * p.lda] : a[k + i * p.lda]) *
-                 (p.op_b == SG_TRANSPOSE_N ? b[k + j * p.ldb] : b[j + k * p.ldb]);
-        c[i + j * p.ldc] = sum;
+    for (std::int64_t j = 0; j < p.n; ++j) {
+      float *const column = c + j * p.ldc;
+      for (std::int64_t i = 0; i < p.m && p.beta == 0; ++i) column[i] = 0;
+      for (std::int64_t k = 0; k < p.k; ++k) {
+        const float factor = p.op_b == SG_TRANSPOSE_N ? b[k + j * p.ldb] : b[j + k * p.ldb];
+        const float *const of_a = p.op_a == SG_TRANSPOSE_N ? a + k * p.lda : a + k;
+        const std::int64_t step = p.op_a == SG_TRANSPOSE_N ? 1 : p.lda;
+        for (std::int64_t i = 0; i < p.m; ++i) column[i] += of_a[i * step] * factor;
       }
+    }
   }
 }
 

@@ -192,7 +192,7 @@ TEST(linear, plans_on_cores_are_right) {
 // Where memory is short, the results are computed one after the other, in tiles; then there is no plan.
 TEST(linear, memory_limits_are_kept) {
   linear_form f;
-  f.rows = 512, f.in = 300, f.out = 260;
+  f.rows = 512, f.in = 200, f.out = 160;
   plan_request request;
   const std::int64_t most = make_plan(form_of<linear_problems>(layer_of(f)), h200(), request)->device_bytes;
   for (const std::int64_t limit : {most, most / 2, most / 4, most / 8}) {

@@ -108,6 +108,7 @@ class accuracy_suite {
  public:
   accuracy_suite(const suite_request &request, suite_run &out)
       : out_(out),
+        quick_(request.quick),
         peers_(load_gpu_peers(request.peers)),
         context_(open_context({.device = request.device.empty() ? "auto" : request.device})) {
     out_.note("device", device_of(context_.get()).name);
@@ -128,7 +129,7 @@ class accuracy_suite {
 
     const double flops = 2.0 * double(of.m) * double(of.n) * double(of.k);
     bench_case what{name, flops, {}};
-    const int times = int(std::clamp(0.02 / (flops / 5e13 + 5e-6), 1.0, 100.0));
+    const int times = quick_ ? 5 : int(std::clamp(0.02 / (flops / 5e13 + 5e-6), 1.0, 100.0));
     const auto add = [&](const std::string &variant, sg_compute compute, const std::function<double(int)> &run) {
       what.variants.push_back({variant, [=] { return run(times); },
                                [=, this, &seen] { return errors_of(seen, x, variant, compute, run); }});
@@ -204,6 +205,7 @@ class accuracy_suite {
   }
 
   suite_run &out_;
+  const bool quick_;
   const gpu_peer_table *peers_;
   context_handle context_;
 };
