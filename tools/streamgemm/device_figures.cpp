@@ -182,8 +182,9 @@ void print_figures(const device_figures &figures) {
     std::printf("pageable   in %s, out %s\n", rate(link["pageable_in_bytes_per_second"]).c_str(),
                 rate(link["pageable_out_bytes_per_second"]).c_str());
     for (const json &row : link["runs"])
-      std::printf("rows       %8lld bytes: %s, both ways %s\n", static_cast<long long>(row["run_bytes"].get<double>()),
-                  rate(row["one_way_bytes_per_second"]).c_str(), rate(row["both_ways_bytes_per_second"]).c_str());
+      std::printf("rows       %8lld bytes: %s, both ways %s; 64 KiB apart %.2f of that\n",
+                  static_cast<long long>(row["run_bytes"].get<double>()), rate(row["one_way_bytes_per_second"]).c_str(),
+                  rate(row["both_ways_bytes_per_second"]).c_str(), row["far_factor"].get<double>());
     for (const json &row : model["staging"])
       std::printf("staging    %d threads: %s\n", row["workers"].get<int>(), staging_text(row).c_str());
   }

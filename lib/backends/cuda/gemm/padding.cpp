@@ -42,6 +42,8 @@ struct padding {
     of_c = m != g.m || n != g.n || !is_aligned(g.c, g.ldc * element_size(g.out_type));
   }
   bool is_needed() const noexcept { return of_a || of_b || of_c; }
+  // Of the copies of one item.
+  double bytes(const sg_backend_gemm &g) const noexcept;
 };
 
 // C is only written, as it is computed.
@@ -50,6 +52,12 @@ bool only_stores(const sg_backend_gemm &g) noexcept {
 }
 // The type of the sums beside C.
 sg_dtype sum_type(const sg_backend_gemm &g) noexcept { return only_stores(g) ? g.out_type : SG_DTYPE_F32; }
+
+double padding::bytes(const sg_backend_gemm &g) const noexcept {
+  const auto of_input = double(element_size(g.in_type)), of_sum = double(element_size(sum_type(g)));
+  return (of_a ? of_input * double(m) * double(k) : 0) + (of_b ? of_input * double(k) * double(n) : 0) +
+         (of_c ? of_sum * double(m) * double(n) : 0);
+}
 
 // Bytes read and written beyond those of the GEMM alone.
 double bytes_moved(const sg_backend_gemm &g, const padding &to) noexcept {
@@ -151,13 +159,17 @@ class padded_gemm {
 }  // namespace
 
 // On an H200 padding saves 7 ps for each operation, its kernels move 2.5 TB/s, and their launches take 12 us: which is
-// 0.0175 bytes for an operation, and 30 MB. Smaller chips are slower in proportion.
+// 0.0175 bytes for an operation, and 30 MB. Smaller chips are slower in proportion. No plan counts the memory of the
+// copies: they are a sixteenth of the GPU's at most.
 bool gains_by_padding(const call_stream &in, const sg_backend_gemm &what) noexcept {
-  if (!runs_on_tensor_cores(in, what)) return false;
+  const cudaDeviceProp &facts = in.owner().facts();
+  const double launches = 30e6 / 132 * facts.multiProcessorCount;
+  const double saved = 0.0175 * 2 * double(what.m) * double(what.n) * double(what.k);
+  if (saved <= launches || !runs_on_tensor_cores(in, what)) return false;
   const sg_backend_gemm one = item_of(what, 0);
   const padding to(one);
-  const double launches = 30e6 / 132 * in.owner().facts().multiProcessorCount;
-  return to.is_needed() && 0.0175 * 2 * double(one.m) * double(one.n) * double(one.k) > bytes_moved(one, to) + launches;
+  return to.is_needed() && to.bytes(one) <= double(facts.totalGlobalMem) / 16 &&
+         saved > bytes_moved(one, to) + launches;
 }
 
 sg_status run_padded(gemm_resources &in, const sg_backend_gemm &what) noexcept {
