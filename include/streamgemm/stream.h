@@ -16,7 +16,7 @@
  *   use them too. If no partition is available, cuBLAS plans its kernels for that many multiprocessors. This is a hint:
  *   many of its kernels for f32 and f64 use all of them.
  *
- * Copies and jobs without a stream are not limited. The reduction of a GEMM that is split over K and a scale-and-add are
+ * Copies and jobs without a stream are not limited. The reduction of a GEMM that is split over K, padded copies and a scale-and-add are
  * limited by a partition only. Kernels in a partition run at the priority of their stream. A graph with a recorded submission to a partition is
  * replayed submission by submission.
  */

@@ -47,7 +47,8 @@ void take_gap(double &own, double measured, const char *what) {
 // Rates of runs: as many as were measured, each scaled to the link's.
 void take_runs(device_model &m, const device_model &measured) {
   for (const run_rate &row : measured.runs)
-    for (double rate : {row.one_way * row.far_factor, row.both_ways * row.far_factor})
+    for (double rate :
+         {row.one_way, row.both_ways, row.one_way * row.far_factor, row.both_ways * row.far_both_ways_factor})
       if (!(rate >= m.link_in / (100 * max_ratio) && rate <= m.link_in * max_ratio))
         throw error(SG_STATUS_INVALID_ARGUMENT, "its rate of %g for runs of %g bytes is beyond belief", rate,
                     row.run_bytes);

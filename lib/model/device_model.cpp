@@ -20,7 +20,8 @@ void read_link(object_reader link, device_model &m) {
   link.rows("runs", [&](object_reader &row) {
     const double before = m.runs.empty() ? 0.0 : m.runs.back().run_bytes;
     m.runs.push_back({row.number("run_bytes", before + 1, 1e12), row.number("one_way_bytes_per_second", 1, most_rate),
-                      row.number("both_ways_bytes_per_second", 1, most_rate), row.number_or("far_factor", 0.01, 1, 1)});
+                      row.number("both_ways_bytes_per_second", 1, most_rate), row.number_or("far_factor", 0.01, 1, 1),
+                      row.number_or("far_both_ways_factor", 0.01, 1, 1)});
   });
   link.finish();
 }

@@ -16,8 +16,9 @@ namespace sg {
 struct run_rate {
   double run_bytes = 0;
   double one_way = 0;
-  double both_ways = 0;   // each direction, while the other one is busy and the chip computes
-  double far_factor = 1;  // of both, for rows that begin `far_pitch` apart in host memory, or farther
+  double both_ways = 0;  // each direction, while the other one is busy and the chip computes
+  // Of these for rows that begin `far_pitch` apart in host memory, or farther.
+  double far_factor = 1, far_both_ways_factor = 1;
 
   bool operator==(const run_rate &) const = default;
 };

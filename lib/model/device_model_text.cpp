@@ -23,6 +23,7 @@ void write_link(json_writer &json, const device_model &m) {
     json.member("one_way_bytes_per_second", row.one_way);
     json.member("both_ways_bytes_per_second", row.both_ways);
     json.member("far_factor", row.far_factor);
+    json.member("far_both_ways_factor", row.far_both_ways_factor);
     json.end();
   }
   json.end_list();

@@ -20,8 +20,9 @@ constexpr double small_gap = 1.25;
 // The rate of the row for rows so far apart: from twice the run on the time of a byte grows with the pitch.
 double pick(const run_rate &row, double pitch, bool both_ways) {
   const double rate = both_ways ? row.both_ways : row.one_way, near = 2 * row.run_bytes;
+  const double factor = both_ways ? row.far_both_ways_factor : row.far_factor;
   const double far = near < far_pitch ? std::clamp((pitch - near) / (far_pitch - near), 0.0, 1.0) : 0.0;
-  return rate / (1 + far * (1 / row.far_factor - 1));
+  return rate / (1 + far * (1 / factor - 1));
 }
 
 double pitched_rate(const device_model &model, double run, double pitch, bool both_ways, double contiguous) {
@@ -103,7 +104,9 @@ double seconds(const device_model &model, const sg_backend_command &command, boo
   const bool to_device = copy.dst_space.kind == SG_MEMORY_DEVICE;
   if (to_device && copy.src_space.kind == SG_MEMORY_DEVICE)
     return model.launch_gap + 2.0 * double(copy.width) * double(copy.height) / model.memory_rate;
-  return copy_seconds(model, {copy.width, copy.height, copy.dst_pitch, copy.src_pitch, to_device}, both_ways);
+  const bool between_devices = to_device && copy.src_space.kind == SG_MEMORY_PEER;
+  return copy_seconds(model, {copy.width, copy.height, copy.dst_pitch, copy.src_pitch, to_device, between_devices},
+                      both_ways);
 }
 
 }  // namespace
@@ -143,8 +146,12 @@ copy_shape shape_of_copy(const buffer_list &buffers, const command &c) {
   const view &to = destination_of(c), &from = source_of(c);
   const std::int64_t size = size_of(type_of(buffers, to));
   const std::int64_t width = to.rows * size;
-  return {width, to.cols, step_bytes(to.ld, size, width), step_bytes(from.ld, size, width),
-          c.is<ops::copy_in>() || c.is<ops::copy_peer>()};
+  return {width,
+          to.cols,
+          step_bytes(to.ld, size, width),
+          step_bytes(from.ld, size, width),
+          c.is<ops::copy_in>() || c.is<ops::copy_peer>(),
+          c.is<ops::copy_peer>()};
 }
 
 double bytes_of_copy(const buffer_list &buffers, const command &c) {
@@ -162,7 +169,7 @@ double copy_rate(const device_model &model, const copy_shape &copy, bool both_wa
                                            : (both_ways ? model.link_out_both : model.link_out);
   const bool one_run = copy.height <= 1 || (copy.dst_pitch == copy.width && copy.src_pitch == copy.width);
   if (one_run) return contiguous;
-  const double host_pitch = double(copy.to_device ? copy.src_pitch : copy.dst_pitch);
+  const double host_pitch = copy.between_devices ? 0 : double(copy.to_device ? copy.src_pitch : copy.dst_pitch);
   const double pitched = pitched_rate(model, double(copy.width), host_pitch, both_ways, contiguous);
   // With small gaps it takes as long as one run with the gaps in it.
   const double width = double(copy.width), pitch = double(std::max(copy.dst_pitch, copy.src_pitch));

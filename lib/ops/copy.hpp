@@ -54,6 +54,7 @@ struct copy_shape {
   std::int64_t width = 0, height = 1;
   std::int64_t dst_pitch = 0, src_pitch = 0;
   bool to_device = true;
+  bool between_devices = false;
 };
 copy_shape shape_of_copy(const buffer_list &buffers, const command &c);
 double bytes_of_copy(const buffer_list &buffers, const command &c);

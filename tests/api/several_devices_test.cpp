@@ -688,6 +688,30 @@ TEST(operations_on_several_devices, run_by_a_plan_made_ahead) {
   for (std::size_t i = 0; i < a.size(); ++i) EXPECT_EQ(a[i] + b[i], result[i]);
 }
 
+// Repeated runs, which are not checked as a whole, are refused like the first.
+TEST(operations_on_several_devices, refuse_a_stream_of_another_device_each_time) {
+  context on;
+  sg_context_options options = SG_CONTEXT_OPTIONS_INIT;
+  options.device = two();
+  ASSERT_OK(sg_context_create(&options, on.out()));
+  const device_matrix x(on, 0), y(on, 0);
+  sg_axpby_desc desc = SG_AXPBY_DESC_INIT;
+  desc.a = {x.data, side, side, 0, SG_DTYPE_F64, SG_LAYOUT_ROW_MAJOR};
+  desc.c = {y.data, side, side, 0, SG_DTYPE_F64, SG_LAYOUT_ROW_MAJOR};
+  sg_operation_desc operation = SG_OPERATION_DESC_INIT;
+  operation.operation = SG_OPERATION_AXPBY;
+  operation.desc = &desc;
+  plan made;
+  ASSERT_OK(sg_plan_create(on, &operation, nullptr, made.out()));
+  const stream other = stream_on(on, 1);
+  sg_submit submit = SG_SUBMIT_INIT;
+  submit.stream = other;
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_plan_run(made, &operation, &submit)) << i;
+    EXPECT_OK(sg_plan_run(made, &operation, nullptr));
+  }
+}
+
 TEST(gemms_on_several_devices, run_by_a_plan_of_memory_of_both) {
   const context machine = open_context(two());
   const matrix a = numbers(4), b = numbers(5);

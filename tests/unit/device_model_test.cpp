@@ -102,7 +102,7 @@ void for_keys(json &value, const std::string &path, Visit &&visit) {
 // Optional keys: of a row of kernels.gemm, which then uses the device's own figure.
 bool is_optional(const std::string &path) {
   if (path == "staging_gap_seconds" || path == "staging_run_bytes" || path.starts_with("dispatch") ||
-      path.ends_with(".far_factor"))
+      path.ends_with(".far_factor") || path.ends_with(".far_both_ways_factor"))
     return true;
   return path.starts_with("kernels.gemm[") &&
          (path.ends_with(".tile_m_elements") || path.ends_with(".tile_n_elements") ||

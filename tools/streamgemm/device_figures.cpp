@@ -40,10 +40,14 @@ void measure_link(json &model, probe &measure, bool virtual_time) {
     const double run = row["run_bytes"];
     const copy_figures one = measure.rows(run, alone.gap);
     row["one_way_bytes_per_second"] = positive((one.in + one.out) / 2, "2-D copies");
-    const copy_figures far_one = measure.rows(run, alone.gap, true);
-    row["far_factor"] = std::clamp((far_one.in + far_one.out) / (one.in + one.out), 0.01, 1.0);
     const copy_figures both = both_ways ? measure.both_ways(run, alone.gap) : one;
     row["both_ways_bytes_per_second"] = positive((both.in + both.out) / 2, "2-D copies both ways");
+    const auto factor = [](const copy_figures &far, const copy_figures &near) {
+      return std::clamp((far.in + far.out) / (near.in + near.out), 0.01, 1.0);
+    };
+    row["far_factor"] = factor(measure.rows(run, alone.gap, true), one);
+    row["far_both_ways_factor"] = row["far_factor"];
+    if (both_ways) row["far_both_ways_factor"] = factor(measure.both_ways(run, alone.gap, true), both);
   }
   if (virtual_time) return;
   const copy_figures pageable = measure.pageable();
@@ -182,9 +186,10 @@ void print_figures(const device_figures &figures) {
     std::printf("pageable   in %s, out %s\n", rate(link["pageable_in_bytes_per_second"]).c_str(),
                 rate(link["pageable_out_bytes_per_second"]).c_str());
     for (const json &row : link["runs"])
-      std::printf("rows       %8lld bytes: %s, both ways %s; 64 KiB apart %.2f of that\n",
+      std::printf("rows       %8lld bytes: %s, both ways %s; 64 KiB apart %.2f and %.2f of that\n",
                   static_cast<long long>(row["run_bytes"].get<double>()), rate(row["one_way_bytes_per_second"]).c_str(),
-                  rate(row["both_ways_bytes_per_second"]).c_str(), row["far_factor"].get<double>());
+                  rate(row["both_ways_bytes_per_second"]).c_str(), row["far_factor"].get<double>(),
+                  row["far_both_ways_factor"].get<double>());
     for (const json &row : model["staging"])
       std::printf("staging    %d threads: %s\n", row["workers"].get<int>(), staging_text(row).c_str());
   }

@@ -30,9 +30,9 @@ class probe {
   // Seconds of a pinned copy of so many bytes that has the link to itself; at most 64 MiB.
   double copy_of(bool in, std::uint64_t bytes) { return alone(in, {bytes, 1, bytes}); }
   // Each direction while the other one is busy and the chip computes. `run_bytes` 0: contiguous; otherwise 2-D copies
-  // with rows of so many bytes.
-  copy_figures both_ways(double run_bytes, double gap);
-  // 2-D copies one direction at a time; `far_apart`: each row in another page of 64 KiB.
+  // with rows of so many bytes. `far_apart`: each row in another page of 64 KiB.
+  copy_figures both_ways(double run_bytes, double gap, bool far_apart = false);
+  // 2-D copies one direction at a time.
   copy_figures rows(double run_bytes, double gap, bool far_apart = false);
   // Copies of pageable memory, by the caller's clock.
   copy_figures pageable();

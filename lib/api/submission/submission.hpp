@@ -85,7 +85,7 @@ class checked_submit {
   }
 
   // Whether another submission that differs in its addresses only may have the same program: see cached_submission.hpp.
-  bool repeats() const noexcept { return is_planners_choice() || (plan_to_run() && !records()); }
+  bool repeats() const noexcept { return is_planners_choice() || (plan_to_run() && !records() && !device()); }
 
   bool updates() const noexcept { return records() && named_->index >= 0; }
   // The plan request: from the options, within the stream's limit; that of a plan to run; in an update as recorded.

@@ -5,6 +5,7 @@
 // copied with zeros up to the next multiple, and C is computed beside its place.
 #include <algorithm>
 
+#include "backends/cuda/driver/log.hpp"
 #include "backends/cuda/gemm/gemm.hpp"
 #include "backends/cuda/kernels/kernels.hpp"
 #include "backends/cuda/kernels/layers.hpp"
@@ -20,8 +21,11 @@ bool is_turned(sg_transpose op) noexcept { return op != SG_TRANSPOSE_N; }
 
 // In the format of the operands, or in parts of them.
 bool runs_on_tensor_cores(const call_stream &in, const sg_backend_gemm &g) noexcept {
-  if (g.in_type == SG_DTYPE_F16 || g.in_type == SG_DTYPE_BF16) return true;
-  if (g.in_type != SG_DTYPE_F32 || g.compute == SG_COMPUTE_EXACT || in.owner().facts().major < 8) return false;
+  const int major = in.owner().facts().major;
+  if (g.in_type == SG_DTYPE_F16) return major >= 7;
+  if (major < 8) return false;
+  if (g.in_type == SG_DTYPE_BF16) return true;
+  if (g.in_type != SG_DTYPE_F32 || g.compute == SG_COMPUTE_EXACT) return false;
   return !splits_operands(g) || is_large_enough_to_split(g);
 }
 
@@ -156,6 +160,13 @@ class padded_gemm {
   void *memory_ = nullptr;
 };
 
+sg_status run_padded_item(gemm_resources &in, const sg_backend_gemm &item) noexcept {
+  if (!padding(item).is_needed()) return run_as_given(in, item);  // another one of its batch is at other addresses
+  padded_gemm padded(in, item);
+  const sg_status status = padded.acquire();
+  return status == SG_STATUS_OK ? padded.run() : status;
+}
+
 }  // namespace
 
 // On an H200 padding saves 7 ps for each operation, its kernels move 2.5 TB/s, and their launches take 12 us: which is
@@ -176,12 +187,12 @@ sg_status run_padded(gemm_resources &in, const sg_backend_gemm &what) noexcept {
   for (std::int64_t i = 0; i < what.batch; ++i) {
     sg_backend_gemm item = item_of(what, i);
     item.bias = bias_of_item(what, i);
-    padded_gemm padded(in, item);
-    sg_status status = padded.acquire();
-    if (status == SG_STATUS_OK)
-      status = padded.run();
-    else if (status == SG_STATUS_OUT_OF_MEMORY)
+    sg_status status = run_padded_item(in, item);
+    if (status == SG_STATUS_OUT_OF_MEMORY) {  // before anything was written to C
+      log_fallback("no memory for padded operands of a GEMM of %lld x %lld x %lld: it is computed as it is",
+                   static_cast<long long>(item.m), static_cast<long long>(item.n), static_cast<long long>(item.k));
       status = run_as_given(in, item);
+    }
     if (status != SG_STATUS_OK) return status;
   }
   return SG_STATUS_OK;
