@@ -96,7 +96,8 @@ void connect_all(std::span<const std::shared_ptr<device>> all, machine_model &ma
       if (known == machine.links.end()) continue;
       if (is_connected && has_link) measure(*known, *all[i], *all[j]);
       if (is_connected) continue;
-      known->reason = "no peer path between " + all[i]->name() + " and " + all[j]->name() + ": " + reason;
+      known->reason =
+          printable("no peer path between " + all[i]->name() + " and " + all[j]->name() + ": " + reason, 500);
       if (!has_link) continue;
       known->link_class = SG_LINK_HOST;
       known->links = 0;

@@ -103,7 +103,7 @@ TEST_P(gemm, f32_at_every_edge_of_small_kernels) {
 }
 
 TEST_P(gemm, batches) {
-  sweep cases(1, !sg_test::sanitized);
+  sweep cases(1, !sg_test::sanitized, 7);
   for (const pair_of_types types : all_pairs)
     for (const batching form : all_batchings)
       for (const std::int64_t batch : {1, 2, 7}) {

@@ -295,7 +295,7 @@ void each_form(Body &&body) {
 }
 
 TEST_P(layers, every_function_and_type) {
-  sweep all(1, !sg_test::sanitized);
+  sweep all(1, !sg_test::sanitized, 11);
   for (const sg_dtype type : layer_types)
     for (const sg_function function : functions)
       for (const std::int64_t gap : {0, 3, 8})

@@ -70,6 +70,47 @@ TEST(placements, of_devices_that_differ_are_all_tried) {
   EXPECT_EQ(2u + 2 * 2, asked);
 }
 
+// As GPUs that were measured are: their names differ, and their rates a little.
+TEST(placements, of_devices_that_differ_by_noise_are_tried_once) {
+  const machine_model machine = shipped_machine("h200x4");
+  machine_model measured = machine;
+  for (std::size_t i = 0; i < measured.devices.size(); ++i) {
+    device_model &each = measured.devices[i];
+    each.name = "cuda:" + std::to_string(i);
+    each.numa_node = std::int32_t(i / 2);
+    each.link_in *= 1 + 0.005 * double(i);
+    for (gemm_rate &rate : each.rates) rate.flops_per_second *= 1 - 0.005 * double(i);
+  }
+  for (device_link &each : measured.links) each.bytes_per_second *= 1 + 0.01 * double(number_of(each.second));
+  const auto tries = [](const machine_model &on, std::map<device_index, std::int64_t> limits) {
+    placement_request wanted = free_stages(6, 4);
+    wanted.limits = std::move(limits);
+    std::size_t asked = 0;
+    best_placement(wanted, on, [&](const placement &where) {
+      ++asked;
+      return busiest(where, {1, 1, 1, 1, 1, 1});
+    });
+    return asked;
+  };
+  EXPECT_EQ(tries(machine, {}), tries(measured, {}));
+  const std::map<device_index, std::int64_t> less_on_one{
+      {first_device, 1 << 20}, {device_index(1), 1 << 30}, {device_index(2), 1 << 30}, {device_index(3), 1 << 30}};
+  EXPECT_GT(tries(machine, less_on_one), tries(machine, {})) << "a device with less memory is another one";
+}
+
+// Whether all can be tried or not.
+TEST(placements, are_found_where_the_first_devices_have_no_room) {
+  const machine_model machine = shipped_machine("h200x4");
+  for (const std::size_t stages : {3, 60}) {
+    placement_request wanted = free_stages(stages, 4);
+    for (std::size_t i = 0; i < 4; ++i) wanted.limits[device_index(i)] = i == 3 ? 1 << 30 : std::int64_t(i) << 10;
+    const auto only_the_last = [](const placement &where) {
+      return std::all_of(where.begin(), where.end(), [](device_index x) { return number_of(x) == 3; }) ? 1.0 : HUGE_VAL;
+    };
+    EXPECT_EQ(1.0, only_the_last(best_placement(wanted, machine, only_the_last))) << stages;
+  }
+}
+
 TEST(placements, keep_what_is_fixed) {
   const machine_model machine = shipped_machine("h200x4");
   placement_request wanted = free_stages(4, 4);

@@ -216,5 +216,60 @@ class Pipelines(DeviceTest):
             other.push(np.zeros((1, 3), np.float32))
 
 
+class PlacedStages(unittest.TestCase):
+    """Stages that name no device, on simulated machines of two."""
+
+    rows, width = 4, 512
+
+    def stages(self, context, pipeline, place, count=4):
+        weights = context.pinned_empty((self.width, self.width), "f32")
+        weights[:] = np.eye(self.width) * 2
+        made = [pipeline.stage((self.rows, self.width), weights=[weights], place=place) for _ in range(count)]
+        for stage in made:
+            stage.gemm(stage.input, stage.weights[0], stage.output)
+        return made
+
+    def expect_sixteen_times(self, pipeline):
+        x = np.ones((self.rows, self.width), np.float32)
+        np.testing.assert_array_equal(np.asarray(pipeline.push(x)), 16 * x)
+
+    def test_a_failed_preparation_leaves_nothing_behind(self):
+        failures = 0
+        for copy in range(4, 12):
+            with sg.Context(f"sim:h200x2?d1.fail-copy={copy}") as context:
+                extra = context.buffer(self.rows * self.width * 4, device=0).matrix((self.rows, self.width), "f32")
+                with context.pipeline((self.rows, self.width), "f32", memory_limit=2 * self.width * self.width * 4 + 65536) as pipeline:
+                    made = self.stages(context, pipeline, "resident")
+                    try:
+                        pipeline.info
+                        continue
+                    except sg.BackendFailure:
+                        failures += 1
+                    for stage in made:  # in device 0's memory, so that no stage is moved any more
+                        stage.copy(extra, stage.input)
+                    with self.assertRaises(sg.OutOfMemory):  # device 0 has room for two
+                        pipeline.info
+        self.assertGreater(failures, 0)
+
+    def test_memory_that_others_use(self):
+        with sg.Context("sim:h200x2?memory=64MiB&d1.taken=60MiB") as context:
+            with context.pipeline((self.rows, self.width), "f32") as pipeline:
+                self.stages(context, pipeline, "streamed")
+                self.expect_sixteen_times(pipeline)
+
+    def test_weights_in_the_memory_of_a_device(self):
+        with sg.Context("sim:h200x2") as context:
+            weights = [context.buffer(self.width * self.width * 4, device=1).matrix((self.width, self.width), "f32") for _ in range(4)]
+            for each in weights:
+                context.copy(each, np.eye(self.width, dtype=np.float32) * 2)
+            for place in ("auto", "streamed"):
+                with context.pipeline((self.rows, self.width), "f32") as pipeline:
+                    for each in weights:
+                        stage = pipeline.stage((self.rows, self.width), weights=[each], place=place)
+                        stage.gemm(stage.input, stage.weights[0], stage.output)
+                    self.expect_sixteen_times(pipeline)
+                    self.assertEqual(pipeline.info.resident_bytes + pipeline.info.streamed_bytes, 0, "they are used where they are")
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -76,7 +76,7 @@ std::shared_ptr<const program> plan_one_gemm(context &on, const sg_operation_des
 void run_planned_gemm(context &on, const sg_operation_desc &given, const problem &planned,
                       const std::shared_ptr<const program> &plan, checked_submit &order, sg_job **out_job) {
   const sg_gemm_desc d = desc_of(given);
-  const chosen_by by{.plan = plan.get()};
+  const chosen_by by{.plan = order.number_of_plan()};
   const bool worth_remembering = !order.records();
   if (const cached_gemm *const cached = worth_remembering ? cached_gemm::find(on, d, by) : nullptr) {
     if (const auto now = cached->rebind(on, d))
@@ -88,9 +88,11 @@ void run_planned_gemm(context &on, const sg_operation_desc &given, const problem
   // Untouched operands have no memory space.
   if (gemm.nothing_to_do) copy_spaces(planned, gemm.shape);
   require_as_planned(planned, gemm.shape);
-  if (worth_remembering && !gemm.nothing_to_do && cached_gemm::keeps(*plan))
-    if (cached_gemm *const entry = cached_gemm::entry_for(on, d, by); entry && entry->remember(on, d, gemm, by))
-      entry->keep(plan);
+  if (worth_remembering && !gemm.nothing_to_do)
+    if (cached_gemm *const entry = cached_gemm::entry_for(on, d, by)) {
+      entry->remember(on, d, gemm, by);
+      entry->keep(nullptr);
+    }
   gemm.shape = seen_by(on, *plan, gemm.shape);
   if (order.records()) {
     order.note_request(request_for(d, gemm.shape, plan->request));  // in terms of the caller's C

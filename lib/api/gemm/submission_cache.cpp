@@ -60,7 +60,7 @@ std::uint64_t mix(const context &on, const sg_gemm_desc &d, chosen_by by) noexce
   const std::uint64_t sum = word(d.c.rows) * 0x9E3779B97F4A7C15ull + word(d.c.cols) * 0xC2B2AE3D27D4EB4Full +
                             word(d.a.rows) * 0x165667B19E3779F9ull + word(d.a.cols) * 0xD6E8FEB86659FD93ull +
                             lds * 0xFF51AFD7ED558CCDull + (choices + word(d.batch)) * 0xA0761D6478BD642Full +
-                            (scalars + on.number() + reinterpret_cast<std::uintptr_t>(by.plan)) * 0xE7037ED1A0B428DBull;
+                            (scalars + on.number() + by.plan) * 0xE7037ED1A0B428DBull;
   return (sum ^ sum >> 32) * 0x9E3779B97F4A7C15ull;
 }
 

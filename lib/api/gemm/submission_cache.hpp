@@ -24,9 +24,9 @@ namespace sg {
 class context;
 
 // What chose the program of a submission: the planner, for throughput or for the latency of one (plan_request), or the
-// caller, by a plan made ahead. An entry refers to its program, so that no other one has its address.
+// caller, by a plan made ahead, whose program no entry keeps.
 struct chosen_by {
-  const program *plan = nullptr;  // nullptr: the planner
+  std::uint64_t plan = 0;  // its number; 0: the planner
   bool latency = false;
 
   bool operator==(const chosen_by &) const = default;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <streamgemm/plan.h>
 
+#include <atomic>
 #include <optional>
 #include <string>
 
@@ -37,12 +38,15 @@ class prepared_plan final : public object {
   const schedule &commands() const noexcept { return *program_->schedule; }
   const machine_model &machine() const noexcept { return context_of(*owner_).machine(); }
   const std::shared_ptr<const program> &compiled() const noexcept { return program_; }
+  std::uint64_t number() const noexcept { return number_; }
 
  private:
   const ref<job_sink> owner_;
   const sg_operation operation_;
   const std::shared_ptr<const program> program_;
   const std::optional<problem> gemm_;
+  static inline std::atomic<std::uint64_t> last_number_{0};
+  const std::uint64_t number_ = last_number_.fetch_add(1, std::memory_order_relaxed) + 1;
 };
 
 ref<prepared_plan> prepared_plan_of(const sg_plan *handle) {
@@ -162,7 +166,7 @@ sg_status sg_plan_run_async(sg_plan *handle, const sg_operation_desc *operation,
                       int{given.operation}, entry.name, sg::entry_of(plan->operation()).name);
     sg::context &on = sg::context_of(*plan->owner());
     sg::checked_submit order(on, submit);
-    order.run(plan->compiled());
+    order.run(plan->compiled(), plan->number());
     if (plan->gemm()) return sg::run_planned_gemm(on, given, *plan->gemm(), plan->compiled(), order, out_job);
     entry.submit(on, given, "operation->desc", order, out_job);
   });

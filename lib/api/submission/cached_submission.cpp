@@ -31,8 +31,8 @@ struct cached_operand {
 // A submission with its operands at address 0.
 class cached_submission {
  public:
-  // `runs`: the plan made ahead that it runs; nullptr: none.
-  bool is_of(const context &on, const void *desc, std::size_t size, const program *runs) const noexcept {
+  // `runs`: the number of the plan made ahead that it runs; 0: none.
+  bool is_of(const context &on, const void *desc, std::size_t size, std::uint64_t runs) const noexcept {
     if (context_ != on.number() || size != size_ || runs_ != runs) return false;
     // Address by address: what is between them must be equal.
     std::size_t at = 0;
@@ -77,7 +77,7 @@ class cached_submission {
   }
 
   bool remember(const context &on, const void *desc, std::size_t size, const operand_set &given,
-                const std::shared_ptr<const program> &plan, bool is_made_ahead) {
+                const std::shared_ptr<const program> &plan, std::uint64_t runs) {
     const binding &where = given.where();
     context_ = 0;
     const std::span<const operand_set::bound> bound = given.operands();
@@ -120,8 +120,8 @@ class cached_submission {
     size_ = size;
     scalars_ = where.first.scalars;
     more_scalars_ = where.more_scalars;
-    program_ = plan;
-    runs_ = is_made_ahead ? plan.get() : nullptr;
+    program_ = runs == 0 ? plan : nullptr;
+    runs_ = runs;
     context_ = on.number();
     return true;
   }
@@ -139,7 +139,7 @@ class cached_submission {
   scalar_pair scalars_;
   std::vector<scalar_pair> more_scalars_;
   std::shared_ptr<const program> program_;
-  const program *runs_ = nullptr;
+  std::uint64_t runs_ = 0;
   std::byte desc_[most_bytes_of_desc];
 };
 
@@ -165,7 +165,7 @@ struct recent_of_thread {
 bool repeat_submission(context &on, sg_operation operation, const void *desc, std::size_t size, checked_submit &order,
                        sg_job **out_job) {
   if (!order.repeats()) return false;
-  const program *const runs = order.plan_to_run() ? order.plan_to_run()->get() : nullptr;
+  const std::uint64_t runs = order.number_of_plan();
   recent_submissions *const recent = recent_of_thread::of(operation);
   if (!recent || recent->all.empty()) return false;
   if (!recent->all[recent->latest].is_of(on, desc, size, runs)) {
@@ -179,7 +179,7 @@ bool repeat_submission(context &on, sg_operation operation, const void *desc, st
   auto *const accesses = reinterpret_cast<access *>(room);
   ref<job> work = on.new_job();
   if (!known.bind(on, desc, work->operands, accesses)) return false;
-  work->give_work(known.plan());
+  work->give_work(runs == 0 ? known.plan() : *order.plan_to_run());
   order.go(std::move(work), accesses, known.access_count(), out_job);
   return true;
 }
@@ -198,7 +198,7 @@ void remember_submission(const context &on, sg_operation operation, const void *
     } else {
       recent->next = (recent->next + 1) % recent_submissions::most;
     }
-    if (recent->all[recent->next].remember(on, desc, size, operands, plan, order.plan_to_run() != nullptr))
+    if (recent->all[recent->next].remember(on, desc, size, operands, plan, order.number_of_plan()))
       recent->latest = recent->next;
   } catch (const std::bad_alloc &) {  // it is only not remembered
   }

@@ -58,7 +58,7 @@ checked_submit::checked_submit(context &to, const sg_plan_options *options, std:
   here.absent = known.absent;
 }
 
-void checked_submit::run(const std::shared_ptr<const program> &plan) {
+void checked_submit::run(const std::shared_ptr<const program> &plan, std::uint64_t number) {
   const std::int32_t units = most_lanes();
   const int lanes = plan->schedule->lanes[static_cast<int>(lane_kind::compute)];
   if (units > 0 && lanes > units)
@@ -66,6 +66,7 @@ void checked_submit::run(const std::shared_ptr<const program> &plan) {
                 "@submit->stream may use %d compute units, and the plan is cut for %d workers", units, lanes);
   if (!named_) named_.emplace();
   named_->runs = plan;
+  named_->runs_number = number;
 }
 
 void checked_submit::require_as_planned(const form &given, const char *name) const {

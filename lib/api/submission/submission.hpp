@@ -35,8 +35,9 @@ struct named_in_submit {
   // Of sg_plan_create: receives the program, unless there is nothing to do.
   std::shared_ptr<const program> *makes = nullptr;
   std::optional<sg_memory_kind> absent;  // the memory of operands without an address
-  // Of sg_plan_run_async: the plan's program.
+  // Of sg_plan_run_async: the plan's program, and its number.
   std::shared_ptr<const program> runs;
+  std::uint64_t runs_number = 0;
 };
 
 class checked_submit {
@@ -63,7 +64,9 @@ class checked_submit {
   // The memory of operands without an address, of a plan made ahead; empty: each must have one.
   std::optional<sg_memory_kind> place_of_absent() const noexcept { return named_ ? named_->absent : std::nullopt; }
   // Runs a plan made ahead instead of planning. Throws if it uses more workers than the stream allows.
-  void run(const std::shared_ptr<const program> &plan);
+  // `number`: of the plan, which no other one of the process has.
+  void run(const std::shared_ptr<const program> &plan, std::uint64_t number);
+  std::uint64_t number_of_plan() const noexcept { return plan_to_run() ? named_->runs_number : 0; }
   const std::shared_ptr<const program> *plan_to_run() const noexcept {
     return named_ && named_->runs ? &named_->runs : nullptr;
   }

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <deque>
 #include <mutex>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -42,7 +43,9 @@ class pipeline final : public object {
   class pushing;  // the calling thread's turn
 
   void prepare_in_turn();
-  pipeline_choice within_free_memory();
+  void choose_and_allocate();
+  // `full`: devices that get none of the stages that can be elsewhere.
+  pipeline_choice within_free_memory(const std::set<device_index> &full);
   void release_graphs() noexcept;
   void allocate();
   void copy_resident_weights();
@@ -63,6 +66,7 @@ class pipeline final : public object {
   batch_ends ends_;
   pipeline_memory memory_;
   std::vector<ref<device_buffer>> buffers_;
+  device_index allocating_{};  // whose memory was taken last
   std::int64_t next_batch_ = 0;
   std::deque<ref<job>> in_flight_;  // batches; the last one is the latest
 };

@@ -286,9 +286,15 @@ std::int64_t pipeline_choice::bytes_of(const device_sizes &sizes) const {
 pipeline_choice choose(std::deque<pipeline_stage> &stages, const pipeline_settings &settings,
                        const std::map<device_index, std::int64_t> &limits, const std::vector<device_index> &usable,
                        const pipeline_parts &parts, batch_maker &maker, bool in_place) {
-  placement_request wanted{{}, usable};
-  for (const pipeline_stage &each : stages)
+  // So many simulated operations in all take less than a second.
+  constexpr std::size_t most_simulated = 2400, least_tried = 16, most_tried = 300;
+  placement_request wanted{{}, usable, limits};
+  std::size_t operations = 1;
+  for (const pipeline_stage &each : stages) {
     wanted.fixed.push_back(each.is_movable ? std::nullopt : std::optional(each.recorded_device));
+    operations += each.works.size();
+  }
+  wanted.most_tried = std::clamp(most_simulated / operations, least_tried, most_tried);
   const bool is_free = std::any_of(stages.begin(), stages.end(), [](const auto &each) { return each.is_movable; });
   if (is_free && parts.machine.devices.size() > 1 && !usable.empty()) {
     // A device may lack an operation, or the memory for it.

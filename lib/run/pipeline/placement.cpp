@@ -10,24 +10,45 @@ namespace sg {
 
 namespace {
 
-constexpr std::size_t most_tried = 1500;  // of eight stages on four devices that are not alike there are 1432
-constexpr std::size_t most_moves = 200;   // of edges
 constexpr double worth_another = 0.97;
 // Of shorter batches, launches and copies between devices decide, which the model knows least.
 constexpr double worth_several_seconds = 1e-4;
 
-// Whether the devices can be exchanged without any effect.
-bool are_alike(const machine_model &machine, device_index one, device_index other) {
-  if (machine.device(one) != machine.device(other)) return false;
+constexpr double differs = 0.05;  // of measured rates and of memory: less is noise
+
+bool is_near(double x, double y) { return std::abs(x - y) <= differs * std::max(std::abs(x), std::abs(y)); }
+
+// Rates of measured models differ a little, and their names do.
+bool are_alike(const device_model &one, const device_model &other) {
+  if (one.unified_memory != other.unified_memory || one.copy_engines != other.copy_engines) return false;
+  if (one.units != other.units || one.rates.size() != other.rates.size()) return false;
+  for (std::size_t i = 0; i < one.rates.size(); ++i)
+    if (one.rates[i].type != other.rates[i].type ||
+        !is_near(one.rates[i].flops_per_second, other.rates[i].flops_per_second))
+      return false;
+  return is_near(double(one.memory_bytes), double(other.memory_bytes)) && is_near(one.memory_rate, other.memory_rate) &&
+         is_near(one.link_in, other.link_in) && is_near(one.link_out, other.link_out);
+}
+
+// Whether the devices can be exchanged with next to no effect.
+bool are_alike(const placement_request &wanted, const machine_model &machine, device_index one, device_index other) {
+  if (!are_alike(machine.device(one), machine.device(other))) return false;
+  const auto limit = [&](device_index of) {
+    const auto found = wanted.limits.find(of);
+    return found == wanted.limits.end() ? 0.0 : double(found->second);
+  };
+  if (!is_near(limit(one), limit(other))) return false;
   for (std::size_t i = 0; i < machine.devices.size(); ++i) {
     const auto third = device_index(i);
     if (third == one || third == other) continue;
     const device_link *const a = machine.link_between(one, third), *const b = machine.link_between(other, third);
     if (bool(a) != bool(b)) return false;
-    if (a && (a->link_class != b->link_class || a->bytes_per_second != b->bytes_per_second)) return false;
+    if (a && (a->link_class != b->link_class || !is_near(a->bytes_per_second, b->bytes_per_second))) return false;
   }
-  return std::all_of(machine.shared.begin(), machine.shared.end(), [&](const shared_limit &limit) {
-    const auto has = [&](device_index x) { return std::binary_search(limit.devices.begin(), limit.devices.end(), x); };
+  return std::all_of(machine.shared.begin(), machine.shared.end(), [&](const shared_limit &limit_of) {
+    const auto has = [&](device_index x) {
+      return std::binary_search(limit_of.devices.begin(), limit_of.devices.end(), x);
+    };
     return has(one) == has(other);
   });
 }
@@ -45,9 +66,10 @@ class placement_search {
 
   placement best() {
     list({});
-    if (all_.size() > most_tried) {
+    if (all_.size() > wanted_.most_tried) {
       all_.clear();
       list_equal_groups();
+      left_ = wanted_.most_tried - std::min(wanted_.most_tried, all_.size());
     }
     std::map<std::size_t, std::vector<placement>> by_devices;
     for (placement &each : all_) by_devices[devices_in(each)].push_back(std::move(each));
@@ -67,9 +89,9 @@ class placement_search {
     double seconds = HUGE_VAL;
   };
 
-  // Stops behind most_tried.
+  // Stops behind the number that may be tried.
   void list(placement begun) {
-    if (all_.size() > most_tried) return;
+    if (all_.size() > wanted_.most_tried) return;
     const std::size_t stage = begun.size();
     if (stage == wanted_.fixed.size()) return all_.push_back(std::move(begun));
     const auto go_on = [&](device_index next) {
@@ -83,7 +105,9 @@ class placement_search {
     for (const device_index each : wanted_.among) {
       if (std::find(begun.begin(), begun.end(), each) != begun.end()) continue;
       const bool is_named = named_.count(each) != 0;
-      const auto stands_for = [&](device_index x) { return named_.count(x) == 0 && are_alike(machine_, x, each); };
+      const auto stands_for = [&](device_index x) {
+        return named_.count(x) == 0 && are_alike(wanted_, machine_, x, each);
+      };
       if (!is_named && std::any_of(offered.begin(), offered.end(), stands_for)) continue;
       offered.push_back(each);
       go_on(each);
@@ -91,13 +115,14 @@ class placement_search {
   }
 
   void list_equal_groups() {
-    const std::size_t stages = wanted_.fixed.size();
-    for (std::size_t groups = 1; groups <= std::min(stages, wanted_.among.size()); ++groups) {
-      placement made;
-      for (std::size_t s = 0; s < stages; ++s)
-        made.push_back(wanted_.fixed[s].value_or(wanted_.among[s * groups / stages]));
-      all_.push_back(std::move(made));
-    }
+    const std::size_t stages = wanted_.fixed.size(), devices = wanted_.among.size();
+    for (std::size_t groups = 1; groups <= std::min(stages, devices); ++groups)
+      for (std::size_t begin = 0; begin < devices; ++begin) {
+        placement made;
+        for (std::size_t s = 0; s < stages; ++s)
+          made.push_back(wanted_.fixed[s].value_or(wanted_.among[(begin + s * groups / stages) % devices]));
+        if (std::find(all_.begin(), all_.end(), made) == all_.end()) all_.push_back(std::move(made));
+      }
     is_bounded_ = true;
   }
 
@@ -117,8 +142,8 @@ class placement_search {
       const device_index before = best.where[s - 1], behind = best.where[s];
       if (before == behind) continue;
       for (const auto &[stage, on] : {std::pair(s, before), std::pair(s - 1, behind)}) {
-        if (wanted_.fixed[stage] || moves_ >= most_moves) continue;
-        ++moves_;
+        if (wanted_.fixed[stage] || left_ == 0) continue;
+        --left_;
         timed moved{best.where, 0};
         moved.where[stage] = on;
         moved.seconds = seconds_(moved.where);
@@ -135,7 +160,7 @@ class placement_search {
   const std::function<double(const placement &)> &seconds_;
   std::set<device_index> named_;
   std::vector<placement> all_;
-  std::size_t moves_ = 0;
+  std::size_t left_ = 0;  // moves of edges
   bool is_bounded_ = false;
 };
 

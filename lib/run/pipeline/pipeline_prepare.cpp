@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+// A pipeline's choices, its memory, and its resident weights.
+#include <algorithm>
+#include <thread>
+
+#include "base/checked.hpp"
+#include "base/log.hpp"
+#include "run/job/service.hpp"
+#include "run/order/footprint.hpp"
+#include "run/pipeline/pipeline.hpp"
+
+namespace sg {
+
+namespace {
+
+void log_choice(const pipeline_choice &choice) {
+  if (!logs(log_level::warn, log_area::plan)) return;
+  const double mb = 1e-6, ms = 1e3;
+  if (choice.fitting_bytes > 0)
+    log_message(log_level::warn, log_area::plan,
+                "a pipeline streams %.1f MB of weights for each batch, and all of them would fit: %.1f MB",
+                double(choice.streamed_bytes) * mb, double(choice.fitting_bytes) * mb);
+  if (choice.streamed_bytes > 0 && choice.transfer_in_seconds > choice.work_seconds)
+    log_message(
+        log_level::warn, log_area::plan,
+        "a pipeline's transfers to the device take %.3f ms for each batch, and its work %.3f ms: batches with %.1f "
+        "times the work would hide the link",
+        choice.transfer_in_seconds * ms, choice.work_seconds * ms,
+        choice.transfer_in_seconds / std::max(choice.work_seconds, 1e-9));
+}
+
+}  // namespace
+
+void pipeline::prepare_in_turn() {
+  if (is_prepared_) return;
+  if (stages_.empty()) throw error(SG_STATUS_INVALID_ARGUMENT, "the pipeline has no stage");
+  try {
+    for (pipeline_stage &each : stages_) {
+      std::vector<submission> recorded = each.record ? each.record(each, -1) : each.recorded->finish();
+      if (recorded.empty())
+        throw error(SG_STATUS_INVALID_ARGUMENT, "%s of the pipeline has no operation", each.name.c_str());
+      each.is_movable = !each.wanted_device && maker_.can_move(each, recorded);
+      each.device = each.recorded_device;
+      each.receives_input = each.index == 0 || stages_[std::size_t(each.index) - 1].device != each.device;
+      each.works = maker_.works_of(each, std::move(recorded));
+      each.works_by_device = {{each.recorded_device, each.works}};
+    }
+    choose_and_allocate();
+    // The functions of stages record for the device that runs them.
+    for (pipeline_stage &each : stages_)
+      if (each.record && each.device != each.recorded_device) {
+        each.reserved->move_to(each.device);
+        each.recorded_device = each.device;
+      }
+  } catch (...) {
+    for (pipeline_stage &each : stages_)
+      if (each.recorded) each.recorded->reopen();
+    throw;
+  }
+  for (pipeline_stage &each : stages_) each.works_by_device.clear();
+  log_choice(choice_);
+  is_prepared_ = true;
+  release_graphs();
+}
+
+// A device's memory may have other users, which its model does not know: then the stages that can be elsewhere are.
+void pipeline::choose_and_allocate() {
+  for (std::set<device_index> full;;) {
+    choice_ = within_free_memory(full);
+    try {
+      return allocate();
+    } catch (const error &e) {
+      const auto can_leave = [&](const pipeline_stage &each) { return each.is_movable && each.device == allocating_; };
+      if (e.status() != SG_STATUS_OUT_OF_MEMORY || full.size() + 1 >= owner_->devices().size() ||
+          std::none_of(stages_.begin(), stages_.end(), can_leave))
+        throw;
+      full.insert(allocating_);
+    }
+  }
+}
+
+// Released buffers of complete jobs are free memory, as for a new buffer: the service thread may not have freed them
+// yet.
+pipeline_choice pipeline::within_free_memory(const std::set<device_index> &full) {
+  constexpr std::int64_t longest_wait_ns = 100'000'000;
+  for (const deadline enough(longest_wait_ns);;) {
+    owner_->free_unused_buffers();
+    std::map<device_index, std::int64_t> limits;
+    std::vector<device_index> usable_devices;
+    for (std::size_t i = 0; i < owner_->devices().size(); ++i) {
+      const auto device = device_index(i);
+      const std::int64_t usable = parts_.machine.device(device).usable_memory();
+      const std::int64_t taken = owner_->device_memory(device).buffer_bytes.load(std::memory_order_relaxed);
+      limits[device] = settings_.memory_limit > 0 ? settings_.memory_limit : (usable - taken) / 10 * 9;
+      if (owner_->on(device).status() == SG_STATUS_OK && full.count(device) == 0) usable_devices.push_back(device);
+    }
+    try {
+      return choose(stages_, settings_, limits, usable_devices, parts_, maker_, owner_->on().unified());
+    } catch (const error &e) {
+      if (e.status() != SG_STATUS_OUT_OF_MEMORY || !owner_->has_released_buffers() || enough.passed()) throw;
+    }
+    std::this_thread::yield();
+  }
+}
+
+char *pipeline::device_memory(device_index device, std::int64_t bytes) {
+  if (bytes == 0) return nullptr;
+  allocating_ = device;
+  buffers_.push_back(ref<device_buffer>::adopt(new device_buffer(
+      owner_, parts_.memory.known(), owner_->device_memory(device), static_cast<std::uint64_t>(bytes))));
+  return static_cast<char *>(buffers_.back()->data());
+}
+
+void pipeline::allocate() {
+  memory_ = {};
+  buffers_.clear();
+  try {
+    for (const auto &[device, sizes] : choice_.devices) {
+      pipeline_memory::of_device &there = memory_.devices[device];
+      there.sizes = sizes;
+      for (std::int32_t i = 0; i < choice_.depth; ++i)
+        there.batches.push_back(sizes.batch.at(device_memory(device, sizes.batch.total())));
+      for (std::int32_t i = 0; i < choice_.weight_buffers && sizes.streamed_stages > 0; ++i)
+        there.weight_buffers.push_back(device_memory(device, sizes.weight_buffer_bytes));
+    }
+    for (const pipeline_stage &each : stages_)
+      memory_.resident.push_back(each.is_streamed() ? nullptr : device_memory(each.device, each.weights_bytes));
+    copy_resident_weights();
+  } catch (...) {
+    buffers_.clear();  // freed once the copies in flight have completed
+    throw;
+  }
+}
+
+// Returns once they have completed: the caller may then release everything.
+void pipeline::copy_resident_weights() {
+  std::vector<ref<job>> copies;
+  const auto wait = [&copies] {
+    for (const ref<job> &each : copies) each->wait(deadline(-1));
+  };
+  try {
+    for (std::size_t s = 0; s < stages_.size(); ++s) {
+      const pipeline_stage &stage = stages_[s];
+      for (std::size_t i = 0; i < stage.weights.size() && !stage.is_streamed(); ++i) {
+        const pipeline_weight &weight = stage.weights[i];
+        if (weight.in_place) continue;
+        char *const to = memory_.resident[s] + (stage.weight_addresses[i] - stage.weights_begin);
+        const submission copy = maker_.copy(to, memory_space::of_device(stage.device), weight.data, weight.space,
+                                            weight.bytes, "weights of " + stage.name);
+        copies.reserve(copies.size() + 1);
+        const ref<job> work = owner_->new_job();
+        work->give_work(copy.program);
+        work->operands = copy.operands.copy();
+        work->follows_on_device = copy.follows_on_device;
+        work->set_label(copy.label.c_str());
+        owner_->submit(work, {}, copy.accesses.data(), copy.accesses.size());
+        copies.push_back(work);  // submitted: it will complete
+      }
+    }
+  } catch (...) {
+    wait();
+    throw;
+  }
+  wait();
+  for (const ref<job> &each : copies) {
+    each->mark_observed();
+    if (each->status() != SG_STATUS_OK) throw error(each->status(), "%s", each->message());
+  }
+}
+
+}  // namespace sg
