@@ -15,7 +15,8 @@ class sweep {
  public:
   explicit sweep(long every = 1, bool is_short = false, long most = 1000) {
     const char *const given = std::getenv("SG_TEST_EVERY"), *const soak = std::getenv("SG_SOAK");
-    every_ = is_short || (soak && *soak == '1') ? 1 : std::min(most, every * (given ? std::max(1L, std::atol(given)) : 1));
+    every_ =
+        is_short || (soak && *soak == '1') ? 1 : std::min(most, every * (given ? std::max(1L, std::atol(given)) : 1));
   }
   ~sweep() {  // says how many were left out
     if (tried_ < cases_) std::printf("%ld of %ld cases are tried\n", tried_, cases_);
