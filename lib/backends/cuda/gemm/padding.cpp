@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // GEMMs on tensor cores whose sizes or addresses do not suit them. For a size along which an operand is contiguous and
-// that is no multiple of 8, cuBLAS takes kernels that are several times slower, whatever the leading dimension: on an
-// H200 3312^3 takes 105 us in f16 and 230 us in tf32, 3305^3 600 to 740 and 700 to 770. Where it pays, the operands are
-// copied with zeros up to the next multiple, and C is computed beside its place.
+// that is no multiple of 16 bytes, cuBLAS takes kernels that are several times slower, whatever the leading dimension:
+// on an H200 3312^3 takes 105 us in f16 and 230 us in tf32, 3308^3 360 and 260, 3305^3 600 to 740 and 700 to 770. Where
+// it pays, the operands are copied with zeros up to the next multiple, and C is computed beside its place.
 #include <algorithm>
 
 #include "backends/cuda/driver/log.hpp"
@@ -12,10 +12,6 @@
 
 namespace sg::cuda {
 namespace {
-
-constexpr std::int64_t multiple = 8;
-
-std::int64_t rounded_up(std::int64_t x) noexcept { return (x + multiple - 1) / multiple * multiple; }
 
 bool is_turned(sg_transpose op) noexcept { return op != SG_TRANSPOSE_N; }
 
@@ -33,10 +29,12 @@ bool runs_on_tensor_cores(const call_stream &in, const sg_backend_gemm &g) noexc
 struct padding {
   std::int64_t m, n, k;
   bool of_a, of_b, of_c;
+  double slowness;  // what the kernels for the sizes as they are lose, in relation to those for odd ones
 
   explicit padding(const sg_backend_gemm &g) noexcept {
     const bool splits = splits_operands(g);  // which aligns A, B and the depth itself
-    const std::int64_t size = element_size(g.in_type);
+    const std::int64_t size = element_size(g.in_type), multiple = splits ? 8 : tensor_core_alignment / size;
+    const auto rounded_up = [multiple](std::int64_t x) { return (x + multiple - 1) / multiple * multiple; };
     m = rounded_up(g.m);
     n = is_turned(g.op_b) || splits ? rounded_up(g.n) : g.n;
     const bool pads_depth = splits ? m != g.m || n != g.n : is_turned(g.op_a) || !is_turned(g.op_b);
@@ -44,6 +42,10 @@ struct padding {
     of_a = m != g.m || k != g.k || (!splits && !is_aligned(g.a, g.lda * size));
     of_b = n != g.n || k != g.k || (!splits && !is_aligned(g.b, g.ldb * size));
     of_c = m != g.m || n != g.n || !is_aligned(g.c, g.ldc * element_size(g.out_type));
+    const bool is_n_alone = m == g.m && k == g.k && is_aligned(g.a, g.lda * size) && is_aligned(g.b, g.ldb * size);
+    const bool is_in_halves = ((m != g.m ? g.m : 0) | (n != g.n ? g.n : 0) | (k != g.k ? g.k : 0)) % 4 == 0 &&
+                              is_multiple(g.a, 8) && is_multiple(g.b, 8) && (g.lda | g.ldb) % 4 == 0;
+    slowness = splits || size != 2 ? 1 : is_n_alone ? 0.16 : is_in_halves ? 0.5 : 1;
   }
   bool is_needed() const noexcept { return of_a || of_b || of_c; }
   // Of the copies of one item.
@@ -169,9 +171,9 @@ sg_status run_padded_item(gemm_resources &in, const sg_backend_gemm &item) noexc
 
 }  // namespace
 
-// On an H200 padding saves 7 ps for each operation, its kernels move 2.5 TB/s, and their launches take 12 us: which is
-// 0.0175 bytes for an operation, and 30 MB. Smaller chips are slower in proportion. No plan counts the memory of the
-// copies: they are a sixteenth of the GPU's at most.
+// On an H200 padding saves 7 ps for each operation of odd sizes, its kernels move 2.5 TB/s, and their launches take 12
+// us: which is 0.0175 bytes for an operation, and 30 MB. Smaller chips are slower in proportion. No plan counts the
+// memory of the copies: they are a sixteenth of the GPU's at most.
 bool gains_by_padding(const call_stream &in, const sg_backend_gemm &what) noexcept {
   const cudaDeviceProp &facts = in.owner().facts();
   const double launches = 30e6 / 132 * facts.multiProcessorCount;
@@ -180,7 +182,7 @@ bool gains_by_padding(const call_stream &in, const sg_backend_gemm &what) noexce
   const sg_backend_gemm one = item_of(what, 0);
   const padding to(one);
   return to.is_needed() && to.bytes(one) <= double(facts.totalGlobalMem) / 16 &&
-         saved > bytes_moved(one, to) + launches;
+         to.slowness * saved > bytes_moved(one, to) + launches;
 }
 
 sg_status run_padded(gemm_resources &in, const sg_backend_gemm &what) noexcept {
