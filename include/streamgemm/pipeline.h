@@ -22,7 +22,7 @@
  * no device are placed when the pipeline is prepared, in contiguous groups on the devices that are not lost, so that the
  * simulated time of a batch is least: on one device if that promises less than a tenth of a millisecond, or if several
  * promise more than 0.97 of it. Stages with custom operations, with reserved compute units or with operands in a device's
- * memory other than their own buffers stay where they are recorded: at weights in a device's memory, else as the stage before.
+ * memory other than their own buffers stay where they are recorded: where the stage before is, the first on device 0.
  *
  * All orders follow from the memory that operations read and write (sg_gemm_async). When it is prepared, the batches of
  * a pipeline are simulated on the devices' models to choose its depth and its weight buffers, and the same submissions

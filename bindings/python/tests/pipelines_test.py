@@ -257,19 +257,6 @@ class PlacedStages(unittest.TestCase):
                 self.stages(context, pipeline, "streamed")
                 self.expect_sixteen_times(pipeline)
 
-    def test_weights_in_the_memory_of_a_device(self):
-        with sg.Context("sim:h200x2") as context:
-            weights = [context.buffer(self.width * self.width * 4, device=1).matrix((self.width, self.width), "f32") for _ in range(4)]
-            for each in weights:
-                context.copy(each, np.eye(self.width, dtype=np.float32) * 2)
-            for place in ("auto", "streamed"):
-                with context.pipeline((self.rows, self.width), "f32") as pipeline:
-                    for each in weights:
-                        stage = pipeline.stage((self.rows, self.width), weights=[each], place=place)
-                        stage.gemm(stage.input, stage.weights[0], stage.output)
-                    self.expect_sixteen_times(pipeline)
-                    self.assertEqual(pipeline.info.resident_bytes + pipeline.info.streamed_bytes, 0, "they are used where they are")
-
 
 if __name__ == "__main__":
     unittest.main()

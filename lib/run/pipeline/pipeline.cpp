@@ -76,25 +76,19 @@ const pipeline_stage &pipeline::add(pipeline_stage &&given) {
   pipeline_stage stage = std::move(given);
   if (stage.name.empty()) stage.name = "stage " + std::to_string(stages_.size());
   stage.input_bytes = stages_.empty() ? settings_.input_bytes : stages_.back().output_bytes;
-  for (std::size_t i = 0; i < stage.weights.size(); ++i) {
-    pipeline_weight &each = stage.weights[i];
-    const std::string name = "desc->weights[" + std::to_string(i) + "].data";
-    each.space = parts_.memory.usable(each.data, static_cast<std::uint64_t>(each.bytes), name.c_str());
-    require_no_stage(each.data, each.bytes, name.c_str());
-  }
-  const auto at = std::find_if(stage.weights.begin(), stage.weights.end(),
-                               [](const pipeline_weight &each) { return each.space == SG_MEMORY_DEVICE; });
-  const device_index usual = at != stage.weights.end() ? at->space.device()
-                             : stages_.empty()         ? first_device
-                                                       : stages_.back().recorded_device;
-  stage.device = stage.recorded_device = stage.wanted_device.value_or(usual);
+  stage.device = stage.wanted_device.value_or(stages_.empty() ? first_device : stages_.back().recorded_device);
+  stage.recorded_device = stage.device;
   // Of several devices, one may get this stage, and another the one before.
   const bool has_own_input = stages_.empty() || parts_.machine.devices.size() > 1;
   stage.receives_input = stages_.empty() || stages_.back().recorded_device != stage.device;
   const auto room = [](std::int64_t bytes) {
     return round_up(bytes, 256) + 256;
   };  // a gap, so that no two ranges touch
-  for (pipeline_weight &each : stage.weights) {
+  for (std::size_t i = 0; i < stage.weights.size(); ++i) {
+    pipeline_weight &each = stage.weights[i];
+    const std::string name = "desc->weights[" + std::to_string(i) + "].data";
+    each.space = parts_.memory.usable(each.data, static_cast<std::uint64_t>(each.bytes), name.c_str());
+    require_no_stage(each.data, each.bytes, name.c_str());
     each.in_place = each.space == memory_space::of_device(stage.device);
     if (!each.in_place)
       stage.weights_bytes = checked_add(stage.weights_bytes, round_up(each.bytes, 256), "the weights of a stage");
