@@ -60,8 +60,7 @@ void job::clear_rest() noexcept {
   message_.clear();
   failed_child_ = INT32_MAX;
   child_message_.clear();
-  start_ns_ = unset;
-  busy_ns_ = 0;
+  start_ns_ = unset, busy_ns_ = 0;
   commands_run_.store(0, std::memory_order_relaxed);
   commands_.store(0, std::memory_order_relaxed);
   more_dependencies_.clear();

@@ -20,6 +20,7 @@
 #include "base/futex.hpp"
 #include "base/handle.hpp"
 #include "base/object.hpp"
+#include "base/relaxed.hpp"
 #include "ops/binding.hpp"
 #include "ops/copy.hpp"
 #include "run/job/closing_list.hpp"
@@ -241,7 +242,7 @@ class alignas(64) job final : public object {
   bool has_label_ = false;  // false for plain jobs
 
  public:
-  device_index device{};  // device of the machine whose engine runs it
+  relaxed<device_index> device;  // of the machine, whose engine runs it; a successor of an incarnation before reads it
 
  private:
   std::atomic<lane_bits> behind_{0};
