@@ -3,12 +3,11 @@
 // jobs that run one after another, more streams than help, calls in an order that holds up others.
 #include <algorithm>
 #include <array>
-#include <cstdarg>
-#include <cstdio>
 #include <map>
 #include <set>
 #include <unordered_map>
 
+#include "base/format.hpp"
 #include "ops/copy.hpp"
 #include "plan/schedule/merged.hpp"
 #include "plan/schedule/simulate.hpp"
@@ -24,15 +23,6 @@ constexpr std::size_t min_jobs = 4;            // of a pattern
 constexpr std::size_t min_copies = 8;          // of small ones
 constexpr std::size_t max_simulated = 20'000;  // commands
 constexpr double small_copy = 4;               // a copy is small if it takes less than so many times its latency
-
-[[gnu::format(printf, 1, 2)]] std::string text_of(const char *format, ...) {
-  char text[400];
-  va_list arguments;
-  va_start(arguments, format);
-  std::vsnprintf(text, sizeof text, format, arguments);
-  va_end(arguments);
-  return text;
-}
 
 // What a job did on its device.
 struct job_work {
@@ -120,9 +110,9 @@ class patterns {
     const double then_ns = 1e9 * (model_.copy_latency + copy_seconds(model_, {all, 1, all, all, to_device}, false));
     if (double(now_ns) - then_ns < min_gain * double(now_ns)) return;
     add("copy more at a time: the copies are so small that their latency dominates",
-        text_of("%zu copies %s the device, of %s on average, took %s; one of %s takes %s", count, direction,
-                bytes_text(bytes / count).c_str(), ns_text(now_ns).c_str(), bytes_text(bytes).c_str(),
-                ns_text(static_cast<std::int64_t>(then_ns)).c_str()),
+        formatted("%zu copies %s the device, of %s on average, took %s; one of %s takes %s", count, direction,
+                  bytes_text(bytes / count).c_str(), ns_text(now_ns).c_str(), bytes_text(bytes).c_str(),
+                  ns_text(static_cast<std::int64_t>(then_ns)).c_str()),
         double(now_ns) - then_ns);
   }
 
@@ -218,8 +208,8 @@ class patterns {
     for (const job_work *each : loop) const_cast<job_work *>(each)->in_wait_loop = true;
     if (then_ns == 0 || double(now_ns) - then_ns < min_gain * double(now_ns)) return;
     add("submit several jobs before you wait: the host waits for each one",
-        text_of("%zu jobs, each followed by a wait, took %s; side by side they take %s", loop.size(),
-                ns_text(now_ns).c_str(), ns_text(static_cast<std::int64_t>(then_ns)).c_str()),
+        formatted("%zu jobs, each followed by a wait, took %s; side by side they take %s", loop.size(),
+                  ns_text(now_ns).c_str(), ns_text(static_cast<std::int64_t>(then_ns)).c_str()),
         double(now_ns) - then_ns);
   }
 
@@ -252,8 +242,9 @@ class patterns {
     if (then_ns == 0 || double(now_ns) - then_ns < min_gain * double(now_ns)) return;
     add(streams == 1 ? "put jobs that do not need each other on several streams"
                      : "let the streams run side by side: give each memory of its own, and drop what orders them",
-        text_of("%zu jobs of %zu stream%s ran one after another in %s; side by side they take %s", jobs.size(), streams,
-                streams == 1 ? "" : "s", ns_text(now_ns).c_str(), ns_text(static_cast<std::int64_t>(then_ns)).c_str()),
+        formatted("%zu jobs of %zu stream%s ran one after another in %s; side by side they take %s", jobs.size(),
+                  streams, streams == 1 ? "" : "s", ns_text(now_ns).c_str(),
+                  ns_text(static_cast<std::int64_t>(then_ns)).c_str()),
         double(now_ns) - then_ns);
   }
 
@@ -275,8 +266,8 @@ class patterns {
     const std::int64_t span_ns = busy.intervals().back().end_ns - busy.intervals().front().start_ns;
     if (double(busy.length_ns()) < 0.9 * double(span_ns)) return;  // then streams may fill the gaps
     add("use fewer streams for these GEMMs: each fills the device",
-        text_of("%zu GEMMs of %zu streams kept the device busy for %s of %s; one stream is as fast", count,
-                streams.size(), ns_text(busy.length_ns()).c_str(), ns_text(span_ns).c_str()),
+        formatted("%zu GEMMs of %zu streams kept the device busy for %s of %s; one stream is as fast", count,
+                  streams.size(), ns_text(busy.length_ns()).c_str(), ns_text(span_ns).c_str()),
         0);
   }
 

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <cstdarg>
-#include <cstdio>
 #include <string>
 #include <vector>
 
+#include "base/format.hpp"
 #include "trace/exporters.hpp"
 #include "trace/metrics.hpp"
 
@@ -13,15 +12,6 @@ namespace sg::trace {
 namespace {
 
 constexpr std::size_t name_width = 22;
-
-__attribute__((format(printf, 1, 2))) std::string formatted(const char *format, ...) {
-  char line[256];
-  va_list arguments;
-  va_start(arguments, format);
-  std::vsnprintf(line, sizeof line, format, arguments);
-  va_end(arguments);
-  return line;
-}
 
 // One letter an activity, by its number within the row.
 char letter_of_activity(std::size_t number) noexcept {

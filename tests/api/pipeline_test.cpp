@@ -1242,7 +1242,7 @@ TEST(pipelines_on_several_devices, functions_record_for_the_device_of_their_stag
   EXPECT_OK(sg_host_free(on, memory));
 }
 
-// A device is lost: batches through it fail, another pipeline's go on, and a new pipeline is placed on what is left.
+// A device is lost: batches through it fail, those of another pipeline go on, and a new one is on the other devices.
 TEST(pipelines_on_several_devices, are_placed_on_what_is_left) {
   if (std::getenv("SG_TEST_SEVERAL")) GTEST_SKIP() << "other devices are under test";
   const context on = open_context("sim:h200x2?d1.lost-at=60");

@@ -3,9 +3,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdarg>
-#include <cstdio>
 
+#include "base/format.hpp"
 #include "base/json_writer.hpp"
 #include "ops/operation.hpp"
 #include "plan/schedule/lanes.hpp"
@@ -24,19 +23,10 @@ const char *lane_name(lane_kind kind) {
   return "unknown";
 }
 
-__attribute__((format(printf, 1, 2))) std::string text(const char *format, ...) {
-  char line[256];
-  va_list args;
-  va_start(args, format);
-  std::vsnprintf(line, sizeof line, format, args);
-  va_end(args);
-  return line;
-}
-
 std::string seconds_text(double seconds) {
-  if (seconds >= 1) return text("%.3f s", seconds);
-  if (seconds >= 1e-3) return text("%.3f ms", seconds * 1e3);
-  return text("%.2f us", seconds * 1e6);
+  if (seconds >= 1) return formatted("%.3f s", seconds);
+  if (seconds >= 1e-3) return formatted("%.3f ms", seconds * 1e3);
+  return formatted("%.2f us", seconds * 1e6);
 }
 
 struct tile {
@@ -62,8 +52,8 @@ double ratio_of(const schedule &s) { return s.bound_seconds > 0 ? s.predicted_se
 
 // Without a device number for the first device.
 std::string lane_text(lane where) {
-  const std::string name = text("%s %d", lane_name(where.kind), int(where.index));
-  return where.device == first_device ? name : text("device %zu ", number_of(where.device)) + name;
+  const std::string name = formatted("%s %d", lane_name(where.kind), int(where.index));
+  return where.device == first_device ? name : formatted("device %zu ", number_of(where.device)) + name;
 }
 
 // a..z, A..Z, 0..9, repeated, by the number of the command within its row.
@@ -90,10 +80,10 @@ std::vector<std::string> missing_peer_paths(const machine_model &machine, std::s
 }  // namespace
 
 std::string describe_left_out(const left_out_device &what, const machine_model &machine) {
-  const std::string begin = text("%zu (%.64s): slow, its share of the work would be ", number_of(what.device),
-                                 machine.device(what.device).name.c_str());
+  const std::string begin = formatted("%zu (%.64s): slow, its share of the work would be ", number_of(what.device),
+                                      machine.device(what.device).name.c_str());
   if (what.share == 0) return begin + "less than a tile";
-  return begin + text("%.1f %%, and all would take ", what.share * 100) + seconds_text(what.seconds);
+  return begin + formatted("%.1f %%, and all would take ", what.share * 100) + seconds_text(what.seconds);
 }
 
 std::string describe_text(const schedule &s, const machine_model &machine) {
@@ -103,31 +93,31 @@ std::string describe_text(const schedule &s, const machine_model &machine) {
   if (devices.size() > 1) {
     out += "devices   ";
     for (const device_index each : devices)
-      out += text(" %zu (%s, %.1f MB)", number_of(each), machine.device(each).name.c_str(),
-                  double(device_bytes_of(s, each)) / 1e6);
+      out += formatted(" %zu (%s, %.1f MB)", number_of(each), machine.device(each).name.c_str(),
+                       double(device_bytes_of(s, each)) / 1e6);
     out += "\n";
   }
   for (const left_out_device &each : s.left_out) out += "left out: " + describe_left_out(each, machine) + "\n";
   for (const std::string &each : missing_peer_paths(machine, devices)) out += each + "\n";
   const tile largest = largest_tile(s);
   if (largest.m > 0)
-    out += text("tile       %lld x %lld x %lld (the largest GEMM)\n", static_cast<long long>(largest.m),
-                static_cast<long long>(largest.n), static_cast<long long>(largest.k));
+    out += formatted("tile       %lld x %lld x %lld (the largest GEMM)\n", static_cast<long long>(largest.m),
+                     static_cast<long long>(largest.n), static_cast<long long>(largest.k));
   out += "lanes     ";
   for (int kind = 0; kind < lane_kinds; ++kind)
-    if (s.lanes[kind] > 0) out += text(" %s %d", lane_name(lane_kind(kind)), int(s.lanes[kind]));
-  out += text("\ncommands   %zu:", s.commands.size());
+    if (s.lanes[kind] > 0) out += formatted(" %s %d", lane_name(lane_kind(kind)), int(s.lanes[kind]));
+  out += formatted("\ncommands   %zu:", s.commands.size());
   for (const operation *each : operations())
     if (const std::int64_t count = count_of(s, *each))
-      out += text(" %s %lld", each->name, static_cast<long long>(count));
-  out += text("\nmemory     device %.1f MB, staging %.1f MB\n", double(s.device_bytes) / 1e6,
-              double(s.staging_bytes) / 1e6);
-  out += text("link       in %.1f MB, out %.1f MB\n", s.bytes_in / 1e6, s.bytes_out / 1e6);
-  if (devices.size() > 1) out += text("peers      %.1f MB\n", s.bytes_peer / 1e6);
+      out += formatted(" %s %lld", each->name, static_cast<long long>(count));
+  out += formatted("\nmemory     device %.1f MB, staging %.1f MB\n", double(s.device_bytes) / 1e6,
+                   double(s.staging_bytes) / 1e6);
+  out += formatted("link       in %.1f MB, out %.1f MB\n", s.bytes_in / 1e6, s.bytes_out / 1e6);
+  if (devices.size() > 1) out += formatted("peers      %.1f MB\n", s.bytes_peer / 1e6);
   out += "predicted  " + seconds_text(s.predicted_seconds) + "\n";
   out += "bound      " + seconds_text(s.bound_seconds) + (*s.bound_limit ? ": " : "") + s.bound_limit + "\n";
-  out += text("ratio      %.3f\n", ratio_of(s));
-  out += text("overlap    %.0f %%\n", t.overlap_efficiency * 100);
+  out += formatted("ratio      %.3f\n", ratio_of(s));
+  out += formatted("overlap    %.0f %%\n", t.overlap_efficiency * 100);
   return out;
 }
 
@@ -229,9 +219,9 @@ std::string timeline_text(const schedule &s, const timeline &t, double slot_seco
   for (std::size_t row = 0; row < rows.size(); ++row)
     width = std::max(width, int(lane_text(numbers.at(int(row))).size()) + 1);
   for (std::size_t row = 0; row < rows.size(); ++row)
-    out += text("%-*s|", width, lane_text(numbers.at(int(row))).c_str()) + rows[row] + "|\n";
-  out += text("%-*s %d slots of ", width, "", columns) + seconds_text(slot_seconds) + ": " + seconds_text(t.seconds) +
-         "\n";
+    out += formatted("%-*s|", width, lane_text(numbers.at(int(row))).c_str()) + rows[row] + "|\n";
+  out += formatted("%-*s %d slots of ", width, "", columns) + seconds_text(slot_seconds) + ": " +
+         seconds_text(t.seconds) + "\n";
   return out;
 }
 

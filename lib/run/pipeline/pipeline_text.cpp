@@ -1,53 +1,41 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <cstdarg>
-#include <cstdio>
 
+#include "base/format.hpp"
 #include "run/pipeline/pipeline_plan.hpp"
 
 namespace sg {
 
-namespace {
-
-[[gnu::format(printf, 1, 2)]] std::string line(const char *format, ...) {
-  char text[300];
-  va_list arguments;
-  va_start(arguments, format);
-  std::vsnprintf(text, sizeof text, format, arguments);
-  va_end(arguments);
-  return text;
-}
-
-}  // namespace
-
 std::string describe(const std::deque<pipeline_stage> &stages, const pipeline_choice &choice,
                      const pipeline_settings &settings) {
   constexpr double mb = 1e6, ms = 1e3;
-  std::string text = line("%zu stage%s, %d batch%s in flight on the device, %.1f MB of device memory\n", stages.size(),
-                          stages.size() == 1 ? "" : "s", choice.depth, choice.depth == 1 ? "" : "es",
-                          double(choice.device_bytes) / mb);
-  text += line("weights: %.1f MB resident, %.1f MB streamed for each batch", double(choice.resident_bytes) / mb,
-               double(choice.streamed_bytes) / mb);
+  std::string text = formatted("%zu stage%s, %d batch%s in flight on the device, %.1f MB of device memory\n",
+                               stages.size(), stages.size() == 1 ? "" : "s", choice.depth,
+                               choice.depth == 1 ? "" : "es", double(choice.device_bytes) / mb);
+  text += formatted("weights: %.1f MB resident, %.1f MB streamed for each batch", double(choice.resident_bytes) / mb,
+                    double(choice.streamed_bytes) / mb);
   std::int64_t largest = 0;
   for (const auto &[device, there] : choice.devices) largest = std::max(largest, there.weight_buffer_bytes);
   const bool is_spread = choice.devices.size() > 1;
-  text += choice.streamed_stages == 0 ? "\n"
-                                      : line(" (%d stage%s) into %d buffer%s of %s%.1f MB%s\n", choice.streamed_stages,
-                                             choice.streamed_stages == 1 ? "" : "s", choice.weight_buffers,
-                                             choice.weight_buffers == 1 ? "" : "s", is_spread ? "at most " : "",
-                                             double(largest) / mb, is_spread ? " on each device" : "");
+  text += choice.streamed_stages == 0
+              ? "\n"
+              : formatted(" (%d stage%s) into %d buffer%s of %s%.1f MB%s\n", choice.streamed_stages,
+                          choice.streamed_stages == 1 ? "" : "s", choice.weight_buffers,
+                          choice.weight_buffers == 1 ? "" : "s", is_spread ? "at most " : "", double(largest) / mb,
+                          is_spread ? " on each device" : "");
   for (const auto &[device, there] : choice.devices)
     if (is_spread)
-      text += line("device %zu: %d stage%s, %.1f MB of device memory; weights: %.1f MB resident, %.1f MB streamed\n",
-                   number_of(device), there.stages, there.stages == 1 ? "" : "s", double(choice.bytes_of(there)) / mb,
-                   double(there.resident_bytes) / mb, double(there.streamed_bytes) / mb);
+      text +=
+          formatted("device %zu: %d stage%s, %.1f MB of device memory; weights: %.1f MB resident, %.1f MB streamed\n",
+                    number_of(device), there.stages, there.stages == 1 ? "" : "s", double(choice.bytes_of(there)) / mb,
+                    double(there.resident_bytes) / mb, double(there.streamed_bytes) / mb);
   if (choice.fitting_bytes > 0)
-    text += line("all weights would fit: %.1f MB of device memory\n", double(choice.fitting_bytes) / mb);
-  text += line("input %.1f MB, result %.1f MB\n", double(settings.input_bytes) / mb,
-               double(stages.back().output_bytes) / mb);
-  text += line("predicted: %.3f ms a batch; transfers in %.3f ms, work %.3f ms, transfers out %.3f ms\n",
-               choice.seconds_per_batch * ms, choice.transfer_in_seconds * ms, choice.work_seconds * ms,
-               choice.transfer_out_seconds * ms);
+    text += formatted("all weights would fit: %.1f MB of device memory\n", double(choice.fitting_bytes) / mb);
+  text += formatted("input %.1f MB, result %.1f MB\n", double(settings.input_bytes) / mb,
+                    double(stages.back().output_bytes) / mb);
+  text += formatted("predicted: %.3f ms a batch; transfers in %.3f ms, work %.3f ms, transfers out %.3f ms\n",
+                    choice.seconds_per_batch * ms, choice.transfer_in_seconds * ms, choice.work_seconds * ms,
+                    choice.transfer_out_seconds * ms);
   const double transfers = std::max(choice.transfer_in_seconds, choice.transfer_out_seconds);
   constexpr double much_longer = 1.3;  // than the link alone
   // Of pinned weights, what the links of several devices share may be slower than each of them.
@@ -58,13 +46,14 @@ std::string describe(const std::deque<pipeline_stage> &stages, const pipeline_ch
   const bool is_staged = has_staged && choice.link_in_seconds > 0 && transfers == choice.transfer_in_seconds &&
                          transfers > much_longer * choice.link_in_seconds;
   if (transfers > choice.work_seconds && choice.work_seconds > 0) {
-    text += line("%s the limit: the work would hide it if a batch had %.1f times the work\n",
-                 is_staged ? "staging is" : "the link is", transfers / choice.work_seconds);
+    text += formatted("%s the limit: the work would hide it if a batch had %.1f times the work\n",
+                      is_staged ? "staging is" : "the link is", transfers / choice.work_seconds);
     if (is_staged)
-      text += line("the link alone needs %.3f ms a batch: weights and inputs in pinned memory are not staged\n",
-                   choice.link_in_seconds * ms);
+      text += formatted("the link alone needs %.3f ms a batch: weights and inputs in pinned memory are not staged\n",
+                        choice.link_in_seconds * ms);
   } else if (transfers > 0 && choice.work_seconds > 0)
-    text += line("the work is the limit: transfers take %.0f%% of its time\n", 100 * transfers / choice.work_seconds);
+    text +=
+        formatted("the work is the limit: transfers take %.0f%% of its time\n", 100 * transfers / choice.work_seconds);
   return text;
 }
 

@@ -29,7 +29,7 @@ bool runs_on_tensor_cores(const call_stream &in, const sg_backend_gemm &g) noexc
 struct padding {
   std::int64_t m, n, k;
   bool of_a, of_b, of_c;
-  double slowness;  // what the kernels for the sizes as they are lose, in relation to those for odd ones
+  double gain;  // of padding, in relation to odd sizes
 
   explicit padding(const sg_backend_gemm &g) noexcept {
     const bool splits = splits_operands(g);  // which aligns A, B and the depth itself
@@ -45,7 +45,7 @@ struct padding {
     const bool is_n_alone = m == g.m && k == g.k && is_aligned(g.a, g.lda * size) && is_aligned(g.b, g.ldb * size);
     const bool is_in_halves = ((m != g.m ? g.m : 0) | (n != g.n ? g.n : 0) | (k != g.k ? g.k : 0)) % 4 == 0 &&
                               is_multiple(g.a, 8) && is_multiple(g.b, 8) && (g.lda | g.ldb) % 4 == 0;
-    slowness = splits || size != 2 ? 1 : is_n_alone ? 0.16 : is_in_halves ? 0.5 : 1;
+    gain = splits || size != 2 ? 1 : is_n_alone ? 0.16 : is_in_halves ? 0.5 : 1;
   }
   bool is_needed() const noexcept { return of_a || of_b || of_c; }
   // Of the copies of one item.
@@ -182,7 +182,7 @@ bool gains_by_padding(const call_stream &in, const sg_backend_gemm &what) noexce
   const sg_backend_gemm one = item_of(what, 0);
   const padding to(one);
   return to.is_needed() && to.bytes(one) <= double(facts.totalGlobalMem) / 16 &&
-         to.slowness * saved > bytes_moved(one, to) + launches;
+         to.gain * saved > bytes_moved(one, to) + launches;
 }
 
 sg_status run_padded(gemm_resources &in, const sg_backend_gemm &what) noexcept {
