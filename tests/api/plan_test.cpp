@@ -90,6 +90,7 @@ TEST_P(plans, of_one_form_run_in_turn) {
   other.alpha.re = 0;
   for (int made = 0; made < 3; ++made) {  // later plans may have the addresses of earlier ones
     const plan each[] = {make(0, &options[made % 2]), make(0, &options[1 - made % 2])};
+    const plan of_another_form = make(0.5, &options[0]);
     std::int64_t commands[2];
     for (int i = 0; i < 2; ++i) {
       sg_plan_prediction prediction = SG_PLAN_PREDICTION_INIT;
@@ -106,6 +107,7 @@ TEST_P(plans, of_one_form_run_in_turn) {
       EXPECT_EQ(commands[run % 2], did.commands) << made << ", " << run;
       EXPECT_EQ(std::vector<double>(n * n, 6.0 * n), c_);
       EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, run_gemm_plan(each[run % 2], &other, nullptr, nullptr));
+      EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, run_gemm_plan(of_another_form, &desc, nullptr, nullptr));
     }
   }
 }
