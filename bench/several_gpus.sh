@@ -2,19 +2,20 @@
 # SPDX-License-Identifier: Apache-2.0
 # All that is measured on a machine of several GPUs, within ten minutes: what was predicted without them, the conformance suite and the random
 # testers over all of them for a minute, the links, and `streamgemm bench gpus` on 1, 2, 4, ... of them with what was measured of the links.
-# Usage: several_gpus.sh BUILD FOLDER [DEVICES [MODEL]], cuda:all and the sim:h200xN of their number by default; PEERS may name the module
+# Usage: several_gpus.sh BUILD FOLDER [DEVICES [MODEL]], all GPUs and the sim:h200xN of their number by default; PEERS may name the module
 # libstreamgemm-bench-cuda.so. FOLDER gets calibration.txt, machine.json, gpus.json, gpus_drawn.json and tests.txt. Exits with 1 when a test fails.
 set -u
-build=$1 out=$2 devices=${3:-cuda:all}
-program() { find "$build" -type f -name "$1" ! -path '*/emulated/*' | head -1; }
+build=$1 out=$2
+program() { find "$build" -type f -name "$1" ! -path '*/emulated/*' -perm -u+x | head -1; }
 export SG_PLUGIN_PATH="${SG_PLUGIN_PATH:-$(program libstreamgemm-cuda.so)}"
 streamgemm=$(program streamgemm)
 mkdir -p "$out"
 count_of_gpus() {
   "$streamgemm" info --json | python3 -c 'import json, sys; print(sum(d["name"].startswith("cuda:") for d in json.load(sys.stdin)["devices"]))'
 }
-model=${4:-sim:h200x$(count_of_gpus)}
-count=${model##*x}
+count=$(count_of_gpus)
+devices=${3:-cuda:$(seq -s , 0 $((count - 1)))}
+model=${4:-sim:h200x$count}
 
 echo "predicted by $model"
 for case in "16384x16384x16384 f32" "8192x8192x8192 f32" "16384x16384x16384 bf16" "30000x30000x3000 f64"; do
@@ -32,7 +33,7 @@ tested() { # SECONDS COMMAND: it ends in time with 0
   timeout "$@" >"$out/tested.log" 2>&1
   local status=$?
   echo "${*:2}: exit $status, $(grep -c '^\[       OK' "$out/tested.log") passed"
-  [ $status = 0 ] || { failed=1 && tail -n 30 "$out/tested.log"; }
+  [ $status = 0 ] || { failed=1 && grep -A 12 "Failure$" "$out/tested.log" || tail -n 30 "$out/tested.log"; }
 }
 {
   export SG_TEST_DEVICE=cuda:0 SG_TEST_DEVICES=cuda:0 SG_TEST_SEVERAL=$devices
