@@ -24,11 +24,18 @@
  * promise more than 0.97 of it. Stages with custom operations, with reserved compute units or with operands in a device's
  * memory other than their own buffers stay where they are recorded: where the stage before is, the first on device 0.
  *
+ * With SG_REPLICAS_BATCHES, each of the context's devices has all stages instead, and batches go round the devices
+ * (data parallel): each has the resident weights, of which a device copies a part from the host and the rest from the
+ * other devices, if all are linked. A batch streams its weights over the link of its own device; batches that are pushed
+ * at once (sg_pipeline_push_batches_async) share one stream of weights over all links, where the simulation says that this
+ * is faster. Devices that are lost, or lack the memory or an operation, have no batches. If a device is lost, its batches
+ * fail, and batches that share streamed weights with one of them; later ones run on the other devices.
+ *
  * All orders follow from the memory that operations read and write (sg_gemm_async). When it is prepared, the batches of
  * a pipeline are simulated on the devices' models to choose its depth and its weight buffers, and the same submissions
  * are proved free of races if the context has SG_CONTEXT_CHECK_HAZARDS.
  *
- * Results are complete in the order of the batches. A batch that fails, or is cancelled, does not stop the next one.
+ * Results are complete in the order of the batches, also of those on different devices. A batch that fails, or is cancelled, does not stop the next one.
  *
  * Threads: several may push into a pipeline at once; each push is a batch of its own, in the order in which they take their
  * turns. Stages are added and recorded before the first push or sg_pipeline_prepare, which sees those that are complete.
@@ -43,23 +50,34 @@
 
 SG_BEGIN_DECLS
 
+/** Whether a pipeline is there several times. */
+typedef enum sg_replicas SG_ENUM_INT {
+  SG_REPLICAS_NONE = 0,   /**< Each stage is on one device. */
+  SG_REPLICAS_BATCHES = 1 /**< Each device has all stages, and batches go round the devices. */
+} sg_replicas;
+
 /** Options of sg_pipeline_create. */
 typedef struct sg_pipeline_options {
   size_t struct_size;    /**< sizeof(sg_pipeline_options), set by SG_PIPELINE_OPTIONS_INIT. */
   uint64_t input_bytes;  /**< Bytes of a batch's input; > 0. */
   uint64_t memory_limit; /**< Limit of the pipeline's memory on each device in bytes; 0: nine tenths of what the device
                               model's memory, or the context's limit, leaves beside the context's buffers. */
-  int32_t depth;         /**< Batches that have buffers of their own; 0: chosen by simulation, at most 4. At most 64. */
+  int32_t depth;         /**< Batches that have buffers of their own; 0: chosen by simulation, at most 4. At most 64. With
+                              replicas, of each. */
   int32_t weight_buffers;    /**< Buffers of streamed weights, each large enough for any stage; 0: chosen by simulation, at
                                   most 4. At most 64. With several devices, of each. */
   int32_t batches_in_flight; /**< Limit of batches that have been pushed and have not completed; 0: twice the depth,
-                                  plus 2. */
+                                  for each replica, plus 2. */
   sg_when_full when_full;    /**< What sg_pipeline_push_async does at that limit. Default: it waits. */
+  sg_replicas replicas;      /**< Whether all devices of the context have all stages. Default: none. Batches: stages that
+                                  name a device are refused, and those that cannot be on another device than that of their
+                                  memory. */
+  uint32_t reserved;         /**< 0. */
 } sg_pipeline_options;
 
 /** Initial value of an sg_pipeline_options. */
 #define SG_PIPELINE_OPTIONS_INIT \
-  { sizeof(sg_pipeline_options), 0, 0, 0, 0, 0, SG_WHEN_FULL_BLOCK }
+  { sizeof(sg_pipeline_options), 0, 0, 0, 0, 0, SG_WHEN_FULL_BLOCK, SG_REPLICAS_NONE, 0 }
 
 /** Where the weights of a stage are while batches run. */
 typedef enum sg_weights_place SG_ENUM_INT {
@@ -135,17 +153,22 @@ typedef struct sg_pipeline_info {
   int32_t depth;               /**< Batches with buffers of their own. */
   int32_t weight_buffers;      /**< Buffers of streamed weights, of each device that streams. */
   uint64_t device_bytes;       /**< Device memory of the pipeline, resident weights included; of all devices. */
-  uint64_t resident_bytes;     /**< Of resident weights. */
-  uint64_t streamed_bytes;     /**< Of streamed weights: what every batch copies. */
-  double seconds_per_batch;    /**< Of successive batches, all overlaps included. */
-  double transfer_in_seconds;  /**< Of one batch's input and streamed weights over the links. */
+  uint64_t resident_bytes;     /**< Of resident weights; of one replica. */
+  uint64_t streamed_bytes;     /**< Of streamed weights: what every batch copies, or as many batches together as there are
+                                    replicas. */
+  double seconds_per_batch;    /**< Of successive batches, all overlaps included. With replicas: of batches that are pushed
+                                    at once, one for each. */
+  double transfer_in_seconds;  /**< Of one batch's input and streamed weights over the links. With replicas, this and the
+                                    following are the time of one batch for each, by their number. */
   double transfer_out_seconds; /**< Of one batch's result. */
   double work_seconds;         /**< Of one batch's operations, without transfers; on several devices beside those of others. */
+  int32_t replicas;            /**< Devices that have all stages; 1 without SG_REPLICAS_BATCHES. */
+  int32_t shares_weights;      /**< 1: batches that are pushed at once share streamed weights. */
 } sg_pipeline_info;
 
 /** Initial value of an sg_pipeline_info. */
 #define SG_PIPELINE_INFO_INIT \
-  { sizeof(sg_pipeline_info), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+  { sizeof(sg_pipeline_info), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
 /**
  * Creates a pipeline without stages.
@@ -216,6 +239,25 @@ SG_API sg_status sg_pipeline_describe(sg_pipeline *pipeline, char *text, uint64_
  */
 SG_API sg_status sg_pipeline_push_async(sg_pipeline *pipeline, const void *input, void *output, const sg_submit *submit,
                                         sg_job **out_job);
+
+/**
+ * Pushes several batches at once and returns: as many calls of sg_pipeline_push_async do, in their order. With replicas,
+ * as many as there are run beside each other, one on each device, and share one copy of each streamed weight from the host
+ * (sg_pipeline_info.shares_weights).
+ * @param count Number of batches, > 0.
+ * @param inputs count inputs.
+ * @param outputs count outputs. If one overlaps the input or the output of an earlier batch, its batch waits for that one.
+ * @param submits count descriptors, each as of sg_pipeline_push_async; NULL: the defaults of all, and an element that is
+ * NULL those of its batch. A stream orders those of one call behind earlier work, not behind each other.
+ * @param[out] out_jobs count jobs, one reference to each, to be released by sg_job_release; NULL for batches that were not
+ * pushed. May be NULL.
+ * @return As sg_pipeline_push_async. If it is not SG_STATUS_OK, the first batches may have been pushed, as out_jobs says.
+ * Blocks as sg_pipeline_push_async; batches for the replicas count as one against the limit of the context's jobs. Any
+ * thread.
+ */
+SG_API sg_status sg_pipeline_push_batches_async(sg_pipeline *pipeline, int32_t count, const void *const *inputs,
+                                                void *const *outputs, const sg_submit *const *submits,
+                                                sg_job **out_jobs);
 
 /**
  * Pushes a batch and waits for it: sg_pipeline_push_async and sg_job_wait in one.

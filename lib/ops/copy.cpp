@@ -159,6 +159,16 @@ double bytes_of_copy(const buffer_list &buffers, const command &c) {
   return double(shape.width) * double(shape.height);
 }
 
+bytes_moved bytes_moved_by(const buffer_list &buffers, const command &c) {
+  const bool in = c.is<ops::copy_in>(), out = c.is<ops::copy_out>();
+  if (!in && !out && !c.is<ops::copy_peer>()) return {};
+  const double bytes = bytes_of_copy(buffers, c);
+  const auto is_peer = [&](const view &end) { return buffer_of(buffers, end).space == SG_MEMORY_PEER; };
+  if (in && !is_peer(source_of(c))) return {bytes, 0, 0};
+  if (out && !is_peer(destination_of(c))) return {0, bytes, 0};
+  return {0, 0, bytes};
+}
+
 bool copies_slot(const buffer_list &buffers, const command &c) {
   const auto is_slot = [&](const view &end) { return buffer_of(buffers, end).kind == buffer_kind::staging; };
   return (c.is<ops::copy_in>() && is_slot(source_of(c))) || (c.is<ops::copy_out>() && is_slot(destination_of(c)));

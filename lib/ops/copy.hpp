@@ -62,6 +62,7 @@ double bytes_of_copy(const buffer_list &buffers, const command &c);
 struct bytes_moved {
   double in = 0, out = 0, peer = 0;
 };
+bytes_moved bytes_moved_by(const buffer_list &buffers, const command &c);  // 0: it is no copy of a device's engine
 // Whether it copies, over the link, what host workers pack or unpack.
 bool copies_slot(const buffer_list &buffers, const command &c);
 

@@ -13,7 +13,7 @@ inline kernel_cost memory_bound_kernel(const device_model &model, double bytes) 
 }
 
 // Of each view at most an element for each one of the result, view 0.
-inline double bytes_moved(const buffer_list &buffers, const command &command) {
+inline double bytes_accessed(const buffer_list &buffers, const command &command) {
   const view &result = command.views[0];
   double bytes = 0;
   for (const view &each : command.views)
@@ -37,7 +37,7 @@ inline command_cost memory_bound_cost(const device_model &model, double bytes) {
   return cost_of_kernel(model, memory_bound_kernel(model, bytes));
 }
 inline command_cost memory_bound_cost(const device_model &model, const buffer_list &buffers, const command &command) {
-  return memory_bound_cost(model, bytes_moved(buffers, command));
+  return memory_bound_cost(model, bytes_accessed(buffers, command));
 }
 
 // Whether a view has the result's shape and type.

@@ -78,9 +78,10 @@ schedule plan_of(const copy_form &f, const plan_terms &terms) {
   const double rate = cost.one_way > 0 ? cost.one_way : 1;  // none: the amount is in seconds
   made.predicted_seconds = cost.delay_idle + cost.amount / rate;
   made.bound_seconds = cost.amount / rate;
-  const double bytes = bytes_of_copy(made.buffers, copy);
-  if (copy.where.kind == lane_kind::copy_in) made.bytes_in = bytes;
-  if (copy.where.kind == lane_kind::copy_out) made.bytes_out = bytes;
+  const bytes_moved moved = bytes_moved_by(made.buffers, copy);
+  made.bytes_in = moved.in;
+  made.bytes_out = moved.out;
+  made.bytes_peer = moved.peer;
   return made;
 }
 

@@ -133,9 +133,10 @@ std::uint32_t schedule_builder::add(command c, std::span<const std::uint32_t> wa
   std::uint16_t &lanes = s_.lanes[int(c.where.kind)];
   lanes = std::max<std::uint16_t>(lanes, c.where.index + 1);
   set_access_modes(c);
-  if (c.is<ops::copy_in>()) s_.bytes_in += bytes_of_copy(s_.buffers, c);
-  if (c.is<ops::copy_out>()) s_.bytes_out += bytes_of_copy(s_.buffers, c);
-  if (c.is<ops::copy_peer>()) s_.bytes_peer += bytes_of_copy(s_.buffers, c);
+  const bytes_moved moved = bytes_moved_by(s_.buffers, c);
+  s_.bytes_in += moved.in;
+  s_.bytes_out += moved.out;
+  s_.bytes_peer += moved.peer;
   s_.commands.push_back(c);
   return std::uint32_t(s_.commands.size() - 1);
 }

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "base/combining_mutex.hpp"
 #include "base/device_index.hpp"
@@ -29,6 +30,12 @@ struct submission_order {
   bool limited = false;  // counts against the context's job limit
 };
 
+// A job with children.
+struct parent_run {
+  ref<job> parent;
+  submission_order order;
+};
+
 class job_sink : public job_home {
  public:
   // Orders a job and submits it; the reference becomes the executor's. At the job limit it blocks, or throws
@@ -37,9 +44,8 @@ class job_sink : public job_home {
   // on the device, once the job has completed.
   virtual void submit(ref<job> work, const submission_order &order, const access *accesses,
                       std::size_t access_count) = 0;
-  // Submits a run: the children in recording order, and `parent`, which completes after them.
-  virtual void submit_children(const ref<job> &parent, const submission_order &order,
-                               const submission_list &recorded) = 0;
+  // Submits runs: the children in recording order, and their parents, each of which completes after its children.
+  virtual void submit_children(std::span<const parent_run> runs, const submission_list &recorded) = 0;
   // Frees a buffer on the service thread once every job submitted so far has completed.
   virtual void free_when_unused(device_buffer &released) noexcept = 0;
 

@@ -13,13 +13,12 @@ namespace {
 
 // The buffers of a batch: any memory (batch_work::any_memory), these, and those of each stage.
 enum batch_buffer : std::uint32_t { given_input = 1, given_output, own_input, first_of_stages };
-enum stage_buffer : std::uint32_t { input, output, workspace, weights, buffers_of_stage };
+enum stage_buffer : std::uint32_t { input, output, workspace, stage_weights, buffers_of_stage };
 
 std::uint32_t buffer_of(const pipeline_stage &stage, stage_buffer which) noexcept {
   return first_of_stages + static_cast<std::uint32_t>(stage.index) * buffers_of_stage + which;
 }
 
-char *offset(std::int64_t bytes) noexcept { return reinterpret_cast<char *>(bytes); }
 
 }  // namespace
 
@@ -70,15 +69,6 @@ void batch_maker::add_copy(placed to, memory_space to_space, placed from, memory
       std::initializer_list<std::uint32_t>{to.buffer, from.buffer}, std::vector{to.buffer, from.buffer}, role));
 }
 
-void batch_maker::add_weights(const pipeline_stage &stage, work_list &to) {
-  for (std::size_t i = 0; i < stage.weights.size(); ++i) {
-    const pipeline_weight &weight = stage.weights[i];
-    if (weight.in_place) continue;
-    const placed at{buffer_of(stage, weights), offset(stage.weight_addresses[i] - stage.weights_begin)};
-    add_copy(at, memory_space::of_device(stage.device), {batch_work::any_memory, weight.data}, weight.space,
-             weight.bytes, "weights of " + stage.name, batch_role::transfer_in, to);
-  }
-}
 
 // Stages of one device may have inputs of different sizes in one buffer.
 void batch_maker::add_input(const pipeline_stage &stage, placed from, memory_space from_space,
@@ -161,7 +151,7 @@ work_list batch_maker::works_of(const pipeline_stage &stage, std::vector<submiss
   const buffer_range ranges[] = {{stage.input, stage.input_bytes, buffer_of(stage, input)},
                                  {stage.output, stage.output_bytes, buffer_of(stage, output)},
                                  {stage.workspace, stage.workspace_bytes, buffer_of(stage, workspace)},
-                                 {stage.weights_begin, stage.weights_bytes, buffer_of(stage, weights)}};
+                                 {stage.weights_begin, stage.weights_bytes, buffer_of(stage, stage_weights)}};
   work_list made;
   for (submission &each : recorded) {
     if (each.label.empty()) each.label = stage.name;
@@ -201,7 +191,6 @@ void batch_maker::place(std::deque<pipeline_stage> &stages, const std::vector<de
         moved.push_back(each->on(stage.device, home_));
       stage.works_by_device[stage.device] = std::move(moved);
     }
-    stage.works = stage.works_by_device.at(stage.device);
   }
 }
 
@@ -210,16 +199,18 @@ bool batch_maker::calls_functions() const noexcept {
 }
 
 std::shared_ptr<const batch_program> batch_maker::program(const pipeline_memory &memory, const batch_ends &ends,
-                                                          bool calls, std::int64_t number) {
+                                                          weights_source source, std::optional<std::int64_t> number) {
   work_list made;
+  std::vector<std::size_t> stage_ends;
   if (!ends.input_in_place) add_input(stages_.front(), {given_input, nullptr}, ends.input_space, memory, made);
   for (std::size_t s = 0; s < stages_.size(); ++s) {
     const pipeline_stage &stage = stages_[s];
     const device_sizes &sizes = memory.devices.at(stage.device).sizes;
     const bool in_place = s + 1 == stages_.size() && ends.output_in_place;
-    if (stage.is_streamed()) {
-      add_taking(stage.device, {{buffer_of(stage, weights), sizes.weight_buffer_bytes}}, batch_role::transfer_in, made);
-      add_weights(stage, made);
+    if (stage.is_streamed() && source == weights_source::own) {
+      add_taking(stage.device, {{buffer_of(stage, stage_weights), sizes.weight_buffer_bytes}}, batch_role::transfer_in,
+                 made);
+      add_weights(stage, {stage.device}, {buffer_of(stage, stage_weights)}, made);
     }
     if (s > 0 && stage.receives_input)
       add_input(stage, {buffer_of(stages_[s - 1], output), nullptr}, memory_space::of_device(stages_[s - 1].device),
@@ -228,42 +219,36 @@ std::shared_ptr<const batch_program> batch_maker::program(const pipeline_memory 
                {{buffer_of(stage, output), in_place ? 0 : sizes.batch.outputs[s % 2]},
                 {buffer_of(stage, workspace), stage.workspace_bytes > 0 ? sizes.batch.workspace : 0}},
                batch_role::work, made);
-    const bool asks = stage.record && calls;
-    const work_list given = asks ? works_of(stage, stage.record(stage, number)) : work_list();
-    const work_list &works = asks ? given : stage.works;
+    const bool asks = stage.record && number;
+    const work_list given = asks ? works_of(stage, stage.record(stage, *number)) : work_list();
+    const work_list &works = asks ? given : stage.works();
     made.insert(made.end(), works.begin(), works.end());
+    if (s + 1 == stages_.size() && !ends.output_in_place)
+      add_copy({given_output, nullptr}, ends.output_space, {buffer_of(stage, output), nullptr},
+               memory_space::of_device(stage.device), stage.output_bytes, "result", batch_role::transfer_out, made);
+    stage_ends.push_back(made.size());
   }
-  if (!ends.output_in_place)
-    add_copy({given_output, nullptr}, ends.output_space, {buffer_of(stages_.back(), output), nullptr},
-             memory_space::of_device(stages_.back().device), stages_.back().output_bytes, "result",
-             batch_role::transfer_out, made);
-  const auto program = std::make_shared<batch_program>(std::move(made));
+  const auto program = std::make_shared<batch_program>(std::move(made), std::move(stage_ends));
   for (const pipeline_stage &stage : stages_) program->keep(stage.kept);
   return program;
 }
 
-batch_addresses batch_maker::addresses(const pipeline_memory &memory, const batch_ends &ends,
-                                       std::int64_t number) const {
-  const auto at = [](const auto &list, std::int64_t index) {
-    return list[static_cast<std::size_t>(index % static_cast<std::int64_t>(list.size()))];
-  };
+batch_addresses batch_maker::addresses(const pipeline_memory &memory, const batch_ends &ends, std::int64_t turn) const {
   batch_addresses made(first_of_stages + stages_.size() * buffers_of_stage, nullptr);
   made[given_input] = ends.input;
   made[given_output] = ends.output;
-  made[own_input] = at(memory.devices.at(stages_.front().device).batches, number).input;
+  made[own_input] = memory.devices.at(stages_.front().device).of_batch(turn).input;
   char *latest = nullptr;
   for (std::size_t s = 0; s < stages_.size(); ++s) {
     const pipeline_stage &stage = stages_[s];
     const pipeline_memory::of_device &there = memory.devices.at(stage.device);
-    const batch_buffers own = at(there.batches, number);
+    const batch_buffers &own = there.of_batch(turn);
     if (stage.receives_input) latest = s == 0 && ends.input_in_place ? ends.input : own.input;
     made[buffer_of(stage, input)] = latest;
     latest = s + 1 == stages_.size() && ends.output_in_place ? ends.output : own.outputs[s % 2];
     made[buffer_of(stage, output)] = latest;
     made[buffer_of(stage, workspace)] = own.workspace;
-    made[buffer_of(stage, weights)] =
-        stage.is_streamed() ? at(there.weight_buffers, number * there.sizes.streamed_stages + stage.streamed_index)
-                            : memory.resident[s];
+    made[buffer_of(stage, stage_weights)] = there.weights_of(stage, turn);
   }
   return made;
 }

@@ -61,8 +61,8 @@ struct pipeline_stage {
   // Without a function: what is recorded, the caller's handle of it until the pipeline is prepared, and the result.
   ref<graph> recorded;
   handle_bits graph_handle = 0;
-  work_list works;
-  std::map<device_index, work_list> works_by_device;
+  std::map<device_index, work_list> works_by_device;  // of those that may run it, and of the recorded one
+  const work_list &works() const { return works_by_device.at(device); }
 
   std::int32_t streamed_index = -1;  // among the streamed stages of its device; -1: resident, or nothing to copy
   bool is_streamed() const noexcept { return streamed_index >= 0; }
@@ -95,10 +95,25 @@ struct pipeline_memory {
     device_sizes sizes;
     std::vector<batch_buffers> batches;
     std::vector<char *> weight_buffers;  // of streamed weights
+    std::vector<char *> resident;        // weights, by stage; NULL: none
+    // Of a batch, by the number of those that this device has had before.
+    const batch_buffers &of_batch(std::int64_t turn) const { return in_turn(batches, turn); }
+    char *weights_of(const pipeline_stage &stage, std::int64_t turn) const {
+      if (!stage.is_streamed()) return resident[static_cast<std::size_t>(stage.index)];
+      return in_turn(weight_buffers, turn * sizes.streamed_stages + stage.streamed_index);
+    }
+
+   private:
+    template <class Item>
+    static const Item &in_turn(const std::vector<Item> &list, std::int64_t turn) {
+      return list[static_cast<std::size_t>(turn % static_cast<std::int64_t>(list.size()))];
+    }
   };
   std::map<device_index, of_device> devices;  // with stages
-  std::vector<char *> resident;               // by stage; NULL: none
 };
+
+// What a batch does about streamed weights.
+enum class weights_source : std::uint8_t { own, shared };  // it copies them; or they are copied for several batches
 
 // The input and the output of a batch.
 struct batch_ends {
@@ -122,18 +137,23 @@ class batch_maker {
   // Whether the stage can run on another device than its operations were recorded for: these use no other memory of a
   // device than the stage's, and are no functions of the application.
   bool can_move(const pipeline_stage &stage, const std::vector<submission> &recorded) const;
-  // Of all stages, by their numbers. Throws as job_home::replan does.
+  // Puts all stages, by their numbers, on devices: what is made next is made for these. Throws as job_home::replan does.
   void place(std::deque<pipeline_stage> &stages, const std::vector<device_index> &devices);
-  // What batches with ends of these kinds submit. `calls`: stages with functions are asked for batch `number`.
-  std::shared_ptr<const batch_program> program(const pipeline_memory &memory, const batch_ends &ends, bool calls,
-                                               std::int64_t number = 0);
-  // The addresses of batch `number`.
-  batch_addresses addresses(const pipeline_memory &memory, const batch_ends &ends, std::int64_t number) const;
+  // What batches with ends of these kinds submit. `number`: for which stages with functions are called; empty: they are
+  // not.
+  std::shared_ptr<const batch_program> program(const pipeline_memory &memory, const batch_ends &ends,
+                                               weights_source source, std::optional<std::int64_t> number);
+  // The addresses of a batch, by the number of batches that these devices have had before.
+  batch_addresses addresses(const pipeline_memory &memory, const batch_ends &ends, std::int64_t turn) const;
   bool calls_functions() const noexcept;
 
-  // A copy of `bytes`, by the device of the destination, or of the source if that is in host memory.
-  submission copy(char *to, memory_space to_space, char *from, memory_space from_space, std::int64_t bytes,
-                  std::string label);
+  // Copies of weights to devices that are alike in the stages they have: each copies a part from the host if all are
+  // linked, and the rest from the others. `streamed`: of the streamed weights, else of the resident ones.
+  std::shared_ptr<const batch_program> weights(const pipeline_memory &memory, const std::vector<device_index> &to,
+                                               bool streamed);
+  // `turns`: of each of the devices, as above.
+  batch_addresses weight_addresses(const pipeline_memory &memory, const std::vector<device_index> &to,
+                                   const std::vector<std::int64_t> &turns) const;
 
  private:
   // Throws SG_STATUS_INVALID_ARGUMENT if an operation accesses addresses of another stage, or beyond the ends of its
@@ -148,7 +168,13 @@ class batch_maker {
   std::shared_ptr<const sg::program> copy_program(const copy_form &wanted, const plan_request &request);
   void add_copy(placed to, memory_space to_space, placed from, memory_space from_space, std::int64_t bytes,
                 std::string label, batch_role role, work_list &list);
-  void add_weights(const pipeline_stage &stage, work_list &to);
+  // A copy of `bytes`, by the device of the destination, or of the source if that is in host memory.
+  submission copy(char *to, memory_space to_space, char *from, memory_space from_space, std::int64_t bytes,
+                  std::string label);
+  // `buffers`: those of the stage's weights on each of `devices`.
+  void add_weights(const pipeline_stage &stage, const std::vector<device_index> &devices,
+                   const std::vector<std::uint32_t> &buffers, work_list &to);
+  bool are_linked(const std::vector<device_index> &devices) const;
   // Work of this batch begins in whole buffers, given with their bytes. A failure of an earlier batch, which was to
   // write more or other parts of them than this one, has no effect then.
   void add_taking(device_index device, std::initializer_list<std::pair<std::uint32_t, std::int64_t>> buffers,

@@ -57,17 +57,17 @@ class address_map {
 class joiner {
  public:
   // What is simulated has the machine's lanes and memory; both nullptr: it is checked.
-  joiner(const std::vector<pipeline_batch> &batches, const machine_model *machine, const memory_kinds *memory,
+  joiner(const std::vector<pipeline_round> &rounds, const machine_model *machine, const memory_kinds *memory,
          std::optional<batch_role> only = {})
       : machine_(machine), memory_(memory) {
-    for (std::size_t b = 0; b < batches.size(); ++b)
-      for (const auto &work : batches[b].program->works) {
-        if (only && work->role() != *only) continue;
-        works_.push_back(work->with(batches[b].addresses));
+    for (std::size_t r = 0, runs = 0; r < rounds.size(); runs += rounds[r++].runs())
+      for (std::size_t i = 0; i < rounds[r].size(); ++i) {
+        if (only && rounds[r].role(i) != *only) continue;
+        works_.push_back(rounds[r].with_addresses(i));
         submission &added = works_.back();
         // A recorded stream orders submissions of one batch.
-        if (added.stream >= 0) added.stream += static_cast<std::int64_t>(b) << 32;
-        batch_of_.push_back(b);
+        if (added.stream >= 0) added.stream += static_cast<std::int64_t>(runs + rounds[r].run_of(i)) << 32;
+        round_of_.push_back(r);
         for (const access &each : added.accesses) addresses_.cover(each.bytes);
       }
     addresses_.settle();
@@ -87,7 +87,7 @@ class joiner {
       std::sort(waits_.begin(), waits_.end());
       waits_.erase(std::unique(waits_.begin(), waits_.end()), waits_.end());
       add(i);
-      if (i + 1 == works_.size() || batch_of_[i + 1] != batch_of_[i])
+      if (i + 1 == works_.size() || round_of_[i + 1] != round_of_[i])
         made_.ends.push_back(static_cast<std::uint32_t>(made_.whole.commands.size()));
     }
     return std::move(made_);
@@ -278,7 +278,7 @@ class joiner {
   const machine_model *const machine_;  // nullptr: a lane for each submission
   const memory_kinds *const memory_;
   std::vector<submission> works_;
-  std::vector<std::size_t> batch_of_;
+  std::vector<std::size_t> round_of_;
   address_map addresses_;
   batch_schedule made_;
   std::vector<std::vector<std::uint32_t>> last_commands_;  // of each submission
@@ -290,13 +290,13 @@ class joiner {
 
 }  // namespace
 
-batch_schedule simulated_schedule(const std::vector<pipeline_batch> &batches, const machine_model &machine,
+batch_schedule simulated_schedule(const std::vector<pipeline_round> &rounds, const machine_model &machine,
                                   const memory_kinds &memory, std::optional<batch_role> only) {
-  return joiner(batches, &machine, &memory, only).join();
+  return joiner(rounds, &machine, &memory, only).join();
 }
 
-batch_schedule checked_schedule(const std::vector<pipeline_batch> &batches) {
-  return joiner(batches, nullptr, nullptr).join();
+batch_schedule checked_schedule(const std::vector<pipeline_round> &rounds) {
+  return joiner(rounds, nullptr, nullptr).join();
 }
 
 }  // namespace sg

@@ -15,7 +15,7 @@ namespace sg {
 
 struct batch_schedule {
   schedule whole;
-  std::vector<std::uint32_t> ends;  // of each batch: one past its last command
+  std::vector<std::uint32_t> ends;  // of each round: one past its last command
   std::vector<std::uint32_t> jobs;  // by command: the number of its submission
 };
 
@@ -23,10 +23,10 @@ struct batch_schedule {
 // How much of two short GEMMs runs at a time depends on the moment, so it is not counted on. Copies from other devices
 // of the machine are peer copies.
 // `only`: the submissions with that role.
-batch_schedule simulated_schedule(const std::vector<pipeline_batch> &batches, const machine_model &machine,
+batch_schedule simulated_schedule(const std::vector<pipeline_round> &rounds, const machine_model &machine,
                                   const memory_kinds &memory, std::optional<batch_role> only = {});
 // For the hazard check: a lane for each submission, so that nothing but waits orders them; staged copies are one
 // command, as their own schedules are checked where they are made.
-batch_schedule checked_schedule(const std::vector<pipeline_batch> &batches);
+batch_schedule checked_schedule(const std::vector<pipeline_round> &rounds);
 
 }  // namespace sg

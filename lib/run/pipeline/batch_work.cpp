@@ -17,11 +17,8 @@ void each_address(binding &of, Each &&each) {
     for (char *&one : array) each(one);
 }
 
-// An offset is kept where the address was.
-char *offset_of(std::uintptr_t bytes) noexcept { return reinterpret_cast<char *>(bytes); }
-
 char *address_of(const char *offset, std::uint32_t buffer, const batch_addresses &at) noexcept {
-  return offset_of(reinterpret_cast<std::uintptr_t>(at[buffer]) + reinterpret_cast<std::uintptr_t>(offset));
+  return reinterpret_cast<char *>(reinterpret_cast<std::uintptr_t>(at[buffer]) + reinterpret_cast<std::uintptr_t>(offset));
 }
 
 }  // namespace
@@ -32,7 +29,7 @@ batch_work::batch_work(submission recorded, std::span<const buffer_range> ranges
     for (const buffer_range &each : ranges) {
       if (address < each.begin || address >= each.begin + each.bytes) continue;
       found = each.buffer;
-      address = offset_of(static_cast<std::uintptr_t>(address - each.begin));
+      address = offset_of(address - each.begin);
       break;
     }
     buffers.push_back(found);
@@ -45,7 +42,7 @@ batch_work::batch_work(submission recorded, std::span<const buffer_range> ranges
       of_operands_.push_back(no_buffer);
   });
   for (access &each : recorded_.accesses) {
-    char *first = offset_of(each.bytes.lo);
+    char *first = reinterpret_cast<char *>(each.bytes.lo);
     place(first, of_accesses_);
     each.bytes = each.bytes.at(first);
   }
@@ -84,7 +81,7 @@ binding batch_work::operands(const batch_addresses &at) const {
 std::span<const access> batch_work::accesses(const batch_addresses &at, std::vector<access> &room) const {
   room = recorded_.accesses;
   for (std::size_t i = 0; i < room.size(); ++i)
-    room[i].bytes = room[i].bytes.at(address_of(offset_of(room[i].bytes.lo), of_accesses_[i], at));
+    room[i].bytes = room[i].bytes.at(address_of(reinterpret_cast<const char *>(room[i].bytes.lo), of_accesses_[i], at));
   return room;
 }
 
@@ -97,12 +94,33 @@ submission batch_work::with(const batch_addresses &at) const {
   return made;
 }
 
-batch_program::batch_program(work_list made) : works(std::move(made)) {
+batch_program::batch_program(work_list made, std::vector<std::size_t> ends_of_stages)
+    : works(std::move(made)), stage_ends(std::move(ends_of_stages)) {
   for (const std::shared_ptr<const batch_work> &each : works) {
     count(each->recorded().program.get());
     keep(each->recorded().kept);
   }
   keep_totals();
+}
+
+std::vector<pipeline_batch> pipeline_round::one_of(pipeline_batch one) {
+  std::vector<pipeline_batch> made;
+  made.push_back(std::move(one));
+  return made;
+}
+
+pipeline_round::pipeline_round(std::vector<pipeline_batch> batches, bool last_are_weights) : runs_(std::move(batches)) {
+  const std::size_t stages = runs_.front().program->stage_ends.size();
+  std::size_t total = 0;
+  for (const pipeline_batch &each : runs_) total += each.program->works.size();
+  order_.reserve(total);
+  for (std::size_t s = 0; s < stages; ++s)
+    for (std::size_t i = 0; i < runs_.size(); ++i) {
+      const std::size_t run = !last_are_weights ? i : (i + runs_.size() - 1) % runs_.size();  // weights first
+      const std::vector<std::size_t> &ends = runs_[run].program->stage_ends;
+      for (std::size_t w = s == 0 ? 0 : ends[s - 1]; w < ends[s]; ++w)
+        order_.push_back({static_cast<std::uint32_t>(run), static_cast<std::uint32_t>(w)});
+    }
 }
 
 }  // namespace sg

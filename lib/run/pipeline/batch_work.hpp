@@ -18,6 +18,9 @@ using batch_addresses = std::vector<char *>;
 
 enum class batch_role : std::uint8_t { transfer_in, work, transfer_between_devices, transfer_out };
 
+// An offset is kept where an address was.
+inline char *offset_of(std::int64_t bytes) noexcept { return reinterpret_cast<char *>(bytes); }
+
 // Recorded addresses that stand for a buffer.
 struct buffer_range {
   const char *begin = nullptr;
@@ -54,26 +57,49 @@ class batch_work {
 
 using work_list = std::vector<std::shared_ptr<const batch_work>>;
 
-// What batches submit, whose ends are in the same memory spaces.
+// What batches submit, whose ends are in the same memory spaces; or the copies of streamed weights that batches share.
 struct batch_program : recorded_graph {
-  explicit batch_program(work_list made);
+  batch_program(work_list made, std::vector<std::size_t> ends_of_stages);
   const work_list works;
+  const std::vector<std::size_t> stage_ends;  // one past the last of each stage's
 };
 
-class pipeline_batch final : public submission_list {
+// A batch, or the weights of several, with its addresses.
+struct pipeline_batch {
+  std::shared_ptr<const batch_program> program;
+  batch_addresses addresses;
+};
+
+// Batches that are submitted together, stage by stage, each a run of its own. Weights that they share are the last run,
+// whose copies for a stage come before the work of that stage.
+class pipeline_round final : public submission_list {
  public:
-  pipeline_batch(std::shared_ptr<const batch_program> what, batch_addresses at) noexcept
-      : program(std::move(what)), addresses(std::move(at)) {}
+  explicit pipeline_round(pipeline_batch one) : pipeline_round(one_of(std::move(one)), false) {}
+  pipeline_round(std::vector<pipeline_batch> batches, bool last_are_weights);
 
-  std::size_t size() const noexcept override { return program->works.size(); }
-  const submission &at(std::size_t index) const noexcept override { return program->works[index]->recorded(); }
-  binding operands(std::size_t index) const override { return program->works[index]->operands(addresses); }
+  std::size_t runs() const noexcept { return runs_.size(); }
+  std::size_t size() const noexcept override { return order_.size(); }
+  const submission &at(std::size_t index) const noexcept override { return work(index).recorded(); }
+  binding operands(std::size_t index) const override { return work(index).operands(addresses_of(index)); }
   std::span<const access> accesses(std::size_t index, std::vector<access> &room) const override {
-    return program->works[index]->accesses(addresses, room);
+    return work(index).accesses(addresses_of(index), room);
   }
+  std::size_t run_of(std::size_t index) const noexcept override { return order_[index].run; }
+  batch_role role(std::size_t index) const noexcept { return work(index).role(); }
+  submission with_addresses(std::size_t index) const { return work(index).with(addresses_of(index)); }
 
-  const std::shared_ptr<const batch_program> program;
-  const batch_addresses addresses;
+ private:
+  struct place {
+    std::uint32_t run, index;
+  };
+  static std::vector<pipeline_batch> one_of(pipeline_batch one);
+  const batch_work &work(std::size_t index) const noexcept {
+    return *runs_[order_[index].run].program->works[order_[index].index];
+  }
+  const batch_addresses &addresses_of(std::size_t index) const noexcept { return runs_[order_[index].run].addresses; }
+
+  std::vector<pipeline_batch> runs_;
+  std::vector<place> order_;
 };
 
 }  // namespace sg

@@ -74,6 +74,9 @@ const pipeline_stage &pipeline::add(pipeline_stage &&given) {
   const pushing turn(*this);
   if (is_prepared_) throw error(SG_STATUS_BUSY, "the pipeline is prepared; no stage can be added");
   pipeline_stage stage = std::move(given);
+  if (settings_.replicates && stage.wanted_device)
+    throw error(SG_STATUS_INVALID_ARGUMENT, "@desc->device is %zu; a stage of a pipeline with replicas is on all devices",
+                number_of(*stage.wanted_device));
   if (stage.name.empty()) stage.name = "stage " + std::to_string(stages_.size());
   stage.input_bytes = stages_.empty() ? settings_.input_bytes : stages_.back().output_bytes;
   stage.device = stage.wanted_device.value_or(stages_.empty() ? first_device : stages_.back().recorded_device);
@@ -164,43 +167,128 @@ batch_ends pipeline::ends_of(const void *input, void *output) const {
   return ends;
 }
 
+std::size_t pipeline::most_in_flight() const noexcept {
+  const auto own = static_cast<std::int32_t>(replicas_.size()) * 2 * choice_.depth + 2;
+  return static_cast<std::size_t>(settings_.batches_in_flight > 0 ? settings_.batches_in_flight : own);
+}
+
 // Waits, or throws, at the limit of batches in flight.
-void pipeline::require_room() {
-  const std::size_t most =
-      static_cast<std::size_t>(settings_.batches_in_flight > 0 ? settings_.batches_in_flight : 2 * choice_.depth + 2);
+void pipeline::require_room(std::size_t count) {
   while (!in_flight_.empty() && in_flight_.front()->done()) in_flight_.pop_front();
-  while (in_flight_.size() >= most) {
+  while (in_flight_.size() + count > most_in_flight()) {
     if (settings_.refuses_when_full)
-      throw error(SG_STATUS_BUSY, "%zu batches are in flight, the pipeline's limit", in_flight_.size());
+      throw error(SG_STATUS_BUSY, "%zu batches are in flight, and the pipeline's limit is %zu", in_flight_.size(),
+                  most_in_flight());
     if (in_callback_of(*owner_))
-      throw error(SG_STATUS_DEADLOCK, "a callback of the context waits for a batch: %zu are in flight, the limit",
-                  in_flight_.size());
+      throw error(SG_STATUS_DEADLOCK, "a callback of the context waits for a batch: %zu are in flight, the limit is %zu",
+                  in_flight_.size(), most_in_flight());
     in_flight_.front()->wait(deadline(-1));
     in_flight_.pop_front();
   }
 }
 
-void pipeline::push(const ref<job> &parent, submission_order order, const void *input, void *output) {
+std::vector<std::size_t> pipeline::next_replicas() const {
+  std::vector<std::size_t> next;
+  for (std::size_t i = 0; i < replicas_.size(); ++i) {
+    const std::size_t r = (next_replica_ + i) % replicas_.size();
+    const auto is_lost = [this](device_index each) { return owner_->on(each).status() != SG_STATUS_OK; };
+    if (replicas_.size() == 1 || !is_lost(replicas_[r].where[0])) next.push_back(r);
+  }
+  if (next.empty()) next.push_back(next_replica_);
+  return next;
+}
+
+std::size_t pipeline::independent(std::span<const batch> batches) const {
+  const auto input = [&](std::size_t i) {
+    return footprint::rectangle(batches[i].input, settings_.input_bytes, 1, settings_.input_bytes);
+  };
+  const auto output = [&](std::size_t i) {
+    const std::int64_t bytes = stages_.back().output_bytes;
+    return footprint::rectangle(batches[i].output, bytes, 1, bytes);
+  };
+  for (std::size_t i = 1; i < batches.size(); ++i)
+    for (std::size_t before = 0; before < i; ++before)
+      if (overlap(output(before), input(i)) || overlap(output(before), output(i)) || overlap(input(before), output(i)))
+        return i;
+  return batches.size();
+}
+
+// What functions record is for the device that will run it.
+void pipeline::put_on(const placement &where) {
+  maker_.place(stages_, where);
+  for (pipeline_stage &each : stages_)
+    if (each.record && each.device != each.recorded_device) {
+      each.reserved->move_to(each.device);
+      each.recorded_device = each.device;
+    }
+}
+
+pipeline_batch pipeline::make_batch(replica &on, const batch &given, weights_source source, std::int64_t number) {
+  if (replicas_.size() > 1) put_on(on.where);
+  const batch_ends ends = ends_of(given.input, given.output);
+  replica::latest &latest = on.latest_of[static_cast<int>(source)];
+  if (!latest.program || !latest.ends.same_kinds(ends) || maker_.calls_functions())
+    latest = {ends, maker_.program(memory_, ends, source, number)};
+  return {latest.program, maker_.addresses(memory_, ends, on.turn)};
+}
+
+pipeline_batch pipeline::make_shared_weights(const std::vector<std::size_t> &replicas) {
+  std::vector<device_index> devices;
+  std::vector<std::int64_t> turns;
+  for (const std::size_t r : replicas) {
+    devices.push_back(replicas_[r].where[0]);
+    turns.push_back(replicas_[r].turn);
+  }
+  if (devices != sharing_) {
+    shared_weights_ = maker_.weights(memory_, devices, true);
+    sharing_ = devices;
+  }
+  return {shared_weights_, maker_.weight_addresses(memory_, devices, turns)};
+}
+
+std::size_t pipeline::push(std::span<const batch> batches) {
   const pushing turn(*this);
   prepare_in_turn();
-  const batch_ends ends = ends_of(input, output);
-  require_room();
-  if (!program_ || !ends_.same_kinds(ends) || maker_.calls_functions())
-    program_ = maker_.program(memory_, ends, true, next_batch_);
-  ends_ = ends;
-  const pipeline_batch made(program_, maker_.addresses(memory_, ends, next_batch_));
-  parent->graph = program_;
-  // The flag promises that no other job uses the caller's memory; the pipeline's buffers serve every batch.
-  order.untracked = false;
-  if (!in_flight_.empty()) order.completes_behind = in_flight_.back().get();
-  in_flight_.push_back(parent);
+  std::size_t count = std::min({batches.size(), next_replicas().size(), most_in_flight()});
+  count = independent(batches.first(count));
+  for (const batch &each : batches.first(count)) ends_of(each.input, each.output);  // refused before it waits
+  require_room(count);
+  std::vector<std::size_t> chosen = next_replicas();  // which may be fewer since
+  count = std::min(count, chosen.size());
+  chosen.resize(count);
+  const bool shares = choice_.shares_weights && count > 1;
+  std::vector<pipeline_batch> made;
+  std::vector<parent_run> runs;
+  job *latest = in_flight_.empty() ? nullptr : in_flight_.back().get();
+  for (std::size_t i = 0; i < count; ++i) {
+    made.push_back(make_batch(replicas_[chosen[i]], batches[i], shares ? weights_source::shared : weights_source::own,
+                              next_batch_ + static_cast<std::int64_t>(i)));
+    runs.push_back(batches[i].run);
+    runs.back().parent->graph = made.back().program;
+    // The flag promises that no other job uses the caller's memory; the pipeline's buffers serve every batch.
+    runs.back().order.untracked = false;
+    runs.back().order.limited = runs.back().order.limited && i == 0;
+    runs.back().order.completes_behind = latest;
+    latest = runs.back().parent.get();
+  }
+  if (shares) {
+    made.push_back(make_shared_weights(chosen));
+    runs.push_back({owner_->new_job(), {}});
+    runs.back().parent->graph = made.back().program;
+    runs.back().parent->priority = runs.front().parent->priority;
+    runs.back().parent->submitter = runs.front().parent->submitter;
+  }
+  for (std::size_t i = 0; i < count; ++i) in_flight_.push_back(runs[i].parent);
   try {
-    owner_->submit_children(parent, order, made);
+    owner_->submit_children(runs, pipeline_round(std::move(made), shares));
   } catch (...) {
-    in_flight_.pop_back();
+    for (std::size_t i = 0; i < count; ++i) in_flight_.pop_back();
     throw;
   }
-  ++next_batch_;
+  for (const std::size_t r : chosen) ++replicas_[r].turn;
+  next_replica_ = (chosen.back() + 1) % replicas_.size();
+  next_batch_ += static_cast<std::int64_t>(count);
+  return count;
 }
 
 }  // namespace sg

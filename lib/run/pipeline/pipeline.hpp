@@ -10,6 +10,7 @@
 #include <deque>
 #include <mutex>
 #include <set>
+#include <span>
 #include <string>
 #include <thread>
 #include <vector>
@@ -36,11 +37,25 @@ class pipeline final : public object {
   pipeline_choice prepare();
   std::string describe();
   std::size_t size();  // number of stages
-  // Submits a batch; `parent` completes after its children. Throws as job_sink::submit does.
-  void push(const ref<job> &parent, submission_order order, const void *input, void *output);
+  struct batch {
+    parent_run run;
+    const void *input;
+    void *output;
+  };
+  // Submits one batch at least, and of those that follow it as many as can run beside it; returns their number. Each
+  // parent completes after its children. Throws as job_sink::submit does, and then has submitted none.
+  std::size_t push(std::span<const batch> batches);
 
  private:
   class pushing;  // the calling thread's turn
+  struct replica {
+    placement where;
+    std::int64_t turn = 0;  // number of batches that it has had
+    struct latest {
+      batch_ends ends;
+      std::shared_ptr<const batch_program> program;
+    } latest_of[2];  // by weights_source
+  };
 
   void prepare_in_turn();
   void choose_and_allocate();
@@ -51,7 +66,15 @@ class pipeline final : public object {
   void copy_resident_weights();
   char *device_memory(device_index device, std::int64_t bytes);
   batch_ends ends_of(const void *input, void *output) const;
-  void require_room();
+  std::size_t most_in_flight() const noexcept;
+  void require_room(std::size_t count);
+  // The next ones in turn whose devices are not lost, or one that is.
+  std::vector<std::size_t> next_replicas() const;
+  // Of the first batches, as many as do not depend on each other.
+  std::size_t independent(std::span<const batch> batches) const;
+  void put_on(const placement &where);
+  pipeline_batch make_batch(replica &on, const batch &given, weights_source source, std::int64_t number);
+  pipeline_batch make_shared_weights(const std::vector<std::size_t> &replicas);
 
   const ref<job_sink> owner_;
   const pipeline_parts parts_;
@@ -62,8 +85,10 @@ class pipeline final : public object {
   bool is_prepared_ = false;
   pipeline_choice choice_;
   batch_maker maker_;
-  std::shared_ptr<const batch_program> program_;  // of the latest batch, and its ends
-  batch_ends ends_;
+  std::vector<replica> replicas_;
+  std::size_t next_replica_ = 0;
+  std::vector<device_index> sharing_;  // devices of the latest batches that share weights
+  std::shared_ptr<const batch_program> shared_weights_;
   pipeline_memory memory_;
   std::vector<ref<device_buffer>> buffers_;
   device_index allocating_{};  // whose memory was taken last

@@ -16,10 +16,11 @@ namespace sg {
 namespace {
 
 constexpr std::int32_t most_chosen = 4;        // of batches with buffers, and of weight buffers
+constexpr double worth_sharing = 0.97;
 constexpr double worth_a_buffer = 0.99;        // a further buffer must shorten a batch to this
 constexpr std::size_t enough_commands = 6000;  // of a simulation
 constexpr std::size_t most_checked = 4000;     // commands of the hazard check: its memory grows with their square
-constexpr std::int64_t simulated_batches = 24;
+constexpr std::int64_t simulated_rounds = 24;
 
 using long_long = long long;
 
@@ -30,19 +31,6 @@ class planned_buffers {
     next_ += static_cast<std::uintptr_t>(bytes);
     return reinterpret_cast<char *>(next_ - static_cast<std::uintptr_t>(bytes));
   }
-  pipeline_memory memory(const pipeline_choice &chosen, const std::deque<pipeline_stage> &stages, std::int32_t depth,
-                         std::int32_t weight_buffers) {
-    pipeline_memory made;
-    for (const auto &[device, sizes] : chosen.devices) {
-      pipeline_memory::of_device &there = made.devices[device];
-      there.sizes = sizes;
-      for (std::int32_t i = 0; i < depth; ++i) there.batches.push_back(sizes.batch.at(take(sizes.batch.total())));
-      for (std::int32_t i = 0; i < weight_buffers; ++i) there.weight_buffers.push_back(take(sizes.weight_buffer_bytes));
-    }
-    for (const pipeline_stage &each : stages)
-      made.resident.push_back(each.weights_bytes > 0 && !each.is_streamed() ? take(each.weights_bytes) : nullptr);
-    return made;
-  }
 
  private:
   std::uintptr_t next_ = std::uintptr_t(1) << 63;
@@ -50,20 +38,31 @@ class planned_buffers {
 
 class chooser {
  public:
+  // The stages are on the devices of the first replica.
   chooser(std::deque<pipeline_stage> &stages, const pipeline_settings &settings,
           const std::map<device_index, std::int64_t> &limits, const pipeline_parts &parts, batch_maker &maker,
-          bool in_place)
-      : stages_(stages), settings_(settings), limits_(limits), parts_(parts), maker_(maker), in_place_(in_place) {}
+          bool in_place, std::vector<placement> replicas)
+      : stages_(stages), settings_(settings), limits_(limits), parts_(parts), maker_(maker), in_place_(in_place) {
+    made_.replicas = std::move(replicas);
+  }
 
   pipeline_choice choose() {
     set_sizes();
     const bool all_fit = place_weights();
     if (made_.streamed_stages == 0 || !all_fit) made_.fitting_bytes = 0;
     set_counts();
+    if (made_.streamed_stages > 0 && replicas() > 1) share_weights();
     predict_parts();
     for (const auto &[device, sizes] : made_.devices) made_.device_bytes += made_.bytes_of(sizes);
     if (parts_.checks_hazards) check();
     return made_;
+  }
+
+  // Throws SG_STATUS_OUT_OF_MEMORY if a limit is too low.
+  void require_memory() {
+    set_sizes();
+    place_weights();
+    start_counts();
   }
 
   // Of a batch, with all the buffers that may be chosen, or with as many as fit; HUGE_VAL: none do.
@@ -83,8 +82,27 @@ class chooser {
   // Returns whether all weights would fit.
   bool place_weights() {
     bool all_fit = true;
-    for (const auto &[device, there] : made_.devices) all_fit = place_weights(device, limits_.at(device)) && all_fit;
+    if (replicas() == 1) {
+      for (const auto &[device, there] : made_.devices) all_fit = place_weights(device, limits_.at(device)) && all_fit;
+      return all_fit;
+    }
+    // All devices have what fits on each of them.
+    const device_index first = made_.replicas[0][0];
+    std::int64_t limit = limits_.at(first);
+    for (const placement &each : made_.replicas) limit = std::min(limit, limits_.at(each[0]));
+    all_fit = place_weights(first, limit);
+    for (const placement &each : made_.replicas) made_.devices[each[0]] = made_.devices.at(first);
     return all_fit;
+  }
+
+  std::int64_t replicas() const noexcept { return static_cast<std::int64_t>(made_.replicas.size()); }
+
+  // Whether a round of batches is faster if they share streamed weights.
+  void share_weights() {
+    pipeline_choice own = made_;
+    made_.shares_weights = true;
+    set_counts();
+    if (made_.seconds_per_batch > worth_sharing * own.seconds_per_batch) made_ = std::move(own);
   }
 
   void set_sizes() {
@@ -145,13 +163,17 @@ class chooser {
     return all <= limit - batches;
   }
 
-  void set_counts() {
-    const std::int32_t least_depth = std::max(1, settings_.depth);
-    const std::int32_t least_buffers = made_.streamed_stages == 0 ? 0 : std::max(1, settings_.weight_buffers);
-    made_.depth = least_depth;
-    made_.weight_buffers = least_buffers;
+  // The least counts.
+  void start_counts() {
+    made_.depth = std::max(1, settings_.depth);
+    made_.weight_buffers = made_.streamed_stages == 0 ? 0 : std::max(1, settings_.weight_buffers);
     for (const auto &[device, there] : made_.devices)
       if (made_.bytes_of(there) > limits_.at(device)) throw too_little_memory(device, there);
+  }
+
+  void set_counts() {
+    start_counts();
+    const std::int32_t least_depth = made_.depth, least_buffers = made_.weight_buffers;
     made_.seconds_per_batch = simulated(made_.depth, made_.weight_buffers);
     const bool grows_depth = settings_.depth == 0, grows_buffers = settings_.weight_buffers == 0 && least_buffers > 0;
     // One more of one, of the other, or of both, as long as that helps.
@@ -193,62 +215,82 @@ class chooser {
         long_long{there.resident_bytes}, long_long{limits_.at(device)});
   }
 
-  // Batches with buffers and ends of their own.
-  std::vector<pipeline_batch> batches(std::int32_t depth, std::int32_t weight_buffers, std::int64_t count) {
+  // Rounds of a batch for each replica, with buffers and ends of their own.
+  std::vector<pipeline_round> rounds(std::int32_t depth, std::int32_t weight_buffers, std::int64_t count) {
     planned_buffers buffers;
-    const pipeline_memory memory = buffers.memory(made_, stages_, depth, weight_buffers);
+    pipeline_choice wanted = made_;
+    wanted.depth = depth;
+    wanted.weight_buffers = weight_buffers;
+    const pipeline_memory memory =
+        make_memory(wanted, stages_, [&](device_index, std::int64_t bytes) { return buffers.take(bytes); });
     batch_ends ends;
     ends.input_in_place = ends.output_in_place = in_place_;
     if (in_place_) ends.input_space = ends.output_space = SG_MEMORY_DEVICE;
-    const auto program = maker_.program(memory, ends, false);
-    std::vector<pipeline_batch> made;
-    for (std::int64_t i = 0; i < count; ++i) {
-      ends.input = buffers.take(round_up(settings_.input_bytes, 256));
-      ends.output = buffers.take(round_up(stages_.back().output_bytes, 256));
-      made.emplace_back(program, maker_.addresses(memory, ends, i));
+    const auto source = made_.shares_weights ? weights_source::shared : weights_source::own;
+    std::vector<std::vector<pipeline_batch>> batches(static_cast<std::size_t>(count));
+    for (const placement &each : made_.replicas) {
+      maker_.place(stages_, each);
+      const auto program = maker_.program(memory, ends, source, {});
+      for (std::int64_t i = 0; i < count; ++i) {
+        ends.input = buffers.take(round_up(settings_.input_bytes, 256));
+        ends.output = buffers.take(round_up(stages_.back().output_bytes, 256));
+        batches[static_cast<std::size_t>(i)].push_back({program, maker_.addresses(memory, ends, i)});
+      }
     }
+    maker_.place(stages_, made_.replicas[0]);
+    if (made_.shares_weights) {
+      std::vector<device_index> devices;
+      for (const placement &each : made_.replicas) devices.push_back(each[0]);
+      const auto weights = maker_.weights(memory, devices, true);
+      for (std::int64_t i = 0; i < count; ++i)
+        batches[static_cast<std::size_t>(i)].push_back(
+            {weights, maker_.weight_addresses(memory, devices, std::vector(devices.size(), i))});
+    }
+    std::vector<pipeline_round> made;
+    for (std::vector<pipeline_batch> &each : batches) made.emplace_back(std::move(each), made_.shares_weights);
     return made;
   }
 
   // Seconds from the end of one batch to the end of the next, once the pipeline is full.
   double simulated(std::int32_t depth, std::int32_t weight_buffers) {
-    const batch_schedule one = simulated_schedule(batches(depth, weight_buffers, 1), parts_.machine, parts_.memory);
+    const batch_schedule one = simulated_schedule(rounds(depth, weight_buffers, 1), parts_.machine, parts_.memory);
     const std::size_t commands = std::max<std::size_t>(one.whole.commands.size(), 1);
     const auto count = static_cast<std::int64_t>(
-        std::clamp<std::size_t>(enough_commands / commands, 3, static_cast<std::size_t>(simulated_batches)));
-    const batch_schedule all = simulated_schedule(batches(depth, weight_buffers, count), parts_.machine, parts_.memory);
+        std::clamp<std::size_t>(enough_commands / commands, 3, static_cast<std::size_t>(simulated_rounds)));
+    const batch_schedule all = simulated_schedule(rounds(depth, weight_buffers, count), parts_.machine, parts_.memory);
     const timeline times = simulate(all.whole, parts_.machine, all.jobs);
     const std::int64_t later = (count + 1) / 2;
-    return (end_of(all, times, count - 1) - end_of(all, times, count - 1 - later)) / double(later);
+    return (end_of(all, times, count - 1) - end_of(all, times, count - 1 - later)) / double(later * replicas());
   }
 
-  static double end_of(const batch_schedule &of, const timeline &times, std::int64_t batch) {
+  static double end_of(const batch_schedule &of, const timeline &times, std::int64_t round) {
     double end = 0;
-    const std::uint32_t last = of.ends[static_cast<std::size_t>(batch)];
+    const std::uint32_t last = of.ends[static_cast<std::size_t>(round)];
     for (std::uint32_t i = 0; i < last; ++i) end = std::max(end, times.commands[i].end);
     return end;
   }
 
   // Of each further batch, as a batch that follows others has no part of their latencies.
-  double seconds_of(const std::vector<pipeline_batch> &all, batch_role role) const {
-    const auto simulated = [&](const std::vector<pipeline_batch> &some) {
+  double seconds_of(const std::vector<pipeline_round> &all, batch_role role) const {
+    const auto simulated = [&](const std::vector<pipeline_round> &some) {
       const batch_schedule joined = simulated_schedule(some, parts_.machine, parts_.memory, role);
       return simulate(joined.whole, parts_.machine, joined.jobs).seconds;
     };
-    return (simulated(all) - simulated({all[0]})) / double(all.size() - 1);
+    return (simulated(all) - simulated({all[0]})) / double((static_cast<std::int64_t>(all.size()) - 1) * replicas());
   }
 
   void predict_parts() {
     // Buffers of their own for all, so that only the link orders the copies.
     constexpr std::int32_t count = 3;
-    const std::vector<pipeline_batch> all = batches(count, count * made_.streamed_stages, count);
+    const std::vector<pipeline_round> all = rounds(count, count * made_.streamed_stages, count);
     made_.transfer_in_seconds = seconds_of(all, batch_role::transfer_in);
     made_.transfer_out_seconds = seconds_of(all, batch_role::transfer_out);
     made_.work_seconds = seconds_of(all, batch_role::work);
     for (const auto &[device, there] : made_.devices) {
-      const bool is_first = device == stages_.front().device;
-      const std::int64_t bytes_in = there.streamed_bytes + (is_first && !in_place_ ? settings_.input_bytes : 0);
-      const double rate = parts_.machine.device(device).link_in;
+      const bool is_first = replicas() > 1 || device == stages_.front().device;
+      const std::int64_t streamed = there.streamed_bytes / (made_.shares_weights ? replicas() : 1);
+      const std::int64_t bytes_in = streamed + (is_first && !in_place_ ? settings_.input_bytes : 0);
+      const double rate = parts_.machine.device(device).link_in * double(replicas());
       if (rate > 0) made_.link_in_seconds = std::max(made_.link_in_seconds, double(bytes_in) / rate);
     }
   }
@@ -256,11 +298,11 @@ class chooser {
   // Each buffer is used by a second batch at least.
   void check() {
     const std::int64_t count = made_.depth + 1;
-    const batch_schedule all = checked_schedule(batches(made_.depth, made_.weight_buffers, count));
+    const batch_schedule all = checked_schedule(rounds(made_.depth, made_.weight_buffers, count));
     if (all.whole.commands.size() <= most_checked) return require_no_hazards(all.whole);
     if (logs(log_level::info, log_area::plan))
       log_message(log_level::info, log_area::plan,
-                  "%lld batches of a pipeline have %zu commands, and are not checked for races: the limit is %zu",
+                  "%lld rounds of batches of a pipeline have %zu commands, and are not checked for races: the limit is %zu",
                   long_long{count}, all.whole.commands.size(), most_checked);
   }
 
@@ -283,16 +325,73 @@ std::int64_t pipeline_choice::bytes_of(const device_sizes &sizes) const {
                      sizes.resident_bytes, "device memory of the pipeline");
 }
 
+bool pipeline_choice::has(const pipeline_stage &stage, device_index device) const noexcept {
+  return std::any_of(replicas.begin(), replicas.end(), [&](const placement &each) {
+    return each[static_cast<std::size_t>(stage.index)] == device;
+  });
+}
+
+pipeline_memory make_memory(const pipeline_choice &choice, const std::deque<pipeline_stage> &stages,
+                            const std::function<char *(device_index, std::int64_t bytes)> &take) {
+  pipeline_memory made;
+  for (const auto &[device, sizes] : choice.devices) {
+    pipeline_memory::of_device &there = made.devices[device];
+    there.sizes = sizes;
+    for (std::int32_t i = 0; i < choice.depth; ++i)
+      there.batches.push_back(sizes.batch.at(take(device, sizes.batch.total())));
+    for (std::int32_t i = 0; i < choice.weight_buffers && sizes.streamed_stages > 0; ++i)
+      there.weight_buffers.push_back(take(device, sizes.weight_buffer_bytes));
+    for (const pipeline_stage &each : stages) {
+      const bool is_there = each.weights_bytes > 0 && !each.is_streamed() && choice.has(each, device);
+      there.resident.push_back(is_there ? take(device, each.weights_bytes) : nullptr);
+    }
+  }
+  return made;
+}
+
+namespace {
+
+bool is_lack(const error &of) {  // of an operation, or of memory
+  return of.status() == SG_STATUS_UNSUPPORTED || of.status() == SG_STATUS_OUT_OF_MEMORY;
+}
+
+// All stages on each device that can have them.
+pipeline_choice choose_replicas(std::deque<pipeline_stage> &stages, const pipeline_settings &settings,
+                                const std::map<device_index, std::int64_t> &limits,
+                                const std::vector<device_index> &usable, const pipeline_parts &parts,
+                                batch_maker &maker, bool in_place) {
+  std::vector<placement> replicas;
+  for (const device_index each : usable) {
+    const std::vector<placement> alone(1, placement(stages.size(), each));
+    try {
+      maker.place(stages, alone[0]);
+      chooser(stages, settings, limits, parts, maker, in_place, alone).require_memory();
+      replicas.push_back(alone[0]);
+    } catch (const error &e) {
+      if (!is_lack(e) || (replicas.empty() && each == usable.back())) throw;
+      if (logs(log_level::warn, log_area::plan))
+        log_message(log_level::warn, log_area::plan, "device %zu gets no replica of a pipeline: %s", number_of(each),
+                    e.what());
+    }
+  }
+  maker.place(stages, replicas[0]);
+  return chooser(stages, settings, limits, parts, maker, in_place, std::move(replicas)).choose();
+}
+
+}  // namespace
+
 pipeline_choice choose(std::deque<pipeline_stage> &stages, const pipeline_settings &settings,
                        const std::map<device_index, std::int64_t> &limits, const std::vector<device_index> &usable,
                        const pipeline_parts &parts, batch_maker &maker, bool in_place) {
+  if (settings.replicates && !usable.empty())
+    return choose_replicas(stages, settings, limits, usable, parts, maker, in_place);
   // So many simulated operations in all take less than a second.
   constexpr std::size_t most_simulated = 2400, least_tried = 16, most_tried = 300;
   placement_request wanted{{}, usable, limits};
   std::size_t operations = 1;
   for (const pipeline_stage &each : stages) {
     wanted.fixed.push_back(each.is_movable ? std::nullopt : std::optional(each.recorded_device));
-    operations += each.works.size();
+    operations += each.works().size();
   }
   wanted.most_tried = std::clamp(most_simulated / operations, least_tried, most_tried);
   const bool is_free = std::any_of(stages.begin(), stages.end(), [](const auto &each) { return each.is_movable; });
@@ -301,15 +400,17 @@ pipeline_choice choose(std::deque<pipeline_stage> &stages, const pipeline_settin
     const auto seconds = [&](const placement &where) {
       try {
         maker.place(stages, where);
-        return chooser(stages, settings, limits, parts, maker, in_place).least_seconds();
+        return chooser(stages, settings, limits, parts, maker, in_place, {where}).least_seconds();
       } catch (const error &e) {
-        if (e.status() != SG_STATUS_UNSUPPORTED && e.status() != SG_STATUS_OUT_OF_MEMORY) throw;
+        if (!is_lack(e)) throw;
         return double(HUGE_VAL);
       }
     };
     maker.place(stages, best_placement(wanted, parts.machine, seconds));
   }
-  return chooser(stages, settings, limits, parts, maker, in_place).choose();
+  placement where;
+  for (const pipeline_stage &each : stages) where.push_back(each.device);
+  return chooser(stages, settings, limits, parts, maker, in_place, {std::move(where)}).choose();
 }
 
 }  // namespace sg

@@ -5,11 +5,13 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
 
 #include "run/pipeline/batch.hpp"
+#include "run/pipeline/placement.hpp"
 
 namespace sg {
 
@@ -18,6 +20,7 @@ struct pipeline_settings {
   std::int32_t depth = 0, weight_buffers = 0;      // 0: to be chosen
   std::int32_t batches_in_flight = 0;              // 0: by the depth
   bool refuses_when_full = false;
+  bool replicates = false;  // all devices get all stages
 };
 
 // Parts of the context, which the pipeline's owner keeps.
@@ -29,7 +32,10 @@ struct pipeline_parts {
 
 struct pipeline_choice {
   std::int32_t depth = 0, weight_buffers = 0, streamed_stages = 0;  // weight buffers: of each device
+  std::vector<placement> replicas;                                  // one, or for each device all stages on it
+  bool shares_weights = false;                                      // of batches of all replicas that are pushed at once
   std::map<device_index, device_sizes> devices;                     // with stages
+  bool has(const pipeline_stage &stage, device_index device) const noexcept;
   std::int64_t resident_bytes = 0, streamed_bytes = 0, device_bytes = 0;
   std::int64_t bytes_of(const device_sizes &sizes) const;
   std::int64_t fitting_bytes = 0;  // that all weights resident would take; 0: they do not fit, or are resident
@@ -37,7 +43,12 @@ struct pipeline_choice {
   double link_in_seconds = 0;  // of the transfers in, at the rate of the link alone
 };
 
-// Sets the stages' streamed_index, and the devices of those that name none, which are among `usable`. `in_place`:
+// The pipeline's buffers, each from `take`.
+pipeline_memory make_memory(const pipeline_choice &choice, const std::deque<pipeline_stage> &stages,
+                            const std::function<char *(device_index, std::int64_t bytes)> &take);
+
+// Sets the stages' streamed_index, and puts the stages that name no device on some of `usable`, or all stages on each of
+// them. `in_place`:
 // batches need no copies. `limits`: bytes of each device's memory. Throws SG_STATUS_OUT_OF_MEMORY if one is too low,
 // and SG_STATUS_INTERNAL if `checks` and batches race.
 pipeline_choice choose(std::deque<pipeline_stage> &stages, const pipeline_settings &settings,

@@ -42,22 +42,24 @@ void pipeline::prepare_in_turn() {
       each.is_movable = !each.wanted_device && maker_.can_move(each, recorded);
       each.device = each.recorded_device;
       each.receives_input = each.index == 0 || stages_[std::size_t(each.index) - 1].device != each.device;
-      each.works = maker_.works_of(each, std::move(recorded));
-      each.works_by_device = {{each.recorded_device, each.works}};
+      if (settings_.replicates && owner_->devices().size() > 1 && !each.is_movable)
+        throw error(SG_STATUS_UNSUPPORTED,
+                    "%s has a custom operation, reserved compute units or memory of device %zu, and the replicas of the "
+                    "pipeline are on other devices, too",
+                    each.name.c_str(), number_of(each.recorded_device));
+      each.works_by_device = {{each.recorded_device, maker_.works_of(each, std::move(recorded))}};
     }
     choose_and_allocate();
-    // The functions of stages record for the device that runs them.
-    for (pipeline_stage &each : stages_)
-      if (each.record && each.device != each.recorded_device) {
-        each.reserved->move_to(each.device);
-        each.recorded_device = each.device;
-      }
   } catch (...) {
     for (pipeline_stage &each : stages_)
       if (each.recorded) each.recorded->reopen();
     throw;
   }
-  for (pipeline_stage &each : stages_) each.works_by_device.clear();
+  for (pipeline_stage &each : stages_)
+    std::erase_if(each.works_by_device, [&](const auto &works) { return !choice_.has(each, works.first); });
+  replicas_.clear();
+  for (const placement &each : choice_.replicas) replicas_.push_back({each});
+  put_on(choice_.replicas[0]);
   log_choice(choice_);
   is_prepared_ = true;
   release_graphs();
@@ -70,7 +72,9 @@ void pipeline::choose_and_allocate() {
     try {
       return allocate();
     } catch (const error &e) {
-      const auto can_leave = [&](const pipeline_stage &each) { return each.is_movable && each.device == allocating_; };
+      const auto can_leave = [&](const pipeline_stage &each) {
+        return each.is_movable && choice_.has(each, allocating_);
+      };
       if (e.status() != SG_STATUS_OUT_OF_MEMORY || full.size() + 1 >= owner_->devices().size() ||
           std::none_of(stages_.begin(), stages_.end(), can_leave))
         throw;
@@ -112,19 +116,11 @@ char *pipeline::device_memory(device_index device, std::int64_t bytes) {
 }
 
 void pipeline::allocate() {
-  memory_ = {};
   buffers_.clear();
   try {
-    for (const auto &[device, sizes] : choice_.devices) {
-      pipeline_memory::of_device &there = memory_.devices[device];
-      there.sizes = sizes;
-      for (std::int32_t i = 0; i < choice_.depth; ++i)
-        there.batches.push_back(sizes.batch.at(device_memory(device, sizes.batch.total())));
-      for (std::int32_t i = 0; i < choice_.weight_buffers && sizes.streamed_stages > 0; ++i)
-        there.weight_buffers.push_back(device_memory(device, sizes.weight_buffer_bytes));
-    }
-    for (const pipeline_stage &each : stages_)
-      memory_.resident.push_back(each.is_streamed() ? nullptr : device_memory(each.device, each.weights_bytes));
+    memory_ = make_memory(choice_, stages_, [this](device_index device, std::int64_t bytes) {
+      return device_memory(device, bytes);
+    });
     copy_resident_weights();
   } catch (...) {
     buffers_.clear();  // freed once the copies in flight have completed
@@ -139,23 +135,20 @@ void pipeline::copy_resident_weights() {
     for (const ref<job> &each : copies) each->wait(deadline(-1));
   };
   try {
-    for (std::size_t s = 0; s < stages_.size(); ++s) {
-      const pipeline_stage &stage = stages_[s];
-      for (std::size_t i = 0; i < stage.weights.size() && !stage.is_streamed(); ++i) {
-        const pipeline_weight &weight = stage.weights[i];
-        if (weight.in_place) continue;
-        char *const to = memory_.resident[s] + (stage.weight_addresses[i] - stage.weights_begin);
-        const submission copy = maker_.copy(to, memory_space::of_device(stage.device), weight.data, weight.space,
-                                            weight.bytes, "weights of " + stage.name);
-        copies.reserve(copies.size() + 1);
-        const ref<job> work = owner_->new_job();
-        work->give_work(copy.program);
-        work->operands = copy.operands.copy();
-        work->follows_on_device = copy.follows_on_device;
-        work->set_label(copy.label.c_str());
-        owner_->submit(work, {}, copy.accesses.data(), copy.accesses.size());
-        copies.push_back(work);  // submitted: it will complete
-      }
+    std::vector<std::vector<device_index>> groups(1);  // of devices with the same stages
+    for (const auto &[device, there] : memory_.devices) {
+      if (choice_.replicas.size() == 1 && !groups.back().empty()) groups.emplace_back();
+      groups.back().push_back(device);
+    }
+    for (const std::vector<device_index> &devices : groups) {
+      const auto program = maker_.weights(memory_, devices, false);
+      if (program->works.empty()) continue;
+      copies.reserve(copies.size() + 1);
+      const parent_run run{owner_->new_job(), {}};
+      run.parent->graph = program;
+      const std::vector<std::int64_t> turns(devices.size(), 0);
+      owner_->submit_children({&run, 1}, pipeline_round({program, maker_.weight_addresses(memory_, devices, turns)}));
+      copies.push_back(run.parent);  // submitted: it will complete
     }
   } catch (...) {
     wait();

@@ -12,6 +12,9 @@ std::string describe(const std::deque<pipeline_stage> &stages, const pipeline_ch
   std::string text = formatted("%zu stage%s, %d batch%s in flight on the device, %.1f MB of device memory\n",
                                stages.size(), stages.size() == 1 ? "" : "s", choice.depth,
                                choice.depth == 1 ? "" : "es", double(choice.device_bytes) / mb);
+  if (choice.replicas.size() > 1)
+    text += formatted("%zu replicas%s\n", choice.replicas.size(),
+                      choice.shares_weights ? "; batches that are pushed at once share streamed weights" : "");
   text += formatted("weights: %.1f MB resident, %.1f MB streamed for each batch", double(choice.resident_bytes) / mb,
                     double(choice.streamed_bytes) / mb);
   std::int64_t largest = 0;

@@ -55,13 +55,14 @@ bytes_moved program_run::moved() const noexcept {
   for (std::size_t i = 0; i < states.size(); ++i) {
     const command &c = s.commands[i];
     if (states[i] == command_state::waiting) continue;
-    if (c.is<ops::copy_in>()) all.in += bytes_of_copy(s.buffers, c);
-    if (c.is<ops::copy_out>() && !copies_slot(s.buffers, c)) all.out += bytes_of_copy(s.buffers, c);
+    const bytes_moved moved = bytes_moved_by(s.buffers, c);
+    all.in += moved.in;
+    if (!copies_slot(s.buffers, c)) all.out += moved.out;
+    all.peer += moved.peer;
     if (c.is<ops::unpack>() && !inflight[i].is_skipped) {
       const view &from = c.views[ops::unpack::from];
       all.out += double(from.rows) * double(from.cols) * double(size_of(type_of(s.buffers, from)));
     }
-    if (c.is<ops::copy_peer>()) all.peer += bytes_of_copy(s.buffers, c);
   }
   return all;
 }
