@@ -37,7 +37,7 @@ recurrent_backward: x w_ih w_hh y [dy dhn dcn dx dw_ih dw_hh dbias_ih dbias_hh d
 BY_HAND = ("gemm", "custom", "all_reduce")  # operations whose calls are not of this form
 VIEWS = {"sg_matrix": "matrix", "sg_heads": "heads", "sg_images": "images", "sg_sequence": "sequence"}
 # Other calls with a handle, a descriptor and submit options, in the order of their numbers (bindings/calls.h); then the operations.
-SPECIAL = ("gemm_and_wait", "gemm_grouped", "copy", "plan_run", "graph_run", "pipeline_push")
+SPECIAL = ("gemm_and_wait", "gemm_grouped", "copy", "plan_run", "graph_run", "pipeline_push", "pipeline_push_batches")
 # Fields of a linear layer in the GEMM that it is, as which it is planned (calls.h).
 LINEAR_AS_GEMM = {"x": "a", "w": "b", "y": "c", "op_w": "op_b"}
 FOLLOWS_WINDOWS = ("sg_filter_layout",)  # types of fields that the windows say

@@ -241,23 +241,22 @@ SG_API sg_status sg_pipeline_push_async(sg_pipeline *pipeline, const void *input
                                         sg_job **out_job);
 
 /**
- * Pushes several batches at once and returns: as many calls of sg_pipeline_push_async do, in their order. With replicas,
- * as many as there are run beside each other, one on each device, and share one copy of each streamed weight from the host
+ * Pushes several batches at once and returns; the job completes when all their results are complete, and fails if a batch
+ * fails. The batches do the same as by sg_pipeline_push_async in their order. With replicas, as many as there are run beside
+ * each other, one on each device, and share one copy of each streamed weight from the host
  * (sg_pipeline_info.shares_weights).
- * @param count Number of batches, > 0.
+ * @param count Number of batches: from 1 to the limit of batches in flight.
  * @param inputs count inputs.
- * @param outputs count outputs. If one overlaps the input or the output of an earlier batch, its batch waits for that one.
- * @param submits count descriptors, each as of sg_pipeline_push_async; NULL: the defaults of all, and an element that is
- * NULL those of its batch. A stream orders those of one call behind earlier work, not behind each other.
- * @param[out] out_jobs count jobs, one reference to each, to be released by sg_job_release; NULL for batches that were not
- * pushed. May be NULL.
- * @return As sg_pipeline_push_async. If it is not SG_STATUS_OK, the first batches may have been pushed, as out_jobs says.
- * Blocks as sg_pipeline_push_async; batches for the replicas count as one against the limit of the context's jobs. Any
- * thread.
+ * @param outputs count outputs. A batch whose input or output overlaps the output of an earlier one waits for that one.
+ * @param submit As of sg_pipeline_push_async, for all batches together.
+ * @param[out] out_batches A job for each batch, which fails alone, with one reference to be released by sg_job_release;
+ * NULL on failure. May be NULL.
+ * @param[out] out_job One reference to the job, to be released by sg_job_release; NULL on failure. May be NULL.
+ * @return As sg_pipeline_push_async: all are pushed, or none. Blocks as sg_pipeline_push_async. Any thread.
  */
 SG_API sg_status sg_pipeline_push_batches_async(sg_pipeline *pipeline, int32_t count, const void *const *inputs,
-                                                void *const *outputs, const sg_submit *const *submits,
-                                                sg_job **out_jobs);
+                                                void *const *outputs, const sg_submit *submit, sg_job **out_batches,
+                                                sg_job **out_job);
 
 /**
  * Pushes a batch and waits for it: sg_pipeline_push_async and sg_job_wait in one.

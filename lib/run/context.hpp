@@ -60,7 +60,8 @@ class context final : public job_sink {
   std::uint64_t working_devices() const noexcept;
 
   void submit(ref<job> work, const submission_order &order, const access *accesses, std::size_t access_count) override;
-  void submit_children(std::span<const parent_run> runs, const submission_list &recorded) override;
+  void submit_children(const ref<job> &parent, const submission_order &order, const submission_list &recorded,
+                       std::span<const child_run> runs) override;
   // Whether GEMMs with a waiting submitter are split into parts that several cores compute at a time.
   bool plans_for_latency() const noexcept {
     return model().lanes_are_cores && on().ops().run_here && on().has_batches();

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // A graph's run on a device without graphs, or batches of a pipeline: one child job for each submission, in that order.
-#include <algorithm>
 #include <map>
 #include <memory>
 #include <new>
@@ -17,23 +16,22 @@
 
 namespace sg {
 
-void context::submit_children(std::span<const parent_run> runs, const submission_list &recorded) {
+void context::submit_children(const ref<job> &parent, const submission_order &order, const submission_list &recorded,
+                              std::span<const child_run> runs) {
   if (process_exits()) throw error(SG_STATUS_SHUTDOWN, "the process is exiting");
   trace::timed_event submitting(trace::event_kind::submission, number());
-  const auto is_native = [](const parent_run &run) { return run.order.on && run.order.on->is_native(); };
-  for (const parent_run &run : runs) {
-    if (submitting.is_on()) trace_submission(submitting, *run.parent, run.order);
-    if (is_native(run)) follow_native(*run.order.on);
-  }
+  if (submitting.is_on()) trace_submission(submitting, *parent, order);
+  const bool native = order.on && order.on->is_native();
+  if (native) follow_native(*order.on);
+  const auto run_of = [&](std::size_t child) -> job & {
+    return runs.empty() ? *parent : *runs[recorded.run_of(child)].run;
+  };
   std::vector<ref<job>> children;
-  std::vector<std::size_t> counts(runs.size());                                 // of children, by run
-  std::map<std::pair<std::size_t, std::int64_t>, job *> latest_of_stream;       // of each run
+  std::map<std::pair<const job *, std::int64_t>, job *> latest_of_stream;  // of each run
   std::vector<access> room;
   children.reserve(recorded.size());
   for (std::size_t i = 0; i < recorded.size(); ++i) {
     const submission &work = recorded.at(i);
-    const std::size_t of = recorded.run_of(i);
-    const ref<job> &parent = runs[of].parent;
     children.push_back(new_job());
     job &child = *children.back();
     child.device = work.device;
@@ -47,75 +45,70 @@ void context::submit_children(std::span<const parent_run> runs, const submission
     if (parent->trace_number != 0) trace_child(child);
     if (work.partition_stream) child.partition_lane = work.partition_stream->partition_lane();
     child.submitter = parent->submitter;
-    if (work.stream >= 0) latest_of_stream.emplace(std::pair(of, work.stream), nullptr);
-    ++counts[of];
+    if (work.stream >= 0) latest_of_stream.emplace(std::pair(&run_of(i), work.stream), nullptr);
   }
-  // The predecessors of a run are gathered in one job, so that not every child depends on all of them.
-  std::vector<ref<job>> gates(runs.size());
-  for (std::size_t r = 0; r < runs.size(); ++r)
-    if (const submission_order &order = runs[r].order; order.on || order.behind || order.after_count > 0)
-      gates[r] = new_job();
+  // The predecessors of the run are gathered in one job, so that not every child depends on all of them.
+  const bool ordered = order.on || order.behind || order.after_count > 0;
+  const ref<job> gate = ordered ? new_job() : ref<job>();
   // An untracked run promises that it conflicts with no other job; its own submissions may conflict with each other.
-  const auto own = runs[0].order.untracked ? std::make_unique<tracker>() : nullptr;
-  for (std::size_t r = 0; r < runs.size(); ++r) {
-    job &parent = *runs[r].parent;
-    if (parent.deadline_at_ns != 0) helper().sweep_at(parent.deadline_at_ns);
-    if (runs[r].order.limited) parent.admitted = limit_.enter();
-    parent.begins(counts[r]);
-  }
+  const auto own = order.untracked ? std::make_unique<tracker>() : nullptr;
+  const auto let_go = [](const ref<job> &each) {
+    if (each) each->submit();
+  };
+  if (parent->deadline_at_ns != 0) helper().sweep_at(parent->deadline_at_ns);
+  if (order.limited) parent->admitted = limit_.enter();
   bool complete = false;
-  std::vector<ref<job>> replaced(2 * runs.size());
+  std::vector<ref<job>> replaced(runs.size() + 2);
+  parent->begins(runs.empty() ? children.size() : runs.size());
   submission_lock_.run_here([&] {
-    for (const ref<job> &gate : gates) {
-      if (!gate) continue;
-      gate->add_ref_unshared();
-      gate->epoch = in_flight_.count_in();
+    const auto enter = [&](job &each) {
+      each.add_ref_unshared();
+      each.epoch = in_flight_.count_in();
+    };
+    if (gate) enter(*gate);
+    for (std::size_t r = 0; r < runs.size(); ++r) {
+      runs[r].run->become_child(*parent, static_cast<std::int32_t>(r));
+      enter(*runs[r].run);
     }
-    std::fill(counts.begin(), counts.end(), 0);
     for (std::size_t i = 0; i < children.size(); ++i) {
-      const std::size_t of = recorded.run_of(i);
-      children[i]->add_ref_unshared();
-      children[i]->become_child(*runs[of].parent, static_cast<std::int32_t>(counts[of]++));
-      children[i]->epoch = in_flight_.count_in();
+      children[i]->become_child(run_of(i), static_cast<std::int32_t>(i));
+      enter(*children[i]);
     }
-    for (const parent_run &run : runs) {
-      run.parent->add_ref_unshared();
-      run.parent->epoch = in_flight_.count_in();
-    }
+    enter(*parent);
     try {
-      for (std::size_t r = 0; r < runs.size(); ++r)
-        if (gates[r]) replaced[2 * r] = put_in_order(*gates[r], runs[r].order, nullptr, 0);
+      if (gate) replaced[0] = put_in_order(*gate, order, nullptr, 0);
       for (std::size_t i = 0; i < children.size(); ++i) {
-        const std::size_t of = recorded.run_of(i);
         submission_order child_order;
-        child_order.after = &gates[of];
-        child_order.after_count = gates[of] ? 1 : 0;
+        child_order.after = &gate;
+        child_order.after_count = gate ? 1 : 0;
         const submission &work = recorded.at(i);
         child_order.untracked = !work.tracked;
         if (work.stream >= 0)
-          child_order.behind = std::exchange(latest_of_stream.at({of, work.stream}), children[i].get());
+          child_order.behind = std::exchange(latest_of_stream.at({&run_of(i), work.stream}), children[i].get());
         const std::span<const access> accesses = recorded.accesses(i, room);
         put_in_order(*children[i], child_order, accesses.data(), accesses.size(), own.get());
       }
       for (std::size_t r = 0; r < runs.size(); ++r) {
-        submission_order parent_order;
-        parent_order.on = runs[r].order.on;
-        parent_order.behind = runs[r].order.completes_behind;
-        replaced[2 * r + 1] = put_in_order(*runs[r].parent, parent_order, nullptr, 0);
+        submission_order run_order;
+        run_order.behind = runs[r].completes_behind;
+        replaced[2 + r] = put_in_order(*runs[r].run, run_order, nullptr, 0);
       }
+      submission_order parent_order;
+      parent_order.on = order.on;
+      parent_order.behind = order.completes_behind;
+      replaced[1] = put_in_order(*parent, parent_order, nullptr, 0);
       complete = true;
     } catch (const std::bad_alloc &) {
       for (const ref<job> &child : children) child->drop_work();
-      for (const parent_run &run : runs) run.parent->queue = {};
+      parent->queue = {};
     }
   });
-  for (const ref<job> &gate : gates)
-    if (gate) gate->submit();
-  for (const ref<job> &child : children) child->submit();
-  for (const parent_run &run : runs) run.parent->submit();
+  let_go(gate);
+  for (const ref<job> &child : children) let_go(child);
+  for (const child_run &each : runs) let_go(each.run);
+  let_go(parent);
   if (!complete) throw std::bad_alloc();
-  for (const parent_run &run : runs)
-    if (is_native(run)) run.parent->wait(deadline(-1));
+  if (native) parent->wait(deadline(-1));
 }
 
 }  // namespace sg

@@ -40,8 +40,11 @@ network_options replicated(sg_weights_place place, std::size_t layers = 4, std::
   options.widths.assign(layers + 1, width);
   options.place = place;
   options.pipeline.replicas = SG_REPLICAS_BATCHES;
+  options.pipeline.batches_in_flight = 40;
   return options;
 }
+
+std::uint64_t inputs_bytes(const network_options &of) { return of.rows * of.widths[0] * sizeof(double); }
 
 sg_pipeline_info info_of(const network &net) {
   sg_pipeline_info info = SG_PIPELINE_INFO_INIT;
@@ -65,7 +68,7 @@ class batches {
   sg_status push(unsigned i) {
     return sg_pipeline_push_async(net_, inputs[i]->data(), results[i]->data(), nullptr, jobs[i].out());
   }
-  sg_status push_at_once(unsigned begin, unsigned count, const sg_submit *const *submits = nullptr) {
+  sg_status push_at_once(unsigned begin, unsigned count, const sg_submit *submit = nullptr, sg_job **whole = nullptr) {
     std::vector<const void *> from;
     std::vector<void *> to;
     std::vector<sg_job *> made(count);
@@ -74,7 +77,7 @@ class batches {
       to.push_back(results[i]->data());
     }
     const sg_status status = sg_pipeline_push_batches_async(net_, static_cast<std::int32_t>(count), from.data(), to.data(),
-                                                            submits, made.data());
+                                                            submit, made.data(), whole);
     for (unsigned i = 0; i < count; ++i)
       if (made[i]) *jobs[begin + i].out() = made[i];
     return status;
@@ -219,34 +222,84 @@ TEST(replicas, batches_at_once_may_depend_on_each_other) {
   doubles first = net.input(0), second(net.result_size()), third(net.result_size()), fourth(net.result_size());
   const void *const inputs[] = {first.data(), second.data(), third.data(), first.data()};
   void *const outputs[] = {second.data(), third.data(), fourth.data(), fourth.data()};
-  sg_job *jobs[4];
-  ASSERT_OK(sg_pipeline_push_batches_async(net, 4, inputs, outputs, nullptr, jobs));
-  for (sg_job *each : jobs) {
-    EXPECT_OK(sg_job_wait(each, SG_FOREVER, nullptr));
-    EXPECT_OK(sg_job_release(each));
-  }
+  job whole;
+  ASSERT_OK(sg_pipeline_push_batches_async(net, 4, inputs, outputs, nullptr, nullptr, whole.out()));
+  EXPECT_OK(sg_job_wait(whole, SG_FOREVER, nullptr));
   EXPECT_EQ(net.expected(0), second);
   EXPECT_EQ(net.expected(0), fourth);
   EXPECT_NE(second, third);
 }
 
-TEST(replicas, batches_have_their_own_options_and_failures) {
+// A batch that is cancelled fails alone, and the job of all with it.
+TEST(replicas, batches_at_once_fail_alone) {
   const context on = open_context(machines()[0].c_str());
   network_options options = replicated(SG_WEIGHTS_STREAMED, 4, 128);
   options.pipeline.batches_in_flight = 16;
   const network net(on, options);
   info_of(net);
   batches given(on, net, 8, {SG_MEMORY_PINNED});
-  sg_submit late = SG_SUBMIT_INIT;
-  late.timeout_ns = 1;  // it is past when the batch is submitted
-  late.label = "late";
-  const sg_submit *const submits[] = {nullptr, &late, nullptr, nullptr};
-  ASSERT_OK(given.push_at_once(0, 4, submits));
-  ASSERT_OK(given.push_at_once(4, 4));
-  for (unsigned i = 0; i < 8; ++i) {
+  gated_job closed(on);
+  SKIP_WITHOUT_GATE(closed);
+  sg_submit behind = SG_SUBMIT_INIT;
+  sg_job *const after[] = {closed.get()};
+  behind.after = after;
+  behind.after_count = 1;
+  job whole, second;
+  ASSERT_OK(given.push_at_once(0, 4, &behind, whole.out()));
+  ASSERT_OK(given.push_at_once(4, 4, nullptr, second.out()));
+  EXPECT_OK(sg_job_cancel(given.jobs[1]));
+  closed.open();
+  for (unsigned i = 0; i < 8; ++i)
     if (i != 1) given.check(i);
-  }
-  EXPECT_STATUS(SG_STATUS_DEADLINE_EXCEEDED, sg_job_wait(given.jobs[1], SG_FOREVER, nullptr));
+  EXPECT_STATUS(SG_STATUS_CANCELLED, sg_job_wait(given.jobs[1], SG_FOREVER, nullptr));
+  EXPECT_STATUS(SG_STATUS_CANCELLED, sg_job_wait(whole, SG_FOREVER, nullptr));
+  EXPECT_OK(sg_job_wait(second, SG_FOREVER, nullptr));
+}
+
+// The job of all is complete when its batches are, and has their statistics.
+TEST(replicas, batches_at_once_are_one_job) {
+  const context on = open_context(machines()[0].c_str());
+  const auto devices = static_cast<unsigned>(devices_of(on));
+  network_options options = replicated(SG_WEIGHTS_STREAMED, 6, 384);
+  options.weights = SG_MEMORY_PINNED;
+  const network net(on, options);
+  EXPECT_EQ(1, info_of(net).shares_weights);
+  batches given(on, net, devices, {SG_MEMORY_PINNED});
+  job whole;
+  ASSERT_OK(given.push_at_once(0, devices, nullptr, whole.out()));
+  ASSERT_OK(sg_job_wait(whole, SG_FOREVER, nullptr));
+  for (const job &each : given.jobs) EXPECT_OK(sg_job_query(each, nullptr));
+  given.check_all();
+  sg_job_statistics statistics = SG_JOB_STATISTICS_INIT;
+  ASSERT_OK(sg_job_get_statistics(whole, &statistics));
+  EXPECT_EQ((std::uint64_t{1} << devices) - 1, statistics.devices);
+  // Weights come from the host once, and go to the other devices.
+  constexpr std::uint64_t weights = 6 * 384 * 384 * sizeof(double);
+  EXPECT_EQ(weights + devices * inputs_bytes(options), statistics.bytes_in);
+  EXPECT_EQ((devices - 1) * weights, statistics.bytes_peer);
+}
+
+// Cancelled as a whole, before any of it ran.
+TEST(replicas, batches_at_once_are_cancelled_together) {
+  const context on = open_context(machines()[0].c_str());
+  const network net(on, replicated(SG_WEIGHTS_STREAMED, 4, 128));
+  info_of(net);
+  batches given(on, net, 5, {SG_MEMORY_PINNED});
+  gated_job closed(on);
+  SKIP_WITHOUT_GATE(closed);
+  sg_submit behind = SG_SUBMIT_INIT;
+  sg_job *const after[] = {closed.get()};
+  behind.after = after;
+  behind.after_count = 1;
+  job whole;
+  ASSERT_OK(given.push_at_once(0, 4, &behind, whole.out()));
+  EXPECT_OK(sg_job_cancel(whole));
+  closed.open();
+  EXPECT_STATUS(SG_STATUS_CANCELLED, sg_job_wait(whole, SG_FOREVER, nullptr));
+  for (unsigned i = 0; i < 4; ++i)
+    EXPECT_STATUS(SG_STATUS_CANCELLED, sg_job_wait(given.jobs[i], SG_FOREVER, nullptr));
+  ASSERT_OK(given.push(4));
+  given.check(4);
 }
 
 TEST(replicas, refuse_bad_input) {
@@ -275,21 +328,24 @@ TEST(replicas, refuse_bad_input) {
   doubles x = net.input(0), y(net.result_size());
   const void *const inputs[] = {x.data(), nullptr};
   void *const outputs[] = {y.data(), y.data()};
-  sg_job *jobs[2] = {};
-  refused("count is 0", sg_pipeline_push_batches_async(net, 0, inputs, outputs, nullptr, jobs));
-  refused("count is -1", sg_pipeline_push_batches_async(net, -1, inputs, outputs, nullptr, nullptr));
-  refused("inputs is NULL", sg_pipeline_push_batches_async(net, 1, nullptr, outputs, nullptr, jobs));
-  refused("outputs is NULL", sg_pipeline_push_batches_async(net, 1, inputs, nullptr, nullptr, jobs));
-  refused("inputs[1] is NULL", sg_pipeline_push_batches_async(net, 2, inputs, outputs, nullptr, jobs));
+  const auto push = [&](sg_pipeline *to, std::int32_t count, const void *const *from, void *const *into,
+                        const sg_submit *submit = nullptr) {
+    sg_job *each[2] = {}, *whole = nullptr;
+    const sg_status status = sg_pipeline_push_batches_async(to, count, from, into, submit, each, &whole);
+    EXPECT_TRUE(!each[0] && !each[1] && !whole);
+    return status;
+  };
+  refused("count is 0", push(net, 0, inputs, outputs));
+  refused("count is -1", push(net, -1, inputs, outputs));
+  refused("inputs is NULL", push(net, 1, nullptr, outputs));
+  refused("outputs is NULL", push(net, 1, inputs, nullptr));
+  refused("inputs[1] is NULL", push(net, 2, inputs, outputs));
   sg_submit wrong = SG_SUBMIT_INIT;
   wrong.priority = 7;
-  const sg_submit *const submits[] = {&wrong};
-  refused("submits[0]: submit->priority is 7", sg_pipeline_push_batches_async(net, 1, inputs, outputs, submits, jobs));
-  EXPECT_EQ(nullptr, jobs[0]);
+  refused("submit->priority is 7", push(net, 1, inputs, outputs, &wrong));
   const void *const overlapping[] = {y.data()};
-  refused("overlap", sg_pipeline_push_batches_async(net, 1, overlapping, outputs, nullptr, jobs));
-  refused("pipeline", sg_pipeline_push_batches_async(nullptr, 1, inputs, outputs, nullptr, jobs),
-          SG_STATUS_INVALID_HANDLE);
+  refused("overlap", push(net, 1, overlapping, outputs));
+  refused("pipeline", push(nullptr, 1, inputs, outputs), SG_STATUS_INVALID_HANDLE);
 }
 
 // Weights in a device's memory are there only.
@@ -302,24 +358,30 @@ TEST(replicas, refuse_memory_of_one_device) {
   EXPECT_NE(nullptr, std::strstr(sg_last_error_message(), "stage 0 has")) << sg_last_error_message();
 }
 
-TEST(replicas, at_the_limit_batches_that_were_pushed_are_known) {
+TEST(replicas, at_the_limit_all_batches_or_none_are_pushed) {
   const context on = open_context(machines()[0].c_str());
   network_options options = replicated(SG_WEIGHTS_RESIDENT);
-  options.pipeline.batches_in_flight = 2;
+  options.pipeline.batches_in_flight = 4;
   options.pipeline.when_full = SG_WHEN_FULL_REFUSE;
   const network net(on, options);
   info_of(net);
-  batches given(on, net, 64, {SG_MEMORY_PINNED});
-  const sg_status status = given.push_at_once(0, 64);
-  unsigned pushed = 0;
-  while (pushed < 64 && given.jobs[pushed]) ++pushed;
-  EXPECT_GE(pushed, 2u);
-  EXPECT_EQ(status == SG_STATUS_OK, pushed == 64);
-  if (status != SG_STATUS_OK) {
-    EXPECT_STATUS(SG_STATUS_BUSY, status);
-  }
-  for (unsigned i = 0; i < pushed; ++i) given.check(i);
-  for (unsigned i = pushed; i < 64; ++i) EXPECT_EQ(nullptr, static_cast<sg_job *>(given.jobs[i]));
+  batches given(on, net, 8, {SG_MEMORY_PINNED});
+  EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, given.push_at_once(0, 5));
+  EXPECT_NE(nullptr, std::strstr(sg_last_error_message(), "count is 5")) << sg_last_error_message();
+  gated_job closed(on);
+  SKIP_WITHOUT_GATE(closed);
+  sg_submit behind = SG_SUBMIT_INIT;
+  sg_job *const after[] = {closed.get()};
+  behind.after = after;
+  behind.after_count = 1;
+  ASSERT_OK(given.push_at_once(0, 3, &behind));
+  EXPECT_STATUS(SG_STATUS_BUSY, given.push_at_once(3, 2));
+  ASSERT_OK(given.push_at_once(3, 1));
+  EXPECT_STATUS(SG_STATUS_BUSY, given.push(4));
+  closed.open();
+  for (unsigned i = 0; i < 4; ++i) given.check(i);
+  ASSERT_OK(given.push_at_once(4, 4));
+  for (unsigned i = 4; i < 8; ++i) given.check(i);
 }
 
 TEST(replicas, several_threads_push) {
@@ -348,6 +410,7 @@ TEST(replicas, functions_record_for_the_device_of_their_batch) {
   sg_pipeline_options options = SG_PIPELINE_OPTIONS_INIT;
   options.input_bytes = rows * n * sizeof(double);
   options.replicas = SG_REPLICAS_BATCHES;
+  options.batches_in_flight = 12;
   pipeline made;
   ASSERT_OK(sg_pipeline_create(on, &options, made.out()));
   const sg_weight weight = {weights.data(), weights.bytes()};
@@ -377,11 +440,11 @@ TEST(replicas, functions_record_for_the_device_of_their_batch) {
     inputs.push_back(x[i].data());
     outputs.push_back(y[i].data());
   }
-  std::vector<sg_job *> jobs(count);
-  ASSERT_OK(sg_pipeline_push_batches_async(made, count, inputs.data(), outputs.data(), nullptr, jobs.data()));
+  job whole;
+  ASSERT_OK(
+      sg_pipeline_push_batches_async(made, count, inputs.data(), outputs.data(), nullptr, nullptr, whole.out()));
+  EXPECT_OK(sg_job_wait(whole, SG_FOREVER, nullptr));
   for (unsigned i = 0; i < count; ++i) {
-    EXPECT_OK(sg_job_wait(jobs[i], SG_FOREVER, nullptr));
-    EXPECT_OK(sg_job_release(jobs[i]));
     doubles wanted = layer_of(x[i], weights.values(), rows, n, n);
     for (double &each : wanted) each *= double(1 + i % 3);
     EXPECT_EQ(wanted, y[i]) << "batch " << i;

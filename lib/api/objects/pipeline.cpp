@@ -4,7 +4,6 @@
 #include <streamgemm/pipeline.h>
 
 #include <algorithm>
-#include <deque>
 #include <span>
 #include <string>
 #include <vector>
@@ -125,57 +124,26 @@ sg_pipeline_info public_info(const pipeline_choice &choice, std::size_t stages) 
   return info;
 }
 
-// References for the caller to jobs that are submitted in this order.
+// References for the caller to jobs, which are released unless they are given.
 class job_handles {
  public:
   explicit job_handles(std::span<const pipeline::batch> batches) {
     handles_.reserve(batches.size());
-    for (const pipeline::batch &each : batches) handles_.push_back(make_handle(each.run.parent));
+    for (const pipeline::batch &each : batches) handles_.push_back(make_handle(each.run));
   }
   ~job_handles() {
-    for (std::size_t i = given_; i < handles_.size(); ++i) release_handle(handles_[i], object_type::job);
+    for (const handle_bits each : handles_) release_handle(each, object_type::job);
   }
   job_handles(const job_handles &) = delete;
   job_handles &operator=(const job_handles &) = delete;
-  // The next ones are submitted.
-  void give(std::size_t count, sg_job **out) noexcept {
-    for (const std::size_t end = given_ + count; given_ < end; ++given_)
-      out[given_] = handle_of<sg_job>(handles_[given_]);
+  void give(sg_job **out) noexcept {
+    for (const handle_bits each : handles_) *out++ = handle_of<sg_job>(each);
+    handles_.clear();
   }
 
  private:
   std::vector<handle_bits> handles_;
-  std::size_t given_ = 0;
 };
-
-void push_batches(pipeline &to, std::span<const void *const> inputs, void *const *outputs,
-                  const sg_submit *const *submits, sg_job **out_jobs) {
-  context &on = context_of(to.owner());
-  std::deque<checked_submit> orders;
-  std::vector<pipeline::batch> batches;
-  for (std::size_t i = 0; i < inputs.size(); ++i) {
-    const auto name_of = [i](const char *array) { return array + ("[" + std::to_string(i) + "]"); };
-    require(inputs[i], name_of("inputs").c_str());
-    require(outputs[i], name_of("outputs").c_str());
-    try {
-      orders.emplace_back(on, submits ? submits[i] : nullptr);
-    } catch (const error &e) {
-      throw error(e.status(), "@%s: %s", name_of("submits").c_str(), e.what());
-    }
-    if (orders.back().records())
-      throw error(SG_STATUS_INVALID_ARGUMENT, "@%s->graph is given; a batch is not recorded",
-                  name_of("submits").c_str());
-    ref<job> parent = on.new_job();
-    const submission_order order = orders.back().settle(*parent);
-    batches.push_back({{std::move(parent), order}, inputs[i], outputs[i]});
-  }
-  job_handles handles(out_jobs ? std::span<const pipeline::batch>(batches) : std::span<const pipeline::batch>());
-  for (std::size_t pushed = 0; pushed < batches.size();) {
-    const std::size_t more = to.push(std::span<const pipeline::batch>(batches).subspan(pushed));
-    if (out_jobs) handles.give(more, out_jobs);
-    pushed += more;
-  }
-}
 
 }  // namespace
 }  // namespace sg
@@ -255,21 +223,39 @@ sg_status sg_pipeline_push_async(sg_pipeline *pipeline, const void *input, void 
     if (order.records())
       throw sg::error(SG_STATUS_INVALID_ARGUMENT, "@submit->graph is given; a batch is not recorded");
     order.go_with(on.new_job(), out_job, [&](const ref<sg::job> &parent, const sg::submission_order &in) {
-      const sg::pipeline::batch one{{parent, in}, input, output};
-      found->push({&one, 1});
+      const sg::pipeline::batch one{parent, input, output};
+      found->push(parent, in, {&one, 1});
     });
   });
 }
 
 sg_status sg_pipeline_push_batches_async(sg_pipeline *pipeline, int32_t count, const void *const *inputs,
-                                         void *const *outputs, const sg_submit *const *submits, sg_job **out_jobs) {
-  if (out_jobs && count > 0) std::fill_n(out_jobs, count, nullptr);
+                                         void *const *outputs, const sg_submit *submit, sg_job **out_batches,
+                                         sg_job **out_job) {
+  if (out_batches && count > 0) std::fill_n(out_batches, count, nullptr);
+  if (out_job) *out_job = nullptr;
   return guarded([&] {
     const auto found = sg::pipeline_of(pipeline);
     sg::require_range(count, 1, INT32_MAX, "count");
     sg::require(inputs, "inputs");
     sg::require(outputs, "outputs");
-    sg::push_batches(*found, {inputs, static_cast<std::size_t>(count)}, outputs, submits, out_jobs);
+    sg::context &on = sg::context_of(found->owner());
+    sg::checked_submit order(on, submit);
+    if (order.records())
+      throw sg::error(SG_STATUS_INVALID_ARGUMENT, "@submit->graph is given; a batch is not recorded");
+    std::vector<sg::pipeline::batch> batches;
+    for (std::int32_t i = 0; i < count; ++i) {
+      const std::string index = "[" + std::to_string(i) + "]";
+      sg::require(inputs[i], ("inputs" + index).c_str());
+      sg::require(outputs[i], ("outputs" + index).c_str());
+      batches.push_back({on.new_job(), inputs[i], outputs[i]});
+    }
+    sg::job_handles handles(out_batches ? std::span<const sg::pipeline::batch>(batches)
+                                        : std::span<const sg::pipeline::batch>());
+    order.go_with(on.new_job(), out_job, [&](const ref<sg::job> &parent, const sg::submission_order &in) {
+      found->push(parent, in, batches);
+    });
+    if (out_batches) handles.give(out_batches);
   });
 }
 

@@ -102,8 +102,6 @@ class checked_submit {
   // What the operation's function uses: it is kept as long as the job or the recorded submission needs it.
   void keep(std::shared_ptr<user_release> what) noexcept { kept_ = std::move(what); }
   void note_request(const plan_request &request) noexcept { named_->request = request; }
-  // Gives the job its options, and returns its order, which refers to this object. Call once.
-  submission_order settle(job &work);
   // Submits a job with children by `run(parent, order)`.
   template <class Run>
   void go_with(const ref<job> &parent, sg_job **out_job, Run &&run) {
@@ -115,6 +113,7 @@ class checked_submit {
 
  private:
   [[gnu::noinline]] void look_up(const sg_submit &given);
+  submission_order settle(job &work);
   // The reserved lane of its stream; nullptr: it has none, or the job runs on another device, by a plan made ahead.
   lane_slot *partition_of(const job &work) const noexcept;
   // Makes the caller's handle, if requested, before `submit()`, and releases it if that throws.

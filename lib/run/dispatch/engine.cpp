@@ -95,7 +95,10 @@ int32_t engine::is_cancelled(const sg_backend_done *done) {
 // Whether a command in flight is one of the job, or of a batch with the job.
 int32_t engine::is_of(const sg_backend_done *done, void *awaited) {
   const job *const wanted = static_cast<const job *>(awaited);
-  const auto is_wanted = [wanted](const job *one) { return one == wanted || one->parent == wanted; };
+  const auto is_wanted = [wanted](const job *one) {
+    while (one && one != wanted) one = one->parent;
+    return one != nullptr;
+  };
   if (done->fn == launcher::completed) return is_wanted(static_cast<const inflight_command *>(done->user)->owner);
   if (done->fn != batch_completed) return 0;
   const batch &b = *static_cast<const batch *>(done->user);

@@ -81,10 +81,7 @@ std::shared_ptr<const graph_program> graph::prepared() {
 void graph::run(const ref<job> &parent, submission_order order) {
   const auto program = prepared();
   parent->graph = program;
-  if (!program->device) {
-    const parent_run run{parent, order};
-    return owner_->submit_children({&run, 1}, *program);
-  }
+  if (!program->device) return owner_->submit_children(parent, order, *program);
   parent->give_work(program->launch);
   parent->follows_on_device = !program->launch->is_spread();
   owner_->submit(parent, order, program->accesses_of_all.data(), program->accesses_of_all.size());

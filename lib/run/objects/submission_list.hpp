@@ -17,7 +17,7 @@ class submission_list {
   // Of that submission in this run. `room`: where accesses are stored that the list does not have.
   virtual binding operands(std::size_t index) const = 0;
   virtual std::span<const access> accesses(std::size_t index, std::vector<access> &room) const = 0;
-  // Which of several runs that submission is of.
+  // Which of several runs the submission is of.
   virtual std::size_t run_of(std::size_t) const noexcept { return 0; }
 
  protected:

@@ -30,10 +30,10 @@ struct submission_order {
   bool limited = false;  // counts against the context's job limit
 };
 
-// A job with children.
-struct parent_run {
-  ref<job> parent;
-  submission_order order;
+// One of several runs that are submitted together.
+struct child_run {
+  ref<job> run;
+  job *completes_behind = nullptr;  // whether or not that succeeds
 };
 
 class job_sink : public job_home {
@@ -44,8 +44,10 @@ class job_sink : public job_home {
   // on the device, once the job has completed.
   virtual void submit(ref<job> work, const submission_order &order, const access *accesses,
                       std::size_t access_count) = 0;
-  // Submits runs: the children in recording order, and their parents, each of which completes after its children.
-  virtual void submit_children(std::span<const parent_run> runs, const submission_list &recorded) = 0;
+  // Submits a run: the children in recording order, and `parent`, which completes after them. Of several runs in one
+  // list, each completes after its children, and `parent` after the runs.
+  virtual void submit_children(const ref<job> &parent, const submission_order &order, const submission_list &recorded,
+                               std::span<const child_run> runs = {}) = 0;
   // Frees a buffer on the service thread once every job submitted so far has completed.
   virtual void free_when_unused(device_buffer &released) noexcept = 0;
 

@@ -57,7 +57,7 @@ class address_map {
 class joiner {
  public:
   // What is simulated has the machine's lanes and memory; both nullptr: it is checked.
-  joiner(const std::vector<pipeline_round> &rounds, const machine_model *machine, const memory_kinds *memory,
+  joiner(const std::vector<batch_list> &rounds, const machine_model *machine, const memory_kinds *memory,
          std::optional<batch_role> only = {})
       : machine_(machine), memory_(memory) {
     for (std::size_t r = 0, runs = 0; r < rounds.size(); runs += rounds[r++].runs())
@@ -290,12 +290,12 @@ class joiner {
 
 }  // namespace
 
-batch_schedule simulated_schedule(const std::vector<pipeline_round> &rounds, const machine_model &machine,
+batch_schedule simulated_schedule(const std::vector<batch_list> &rounds, const machine_model &machine,
                                   const memory_kinds &memory, std::optional<batch_role> only) {
   return joiner(rounds, &machine, &memory, only).join();
 }
 
-batch_schedule checked_schedule(const std::vector<pipeline_round> &rounds) {
+batch_schedule checked_schedule(const std::vector<batch_list> &rounds) {
   return joiner(rounds, nullptr, nullptr).join();
 }
 

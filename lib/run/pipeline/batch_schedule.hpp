@@ -23,10 +23,10 @@ struct batch_schedule {
 // How much of two short GEMMs runs at a time depends on the moment, so it is not counted on. Copies from other devices
 // of the machine are peer copies.
 // `only`: the submissions with that role.
-batch_schedule simulated_schedule(const std::vector<pipeline_round> &rounds, const machine_model &machine,
+batch_schedule simulated_schedule(const std::vector<batch_list> &rounds, const machine_model &machine,
                                   const memory_kinds &memory, std::optional<batch_role> only = {});
 // For the hazard check: a lane for each submission, so that nothing but waits orders them; staged copies are one
 // command, as their own schedules are checked where they are made.
-batch_schedule checked_schedule(const std::vector<pipeline_round> &rounds);
+batch_schedule checked_schedule(const std::vector<batch_list> &rounds);
 
 }  // namespace sg

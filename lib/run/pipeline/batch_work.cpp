@@ -103,24 +103,23 @@ batch_program::batch_program(work_list made, std::vector<std::size_t> ends_of_st
   keep_totals();
 }
 
-std::vector<pipeline_batch> pipeline_round::one_of(pipeline_batch one) {
-  std::vector<pipeline_batch> made;
-  made.push_back(std::move(one));
+std::shared_ptr<const recorded_graph> batch_list::totals() const {
+  auto made = std::make_shared<recorded_graph>();
+  for (const place &each : order_) made->count(runs_[each.run].program->works[each.index]->recorded().program.get());
+  made->keep_totals();
   return made;
 }
 
-pipeline_round::pipeline_round(std::vector<pipeline_batch> batches, bool last_are_weights) : runs_(std::move(batches)) {
-  const std::size_t stages = runs_.front().program->stage_ends.size();
-  std::size_t total = 0;
-  for (const pipeline_batch &each : runs_) total += each.program->works.size();
-  order_.reserve(total);
+void batch_list::add_round(std::vector<pipeline_batch> batches, bool last_are_weights) {
+  const std::size_t stages = batches.front().program->stage_ends.size(), before = runs_.size(), count = batches.size();
   for (std::size_t s = 0; s < stages; ++s)
-    for (std::size_t i = 0; i < runs_.size(); ++i) {
-      const std::size_t run = !last_are_weights ? i : (i + runs_.size() - 1) % runs_.size();  // weights first
-      const std::vector<std::size_t> &ends = runs_[run].program->stage_ends;
+    for (std::size_t i = 0; i < count; ++i) {
+      const std::size_t number = last_are_weights ? (i + count - 1) % count : i;
+      const std::vector<std::size_t> &ends = batches[number].program->stage_ends;
       for (std::size_t w = s == 0 ? 0 : ends[s - 1]; w < ends[s]; ++w)
-        order_.push_back({static_cast<std::uint32_t>(run), static_cast<std::uint32_t>(w)});
+        order_.push_back({static_cast<std::uint32_t>(before + number), static_cast<std::uint32_t>(w)});
     }
+  for (pipeline_batch &each : batches) runs_.push_back(std::move(each));
 }
 
 }  // namespace sg

@@ -70,14 +70,15 @@ struct pipeline_batch {
   batch_addresses addresses;
 };
 
-// Batches that are submitted together, stage by stage, each a run of its own. Weights that they share are the last run,
-// whose copies for a stage come before the work of that stage.
-class pipeline_round final : public submission_list {
+// Batches that are submitted together, each a run of its own: by rounds, and within a round stage by stage.
+class batch_list final : public submission_list {
  public:
-  explicit pipeline_round(pipeline_batch one) : pipeline_round(one_of(std::move(one)), false) {}
-  pipeline_round(std::vector<pipeline_batch> batches, bool last_are_weights);
+  // Weights that the batches of the round share are the last run of it, whose copies for a stage come before the work of
+  // that stage.
+  void add_round(std::vector<pipeline_batch> batches, bool last_are_weights);
 
   std::size_t runs() const noexcept { return runs_.size(); }
+  std::shared_ptr<const recorded_graph> totals() const;  // of all runs
   std::size_t size() const noexcept override { return order_.size(); }
   const submission &at(std::size_t index) const noexcept override { return work(index).recorded(); }
   binding operands(std::size_t index) const override { return work(index).operands(addresses_of(index)); }
@@ -92,7 +93,6 @@ class pipeline_round final : public submission_list {
   struct place {
     std::uint32_t run, index;
   };
-  static std::vector<pipeline_batch> one_of(pipeline_batch one);
   const batch_work &work(std::size_t index) const noexcept {
     return *runs_[order_[index].run].program->works[order_[index].index];
   }

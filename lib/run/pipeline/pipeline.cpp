@@ -246,49 +246,68 @@ pipeline_batch pipeline::make_shared_weights(const std::vector<std::size_t> &rep
   return {shared_weights_, maker_.weight_addresses(memory_, devices, turns)};
 }
 
-std::size_t pipeline::push(std::span<const batch> batches) {
+std::vector<child_run> pipeline::make_rounds(const job &parent, std::span<const batch> batches, batch_list &list) {
+  std::vector<child_run> runs;
+  job *latest = in_flight_.empty() ? nullptr : in_flight_.back().get();
+  for (std::size_t begun = 0; begun < batches.size();) {
+    std::vector<std::size_t> chosen = next_replicas();
+    std::span<const batch> rest = batches.subspan(begun);
+    rest = rest.first(independent(rest.first(std::min(rest.size(), chosen.size()))));
+    chosen.resize(rest.size());
+    const bool shares = choice_.shares_weights && rest.size() > 1;
+    std::vector<pipeline_batch> made;
+    for (std::size_t i = 0; i < rest.size(); ++i) {
+      made.push_back(make_batch(replicas_[chosen[i]], rest[i], shares ? weights_source::shared : weights_source::own,
+                                next_batch_ + static_cast<std::int64_t>(begun + i)));
+      rest[i].run->graph = made.back().program;
+      runs.push_back({rest[i].run, latest});
+      latest = rest[i].run.get();
+    }
+    if (shares) {
+      made.push_back(make_shared_weights(chosen));
+      runs.push_back({owner_->new_job()});
+      runs.back().run->graph = made.back().program;
+    }
+    list.add_round(std::move(made), shares);
+    for (const std::size_t r : chosen) ++replicas_[r].turn;
+    next_replica_ = (chosen.back() + 1) % replicas_.size();
+    begun += rest.size();
+  }
+  for (const child_run &each : runs) {
+    each.run->priority = parent.priority;
+    each.run->trace_id = parent.trace_id;
+    each.run->submitter = parent.submitter;
+  }
+  return runs;
+}
+
+void pipeline::push(const ref<job> &parent, submission_order order, std::span<const batch> batches) {
   const pushing turn(*this);
   prepare_in_turn();
-  std::size_t count = std::min({batches.size(), next_replicas().size(), most_in_flight()});
-  count = independent(batches.first(count));
-  for (const batch &each : batches.first(count)) ends_of(each.input, each.output);  // refused before it waits
-  require_room(count);
-  std::vector<std::size_t> chosen = next_replicas();  // which may be fewer since
-  count = std::min(count, chosen.size());
-  chosen.resize(count);
-  const bool shares = choice_.shares_weights && count > 1;
-  std::vector<pipeline_batch> made;
-  std::vector<parent_run> runs;
-  job *latest = in_flight_.empty() ? nullptr : in_flight_.back().get();
-  for (std::size_t i = 0; i < count; ++i) {
-    made.push_back(make_batch(replicas_[chosen[i]], batches[i], shares ? weights_source::shared : weights_source::own,
-                              next_batch_ + static_cast<std::int64_t>(i)));
-    runs.push_back(batches[i].run);
-    runs.back().parent->graph = made.back().program;
-    // The flag promises that no other job uses the caller's memory; the pipeline's buffers serve every batch.
-    runs.back().order.untracked = false;
-    runs.back().order.limited = runs.back().order.limited && i == 0;
-    runs.back().order.completes_behind = latest;
-    latest = runs.back().parent.get();
+  for (const batch &each : batches) ends_of(each.input, each.output);  // refused before it waits
+  if (batches.size() > most_in_flight())
+    throw error(SG_STATUS_INVALID_ARGUMENT, "@count is %zu, and the pipeline's limit of batches in flight is %zu",
+                batches.size(), most_in_flight());
+  require_room(batches.size());
+  batch_list list;
+  std::vector<child_run> runs = make_rounds(*parent, batches, list);
+  // The flag promises that no other job uses the caller's memory; the pipeline's buffers serve every batch.
+  order.untracked = false;
+  const bool is_one = batches[0].run.get() == parent.get();
+  if (is_one) {
+    order.completes_behind = runs[0].completes_behind;
+    runs.clear();
+  } else {
+    parent->graph = list.totals();
   }
-  if (shares) {
-    made.push_back(make_shared_weights(chosen));
-    runs.push_back({owner_->new_job(), {}});
-    runs.back().parent->graph = made.back().program;
-    runs.back().parent->priority = runs.front().parent->priority;
-    runs.back().parent->submitter = runs.front().parent->submitter;
-  }
-  for (std::size_t i = 0; i < count; ++i) in_flight_.push_back(runs[i].parent);
+  for (const batch &each : batches) in_flight_.push_back(each.run);
   try {
-    owner_->submit_children(runs, pipeline_round(std::move(made), shares));
+    owner_->submit_children(parent, order, list, runs);
   } catch (...) {
-    for (std::size_t i = 0; i < count; ++i) in_flight_.pop_back();
+    in_flight_.resize(in_flight_.size() - batches.size());
     throw;
   }
-  for (const std::size_t r : chosen) ++replicas_[r].turn;
-  next_replica_ = (chosen.back() + 1) % replicas_.size();
-  next_batch_ += static_cast<std::int64_t>(count);
-  return count;
+  next_batch_ += static_cast<std::int64_t>(batches.size());
 }
 
 }  // namespace sg

@@ -38,13 +38,13 @@ class pipeline final : public object {
   std::string describe();
   std::size_t size();  // number of stages
   struct batch {
-    parent_run run;
+    ref<job> run;
     const void *input;
     void *output;
   };
-  // Submits one batch at least, and of those that follow it as many as can run beside it; returns their number. Each
-  // parent completes after its children. Throws as job_sink::submit does, and then has submitted none.
-  std::size_t push(std::span<const batch> batches);
+  // Submits batches, each a run of `parent`; or one batch, whose run is `parent`. Throws as job_sink::submit does, and
+  // then has submitted none.
+  void push(const ref<job> &parent, submission_order order, std::span<const batch> batches);
 
  private:
   class pushing;  // the calling thread's turn
@@ -73,6 +73,8 @@ class pipeline final : public object {
   // Of the first batches, as many as do not depend on each other.
   std::size_t independent(std::span<const batch> batches) const;
   void put_on(const placement &where);
+  // The runs of the list, with the same numbers.
+  std::vector<child_run> make_rounds(const job &parent, std::span<const batch> batches, batch_list &list);
   pipeline_batch make_batch(replica &on, const batch &given, weights_source source, std::int64_t number);
   pipeline_batch make_shared_weights(const std::vector<std::size_t> &replicas);
 

@@ -216,7 +216,7 @@ class chooser {
   }
 
   // Rounds of a batch for each replica, with buffers and ends of their own.
-  std::vector<pipeline_round> rounds(std::int32_t depth, std::int32_t weight_buffers, std::int64_t count) {
+  std::vector<batch_list> rounds(std::int32_t depth, std::int32_t weight_buffers, std::int64_t count) {
     planned_buffers buffers;
     pipeline_choice wanted = made_;
     wanted.depth = depth;
@@ -246,8 +246,9 @@ class chooser {
         batches[static_cast<std::size_t>(i)].push_back(
             {weights, maker_.weight_addresses(memory, devices, std::vector(devices.size(), i))});
     }
-    std::vector<pipeline_round> made;
-    for (std::vector<pipeline_batch> &each : batches) made.emplace_back(std::move(each), made_.shares_weights);
+    std::vector<batch_list> made;
+    for (std::vector<pipeline_batch> &each : batches)
+      made.emplace_back().add_round(std::move(each), made_.shares_weights);
     return made;
   }
 
@@ -271,8 +272,8 @@ class chooser {
   }
 
   // Of each further batch, as a batch that follows others has no part of their latencies.
-  double seconds_of(const std::vector<pipeline_round> &all, batch_role role) const {
-    const auto simulated = [&](const std::vector<pipeline_round> &some) {
+  double seconds_of(const std::vector<batch_list> &all, batch_role role) const {
+    const auto simulated = [&](const std::vector<batch_list> &some) {
       const batch_schedule joined = simulated_schedule(some, parts_.machine, parts_.memory, role);
       return simulate(joined.whole, parts_.machine, joined.jobs).seconds;
     };
@@ -282,7 +283,7 @@ class chooser {
   void predict_parts() {
     // Buffers of their own for all, so that only the link orders the copies.
     constexpr std::int32_t count = 3;
-    const std::vector<pipeline_round> all = rounds(count, count * made_.streamed_stages, count);
+    const std::vector<batch_list> all = rounds(count, count * made_.streamed_stages, count);
     made_.transfer_in_seconds = seconds_of(all, batch_role::transfer_in);
     made_.transfer_out_seconds = seconds_of(all, batch_role::transfer_out);
     made_.work_seconds = seconds_of(all, batch_role::work);

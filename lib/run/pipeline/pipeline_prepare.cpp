@@ -144,11 +144,13 @@ void pipeline::copy_resident_weights() {
       const auto program = maker_.weights(memory_, devices, false);
       if (program->works.empty()) continue;
       copies.reserve(copies.size() + 1);
-      const parent_run run{owner_->new_job(), {}};
-      run.parent->graph = program;
-      const std::vector<std::int64_t> turns(devices.size(), 0);
-      owner_->submit_children({&run, 1}, pipeline_round({program, maker_.weight_addresses(memory_, devices, turns)}));
-      copies.push_back(run.parent);  // submitted: it will complete
+      const ref<job> run = owner_->new_job();
+      run->graph = program;
+      batch_list all;
+      all.add_round({{program, maker_.weight_addresses(memory_, devices, std::vector<std::int64_t>(devices.size()))}},
+                    false);
+      owner_->submit_children(run, {}, all);
+      copies.push_back(run);  // submitted: it will complete
     }
   } catch (...) {
     wait();
