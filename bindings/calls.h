@@ -49,36 +49,12 @@ static inline sg_status sg_call_pipeline_push(void *on, const void *desc, const 
   return sg_pipeline_push_async((sg_pipeline *)on, sg_at(ends[0]), sg_at(ends[1]), submit, out_job);
 }
 
-/* `desc`: four numbers, the addresses of the inputs' and of the outputs' addresses, their number, and the context. One job for
- * all, which fails if a batch fails; if not all can be pushed, it returns once those that were have completed. */
+/* `desc`: three numbers, the addresses of the inputs' and of the outputs' addresses, and their number. */
 static inline sg_status sg_call_pipeline_push_batches(void *on, const void *desc, const sg_submit *submit,
                                                       sg_job **out_job) {
   const int64_t *const given = (const int64_t *)desc;
-  const int32_t count = (int32_t)given[2];
-  const size_t size = (size_t)count;
-  sg_submit own = *submit, end = *submit;
-  own.queue = NULL;
-  own.tag = 0;
-  sg_job **const jobs = (sg_job **)calloc(size, sizeof *jobs);
-  const sg_submit **const submits = (const sg_submit **)calloc(size, sizeof *submits);
-  sg_status status = SG_STATUS_OUT_OF_MEMORY;
-  if (jobs && submits) {
-    for (int32_t i = 0; i < count; ++i) submits[i] = &own;
-    status = sg_pipeline_push_batches_async((sg_pipeline *)on, count, (const void *const *)sg_at(given[0]),
-                                            (void *const *)sg_at(given[1]), submits, jobs);
-    end.after = jobs;
-    end.after_count = count;
-    const sg_operation_desc marker = SG_OPERATION_DESC_INIT;
-    if (status == SG_STATUS_OK) status = sg_run_async((sg_context *)sg_at(given[3]), &marker, &end, out_job);
-    for (int32_t i = 0; i < count; ++i) {
-      sg_status outcome;  /* not the status of this thread's latest call */
-      if (status != SG_STATUS_OK && jobs[i]) sg_job_wait(jobs[i], SG_FOREVER, &outcome);
-      sg_job_release(jobs[i]);
-    }
-  }
-  free(jobs);
-  free(submits);
-  return status;
+  return sg_pipeline_push_batches_async((sg_pipeline *)on, (int32_t)given[2], (const void *const *)sg_at(given[0]),
+                                        (void *const *)sg_at(given[1]), submit, NULL, out_job);
 }
 
 /* Numbers of calls (bindings/api/calls.py). */
@@ -144,9 +120,14 @@ SG_OPERATIONS(SG_CALL_OF)
 #undef SG_CALL_OF
 
 #define SG_CALL_ENTRY(NAME) sg_call_##NAME,
-static const sg_call_function sg_calls[] = {
-    sg_call_gemm_and_wait, sg_call_gemm_grouped,        sg_call_copy, sg_call_plan_run, sg_call_graph_run,
-    sg_call_pipeline_push, sg_call_pipeline_push_batches, SG_OPERATIONS(SG_CALL_ENTRY)};
+static const sg_call_function sg_calls[] = {sg_call_gemm_and_wait,
+                                            sg_call_gemm_grouped,
+                                            sg_call_copy,
+                                            sg_call_plan_run,
+                                            sg_call_graph_run,
+                                            sg_call_pipeline_push,
+                                            sg_call_pipeline_push_batches,
+                                            SG_OPERATIONS(SG_CALL_ENTRY)};
 #undef SG_CALL_ENTRY
 
 #endif /* SWIG */

@@ -130,6 +130,8 @@ class Cpp:
                 parameters.append(f"const operation_desc &{given}"), defaults.append(""), arguments.append(f"&{given}")
             elif kind == "sg_status *":
                 arguments.append("nullptr")
+            elif kind.endswith("**") and plain in self.names and any("**" in t for _, t in rest[i + 1:]):
+                arguments.append("nullptr")  # an array of handles beside the one of all
             elif kind.endswith("**") and plain in self.names:
                 before.append(f"{plain} *{given} = nullptr;"), arguments.append(f"&{given}")
                 results.append((self.names[plain], f"{self.names[plain]}({given})"))

@@ -645,3 +645,17 @@ class Pipeline:
         forms = tuple([Matrix.placeholder(form.shape, form.dtype) for form in (self._forms[0], self._forms[-1])])
         return self._calls.during(
             lambda kept: _raw.push_batch(Job, self._open(), self._target, forms, (self._kept, kept), x, out, ORDER))
+
+    def push_batches(x, out=None) -> "[outs]":
+        """several batches at once, as one job. With replicas they run beside each other, one on each device, and share
+        streamed weights (PipelineInfo.shares_weights).
+
+        It blocks at the limit of batches in flight, which is also that of their number.
+        x: a sequence of arrays, each as of push_async. out: a sequence of as many arrays, each as of push_async; None makes
+        new ones.
+        """
+        x = tuple(x)
+        out = (None,) * len(x) if out is None else tuple(out)
+        forms = tuple([Matrix.placeholder(form.shape, form.dtype) for form in (self._forms[0], self._forms[-1])])
+        return self._calls.during(
+            lambda kept: _raw.push_batches(Job, self._open(), self._target, forms, (self._kept, kept), x, out, ORDER))

@@ -267,7 +267,7 @@ class Pipeline(_Handle):
     def __init__(
         self, context: Context, shape: Sequence[int], dtype: str = ..., *, memory_limit: int = ..., depth: int = ...,
         weight_buffers: int = ..., batches_in_flight: int = ...,
-        when_full: WhenFull | Literal["block", "refuse"] = ...,
+        when_full: WhenFull | Literal["block", "refuse"] = ..., replicas: Replicas | Literal["none", "batches"] = ...,
     ) -> None: ...
     @overload
     def stage(
@@ -363,7 +363,7 @@ class Context(_Handle):
     def pipeline(
         self, shape: Sequence[int], dtype: str = ..., *, memory_limit: int = ..., depth: int = ...,
         weight_buffers: int = ..., batches_in_flight: int = ...,
-        when_full: WhenFull | Literal["block", "refuse"] = ...,
+        when_full: WhenFull | Literal["block", "refuse"] = ..., replicas: Replicas | Literal["none", "batches"] = ...,
     ) -> Pipeline: ...
 
 class _Optimizer:

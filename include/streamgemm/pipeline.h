@@ -259,6 +259,13 @@ SG_API sg_status sg_pipeline_push_batches_async(sg_pipeline *pipeline, int32_t c
                                                 sg_job **out_job);
 
 /**
+ * Pushes several batches at once and waits for them: sg_pipeline_push_batches_async and sg_job_wait in one.
+ * @return The job's status, or why it was not submitted. Blocks. Any thread.
+ */
+SG_API sg_status sg_pipeline_push_batches(sg_pipeline *pipeline, int32_t count, const void *const *inputs,
+                                          void *const *outputs, const sg_submit *submit);
+
+/**
  * Pushes a batch and waits for it: sg_pipeline_push_async and sg_job_wait in one.
  * @return The job's status, or why it was not submitted. Blocks. Any thread.
  */

@@ -61,8 +61,8 @@ class batches {
     for (unsigned i = 0; i < count; ++i) {
       const sg_memory_kind kind = kinds[i % kinds.size()];
       inputs.push_back(std::make_unique<placed>(on, kind, net.input(i), static_cast<std::int32_t>(i / 3) % devices));
-      results.push_back(std::make_unique<placed>(on, kind, doubles(net.result_size(), -1),
-                                                 static_cast<std::int32_t>(i) % devices));
+      results.push_back(
+          std::make_unique<placed>(on, kind, doubles(net.result_size(), -1), static_cast<std::int32_t>(i) % devices));
     }
   }
   sg_status push(unsigned i) {
@@ -76,8 +76,8 @@ class batches {
       from.push_back(inputs[i]->data());
       to.push_back(results[i]->data());
     }
-    const sg_status status = sg_pipeline_push_batches_async(net_, static_cast<std::int32_t>(count), from.data(), to.data(),
-                                                            submit, made.data(), whole);
+    const sg_status status = sg_pipeline_push_batches_async(net_, static_cast<std::int32_t>(count), from.data(),
+                                                            to.data(), submit, made.data(), whole);
     for (unsigned i = 0; i < count; ++i)
       if (made[i]) *jobs[begin + i].out() = made[i];
     return status;
@@ -141,8 +141,8 @@ TEST(replicas, every_number_of_buffers_gives_the_same_results) {
     }
 }
 
-// Every device gets the weights, resident ones when the pipeline is prepared. Batches that are pushed at once bring none
-// themselves; one that is alone does.
+// Every device gets the weights, resident ones when the pipeline is prepared. Batches that are pushed at once bring
+// none themselves; one that is alone does.
 TEST(replicas, share_what_comes_from_the_host) {
   const context on = open_context(machines()[0].c_str());
   const auto devices = static_cast<std::uint64_t>(devices_of(on));
@@ -296,8 +296,7 @@ TEST(replicas, batches_at_once_are_cancelled_together) {
   EXPECT_OK(sg_job_cancel(whole));
   closed.open();
   EXPECT_STATUS(SG_STATUS_CANCELLED, sg_job_wait(whole, SG_FOREVER, nullptr));
-  for (unsigned i = 0; i < 4; ++i)
-    EXPECT_STATUS(SG_STATUS_CANCELLED, sg_job_wait(given.jobs[i], SG_FOREVER, nullptr));
+  for (unsigned i = 0; i < 4; ++i) EXPECT_STATUS(SG_STATUS_CANCELLED, sg_job_wait(given.jobs[i], SG_FOREVER, nullptr));
   ASSERT_OK(given.push(4));
   given.check(4);
 }
@@ -420,9 +419,9 @@ TEST(replicas, functions_record_for_the_device_of_their_batch) {
   desc.weight_count = 1;
   desc.place = SG_WEIGHTS_STREAMED;
   desc.function = [](const sg_stage *stage, void *user) {
-    sg_gemm_desc gemm = make_gemm(static_cast<const double *>(stage->input), static_cast<double *>(stage->weights[0]),
-                                  static_cast<double *>(stage->output), std::int64_t(rows), std::int64_t(n),
-                                  std::int64_t(n));
+    sg_gemm_desc gemm =
+        make_gemm(static_cast<const double *>(stage->input), static_cast<double *>(stage->weights[0]),
+                  static_cast<double *>(stage->output), std::int64_t(rows), std::int64_t(n), std::int64_t(n));
     gemm.alpha.re = double(1 + stage->batch % 3);  // it differs from batch to batch
     gemm.activation = SG_ACTIVATION_RELU;
     sg_submit submit = SG_SUBMIT_INIT;
@@ -440,10 +439,7 @@ TEST(replicas, functions_record_for_the_device_of_their_batch) {
     inputs.push_back(x[i].data());
     outputs.push_back(y[i].data());
   }
-  job whole;
-  ASSERT_OK(
-      sg_pipeline_push_batches_async(made, count, inputs.data(), outputs.data(), nullptr, nullptr, whole.out()));
-  EXPECT_OK(sg_job_wait(whole, SG_FOREVER, nullptr));
+  ASSERT_OK(sg_pipeline_push_batches(made, count, inputs.data(), outputs.data(), nullptr));
   for (unsigned i = 0; i < count; ++i) {
     doubles wanted = layer_of(x[i], weights.values(), rows, n, n);
     for (double &each : wanted) each *= double(1 + i % 3);

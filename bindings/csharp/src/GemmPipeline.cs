@@ -115,6 +115,54 @@ namespace StreamGemm {
       return status;
     };
 
+    /// <summary>
+    /// Pushes several batches at once, as one job. With replicas they run beside each other, one on each device, and share
+    /// streamed weights. Blocks at the limit of batches in flight, which is also that of their number.
+    /// </summary>
+    /// <param name="inputs">Each as of <see cref="PushAsync"/>.</param>
+    /// <param name="outputs">Each as of <see cref="PushAsync"/>; as many as there are inputs.</param>
+    /// <param name="options">Order and priority; null: the defaults.</param>
+    /// <param name="cancellationToken">Cancels the batches.</param>
+    public Task PushBatchesAsync(IReadOnlyList<Matrix> inputs, IReadOnlyList<Matrix> outputs, SubmitOptions options = null,
+                                 CancellationToken cancellationToken = default(CancellationToken)) =>
+      Pending.Start(context.Completions, cancellationToken, options, Handle.Token, PushBatchesCall(inputs, outputs));
+
+    /// <summary>Like <see cref="PushBatchesAsync"/>; returns a handle of the job.</summary>
+    public GemmJob PushBatches(IReadOnlyList<Matrix> inputs, IReadOnlyList<Matrix> outputs, SubmitOptions options = null) =>
+      Pending.StartJob(context.Completions, options, Handle.Token, PushBatchesCall(inputs, outputs));
+
+    LayerCall PushBatchesCall(IReadOnlyList<Matrix> inputs, IReadOnlyList<Matrix> outputs) {
+      if (inputs == null) throw new ArgumentNullException("inputs");
+      if (outputs == null) throw new ArgumentNullException("outputs");
+      int count = inputs.Count;
+      if (outputs.Count != count)
+        throw new ArgumentException("outputs has " + outputs.Count + " items, and inputs has " + count);
+      return (pins, submission) => {
+        var from = new long[Math.Max(count, 1)];
+        var to = new long[Math.Max(count, 1)];
+        lock (weights) {
+          for (int i = 0; i < count; ++i) {
+            Check("inputs[" + i + "]", inputs[i], inputBytes);
+            Check("outputs[" + i + "]", outputs[i], outputBytes);
+          }
+          pins.Hold(weights.ToArray());
+        }
+        for (int i = 0; i < count; ++i) {
+          from[i] = pins.Take(inputs[i]);
+          to[i] = pins.Take(outputs[i]);
+        }
+        fixed (long* first = from, second = to) {
+          long* desc = stackalloc long[3];
+          desc[0] = (long)first;
+          desc[1] = (long)second;
+          desc[2] = count;
+          int status = submission.Run(Call.PipelinePushBatches, desc);
+          GC.KeepAlive(this);
+          return status;
+        }
+      };
+    }
+
     static void Check(string name, in Matrix given, long bytes) {
       bool byRows = given.Layout == Layout.RowMajor;
       if (given.Ld != (byRows ? given.Cols : given.Rows) && (byRows ? given.Rows : given.Cols) > 1)

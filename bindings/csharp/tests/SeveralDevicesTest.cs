@@ -113,6 +113,24 @@ static class SeveralDevicesTest {
     }
   }
 
+  public static void BatchesGoRoundReplicas() {
+    using (GemmPipeline pipeline = context.CreatePipeline(new PipelineOptions { InputBytes = 4 * 48 * 48, Replicas = Replicas.Batches })) {
+      GemmStage stage = pipeline.AddStage(4 * 48 * 48, new Matrix[] { b }, place: WeightsPlace.Streamed);
+      stage.Graph.Record(stage.Input(48, 48), stage.Weight(0, 48, 48), stage.Output(48, 48));
+      Expect.Equal(2, pipeline.Prepare().Replicas, "replicas");
+      float[][,] found = { new float[48, 48], new float[48, 48], new float[48, 48] };
+      using (GemmJob job = pipeline.PushBatches(new Matrix[] { a, b, a }, new Matrix[] { found[0], found[1], found[2] })) job.Wait();
+      Numbers.Same(Numbers.Multiply(a, b), found[0], "the first batch");
+      Numbers.Same(Numbers.Multiply(b, b), found[1], "the second batch");
+      Numbers.Same(found[0], found[2], "the third batch");
+      pipeline.PushBatchesAsync(new Matrix[] { b }, new Matrix[] { found[0] }).Wait();
+      Numbers.Same(found[1], found[0], "a batch alone");
+      Expect.Throws<ArgumentException>(() => pipeline.PushBatches(new Matrix[] { a }, new Matrix[0]), "outputs has 0 items, and inputs has 1");
+      Expect.Throws<ArgumentException>(() => pipeline.PushBatches(new Matrix[0], new Matrix[0]));
+      Expect.Throws<ArgumentException>(() => context.CreatePipeline(new PipelineOptions { InputBytes = 8, Replicas = (Replicas)7 }));
+    }
+  }
+
   public static void OtherDevicesAreRefusedByName() {
     foreach (int device in new[] { 2, -2 }) {
       Expect.Throws<ArgumentException>(() => context.AllocateDevice(64, new BufferOptions { Device = device }), "options.Device is " + device);

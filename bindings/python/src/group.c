@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "submission.h"
 
-/* Puts the index of an item before the message of the current exception. */
-static void name_item(Py_ssize_t index) {
+void name_item(const char *list, Py_ssize_t index) {
   PyObject *type, *value, *trace;
   PyErr_Fetch(&type, &value, &trace);
   PyErr_NormalizeException(&type, &value, &trace);
   const bool is_ours = PyErr_GivenExceptionMatches(type, PyExc_ValueError) || type == PyExc_TypeError;
-  PyObject *const text = is_ours ? PyUnicode_FromFormat("products[%zd]: %S", index, value) : NULL;
+  PyObject *const text = is_ours ? PyUnicode_FromFormat("%s[%zd]: %S", list, index, value) : NULL;
   if (text) {
     PyErr_SetObject(type, text);
     Py_DECREF(text);
@@ -24,7 +23,7 @@ static bool fill_group(call *in, PyObject *items, gemm_request *requests, sg_gem
     gemm_arguments g;
     if (!parse_gemm(PyTuple_GET_ITEM(items, i), &g) || !fill_gemm(in, &requests[i], &g) ||
         PyList_Append(results, requests[i].result) < 0)
-      return name_item(i), false;
+      return name_item("products", i), false;
     descs[i] = requests[i].desc;
     if (requests[i].empty) descs[i] = (sg_gemm_desc)SG_GEMM_DESC_INIT;
   }

@@ -184,6 +184,7 @@ PyObject *matrix_export(PyObject *self, PyObject *args); /* a method of Matrix: 
   X(submit_group, METH_VARARGS)      \
   X(submit_copy, METH_VARARGS)       \
   X(push_batch, METH_VARARGS)        \
+  X(push_batches, METH_VARARGS)      \
   X(add_stage, METH_VARARGS)         \
   X(take_raised, METH_NOARGS)        \
   X(submit_custom, METH_VARARGS)     \

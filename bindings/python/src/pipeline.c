@@ -22,45 +22,113 @@ static bool has_form(const view *v, const char *name, const view *form) {
   return true;
 }
 
+/* A pipeline, and the forms of its batches. */
+typedef struct {
+  unsigned long long handle;
+  PyObject *type, *target, *form_x, *form_out, *keepers;
+  view x, out;
+  hold held[2];
+} batch_target;
+
+static bool begin_batches(batch_target *to, call *in, order_arguments *og) {
+  return target_of(to->target, &in->to) && begin_operation(in, to->type, og) &&
+         view_of(to->form_x, "x", false, &to->x, &to->held[0]) &&
+         view_of(to->form_out, "out", false, &to->out, &to->held[1]);
+}
+
+/* The addresses of a batch's ends, and its result, a new reference; None makes a new array like x. NULL and an
+ * exception if they are wrong. */
+static PyObject *see_batch(batch_target *to, call *in, PyObject *x_given, PyObject *out_given, int64_t ends[2]) {
+  view x, out;
+  PyObject *const array = settled(in, x_given, "x");
+  if (!array || !see_array(in, array, "x", false, &x) || !has_form(&x, "x", &to->x)) return NULL;
+  PyObject *result = NULL;
+  if (out_given == Py_None) {
+    gemm_shape shape = {.ndim = to->out.ndim};
+    memcpy(shape.extent, to->out.shape, (size_t)to->out.ndim * sizeof *to->out.shape);
+    result = new_result(array, to->out.dtype, &shape, false, false, "out");
+  } else {
+    result = settled(in, out_given, "out");
+    Py_XINCREF(result);
+  }
+  if (!result || !see_array(in, result, "out", true, &out) || !has_form(&out, "out", &to->out)) {
+    Py_XDECREF(result);
+    return NULL;
+  }
+  ends[0] = (int64_t)(intptr_t)x.data;
+  ends[1] = (int64_t)(intptr_t)out.data;
+  return result;
+}
+
+/* Submits what was seen; NULL and an exception if `result` is NULL. */
+static PyObject *finish_batches(batch_target *to, call *in, order_arguments *og, int number, const int64_t *desc,
+                                PyObject *result) {
+  PyObject *made = NULL;
+  hold *const kept_operands = result ? job_hold(in->job) : NULL;
+  if (kept_operands) {
+    kept_operands->owner = Py_NewRef(to->keepers);
+    in->to.handle = to->handle;
+    made = finish_operation(in, og, number, desc, result);
+  }
+  call_done(in);
+  let_go(&to->held[0]);
+  let_go(&to->held[1]);
+  Py_XDECREF(result);
+  return made;
+}
+
 /* push_batch(type, pipeline, target, (form of x, form of out), keepers, x, out, order): a Job whose result is out; None
  * makes a new array like x. */
 PyObject *push_batch(PyObject *self, PyObject *args) {
-  unsigned long long pipeline;
-  PyObject *type, *to, *form_x, *form_out, *keepers, *x_given, *out_given, *result = NULL, *made = NULL;
+  PyObject *x_given, *out_given;
   order_arguments og = {0};
   call in = {.in_order = true};
-  view wanted_x, wanted_out, x, out;
-  hold held[2];
+  batch_target to = {0};
+  int64_t ends[2];
   (void)self;
-  memset(held, 0, sizeof held);
-  if (!PyArg_ParseTuple(args, "OKO(OO)OOOO&", &type, &pipeline, &to, &form_x, &form_out, &keepers, &x_given, &out_given,
-                        order_of, &og))
+  if (!PyArg_ParseTuple(args, "OKO(OO)OOOO&", &to.type, &to.handle, &to.target, &to.form_x, &to.form_out, &to.keepers,
+                        &x_given, &out_given, order_of, &og))
     return NULL;
-  bool ready = target_of(to, &in.to) && begin_operation(&in, type, &og) &&
-               view_of(form_x, "x", false, &wanted_x, &held[0]) &&
-               view_of(form_out, "out", false, &wanted_out, &held[1]);
-  PyObject *const array = ready ? settled(&in, x_given, "x") : NULL;
-  ready = array && see_array(&in, array, "x", false, &x) && has_form(&x, "x", &wanted_x);
-  if (ready && out_given == Py_None) {
-    gemm_shape shape = {.ndim = wanted_out.ndim};
-    memcpy(shape.extent, wanted_out.shape, (size_t)wanted_out.ndim * sizeof *wanted_out.shape);
-    result = new_result(array, wanted_out.dtype, &shape, false, false, "out");
-  } else if (ready) {
-    result = settled(&in, out_given, "out");
-    Py_XINCREF(result);
+  PyObject *const result = begin_batches(&to, &in, &og) ? see_batch(&to, &in, x_given, out_given, ends) : NULL;
+  return finish_batches(&to, &in, &og, SG_CALL_NUMBER_pipeline_push, ends, result);
+}
+
+/* push_batches(type, pipeline, target, (form of x, form of out), keepers, (x...), (out...), order): a Job whose result
+ * is the list of the results. */
+PyObject *push_batches(PyObject *self, PyObject *args) {
+  PyObject *xs, *outs, *results = NULL;
+  order_arguments og = {0};
+  call in = {.in_order = true};
+  batch_target to = {0};
+  (void)self;
+  if (!PyArg_ParseTuple(args, "OKO(OO)OO!O!O&", &to.type, &to.handle, &to.target, &to.form_x, &to.form_out, &to.keepers,
+                        &PyTuple_Type, &xs, &PyTuple_Type, &outs, order_of, &og))
+    return NULL;
+  const Py_ssize_t count = PyTuple_GET_SIZE(xs);
+  if (count == 0 || count > INT32_MAX)
+    return raise_argument("x has %zd items; it must have from 1 to %d", count, INT32_MAX);
+  if (PyTuple_GET_SIZE(outs) != count)
+    return raise_argument("out has %zd items, and x has %zd", PyTuple_GET_SIZE(outs), count);
+  int64_t *const inputs = PyMem_Calloc(2 * (size_t)count, sizeof *inputs), *const outputs = inputs + count;
+  if (!inputs)
+    PyErr_NoMemory();
+  else if (begin_batches(&to, &in, &og))
+    results = PyList_New(count);
+  for (Py_ssize_t i = 0; results && i < count; ++i) {
+    int64_t ends[2];
+    PyObject *const result = see_batch(&to, &in, PyTuple_GET_ITEM(xs, i), PyTuple_GET_ITEM(outs, i), ends);
+    if (result) {
+      PyList_SET_ITEM(results, i, result);
+      inputs[i] = ends[0];
+      outputs[i] = ends[1];
+    } else {
+      name_item("x", i);
+      Py_CLEAR(results);
+    }
   }
-  ready = result && see_array(&in, result, "out", true, &out) && has_form(&out, "out", &wanted_out);
-  hold *const kept_operands = ready ? job_hold(in.job) : NULL;
-  if (kept_operands) {
-    const int64_t ends[2] = {(int64_t)(intptr_t)x.data, (int64_t)(intptr_t)out.data};
-    kept_operands->owner = Py_NewRef(keepers);
-    in.to.handle = pipeline;
-    made = finish_operation(&in, &og, SG_CALL_NUMBER_pipeline_push, ends, result);
-  }
-  call_done(&in);
-  let_go(&held[0]);
-  let_go(&held[1]);
-  Py_XDECREF(result);
+  const int64_t desc[3] = {(int64_t)(intptr_t)inputs, (int64_t)(intptr_t)outputs, count};
+  PyObject *const made = finish_batches(&to, &in, &og, SG_CALL_NUMBER_pipeline_push_batches, desc, results);
+  PyMem_Free(inputs);
   return made;
 }
 

@@ -80,6 +80,9 @@ bool see_array(call *in, PyObject *given, const char *name, bool writable, view 
 void operand_done(operand *o);
 bool run_after(call *in, PyObject *job);
 
+/* group.c: puts the name of a list and the index of its item before the message of the current exception. */
+void name_item(const char *list, Py_ssize_t index);
+
 /* shape.c */
 bool shape_of(const operand *a, sg_transpose op_a, const operand *b, sg_transpose op_b, gemm_shape *out);
 bool has_shape(const operand *c, const view *v); /* C, or an item of its list */

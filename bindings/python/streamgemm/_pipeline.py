@@ -7,7 +7,7 @@ import weakref
 from typing import NamedTuple
 
 from . import _arrays, _raw
-from ._enums import MemoryKind, WeightsPlace, WhenFull, integer, set_fields, value_of
+from ._enums import MemoryKind, Replicas, WeightsPlace, WhenFull, integer, set_fields, value_of
 from ._errors import Error, InvalidArgument
 from ._graph import Graph
 from ._handles import Handle
@@ -148,7 +148,8 @@ class Pipeline(Handle, PipelineMethods):
         """A pipeline of `context` without stages.
 
         shape, dtype: of a batch's input, which is row major without gaps. options: fields of sg_pipeline_options, such as depth,
-        weight_buffers, memory_limit, batches_in_flight; when_full is "block" or "refuse".
+        weight_buffers, memory_limit, batches_in_flight; when_full is "block" or "refuse"; replicas is "none", or "batches":
+        each of the context's devices has all stages, and batches go round them.
         """
         self._target = context._open_target()
         self._context = context
@@ -157,7 +158,7 @@ class Pipeline(Handle, PipelineMethods):
         self._calls = _Calls()
         struct = _raw.sg_pipeline_options()
         known = [field for field in fields_of(_raw.sg_pipeline_options) if field != "input_bytes"]
-        set_fields(struct, options, known, {"when_full": WhenFull})
+        set_fields(struct, options, known, {"when_full": WhenFull, "replicas": Replicas})
         struct.input_bytes = self._forms[0].nbytes
         self._own(_raw.sg_pipeline_create(context._open(), struct), _raw.sg_pipeline_release)
 

@@ -257,6 +257,42 @@ class PlacedStages(unittest.TestCase):
                 self.stages(context, pipeline, "streamed")
                 self.expect_sixteen_times(pipeline)
 
+    def replicated(self, context, place, **options):
+        pipeline = context.pipeline((self.rows, self.width), "f32", replicas="batches", batches_in_flight=12, **options)
+        self.stages(context, pipeline, place)
+        return pipeline
+
+    def test_replicas(self):
+        with sg.Context("sim:h200x2", check_hazards=True) as context:
+            for place in ("resident", "streamed"):
+                with self.subTest(place=place), self.replicated(context, place) as pipeline:
+                    self.assertEqual(pipeline.info.replicas, 2)
+                    self.assertEqual(bool(pipeline.info.shares_weights), place == "streamed")
+                    self.expect_sixteen_times(pipeline)
+                    xs = [floats((self.rows, self.width), i) for i in range(5)]
+                    outs = [None, np.zeros_like(xs[0]), None, None, None]
+                    job = pipeline.push_batches_async(xs, outs, label="five")
+                    for i, (x, y) in enumerate(zip(xs, job.result())):
+                        np.testing.assert_array_equal(np.asarray(y), 16 * x, f"batch {i}")
+                    self.assertIs(job.result()[1], outs[1])
+                    np.testing.assert_array_equal(np.asarray(pipeline.push_batches(xs[:2])[1]), 16 * xs[1])
+
+    def test_replicas_refused(self):
+        with sg.Context("sim:h200x2") as context, self.replicated(context, "resident") as pipeline:
+            x = np.zeros((self.rows, self.width), np.float32)
+            with self.assertRaisesRegex(sg.InvalidArgument, "x has 0 items"):
+                pipeline.push_batches([])
+            with self.assertRaisesRegex(sg.InvalidArgument, "out has 1 items, and x has 2"):
+                pipeline.push_batches([x, x], [x])
+            with self.assertRaisesRegex(sg.InvalidArgument, r"x\[1\]: .*has shape \(4,\)"):
+                pipeline.push_batches([x, np.zeros(4, np.float32)])
+            with self.assertRaisesRegex(sg.InvalidArgument, "13, and the pipeline's limit of batches in flight is 12"):
+                pipeline.push_batches([x] * 13)
+            with self.assertRaisesRegex(sg.InvalidArgument, "replicas is 'some'"):
+                context.pipeline((1, 3), replicas="some")
+            with self.assertRaisesRegex(sg.InvalidArgument, "device is 1; a stage of a pipeline with replicas"):
+                context.pipeline((1, 3), replicas="batches").stage((1, 3), device=1)
+
 
 if __name__ == "__main__":
     unittest.main()

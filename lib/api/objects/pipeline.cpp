@@ -259,6 +259,13 @@ sg_status sg_pipeline_push_batches_async(sg_pipeline *pipeline, int32_t count, c
   });
 }
 
+sg_status sg_pipeline_push_batches(sg_pipeline *pipeline, int32_t count, const void *const *inputs,
+                                   void *const *outputs, const sg_submit *submit) {
+  return sg::submit_and_wait([&](sg_job **out_job) {
+    return sg_pipeline_push_batches_async(pipeline, count, inputs, outputs, submit, nullptr, out_job);
+  });
+}
+
 sg_status sg_pipeline_push(sg_pipeline *pipeline, const void *input, void *output, const sg_submit *submit) {
   return sg::submit_and_wait(
       [&](sg_job **out_job) { return sg_pipeline_push_async(pipeline, input, output, submit, out_job); });

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Recorded submissions that become the children of one run, or of several: as they were recorded, or with addresses of that run.
+// Recorded submissions that become the children of one run, or of several: as they were recorded, or with addresses of
+// that run.
 #pragma once
 
 #include <cstddef>

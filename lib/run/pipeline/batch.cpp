@@ -19,7 +19,6 @@ std::uint32_t buffer_of(const pipeline_stage &stage, stage_buffer which) noexcep
   return first_of_stages + static_cast<std::uint32_t>(stage.index) * buffers_of_stage + which;
 }
 
-
 }  // namespace
 
 batch_buffers batch_sizes::at(char *begin) const noexcept {
@@ -68,7 +67,6 @@ void batch_maker::add_copy(placed to, memory_space to_space, placed from, memory
       copy(to.offset, to_space, from.offset, from_space, bytes, std::move(label)),
       std::initializer_list<std::uint32_t>{to.buffer, from.buffer}, std::vector{to.buffer, from.buffer}, role));
 }
-
 
 // Stages of one device may have inputs of different sizes in one buffer.
 void batch_maker::add_input(const pipeline_stage &stage, placed from, memory_space from_space,

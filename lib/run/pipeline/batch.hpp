@@ -137,7 +137,8 @@ class batch_maker {
   // Whether the stage can run on another device than its operations were recorded for: these use no other memory of a
   // device than the stage's, and are no functions of the application.
   bool can_move(const pipeline_stage &stage, const std::vector<submission> &recorded) const;
-  // Puts all stages, by their numbers, on devices: what is made next is made for these. Throws as job_home::replan does.
+  // Puts all stages, by their numbers, on devices: what is made next is made for these. Throws as job_home::replan
+  // does.
   void place(std::deque<pipeline_stage> &stages, const std::vector<device_index> &devices);
   // What batches with ends of these kinds submit. `number`: for which stages with functions are called; empty: they are
   // not.

@@ -52,8 +52,8 @@ void batch_maker::add_weights(const pipeline_stage &stage, const std::vector<dev
                batch_role::transfer_in, to);
       for (std::size_t i = 0; i < devices.size(); ++i)
         if (i != from)
-          add_copy({buffers[i], offset_of(first)}, space_of(i), {buffers[from], offset_of(first)}, space_of(from), bytes,
-                   label, batch_role::transfer_between_devices, to);
+          add_copy({buffers[i], offset_of(first)}, space_of(i), {buffers[from], offset_of(first)}, space_of(from),
+                   bytes, label, batch_role::transfer_between_devices, to);
     }
   }
 }

@@ -18,7 +18,8 @@ void each_address(binding &of, Each &&each) {
 }
 
 char *address_of(const char *offset, std::uint32_t buffer, const batch_addresses &at) noexcept {
-  return reinterpret_cast<char *>(reinterpret_cast<std::uintptr_t>(at[buffer]) + reinterpret_cast<std::uintptr_t>(offset));
+  return reinterpret_cast<char *>(reinterpret_cast<std::uintptr_t>(at[buffer]) +
+                                  reinterpret_cast<std::uintptr_t>(offset));
 }
 
 }  // namespace

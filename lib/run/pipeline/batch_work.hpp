@@ -73,8 +73,8 @@ struct pipeline_batch {
 // Batches that are submitted together, each a run of its own: by rounds, and within a round stage by stage.
 class batch_list final : public submission_list {
  public:
-  // Weights that the batches of the round share are the last run of it, whose copies for a stage come before the work of
-  // that stage.
+  // Weights that the batches of the round share are the last run of it, whose copies for a stage come before the work
+  // of that stage.
   void add_round(std::vector<pipeline_batch> batches, bool last_are_weights);
 
   std::size_t runs() const noexcept { return runs_.size(); }

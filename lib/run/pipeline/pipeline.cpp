@@ -75,7 +75,8 @@ const pipeline_stage &pipeline::add(pipeline_stage &&given) {
   if (is_prepared_) throw error(SG_STATUS_BUSY, "the pipeline is prepared; no stage can be added");
   pipeline_stage stage = std::move(given);
   if (settings_.replicates && stage.wanted_device)
-    throw error(SG_STATUS_INVALID_ARGUMENT, "@desc->device is %zu; a stage of a pipeline with replicas is on all devices",
+    throw error(SG_STATUS_INVALID_ARGUMENT,
+                "@desc->device is %zu; a stage of a pipeline with replicas is on all devices",
                 number_of(*stage.wanted_device));
   if (stage.name.empty()) stage.name = "stage " + std::to_string(stages_.size());
   stage.input_bytes = stages_.empty() ? settings_.input_bytes : stages_.back().output_bytes;
@@ -180,8 +181,9 @@ void pipeline::require_room(std::size_t count) {
       throw error(SG_STATUS_BUSY, "%zu batches are in flight, and the pipeline's limit is %zu", in_flight_.size(),
                   most_in_flight());
     if (in_callback_of(*owner_))
-      throw error(SG_STATUS_DEADLOCK, "a callback of the context waits for a batch: %zu are in flight, the limit is %zu",
-                  in_flight_.size(), most_in_flight());
+      throw error(SG_STATUS_DEADLOCK,
+                  "a callback of the context waits for a batch: %zu are in flight, the limit is %zu", in_flight_.size(),
+                  most_in_flight());
     in_flight_.front()->wait(deadline(-1));
     in_flight_.pop_front();
   }

@@ -15,7 +15,7 @@ namespace sg {
 
 namespace {
 
-constexpr std::int32_t most_chosen = 4;        // of batches with buffers, and of weight buffers
+constexpr std::int32_t most_chosen = 4;  // of batches with buffers, and of weight buffers
 constexpr double worth_sharing = 0.97;
 constexpr double worth_a_buffer = 0.99;        // a further buffer must shorten a batch to this
 constexpr std::size_t enough_commands = 6000;  // of a simulation
@@ -23,18 +23,6 @@ constexpr std::size_t most_checked = 4000;     // commands of the hazard check: 
 constexpr std::int64_t simulated_rounds = 24;
 
 using long_long = long long;
-
-// Buffers that are not allocated: numbers above all addresses of the process, which is all that a plan needs.
-class planned_buffers {
- public:
-  char *take(std::int64_t bytes) noexcept {
-    next_ += static_cast<std::uintptr_t>(bytes);
-    return reinterpret_cast<char *>(next_ - static_cast<std::uintptr_t>(bytes));
-  }
-
- private:
-  std::uintptr_t next_ = std::uintptr_t(1) << 63;
-};
 
 class chooser {
  public:
@@ -215,41 +203,11 @@ class chooser {
         long_long{there.resident_bytes}, long_long{limits_.at(device)});
   }
 
-  // Rounds of a batch for each replica, with buffers and ends of their own.
   std::vector<batch_list> rounds(std::int32_t depth, std::int32_t weight_buffers, std::int64_t count) {
-    planned_buffers buffers;
     pipeline_choice wanted = made_;
     wanted.depth = depth;
     wanted.weight_buffers = weight_buffers;
-    const pipeline_memory memory =
-        make_memory(wanted, stages_, [&](device_index, std::int64_t bytes) { return buffers.take(bytes); });
-    batch_ends ends;
-    ends.input_in_place = ends.output_in_place = in_place_;
-    if (in_place_) ends.input_space = ends.output_space = SG_MEMORY_DEVICE;
-    const auto source = made_.shares_weights ? weights_source::shared : weights_source::own;
-    std::vector<std::vector<pipeline_batch>> batches(static_cast<std::size_t>(count));
-    for (const placement &each : made_.replicas) {
-      maker_.place(stages_, each);
-      const auto program = maker_.program(memory, ends, source, {});
-      for (std::int64_t i = 0; i < count; ++i) {
-        ends.input = buffers.take(round_up(settings_.input_bytes, 256));
-        ends.output = buffers.take(round_up(stages_.back().output_bytes, 256));
-        batches[static_cast<std::size_t>(i)].push_back({program, maker_.addresses(memory, ends, i)});
-      }
-    }
-    maker_.place(stages_, made_.replicas[0]);
-    if (made_.shares_weights) {
-      std::vector<device_index> devices;
-      for (const placement &each : made_.replicas) devices.push_back(each[0]);
-      const auto weights = maker_.weights(memory, devices, true);
-      for (std::int64_t i = 0; i < count; ++i)
-        batches[static_cast<std::size_t>(i)].push_back(
-            {weights, maker_.weight_addresses(memory, devices, std::vector(devices.size(), i))});
-    }
-    std::vector<batch_list> made;
-    for (std::vector<pipeline_batch> &each : batches)
-      made.emplace_back().add_round(std::move(each), made_.shares_weights);
-    return made;
+    return planned_rounds(wanted, stages_, settings_, maker_, in_place_, count);
   }
 
   // Seconds from the end of one batch to the end of the next, once the pipeline is full.
@@ -302,9 +260,10 @@ class chooser {
     const batch_schedule all = checked_schedule(rounds(made_.depth, made_.weight_buffers, count));
     if (all.whole.commands.size() <= most_checked) return require_no_hazards(all.whole);
     if (logs(log_level::info, log_area::plan))
-      log_message(log_level::info, log_area::plan,
-                  "%lld rounds of batches of a pipeline have %zu commands, and are not checked for races: the limit is %zu",
-                  long_long{count}, all.whole.commands.size(), most_checked);
+      log_message(
+          log_level::info, log_area::plan,
+          "%lld rounds of batches of a pipeline have %zu commands, and are not checked for races: the limit is %zu",
+          long_long{count}, all.whole.commands.size(), most_checked);
   }
 
   std::deque<pipeline_stage> &stages_;
@@ -317,38 +276,6 @@ class chooser {
 };
 
 }  // namespace
-
-std::int64_t pipeline_choice::bytes_of(const device_sizes &sizes) const {
-  const auto of = [](std::int64_t count, std::int64_t bytes) {
-    return checked_mul(count, bytes, "device memory of the pipeline");
-  };
-  return checked_add(checked_add(of(depth, sizes.batch.total()), of(weight_buffers, sizes.weight_buffer_bytes), ""),
-                     sizes.resident_bytes, "device memory of the pipeline");
-}
-
-bool pipeline_choice::has(const pipeline_stage &stage, device_index device) const noexcept {
-  return std::any_of(replicas.begin(), replicas.end(), [&](const placement &each) {
-    return each[static_cast<std::size_t>(stage.index)] == device;
-  });
-}
-
-pipeline_memory make_memory(const pipeline_choice &choice, const std::deque<pipeline_stage> &stages,
-                            const std::function<char *(device_index, std::int64_t bytes)> &take) {
-  pipeline_memory made;
-  for (const auto &[device, sizes] : choice.devices) {
-    pipeline_memory::of_device &there = made.devices[device];
-    there.sizes = sizes;
-    for (std::int32_t i = 0; i < choice.depth; ++i)
-      there.batches.push_back(sizes.batch.at(take(device, sizes.batch.total())));
-    for (std::int32_t i = 0; i < choice.weight_buffers && sizes.streamed_stages > 0; ++i)
-      there.weight_buffers.push_back(take(device, sizes.weight_buffer_bytes));
-    for (const pipeline_stage &each : stages) {
-      const bool is_there = each.weights_bytes > 0 && !each.is_streamed() && choice.has(each, device);
-      there.resident.push_back(is_there ? take(device, each.weights_bytes) : nullptr);
-    }
-  }
-  return made;
-}
 
 namespace {
 

@@ -33,8 +33,8 @@ struct pipeline_parts {
 struct pipeline_choice {
   std::int32_t depth = 0, weight_buffers = 0, streamed_stages = 0;  // weight buffers: of each device
   std::vector<placement> replicas;                                  // one, or for each device all stages on it
-  bool shares_weights = false;                                      // of batches of all replicas that are pushed at once
-  std::map<device_index, device_sizes> devices;                     // with stages
+  bool shares_weights = false;                   // of batches of all replicas that are pushed at once
+  std::map<device_index, device_sizes> devices;  // with stages
   bool has(const pipeline_stage &stage, device_index device) const noexcept;
   std::int64_t resident_bytes = 0, streamed_bytes = 0, device_bytes = 0;
   std::int64_t bytes_of(const device_sizes &sizes) const;
@@ -47,10 +47,15 @@ struct pipeline_choice {
 pipeline_memory make_memory(const pipeline_choice &choice, const std::deque<pipeline_stage> &stages,
                             const std::function<char *(device_index, std::int64_t bytes)> &take);
 
-// Sets the stages' streamed_index, and puts the stages that name no device on some of `usable`, or all stages on each of
-// them. `in_place`:
-// batches need no copies. `limits`: bytes of each device's memory. Throws SG_STATUS_OUT_OF_MEMORY if one is too low,
-// and SG_STATUS_INTERNAL if `checks` and batches race.
+// Rounds of a batch for each replica, with ends of their own and buffers that are not allocated. The stages are then on
+// the devices of the first replica.
+std::vector<batch_list> planned_rounds(const pipeline_choice &choice, std::deque<pipeline_stage> &stages,
+                                       const pipeline_settings &settings, batch_maker &maker, bool in_place,
+                                       std::int64_t count);
+
+// Sets the stages' streamed_index, and puts the stages that name no device on some of `usable`, or all stages on each
+// of them. `in_place`: batches need no copies. `limits`: bytes of each device's memory. Throws SG_STATUS_OUT_OF_MEMORY
+// if one is too low, and SG_STATUS_INTERNAL if `checks` and batches race.
 pipeline_choice choose(std::deque<pipeline_stage> &stages, const pipeline_settings &settings,
                        const std::map<device_index, std::int64_t> &limits, const std::vector<device_index> &usable,
                        const pipeline_parts &parts, batch_maker &maker, bool in_place);

@@ -43,10 +43,11 @@ void pipeline::prepare_in_turn() {
       each.device = each.recorded_device;
       each.receives_input = each.index == 0 || stages_[std::size_t(each.index) - 1].device != each.device;
       if (settings_.replicates && owner_->devices().size() > 1 && !each.is_movable)
-        throw error(SG_STATUS_UNSUPPORTED,
-                    "%s has a custom operation, reserved compute units or memory of device %zu, and the replicas of the "
-                    "pipeline are on other devices, too",
-                    each.name.c_str(), number_of(each.recorded_device));
+        throw error(
+            SG_STATUS_UNSUPPORTED,
+            "%s has a custom operation, reserved compute units or memory of device %zu, and the replicas of the "
+            "pipeline are on other devices, too",
+            each.name.c_str(), number_of(each.recorded_device));
       each.works_by_device = {{each.recorded_device, maker_.works_of(each, std::move(recorded))}};
     }
     choose_and_allocate();
@@ -118,9 +119,8 @@ char *pipeline::device_memory(device_index device, std::int64_t bytes) {
 void pipeline::allocate() {
   buffers_.clear();
   try {
-    memory_ = make_memory(choice_, stages_, [this](device_index device, std::int64_t bytes) {
-      return device_memory(device, bytes);
-    });
+    memory_ = make_memory(choice_, stages_,
+                          [this](device_index device, std::int64_t bytes) { return device_memory(device, bytes); });
     copy_resident_weights();
   } catch (...) {
     buffers_.clear();  // freed once the copies in flight have completed

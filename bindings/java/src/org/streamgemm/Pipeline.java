@@ -213,6 +213,44 @@ public final class Pipeline extends NativeObject {
     }
   }
 
+  /**
+   * Pushes several batches at once, as one job. With replicas they run beside each other, one on each device, and share
+   * streamed weights. Blocks at the limit of batches in flight, which is also that of their number.
+   *
+   * @param inputs each as of pushAsync
+   * @param outputs each as of pushAsync, as many as there are inputs
+   * @param submit order and priority [= DEFAULTS]
+   * @return a future of the outputs
+   */
+  public Job<List<Matrix>> pushBatchesAsync(List<Matrix> inputs, List<Matrix> outputs, Submit submit) {
+    List<Matrix> all = List.copyOf(inputs);
+    List<Matrix> results = List.copyOf(outputs);
+    int count = all.size();
+    if (results.size() != count)
+      throw new StreamGemmException.InvalidArgument("outputs has " + results.size() + " items, and inputs has " + count);
+    for (int i = 0; i < count; ++i) {
+      requireBytes("inputs.get(" + i + ")", all.get(i), inputBytes);
+      requireBytes("outputs.get(" + i + ")", results.get(i), outputBytes);
+      if (results.get(i).readOnly)
+        throw new StreamGemmException.InvalidArgument("outputs.get(" + i + ") is in a read-only buffer");
+    }
+    Operands operands = context.operands(List.of(all, results, weights, graphs));
+    try {
+      return context.launch(results, operands, submit, (s, order) -> {
+        long[] from = new long[count];
+        long[] to = new long[count];
+        for (int i = 0; i < count; ++i) {
+          from[i] = operands.reads(all.get(i), 1, 0, "inputs.get(" + i + ")");
+          to[i] = operands.writes(results.get(i), 1, 0, false, "outputs.get(" + i + ")");
+        }
+        long desc = s.longs(s.longs(from), s.longs(to), count);
+        return Native.sg_call(Structs.CALL_PIPELINE_PUSH_BATCHES, handle(), desc, order);
+      });
+    } finally {
+      reachabilityFence(this);
+    }
+  }
+
   private static void requireBytes(String name, Matrix given, long bytes) {
     if (given.ld != given.inner() && given.outer() > 1)
       throw new StreamGemmException.InvalidArgument(name + " is " + given + ", which has gaps");

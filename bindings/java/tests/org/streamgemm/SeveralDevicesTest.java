@@ -95,6 +95,28 @@ public class SeveralDevicesTest {
   }
 
   @Test
+  public void batchesGoRoundReplicas() {
+    PipelineOptions options = new PipelineOptions().inputBytes(4 * SIDE * SIDE).replicas(Replicas.BATCHES);
+    try (Context context = Context.open("sim:h200x2"); Pipeline pipeline = context.pipeline(options)) {
+      Matrix weights = Matrix.of(Support.direct(b), SIDE, SIDE);
+      Pipeline.Stage stage = pipeline.stage(null, 4 * SIDE * SIDE, 0, WeightsPlace.STREAMED, weights);
+      stage.graph().record(Gemm.of(
+          stage.input(DType.F32, SIDE, SIDE), stage.weight(0, DType.F32, SIDE, SIDE), stage.output(DType.F32, SIDE, SIDE)));
+      assertEquals(2, pipeline.prepare().replicas());
+      float[][] found = new float[3][SIDE * SIDE];
+      List<Matrix> inputs = List.of(host(a), host(b), host(a));
+      List<Matrix> outputs = List.of(host(found[0]), host(found[1]), host(found[2]));
+      assertEquals(outputs, pipeline.pushBatchesAsync(inputs, outputs).join());
+      assertArrayEquals(product, found[0], 0);
+      assertArrayEquals(Support.multiply(b, b, SIDE, SIDE, SIDE), found[1], 0);
+      assertArrayEquals(product, found[2], 0);
+      assertTrue(assertThrows(StreamGemmException.InvalidArgument.class, () -> pipeline.pushBatchesAsync(inputs, List.of()))
+          .getMessage().contains("outputs has 0 items, and inputs has 3"));
+      assertThrows(StreamGemmException.InvalidArgument.class, () -> pipeline.pushBatchesAsync(List.of(), List.of()));
+    }
+  }
+
+  @Test
   public void aPipelineHasStagesOnEach() {
     PipelineOptions options = new PipelineOptions().inputBytes(4 * SIDE * SIDE);
     try (Context context = Context.open("sim:h200x2"); Pipeline pipeline = context.pipeline(options)) {
