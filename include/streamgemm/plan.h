@@ -38,7 +38,7 @@ typedef struct sg_plan_prediction {
 
 /** Format of a plan's description. */
 typedef enum sg_plan_format SG_ENUM_INT {
-  SG_PLAN_FORMAT_TEXT = 0,    /**< A few lines: strategy, tiles, lanes, prediction, bound, ratio. */
+  SG_PLAN_FORMAT_TEXT = 0,    /**< A few lines: strategy, tiles, lanes, prediction, bound, ratio; the time on more devices where that is less. */
   SG_PLAN_FORMAT_JSON = 1,    /**< One JSON object with the same, and with every command, its start and its end. */
   SG_PLAN_FORMAT_TIMELINE = 2,/**< A row for each lane and host worker, a column for each time slot. */
   SG_PLAN_FORMAT_HTML = 3,    /**< The simulated timeline as a page without other files, like SG_TRACE_FORMAT_HTML. */
