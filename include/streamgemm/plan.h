@@ -91,7 +91,7 @@ SG_API sg_status sg_plan_get_prediction(sg_plan *plan, sg_plan_prediction *out_p
 SG_API sg_status sg_plan_device_size(sg_plan *plan, int32_t device, uint64_t *out_bytes);
 
 /**
- * Describes the plan as text.
+ * Describes the plan as text. A plan of one device of several is compared with plans of more of them, which takes as long as making these.
  * @param[out] text Receives at most `size` bytes with the NUL; may be NULL when size is 0.
  * @param[out] out_size Bytes that the whole text needs with its NUL; may be NULL.
  * @return SG_STATUS_OK (also if the text was truncated: compare *out_size), SG_STATUS_INVALID_HANDLE,
