@@ -3,7 +3,8 @@
 # All that is measured on a machine of several GPUs, within ten minutes: what was predicted without them, the conformance suite and the random
 # testers over all of them for a minute, the links, and `streamgemm bench gpus` on 1, 2, 4, ... of them with what was measured of the links.
 # Usage: several_gpus.sh BUILD FOLDER [DEVICES [MODEL]], all GPUs and the sim:h200xN of their number by default; PEERS may name the module
-# libstreamgemm-bench-cuda.so. FOLDER gets calibration.txt, machine.json, gpus.json, gpus_drawn.json and tests.txt. Exits with 1 when a test fails.
+# libstreamgemm-bench-cuda.so, XKBLAS libxkblas.so (xkblas.sh). FOLDER gets calibration.txt, machine.json, gpus.json, gpus_drawn.json and tests.txt.
+# Exits with 1 when a test fails.
 set -u
 build=$1 out=$2
 program() { find "$build" -type f -name "$1" ! -path '*/emulated/*' -perm -u+x | head -1; }
@@ -51,4 +52,5 @@ grep -q 'exit [1-9]' "$out/tests.txt" && failed=1
 export SG_CALIBRATION=$out/machine.json
 "$streamgemm" bench gpus --device "$devices" ${PEERS:+--peers "$PEERS"} --seconds 0.6 --limit 240 --json "$out/gpus.json"
 "$streamgemm" bench gpus --device "$devices" --draw 60 --seconds 0.3 --limit 60 --json "$out/gpus_drawn.json"
+[ -z "${XKBLAS:-}" ] || "$(dirname "$0")/xkblas.sh" "$(program xkblas)" "$out" || failed=1
 exit $failed

@@ -38,7 +38,7 @@ typedef struct sg_plan_prediction {
 
 /** Format of a plan's description. */
 typedef enum sg_plan_format SG_ENUM_INT {
-  SG_PLAN_FORMAT_TEXT = 0,    /**< A few lines: strategy, tiles, lanes, prediction, bound, ratio. */
+  SG_PLAN_FORMAT_TEXT = 0,    /**< A few lines: strategy, tiles, lanes, prediction, bound, ratio; the time on more devices where that is less. */
   SG_PLAN_FORMAT_JSON = 1,    /**< One JSON object with the same, and with every command, its start and its end. */
   SG_PLAN_FORMAT_TIMELINE = 2,/**< A row for each lane and host worker, a column for each time slot. */
   SG_PLAN_FORMAT_HTML = 3,    /**< The simulated timeline as a page without other files, like SG_TRACE_FORMAT_HTML. */
@@ -91,7 +91,7 @@ SG_API sg_status sg_plan_get_prediction(sg_plan *plan, sg_plan_prediction *out_p
 SG_API sg_status sg_plan_device_size(sg_plan *plan, int32_t device, uint64_t *out_bytes);
 
 /**
- * Describes the plan as text.
+ * Describes the plan as text. A plan of one device of several is compared with plans of more of them, which takes as long as making these.
  * @param[out] text Receives at most `size` bytes with the NUL; may be NULL when size is 0.
  * @param[out] out_size Bytes that the whole text needs with its NUL; may be NULL.
  * @return SG_STATUS_OK (also if the text was truncated: compare *out_size), SG_STATUS_INVALID_HANDLE,

@@ -17,8 +17,8 @@
  * 100 us late. With SG_TRACE_DEVICE_TIMES, or SG_TRACE_DEVICE_TIMES=1 in the environment beside SG_TRACE, it times all.
  *
  * Advice. Exports say what to change and what that would gain: recorded GEMMs are planned again from pinned memory, from device
- * memory, in tf32 or 3xtf32, without gaps, or without their restrictions, on the model of their device; and jobs that ran one after
- * another are simulated side by side. The schedules of the first 1024 jobs are kept for it.
+ * memory, in tf32 or 3xtf32, without gaps, without their restrictions, or on more devices of their context, on the model of the
+ * machine; and jobs that ran one after another are simulated side by side. The schedules of the first 1024 jobs are kept for it.
  *
  * What is recorded. Jobs that were submitted while the trace was on: the call, the planning if a new schedule was planned,
  * each command with its lane, bytes and sizes, staging workers' copies, the job's completion; waits of threads; memory of

@@ -91,6 +91,17 @@ std::vector<device_index> devices_named(const machine_model &machine, const plan
 constexpr double worth_several = 0.97, worth_several_staged = 0.75, worth_several_unmeasured = 0.65,
                  worth_several_seconds = 1e-3;
 
+// The part of one device's time that several must promise.
+double worth_beside(const schedule &of_one, const machine_model &machine) {
+  if (of_one.staging_bytes == 0) return worth_several;
+  return machine.staging.empty() ? worth_several_unmeasured : worth_several_staged;
+}
+
+// 2, 4, ..., all.
+std::size_t next_count(std::size_t count, std::size_t all) {
+  return count < all ? std::min(2 * count, all) : count + 1;
+}
+
 // A device with a smaller share of the arithmetic is not worth what the others wait for it.
 constexpr double least_share = 0.05;
 
@@ -128,10 +139,7 @@ std::shared_ptr<const schedule> plan_on_several(const form &what, const machine_
   }
   std::vector<std::int64_t> limits;
   for (const device_model &each : machine.devices) limits.push_back(terms_of(each, request).memory_limit);
-  const double worth = !best || best->staging_bytes == 0 ? worth_several
-                       : machine.staging.empty()         ? worth_several_unmeasured
-                                                         : worth_several_staged;
-  double fastest = best ? worth * best->predicted_seconds : HUGE_VAL;
+  double fastest = best ? worth_beside(*best, machine) * best->predicted_seconds : HUGE_VAL;
   const auto offer = [&](schedule &&made) {
     if (made.predicted_seconds >= fastest) return;
     fastest = made.predicted_seconds;
@@ -139,9 +147,7 @@ std::shared_ptr<const schedule> plan_on_several(const form &what, const machine_
   };
   std::vector<left_out_device> left_out;
   for (std::size_t count = wanted > 0 ? wanted : 2; count <= among.size();
-       count = wanted > 0             ? among.size() + 1
-               : count < among.size() ? std::min(2 * count, among.size())
-                                      : count + 1) {
+       count = wanted > 0 ? among.size() + 1 : next_count(count, among.size())) {
     const std::vector<device_index> set = best_set(machine, among, count);
     auto made = what.spread(machine, set, request, limits);
     if (!made) continue;
@@ -183,6 +189,28 @@ std::shared_ptr<const schedule> make_plan(const form &what, const machine_model 
   if (!request.names_devices()) return make_plan(what, machine.device(request.device), request);
   check(request);
   return plan_on_several(what, machine, request);
+}
+
+std::vector<time_on_devices> times_on_more_devices(const form &what, const machine_model &machine,
+                                                   const plan_request &request, const schedule &of_one) {
+  constexpr double worth_naming = 0.9;
+  std::vector<time_on_devices> found;
+  const double alone = of_one.predicted_seconds;
+  if (alone < worth_several_seconds || devices_of(of_one).size() != 1) return found;
+  double fastest = std::min(worth_naming, worth_beside(of_one, machine)) * alone;
+  plan_request more = request;
+  more.device = first_device, more.devices = 0;
+  for (std::size_t count = 2; count <= machine.devices.size(); count = next_count(count, machine.devices.size())) {
+    more.device_count = std::int32_t(count);
+    try {
+      const double seconds = make_plan(what, machine, more)->predicted_seconds;
+      if (seconds >= fastest) continue;
+      found.push_back({more.device_count, seconds});
+      fastest = worth_naming * seconds;
+    } catch (const error &) {  // several devices cannot compute it, or not within the request's limits
+    }
+  }
+  return found;
 }
 
 }  // namespace sg

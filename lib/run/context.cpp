@@ -277,7 +277,7 @@ void context::free_unused_buffers() noexcept {
 
 void context::record_name() const noexcept {
   job_home::record_name();
-  trace::note_model(number(), model());
+  trace::note_machine(number(), machine());
 }
 
 void context::forget_failures_in(const void *memory, std::uint64_t bytes) noexcept {

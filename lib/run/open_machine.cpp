@@ -87,13 +87,14 @@ void measure(device_link &link, const device &one, const device &other) {
 void connect_all(std::span<const std::shared_ptr<device>> all, machine_model &machine) {
   for (std::size_t i = 0; i < all.size(); ++i)
     for (std::size_t j = i + 1; j < all.size(); ++j) {
-      const auto known = std::find_if(machine.links.begin(), machine.links.end(), [&](const device_link &each) {
+      auto known = std::find_if(machine.links.begin(), machine.links.end(), [&](const device_link &each) {
         return number_of(each.first) == i && number_of(each.second) == j;
       });
-      const bool has_link = known != machine.links.end() && known->link_class != SG_LINK_HOST;
+      if (known == machine.links.end())
+        known = machine.links.insert(known, {device_index(i), device_index(j), SG_LINK_HOST, 0, 0, ""});
+      const bool has_link = known->link_class != SG_LINK_HOST;
       std::string reason;
       const bool is_connected = connect(*all[i], *all[j], has_link ? known->bytes_per_second : 0, reason);
-      if (known == machine.links.end()) continue;
       if (is_connected && has_link) measure(*known, *all[i], *all[j]);
       if (is_connected) continue;
       known->reason =

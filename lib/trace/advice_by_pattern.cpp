@@ -302,10 +302,11 @@ class patterns {
 
 std::vector<advice> advice_by_pattern(const recording &from, const history &measured) {
   std::vector<advice> all;
-  for (const recorded_model &each : from.models)
+  for (const recorded_machine &each : from.machines)
     for (std::size_t context = 0; context < measured.contexts.size(); ++context)
       if (measured.contexts[context].number == each.context)
-        for (advice &found : patterns(from, measured, context, *each.model).find()) all.push_back(std::move(found));
+        for (advice &found : patterns(from, measured, context, each.model->device(first_device)).find())
+          all.push_back(std::move(found));
   return all;
 }
 

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Recorded forms planned again in other ways.
 #include <algorithm>
-#include <cstdio>
 #include <map>
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/format.hpp"
 #include "plan/planner.hpp"
+#include "plan/schedule/describe.hpp"
 #include "trace/advice.hpp"
 #include "trace/interval_set.hpp"
 
@@ -29,26 +30,31 @@ void add_advice(std::vector<advice> &to, const group &jobs, bool is_planned) {
   const recorded_schedule &now = *jobs.first;
   const double now_seconds = now.runs->predicted_seconds;
   const std::int64_t measured_ns = interval_set(jobs.times).length_ns();
-  for (const alternative &each : now.what->alternatives(*now.model, now.request)) {
+  const auto add = [&](std::string title, double seconds, const std::string &then) {
+    const std::string now_text = ns_text(static_cast<std::int64_t>(now_seconds * 1e9));
+    const std::size_t count = jobs.times.size();
+    std::string evidence =
+        is_planned ? formatted("predicted %s for %s; %s", now_text.c_str(), text_of(now).c_str(), then.c_str())
+                   : formatted("%zu job%s of %s took %s, predicted %s each; %s", count, count == 1 ? "" : "s",
+                               text_of(now).c_str(), ns_text(measured_ns).c_str(), now_text.c_str(), then.c_str());
+    to.push_back(
+        {std::move(title), std::move(evidence), (now_seconds - seconds) / now_seconds * double(measured_ns) * 1e-9});
+  };
+  for (const alternative &each : now.what->alternatives(now.model(), now.request)) {
     double seconds = 0;
     try {
-      seconds = make_plan(*each.what, *now.model, each.request)->predicted_seconds;
+      seconds = make_plan(*each.what, now.model(), each.request)->predicted_seconds;
     } catch (const error &) {
       continue;  // the device cannot do that
     }
-    if (now_seconds - seconds < min_gain * now_seconds) continue;
-    const std::string now_text = ns_text(static_cast<std::int64_t>(now_seconds * 1e9)),
-                      then_text = ns_text(static_cast<std::int64_t>(seconds * 1e9));
-    char evidence[400];
-    if (is_planned)
-      std::snprintf(evidence, sizeof evidence, "predicted %s for %s; %s then", now_text.c_str(), text_of(now).c_str(),
-                    then_text.c_str());
-    else
-      std::snprintf(evidence, sizeof evidence, "%zu job%s of %s took %s, predicted %s each; %s each then",
-                    jobs.times.size(), jobs.times.size() == 1 ? "" : "s", text_of(now).c_str(),
-                    ns_text(measured_ns).c_str(), now_text.c_str(), then_text.c_str());
-    to.push_back({each.title, evidence, (now_seconds - seconds) / now_seconds * double(measured_ns) * 1e-9});
+    if (now_seconds - seconds >= min_gain * now_seconds)
+      add(each.title, seconds,
+          ns_text(static_cast<std::int64_t>(seconds * 1e9)) + (is_planned ? " then" : " each then"));
   }
+  const auto more = times_on_more_devices(*now.what, *now.machine, now.request, *now.runs);
+  if (!more.empty())
+    add(formatted("compute it on %d devices (sg_plan_options.device_count)", int(more.back().devices)),
+        more.back().seconds, describe_more_devices(more));
 }
 
 }  // namespace

@@ -63,9 +63,10 @@ class builder {
 
   // A recording is of this process, so of this machine.
   void find_processors() {
-    for (const recorded_model &each : from_.models)
+    for (const recorded_machine &each : from_.machines)
       for (traced_context &of : made_.contexts)
-        if (of.number == each.context && each.model->lanes_are_cores && !of.is_virtual) of.processor = processor_name();
+        if (of.number == each.context && each.model->device(first_device).lanes_are_cores && !of.is_virtual)
+          of.processor = processor_name();
   }
 
   std::size_t context_of(std::uint32_t number) {

@@ -25,8 +25,8 @@ void add_context(recording &to, std::uint32_t number, const std::string &device,
 
 // Returns the length.
 std::int64_t add_commands(recording &to, std::uint32_t context, std::uint64_t job, const schedule &s,
-                          const device_model &model, std::int64_t start_ns) {
-  const sg::timeline simulated = simulate(s, model);
+                          const machine_model &machine, std::int64_t start_ns) {
+  const sg::timeline simulated = simulate(s, machine);
   for (std::size_t i = 0; i < s.commands.size(); ++i) {
     event e(event_kind::command, context, job);
     describe_command(e.body, s.buffers, s.commands[i]);
@@ -56,18 +56,18 @@ history predicted_history_of(const recording &from, const history &measured) {
   for (const recorded_schedule &each : from.schedules) {
     const traced_job *job = measured.job(each.job);
     if (job && job->started_ns >= 0)
-      add_commands(made, each.context, each.job, *each.runs, *each.model, job->started_ns);
+      add_commands(made, each.context, each.job, *each.runs, *each.machine, job->started_ns);
   }
   return history_of(made);
 }
 
 history history_of_plan(const recorded_schedule &planned) {
   recording made;
-  add_context(made, planned.context, planned.model->name, true);
-  made.end_ns = add_commands(made, planned.context, planned.job, *planned.runs, *planned.model, 0);
+  add_context(made, planned.context, planned.model().name, true);
+  made.end_ns = add_commands(made, planned.context, planned.job, *planned.runs, *planned.machine, 0);
   made.schedules.push_back(planned);
   history found = history_of(made);
-  found.prediction = lines_of(describe_text(*planned.runs, machine_model{.devices = {*planned.model}}));
+  found.prediction = lines_of(describe_text(*planned.runs, *planned.machine));
   found.advices = advice_of(made, found);
   return found;
 }

@@ -208,12 +208,12 @@ void with_recording(Note &&note) noexcept {
 
 }  // namespace
 
-void note_model(std::uint64_t context, const device_model &model) noexcept {
+void note_machine(std::uint64_t context, const machine_model &model) noexcept {
   with_recording([&](recording &into) {
     const auto number = static_cast<std::uint32_t>(context);
-    for (const recorded_model &each : into.models)
+    for (const recorded_machine &each : into.machines)
       if (each.context == number) return;
-    into.models.push_back({number, std::make_shared<const device_model>(model)});
+    into.machines.push_back({number, std::make_shared<const machine_model>(model)});
   });
 }
 
@@ -223,7 +223,7 @@ void note_schedule(std::uint64_t job, std::uint64_t context, const std::shared_p
   with_recording([&](recording &into) {
     if (into.schedules.size() >= most_schedules) return;
     g_noted.store(into.schedules.size() + 1, std::memory_order_relaxed);
-    for (const recorded_model &each : into.models)
+    for (const recorded_machine &each : into.machines)
       if (each.context == static_cast<std::uint32_t>(context))
         return into.schedules.push_back({job, each.context, runs, what, request, each.model});
   });

@@ -31,11 +31,11 @@ void record(const event &happened) noexcept;
 void record_text(event_kind kind, std::uint64_t context, std::uint64_t job, const char *text,
                  std::uint8_t detail = 0) noexcept;
 
-// The model of a context's device.
-void note_model(std::uint64_t context, const device_model &model) noexcept;
+// The model of a context's machine.
+void note_machine(std::uint64_t context, const machine_model &model) noexcept;
 
 // The schedule that a job runs, and what it was planned for. Of the first `most_schedules` jobs of a recording, in
-// contexts whose models are noted.
+// contexts whose machines are noted.
 inline constexpr std::size_t most_schedules = 1024;
 void note_schedule(std::uint64_t job, std::uint64_t context, const std::shared_ptr<const schedule> &runs,
                    const std::shared_ptr<const form> &what, const plan_request &request) noexcept;

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "model/device_model.hpp"
+#include "model/machine_model.hpp"
 #include "plan/form/form.hpp"
 #include "plan/schedule/schedule.hpp"
 #include "trace/event.hpp"
@@ -25,13 +25,15 @@ struct recorded_schedule {
   std::uint32_t context = 0;
   std::shared_ptr<const schedule> runs;
   std::shared_ptr<const form> what;  // that it computes; nullptr: it was not planned from a form
-  plan_request request;
-  std::shared_ptr<const device_model> model;
+  plan_request request;              // its device is the one that runs the schedule
+  std::shared_ptr<const machine_model> machine;
+
+  const device_model &model() const noexcept { return machine->device(request.device); }
 };
 
-struct recorded_model {
+struct recorded_machine {
   std::uint32_t context = 0;
-  std::shared_ptr<const device_model> model;
+  std::shared_ptr<const machine_model> model;
 };
 
 struct recording {
@@ -39,7 +41,7 @@ struct recording {
   std::vector<event> events;              // each thread's in order
   std::vector<recorded_thread> threads;
   std::vector<recorded_schedule> schedules;
-  std::vector<recorded_model> models;
+  std::vector<recorded_machine> machines;
   std::uint64_t dropped = 0;  // events for which a ring, or the recording, had no room
 };
 

@@ -171,6 +171,32 @@ TEST_F(advice_of_traces, memory_of_its_own_for_each_stream) {
       [&] { gemms_side_by_side(); });
 }
 
+// A GEMM that its options keep on one device of a machine.
+TEST_F(advice_of_traces, more_devices) {
+  constexpr std::int64_t size = 4096;
+  close();
+  for (stream &old : streams_) old = stream();
+  open("sim:h200x2?timing-only");
+  void *pinned = nullptr;
+  ASSERT_OK(sg_host_alloc(context_, 3 * size * size * sizeof(float), &pinned));
+  auto *const data = static_cast<float *>(pinned);
+  const auto run_on = [&](std::int32_t devices) {
+    return [&, devices] {
+      sg_gemm_desc desc = SG_GEMM_DESC_INIT;
+      desc.a = {data, size, size, 0, SG_DTYPE_F32, SG_LAYOUT_ROW_MAJOR};
+      desc.b = {data + size * size, size, size, 0, SG_DTYPE_F32, SG_LAYOUT_ROW_MAJOR};
+      desc.c = {data + 2 * size * size, size, size, 0, SG_DTYPE_F32, SG_LAYOUT_ROW_MAJOR};
+      sg_plan_options options = SG_PLAN_OPTIONS_INIT;
+      options.device_count = devices;
+      sg_submit submit = submit_on(nullptr);
+      submit.plan = &options;
+      ASSERT_OK(sg_gemm_async(context_, &desc, &submit, nullptr));
+    };
+  };
+  check("compute it on 2 devices", run_on(1), run_on(2));
+  EXPECT_OK(sg_host_free(context_, pinned));
+}
+
 // Every operation is planned again, not only GEMMs.
 TEST_F(advice_of_traces, device_memory_for_operands_of_layers) {
   owned<sg_buffer, sg_buffer_release> buffer;

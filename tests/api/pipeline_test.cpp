@@ -764,8 +764,8 @@ TEST(pipelines_in_virtual_time, predictions_of_several_devices_hold) {
   }
 }
 
-// SG_TEST_SEVERAL names other devices than the simulated ones, two of them: "cuda:0,1".
-const char *two_devices() {
+// SG_TEST_SEVERAL names other devices than the simulated ones, at least two of them: "cuda:0,1".
+const char *several_devices() {
   const char *const asked = std::getenv("SG_TEST_SEVERAL");
   return asked ? asked : "sim:h200x2";
 }
@@ -781,7 +781,7 @@ context checked_context(const char *device) {
 
 // The ends of batches in the memory of each device, and of the host.
 TEST(pipelines_on_several_devices, have_the_results_of_one) {
-  const context on = checked_context(two_devices());
+  const context on = checked_context(several_devices());
   const std::vector<std::vector<std::int32_t>> all = {{1}, {0, 1}, {1, 0}, {0, 0, 1, SG_DEVICE_ANY}};
   for (const auto &devices : all)
     for (const sg_weights_place place : {SG_WEIGHTS_RESIDENT, SG_WEIGHTS_STREAMED})
@@ -811,7 +811,7 @@ TEST(pipelines_on_several_devices, have_the_results_of_one) {
 }
 
 TEST(pipelines_on_several_devices, say_what_is_where) {
-  const context on = open_context(two_devices());
+  const context on = open_context(several_devices());
   network_options options;
   options.widths = {64, 64, 64, 64};
   options.place = SG_WEIGHTS_STREAMED;
@@ -832,7 +832,7 @@ TEST(pipelines_on_several_devices, say_what_is_where) {
 }
 
 TEST(pipelines_on_several_devices, limit_the_memory_of_each) {
-  const context on = open_context(two_devices());
+  const context on = open_context(several_devices());
   network_options options;
   options.widths = {64, 64, 64};
   options.place = SG_WEIGHTS_RESIDENT;
@@ -844,19 +844,21 @@ TEST(pipelines_on_several_devices, limit_the_memory_of_each) {
 }
 
 TEST(pipelines_on_several_devices, wrong_ones_are_refused_by_name) {
-  const context on = open_context(two_devices());
+  const context on = open_context(several_devices());
   sg_pipeline_options options = SG_PIPELINE_OPTIONS_INIT;
   options.input_bytes = 8;
   pipeline made;
   ASSERT_OK(sg_pipeline_create(on, &options, made.out()));
   sg_stage stage = SG_STAGE_INIT;
-  for (const std::int32_t wrong : {2, -2}) {
+  std::int32_t count = 0;
+  ASSERT_OK(sg_context_device_count(on, &count));
+  for (const std::int32_t wrong : {count, -2}) {
     sg_stage_desc desc = SG_STAGE_DESC_INIT;
     desc.output_bytes = 8;
     desc.device = wrong;
     EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_pipeline_add_stage(made, &desc, &stage));
-    const std::string expected =
-        "desc->device is " + std::to_string(wrong) + "; the context's devices are 0 to 1, and -1 is any";
+    const std::string expected = "desc->device is " + std::to_string(wrong) + "; the context's devices are 0 to " +
+                                 std::to_string(count - 1) + ", and -1 is any";
     EXPECT_NE(nullptr, std::strstr(sg_last_error_message(), expected.c_str())) << sg_last_error_message();
   }
   sg_stage_desc desc = SG_STAGE_DESC_INIT;

@@ -271,6 +271,70 @@ TEST(plans_on_a_machine, of_two_devices) {
   EXPECT_NE(nullptr, std::strstr(text, "peers      268.4 MB"));
   EXPECT_NE(nullptr, std::strstr(text, ": arithmetic\n")) << "the limit that binds: " << text;
   EXPECT_EQ(SG_STATUS_UNSUPPORTED, sg_plan_describe(together, SG_PLAN_FORMAT_HTML, text, sizeof text, nullptr));
+  EXPECT_EQ(nullptr, std::strstr(text, "would take"));
+}
+
+std::string text_of_plan(sg_plan *plan, sg_plan_format format) {
+  std::uint64_t size = 0;
+  EXPECT_OK(sg_plan_describe(plan, format, nullptr, 0, &size));
+  std::string text(size, '\0');
+  EXPECT_OK(sg_plan_describe(plan, format, text.data(), size, nullptr));
+  return text;
+}
+
+// A plan of one device says what more of them would take, where that is less.
+TEST(plans_on_a_machine, of_one_device_name_the_time_on_more) {
+  const context machine = open_context("sim:h200x4");
+  sg_plan_options options = SG_PLAN_OPTIONS_INIT;
+  options.place_a = options.place_b = options.place_c = SG_MEMORY_PINNED;
+  const auto plan_on = [&](std::uint64_t devices, std::int64_t n, plan &made) {
+    options.devices = devices;
+    sg_gemm_desc desc = SG_GEMM_DESC_INIT;
+    desc.a = desc.b = desc.c = {nullptr, n, n, 0, SG_DTYPE_F32, SG_LAYOUT_COLUMN_MAJOR};
+    EXPECT_OK(create_gemm_plan(machine, &desc, &options, made.out()));
+    sg_plan_prediction p = SG_PLAN_PREDICTION_INIT;
+    EXPECT_OK(sg_plan_get_prediction(made, &p));
+    return p.predicted_seconds * 1e3;
+  };
+  plan two, four, made;
+  char expected[80];
+  std::snprintf(expected, sizeof expected, "advice     2 devices would take %.3f ms, 4 devices %.3f ms\n",
+                plan_on(3, 8192, two), plan_on(15, 8192, four));
+  for (const std::uint64_t device : {1, 4}) {
+    plan_on(device, 8192, made);
+    EXPECT_NE(std::string::npos, text_of_plan(made, SG_PLAN_FORMAT_TEXT).find(expected)) << expected;
+    const std::string json = text_of_plan(made, SG_PLAN_FORMAT_JSON);
+    EXPECT_NE(std::string::npos, json.find("\"devices\": 4,", json.find("\"on_more_devices\"")))
+        << json.substr(0, 2000);
+    const std::string page = text_of_plan(made, SG_PLAN_FORMAT_HTML);
+    EXPECT_NE(std::string::npos, page.find("compute it on 4 devices (sg_plan_options.device_count)"));
+  }
+  EXPECT_EQ(std::string::npos, text_of_plan(two, SG_PLAN_FORMAT_TEXT).find("advice"));
+  plan_on(1, 512, made);
+  EXPECT_EQ(std::string::npos, text_of_plan(made, SG_PLAN_FORMAT_TEXT).find("advice")) << "less than a millisecond";
+}
+
+TEST(plans_on_a_machine, say_where_devices_have_no_peer_path) {
+  for (const auto &[name, is_missing] :
+       {std::pair{"sim:pcie4x2", true}, {"sim:h200x2", false}, {"sim:unequal2", false}}) {
+    const context machine = open_context(name);
+    sg_plan_options options = SG_PLAN_OPTIONS_INIT;
+    options.device_count = 2;
+    options.place_a = options.place_b = options.place_c = SG_MEMORY_PINNED;
+    const sg_gemm_desc desc = make_gemm(nullptr, nullptr, nullptr, 512, 512, 512);
+    plan made;
+    ASSERT_OK(create_gemm_plan(machine, &desc, &options, made.out()));
+    const std::string path =
+        std::string("no peer path between ") + name + "/0 and " + name + "/1: the model of the machine has no link";
+    for (const sg_plan_format format : {SG_PLAN_FORMAT_TEXT, SG_PLAN_FORMAT_JSON})
+      EXPECT_EQ(is_missing, text_of_plan(made, format).find(path) != std::string::npos) << text_of_plan(made, format);
+    const std::string of_machine = [&] {
+      std::string text(1 << 16, '\0');
+      EXPECT_OK(sg_context_machine(machine, text.data(), text.size(), nullptr));
+      return text;
+    }();
+    EXPECT_EQ(is_missing, of_machine.find(path) != std::string::npos) << of_machine;
+  }
 }
 
 TEST(plans_on_a_machine, wrong_devices_are_refused_by_name) {

@@ -306,6 +306,10 @@ class Prediction(Program):
                     self.assertAlmostEqual(said["prediction_ratio"], 1, delta=0.03)
                     self.assertGreater(said["seconds"], 0)
         self.assertNotIn("device_seconds", self.json_of("plan", *self.size, "--device", "sim:h200"))
+        large = ("plan", "8192x8192x8192", "--device", "sim:h200x2")
+        self.assertEqual(self.json_of(*large, "--devices", 1)["on_more_devices"],
+                         [{"devices": 2, "predicted_seconds": self.json_of(*large, "--devices", 2)["predicted_seconds"]}])
+        self.assertEqual(self.json_of("plan", "512x512x512", "--device", "sim:h200x2", "--devices", 1)["on_more_devices"], [])
         text = self.run_program("plan", *self.size, "--run", "--device", "sim:h200?timing-only").stdout
         self.assertRegex(text, r"predicted .* took .* ratio (0\.9[789]|1\.0[0123])")
 

@@ -4,9 +4,13 @@
 
 #include <algorithm>
 #include <random>
+#include <span>
+#include <vector>
 
 #include "base/error.hpp"
+#include "plan/gemm/gemm_form.hpp"
 #include "plan/gemm/spread/device_sets.hpp"
+#include "plan/planner.hpp"
 #include "plan/schedule/describe.hpp"
 #include "plan/schedule/hazard.hpp"
 #include "plan/schedule/lanes.hpp"
@@ -93,6 +97,40 @@ TEST(spread_choice, one_device_of_a_machine_is_that_device_alone) {
   const auto alone = make_gemm_plan({p}, machine.devices[0], {});
   EXPECT_EQ(alone->predicted_seconds, simulate(*alone, machine).seconds);
   EXPECT_EQ(alone->strategy, make_gemm_plan({p}, machine, plan_request{.device_count = 1})->strategy);
+}
+
+// A schedule of one device is compared with those of more where these gain a tenth, and the planner would choose them.
+TEST(spread_choice, more_devices_are_named_where_they_gain_a_tenth) {
+  const machine_model machine = shipped_machine("h200x4");
+  const auto counts = [&](const problem &p, const plan_request &request, const machine_model &of) {
+    const gemm_form form(std::span(&p, 1));
+    const auto now = make_plan(form, of, request);
+    double before = now->predicted_seconds;
+    std::vector<int> named;
+    for (const time_on_devices &each : times_on_more_devices(form, of, request, *now)) {
+      EXPECT_LT(each.seconds, 0.9 * before);
+      EXPECT_EQ(each.seconds, make_plan(form, of, plan_request{.device_count = each.devices})->predicted_seconds);
+      before = each.seconds;
+      named.push_back(each.devices);
+    }
+    return named;
+  };
+  const plan_request one{.device_count = 1};
+  const auto large = pinned_problem(16384, 16384, 16384, SG_DTYPE_F32);
+  EXPECT_EQ((std::vector{2, 4}), counts(large, one, machine));
+  EXPECT_EQ((std::vector{2, 4}), counts(large, plan_request{.device = device_index{3}}, machine));
+  EXPECT_EQ(std::vector<int>(), counts(large, plan_request{.device_count = 2}, machine)) << "it is of several";
+  EXPECT_EQ(std::vector<int>(), counts(large, {}, machine_model{.devices = {machine.devices[0]}}));
+  EXPECT_EQ(std::vector<int>(), counts(pinned_problem(1024, 1024, 1024, SG_DTYPE_F32), one, machine)) << "too short";
+  EXPECT_EQ(std::vector<int>(),
+            counts(pinned_problem(16384, 16384, 16384, SG_DTYPE_F32, SG_MEMORY_DEVICE), one, machine));
+  // Links of the host that two devices fill, then one.
+  const auto thin = pinned_problem(100000, 32, 32000, SG_DTYPE_F32);
+  machine_model narrow = machine;
+  for (const double devices : {2, 1}) {
+    for (shared_limit &each : narrow.shared) each.in = each.out = each.sum = devices * narrow.devices[0].link_in;
+    EXPECT_EQ(devices == 2 ? std::vector{2} : std::vector<int>(), counts(thin, one, narrow)) << devices;
+  }
 }
 
 // Below some rate of the peers' edges the host's links are better (the answer is the simulator's).

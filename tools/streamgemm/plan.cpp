@@ -152,7 +152,9 @@ json to_json(sg_context *context, sg_plan *plan, const plan_arguments &given) {
               {"devices", says.devices},
               {"bytes_peer", says.bytes_peer},
               {"timeline", describe(plan, SG_PLAN_FORMAT_TIMELINE)}};
-  if (given.schedule) all["schedule"] = json::parse(describe(plan, SG_PLAN_FORMAT_JSON));
+  json schedule = json::parse(describe(plan, SG_PLAN_FORMAT_JSON));
+  all["on_more_devices"] = schedule.at("on_more_devices");
+  if (given.schedule) all["schedule"] = std::move(schedule);
   if (given.run) {
     const run_times took = run_plan(context, plan, given);
     all["device_seconds"] = took.device_seconds;

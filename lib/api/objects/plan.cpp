@@ -4,6 +4,7 @@
 #include <atomic>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "api/context_of.hpp"
 #include "api/entry.hpp"
@@ -11,6 +12,7 @@
 #include "api/operations/operations.hpp"
 #include "api/submission/submission.hpp"
 #include "api/wait.hpp"
+#include "plan/planner.hpp"
 #include "plan/schedule/describe.hpp"
 #include "plan/schedule/lanes.hpp"
 #include "plan/schedule/simulate.hpp"
@@ -61,12 +63,17 @@ std::string text_of(const prepared_plan &plan, sg_plan_format format) {
       throw error(SG_STATUS_UNSUPPORTED,
                   "the plan is of several devices: @format can be SG_PLAN_FORMAT_TEXT, SG_PLAN_FORMAT_JSON or "
                   "SG_PLAN_FORMAT_TIMELINE");
-    return trace::history_of_plan({1, 1, made.schedule, made.what, made.request,
-                                   std::make_shared<const device_model>(plan.machine().device(made.device()))});
+    return trace::history_of_plan(
+        {1, 1, made.schedule, made.what, made.request, std::make_shared<const machine_model>(plan.machine())});
+  };
+  const auto more = [&] {
+    const program &made = *plan.compiled();
+    return made.what ? times_on_more_devices(*made.what, plan.machine(), made.request, s)
+                     : std::vector<time_on_devices>();
   };
   switch (format) {
-    case SG_PLAN_FORMAT_TEXT: return describe_text(s, plan.machine());
-    case SG_PLAN_FORMAT_JSON: return describe_json(s, plan.machine());
+    case SG_PLAN_FORMAT_TEXT: return describe_text(s, plan.machine(), more());
+    case SG_PLAN_FORMAT_JSON: return describe_json(s, plan.machine(), more());
     case SG_PLAN_FORMAT_TIMELINE: return timeline_text(s, simulate(s, plan.machine()));
     case SG_PLAN_FORMAT_HTML: return trace::html(history());
     case SG_PLAN_FORMAT_SVG: return trace::svg(history());

@@ -66,12 +66,14 @@ void sg_backend_device::connect(sg_backend_device &other, double bytes_per_secon
     if (!other.links_) other.links_ = links_;
     if (rate > 0) rate = links_->peer_rate(other.index_, index_);  // a context may plan with another one
   }
-  for (peer &known : peers_)
-    if (known.device == &other) {
-      known.bytes_per_second = rate;
-      return;
-    }
-  peers_.push_back({&other, rate});
+  const auto known =
+      std::find_if(peers_.begin(), peers_.end(), [&](const peer &each) { return each.device == &other; });
+  if (known != peers_.end())
+    known->bytes_per_second = rate;
+  else
+    peers_.push_back({&other, rate});
+  if (bytes_per_second == 0)
+    throw failure(SG_STATUS_UNSUPPORTED, "the model of the machine has no link of a known rate between them");
 }
 
 const peer *sg_backend_device::peer_at(std::int32_t index) const noexcept {

@@ -86,7 +86,15 @@ std::string describe_left_out(const left_out_device &what, const machine_model &
   return begin + formatted("%.1f %%, and all would take ", what.share * 100) + seconds_text(what.seconds);
 }
 
-std::string describe_text(const schedule &s, const machine_model &machine) {
+std::string describe_more_devices(std::span<const time_on_devices> more) {
+  std::string all;
+  for (const time_on_devices &each : more)
+    all += formatted(all.empty() ? "%d devices would take " : ", %d devices ", int(each.devices)) +
+           seconds_text(each.seconds);
+  return all;
+}
+
+std::string describe_text(const schedule &s, const machine_model &machine, std::span<const time_on_devices> more) {
   const timeline t = simulate(s, machine);
   const std::vector<device_index> devices = devices_of(s);
   std::string out = "strategy   " + s.strategy + " on " + name_of_place(machine, devices) + "\n";
@@ -118,10 +126,11 @@ std::string describe_text(const schedule &s, const machine_model &machine) {
   out += "bound      " + seconds_text(s.bound_seconds) + (*s.bound_limit ? ": " : "") + s.bound_limit + "\n";
   out += formatted("ratio      %.3f\n", ratio_of(s));
   out += formatted("overlap    %.0f %%\n", t.overlap_efficiency * 100);
+  if (!more.empty()) out += "advice     " + describe_more_devices(more) + "\n";
   return out;
 }
 
-std::string describe_json(const schedule &s, const machine_model &machine) {
+std::string describe_json(const schedule &s, const machine_model &machine, std::span<const time_on_devices> more) {
   const timeline t = simulate(s, machine);
   const std::vector<device_index> devices = devices_of(s);
   std::vector<std::uint32_t> indices;
@@ -151,6 +160,14 @@ std::string describe_json(const schedule &s, const machine_model &machine) {
   for (const std::string &each : missing_peer_paths(machine, devices)) {
     json.begin_item();
     json.member("reason", std::string_view(each));
+    json.end();
+  }
+  json.end_list();
+  json.begin_list("on_more_devices");
+  for (const time_on_devices &each : more) {
+    json.begin_item();
+    json.member("devices", std::int64_t{each.devices});
+    json.member("predicted_seconds", each.seconds);
     json.end();
   }
   json.end_list();

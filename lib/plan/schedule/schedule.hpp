@@ -18,6 +18,12 @@ struct left_out_device {
   double seconds = 0;  // that all would take with it
 };
 
+// What a schedule of one device would take on more devices of its machine.
+struct time_on_devices {
+  std::int32_t devices = 0;
+  double seconds = 0;
+};
+
 struct schedule {
   std::string strategy;  // one word or a few: "direct", "split-n x2", "stream ..."
   std::vector<buffer> buffers;
