@@ -51,7 +51,7 @@ class Error(Exception):
 
 # errors
 
-# enums: Status Transpose Compute Activation Function Reduction Pooling Side Triangle Diagonal TriangularKind Symmetry Mask Quantization IndexType GateOrder ImageLayout FilterLayout RotaryPairs Split MemoryKind LinkClass LogLevel WhenFull WeightsPlace PlanFormat TraceFormat
+# enums: Status Transpose Compute Activation Function Reduction Pooling Side Triangle Diagonal TriangularKind Symmetry Mask Quantization IndexType GateOrder ImageLayout FilterLayout RotaryPairs Split MemoryKind LinkClass LogLevel WhenFull Replicas WeightsPlace PlanFormat TraceFormat
 
 class _Record:
     def __getattr__(self, name: str) -> Any: ...  # additions of later library versions
