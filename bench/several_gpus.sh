@@ -42,6 +42,7 @@ tested() { # SECONDS COMMAND: it ends in time with 0
   tested 100 "$(program api_tests)" several_devices
   tested 100 "$(program api_tests)" all_reduce
   tested 100 "$(program api_tests)" pipeline --gtest_filter='pipelines_on_several_devices.*'
+  tested 100 "$(program api_tests)" replicas
   for kind in random_test random_layers_test random_pipelines_test; do
     tested 60 "$(program $kind)" --device "$devices" --seconds 20
   done

@@ -67,6 +67,7 @@ if [ -n "${SEVERAL:-}" ]; then
   run several_devices "$(program api_tests)" several_devices
   run all_reduce "$(program api_tests)" all_reduce
   run "pipelines of several devices" "$(program api_tests)" pipeline --gtest_filter='pipelines_on_several_devices.*'
+  run replicas "$(program api_tests)" replicas
   run "random_test on $SEVERAL for $random_seconds s" "$(program random_test)" --device "$SEVERAL" --seconds "$random_seconds"
   for kind in layers pipelines; do
     run "random_${kind}_test on $SEVERAL for $random_seconds s" "$(program random_${kind}_test)" --device "$SEVERAL" --seconds "$random_seconds"

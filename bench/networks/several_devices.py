@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What a second device gains: a pipeline whose weights are streamed, and data-parallel training, on two devices beside one.
+"""What further devices gain: a pipeline whose weights are streamed, and data-parallel training, on all of a context's devices beside one.
 
-Pipeline: eight layers of 4096 in f32, whose weights of 64 MiB each come from pinned memory for every batch of 64 rows. The ratio is
-the time of a batch with all stages on device 0 over that with four on each of two.
+Pipeline: eight layers of 4096 in f32, whose weights of 64 MiB each come from pinned memory for every batch of 64 rows. The ratios are
+the time of a batch with all stages on device 0 over that with equal groups of stages on all devices, and over that with all stages on
+each device (replicas), whose batches are pushed one by one, or one for each device at once: these share one stream of weights.
 Training: an MLP's forward pass, its gradients, their sum over the devices and a step of SGD, as one recorded graph. The ratio is the time
-of a step on two devices over that on one with half of the rows.
+of a step on all devices over that on one with its share of the rows.
 
 usage: several_devices.py [--device cuda:0,1] [--json FILE] [--commit COMMIT] [--rounds N]
 On a simulated machine (sim:h200x2) the pipeline's prediction is what counts: its time is not that of a device.
@@ -34,29 +35,30 @@ def seconds_of(work, context):
     return time.perf_counter() - began
 
 
-def streamed(context, devices):
-    """A pipeline whose stages are on these devices; its values are checked."""
+def streamed(context, devices, at_once=1):
+    """A pipeline whose stages are on these devices, or all on all (None); its values are checked."""
     random = np.random.default_rng(3)
     weights = []
-    for _ in devices:
+    for _ in range(STAGES):
         weights.append(context.pinned_empty((WIDTH, WIDTH), "f32"))
         weights[-1][...] = random.standard_normal((WIDTH, WIDTH), np.float32) * WIDTH**-0.5
-    x, out = (context.pinned_empty((ROWS, WIDTH), "f32") for _ in range(2))
+    x, *outs = (context.pinned_empty((ROWS, WIDTH), "f32") for _ in range(1 + at_once))
     x[...] = random.standard_normal((ROWS, WIDTH), np.float32)
-    pipeline = context.pipeline((ROWS, WIDTH), "f32", batches_in_flight=BATCHES)
-    for device, w in zip(devices, weights):
+    pipeline = context.pipeline((ROWS, WIDTH), "f32", batches_in_flight=BATCHES, replicas="none" if devices else "batches")
+    for device, w in zip(devices or [None] * STAGES, weights):
         stage = pipeline.stage((ROWS, WIDTH), weights=[w], place="streamed", device=device)
         stage.gemm(stage.input, stage.weights[0], stage.output, activation="relu")
-    pipeline.push(x, out)
+    pipeline.push_batches([x] * at_once, outs)
     known = x
     for w in weights:
         known = np.maximum(known @ w, 0)
-    assert abs(out - known).max() < 1e-3 * abs(known).max()
-    pushed = sg.Matrix(x), sg.Matrix(out)
+    for out in outs:
+        assert abs(out - known).max() < 1e-3 * abs(known).max()
+    pushed, targets = [sg.Matrix(x)] * at_once, [sg.Matrix(out) for out in outs]
 
     def run():
-        for _ in range(BATCHES):
-            job = pipeline.push_async(*pushed)
+        for _ in range(0, BATCHES, at_once):
+            job = pipeline.push_async(pushed[0], targets[0]) if at_once == 1 else pipeline.push_batches_async(pushed, targets)
         job.result()
 
     return pipeline, run
@@ -155,22 +157,28 @@ def main():
         print(f"{case:48} {variant:24} {rows[-1]['seconds'] * 1e3:9.4f} ms", *(f"{key} {value * 1e3:9.4f} ms" for key, value in keys.items()), flush=True)
         return rows[-1]["seconds"]
 
-    halves = [0] * (STAGES // 2) + [1] * (STAGES - STAGES // 2)
-    pipelines = [streamed(context, devices) for devices in ([0] * STAGES, halves)]
-    samples = measure(context, [run for _, run in pipelines], options.rounds)
+    count = len(context.devices)
+    variants = {
+        "1 device": streamed(context, [0] * STAGES),
+        f"{count} devices": streamed(context, [s * count // STAGES for s in range(STAGES)]),
+        f"{count} replicas, one by one": streamed(context, None),
+        f"{count} replicas, at once": streamed(context, None, count),
+    }
+    samples = measure(context, [run for _, run in variants.values()], options.rounds)
     case = f"{STAGES} streamed stages of {WIDTH}, {ROWS} rows, f32"
-    one, two = (keep(case, variant, of, BATCHES, predicted_seconds=pipeline.info.seconds_per_batch)
-                for variant, of, (pipeline, _) in zip(("1 device", "2 devices"), samples, pipelines))  # fmt: skip
-    print(f"  one device over two: {one / two:.3f}")
-    for pipeline, _ in pipelines:
+    times = {variant: keep(case, variant, of, BATCHES, predicted_seconds=pipeline.info.seconds_per_batch)
+             for (variant, (pipeline, _)), of in zip(variants.items(), samples)}  # fmt: skip
+    for variant, seconds in times.items():
+        print(f"  one device over {variant}: {times['1 device'] / seconds:.3f}")
+    for pipeline, _ in variants.values():
         pipeline.close()
-    for name, widths, count in NETWORKS:
-        half, both = (training(context, devices, widths, count * devices // 2) for devices in (1, 2))
-        samples = measure(context, [half[1], both[1]], options.rounds)
-        check(context, both[0])
-        one = keep(f"training, {name}", "1 device, half the rows", samples[0], STEPS)
-        two = keep(f"training, {name}", "2 devices", samples[1], STEPS)
-        print(f"  two devices over one with half of the rows: {two / one:.3f}")
+    for name, widths, rows_of_two in NETWORKS:
+        alone, together = (training(context, devices, widths, rows_of_two * devices // 2) for devices in (1, count))
+        samples = measure(context, [alone[1], together[1]], options.rounds)
+        check(context, together[0])
+        one = keep(f"training, {name}", "1 device, its rows", samples[0], STEPS)
+        all_of_them = keep(f"training, {name}", f"{count} devices", samples[1], STEPS)
+        print(f"  {count} devices over one with its share of the rows: {all_of_them / one:.3f}")
     if options.json:
         record = {"schema": "streamgemm-bench/1", "suite": "several_devices", "version": sg.__version__, "commit": options.commit,
                   "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),

@@ -269,7 +269,7 @@ class PlacedStages(unittest.TestCase):
                     self.assertEqual(pipeline.info.replicas, 2)
                     self.assertEqual(bool(pipeline.info.shares_weights), place == "streamed")
                     self.expect_sixteen_times(pipeline)
-                    xs = [integers((self.rows, self.width), i) for i in range(5)]
+                    xs = [integers((self.rows, self.width), i).astype(np.float32) for i in range(5)]
                     outs = [None, np.zeros_like(xs[0]), None, None, None]
                     job = pipeline.push_batches_async(xs, outs, label="five")
                     for i, (x, y) in enumerate(zip(xs, job.result())):
