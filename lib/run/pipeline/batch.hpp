@@ -100,6 +100,7 @@ struct pipeline_memory {
     const batch_buffers &of_batch(std::int64_t turn) const { return in_turn(batches, turn); }
     char *weights_of(const pipeline_stage &stage, std::int64_t turn) const {
       if (!stage.is_streamed()) return resident[static_cast<std::size_t>(stage.index)];
+      if (weight_buffers.empty()) return nullptr;  // the stage is on another device
       return in_turn(weight_buffers, turn * sizes.streamed_stages + stage.streamed_index);
     }
 
