@@ -141,17 +141,17 @@ TEST(replicas, every_number_of_buffers_gives_the_same_results) {
     }
 }
 
-// Every device gets the weights, resident ones when the pipeline is prepared. Batches that are pushed at once bring
-// none themselves; one that is alone does.
+// Weights come from the host once: resident ones when the pipeline is prepared, and streamed ones of batches that are
+// pushed at once. One that is pushed alone copies them itself.
 TEST(replicas, share_what_comes_from_the_host) {
   const context on = open_context(machines()[0].c_str());
   const auto devices = static_cast<std::uint64_t>(devices_of(on));
-  const auto copied_to_devices = [&] {
+  const auto copied_from_host = [&] {
     sg_context_metrics metrics = SG_CONTEXT_METRICS_INIT;
     EXPECT_OK(sg_context_get_metrics(on, &metrics));
     return metrics.bytes_in;
   };
-  constexpr std::size_t layers = 6, width = 256;
+  constexpr std::size_t layers = 6, width = 768;
   constexpr std::uint64_t weights = layers * width * width * sizeof(double), input = width * sizeof(double);
   for (const sg_weights_place place : {SG_WEIGHTS_RESIDENT, SG_WEIGHTS_STREAMED}) {
     SCOPED_TRACE(place);
@@ -159,21 +159,21 @@ TEST(replicas, share_what_comes_from_the_host) {
     options.weights = SG_MEMORY_PINNED;
     options.rows = 1;
     const network net(on, options);
-    std::uint64_t before = copied_to_devices();
+    std::uint64_t before = copied_from_host();
     const sg_pipeline_info info = info_of(net);
     const bool is_resident = place == SG_WEIGHTS_RESIDENT;
-    EXPECT_EQ(is_resident ? devices * weights : 0, copied_to_devices() - before);
+    EXPECT_EQ(is_resident ? weights : 0, copied_from_host() - before);
     EXPECT_EQ(is_resident ? weights : 0, info.resident_bytes);
     EXPECT_EQ(is_resident ? 0 : weights, info.streamed_bytes);
     EXPECT_EQ(is_resident ? 0 : 1, info.shares_weights);
     const auto count = static_cast<unsigned>(2 * devices);
     batches given(on, net, count + 1, {SG_MEMORY_PINNED});
-    before = copied_to_devices();
+    before = copied_from_host();
     ASSERT_OK(given.push_at_once(0, count));
-    given.check(count - 1);
-    EXPECT_EQ(count * input + (is_resident ? 0 : 2 * devices * weights), copied_to_devices() - before);
+    for (unsigned i = 0; i < count; ++i) given.check(i);
+    EXPECT_EQ(count * input + (is_resident ? 0 : 2 * weights), copied_from_host() - before);
     ASSERT_OK(given.push(count));
-    given.check_all();
+    given.check(count);
     for (unsigned i = 0; i <= count; ++i) {
       sg_job_statistics statistics = SG_JOB_STATISTICS_INIT;
       ASSERT_OK(sg_job_get_statistics(given.jobs[i], &statistics));
@@ -260,7 +260,7 @@ TEST(replicas, batches_at_once_fail_alone) {
 TEST(replicas, batches_at_once_are_one_job) {
   const context on = open_context(machines()[0].c_str());
   const auto devices = static_cast<unsigned>(devices_of(on));
-  network_options options = replicated(SG_WEIGHTS_STREAMED, 6, 384);
+  network_options options = replicated(SG_WEIGHTS_STREAMED, 6, 768);
   options.weights = SG_MEMORY_PINNED;
   const network net(on, options);
   EXPECT_EQ(1, info_of(net).shares_weights);
@@ -274,7 +274,7 @@ TEST(replicas, batches_at_once_are_one_job) {
   ASSERT_OK(sg_job_get_statistics(whole, &statistics));
   EXPECT_EQ((std::uint64_t{1} << devices) - 1, statistics.devices);
   // Weights come from the host once, and go to the other devices.
-  constexpr std::uint64_t weights = 6 * 384 * 384 * sizeof(double);
+  constexpr std::uint64_t weights = 6 * 768 * 768 * sizeof(double);
   EXPECT_EQ(weights + devices * inputs_bytes(options), statistics.bytes_in);
   EXPECT_EQ((devices - 1) * weights, statistics.bytes_peer);
 }
@@ -541,12 +541,14 @@ TEST(replicas, limit_the_memory_of_each) {
 
 TEST(replicas, are_described) {
   const context on = open_context(machines()[0].c_str());
-  network_options options = replicated(SG_WEIGHTS_STREAMED, 8, 512);
+  network_options options = replicated(SG_WEIGHTS_STREAMED, 4, 1024);
   options.weights = SG_MEMORY_PINNED;
   options.rows = 4;
   char text[4096] = "";
   ASSERT_OK(sg_pipeline_describe(network(on, options), text, sizeof text, nullptr));
-  EXPECT_NE(nullptr, std::strstr(text, "2 replicas; batches that are pushed at once share streamed weights")) << text;
+  const std::string expected =
+      std::to_string(devices_of(on)) + " replicas; batches that are pushed at once share streamed weights";
+  EXPECT_NE(nullptr, std::strstr(text, expected.c_str())) << text;
 }
 
 // Where the link is the limit, two devices that share one stream of weights take a quarter of one's time; without links

@@ -10,7 +10,8 @@ namespace sg {
 
 namespace {
 
-// A device's engines copy between it and any other memory; within one memory the chip, or a core, copies.
+// A device's engines copy between it and any other memory; within one memory the chip, or a core, copies. A copy from or to
+// another device is not queued behind copies over the link to the host.
 void place(const copy_form &f, command &copy) noexcept {
   const bool to_device = f.to_space == SG_MEMORY_DEVICE, from_device = f.from_space == SG_MEMORY_DEVICE;
   if (to_device == from_device) {
@@ -21,7 +22,8 @@ void place(const copy_form &f, command &copy) noexcept {
     copy.what = ops::copy_in();
   else
     copy.what = ops::copy_out();
-  copy.where = lane(to_device ? lane_kind::copy_in : lane_kind::copy_out, 0);
+  const bool is_peer = f.to_space == SG_MEMORY_PEER || f.from_space == SG_MEMORY_PEER;
+  copy.where = lane(is_peer ? lane_kind::copy_peer : to_device ? lane_kind::copy_in : lane_kind::copy_out, 0);
 }
 
 schedule staged(const copy_form &f, const device_model &model) {
