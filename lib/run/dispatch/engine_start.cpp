@@ -63,6 +63,8 @@ bool engine::start_front(ready_jobs &from, work_class what) noexcept {
     wanted.share = next.program->share;
     wanted.seconds = next.program->schedule->predicted_seconds;
     wanted.work_seconds = next.program->work_seconds;
+  } else if (next.program->schedule->commands[0].where.kind == lane_kind::copy_peer) {
+    wanted.share = 0;  // by a copy engine, beside what computes
   }
   lane_slot *slot = lanes_.find(wanted);
   if (!slot) {
