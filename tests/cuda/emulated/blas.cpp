@@ -8,8 +8,10 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <optional>
+#include <thread>
 #include <vector>
 
 #include "backends/sim/arithmetic.hpp"
@@ -313,10 +315,25 @@ API cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference
   return CUBLAS_STATUS_SUCCESS;
 }
 
+// The library makes static objects at its first call; a call after their destruction by exit ends the process.
+class lazily_made {
+ public:
+  ~lazily_made() { is_destroyed_ = true; }
+  static void use() {
+    static lazily_made only;
+    for (int i = 0; i < 200 && !only.is_destroyed_; ++i) std::this_thread::yield();  // a call takes some time
+    if (only.is_destroyed_) std::abort();
+  }
+
+ private:
+  volatile bool is_destroyed_ = false;
+};
+
 API cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDesc_t what, cublasLtMatrixLayout_t a,
                                                   cublasLtMatrixLayout_t b, cublasLtMatrixLayout_t c,
                                                   cublasLtMatrixLayout_t, cublasLtMatmulPreference_t, int most,
                                                   cublasLtMatmulHeuristicResult_t *out, int *found) {
+  lazily_made::use();
   *found = 0;
   sg_backend_gemm g;
   if (const cublasStatus_t status = gemm_desc_of(what, a, b, c, g)) return status;

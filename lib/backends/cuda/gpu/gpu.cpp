@@ -91,8 +91,8 @@ sg_status gpu::open() noexcept {
   return SG_STATUS_OK;
 }
 
-// cuBLAS registers exit handlers during its first GEMMs; they must be registered before ours, which then runs first and
-// lets commands in flight complete.
+// cuBLAS registers exit handlers during its first GEMMs, and cublasLt at its first proposal; they must be registered
+// before ours, which then runs first and lets commands in flight complete.
 sg_status gpu::warm_up() noexcept {
   constexpr int n = 64;
   constexpr std::size_t bytes = 3 * n * n * sizeof(double);
@@ -120,6 +120,7 @@ sg_status gpu::warm_up() noexcept {
           !f64)
         status = fail(SG_STATUS_BACKEND_FAILURE, "cuBLAS has no GEMM on CUDA device %d", ordinal_);
     }
+    ask_lt_once(handle);
     const sg_status result = check(cudaStreamSynchronize(memory_stream_), "preparing cuBLAS");
     if (status == SG_STATUS_OK) status = result;
   }

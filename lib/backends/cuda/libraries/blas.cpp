@@ -101,4 +101,22 @@ const blas_functions *load_blas(char *reason, std::uint64_t size) noexcept {
 
 const blas_functions &blas() noexcept { return the_library().functions; }
 
+void ask_lt_once(cublasHandle_t handle) noexcept {
+  if (!lt_is_loaded()) return;
+  constexpr std::uint64_t n = 64;
+  cublasLtMatmulDesc_t desc = nullptr;
+  cublasLtMatrixLayout_t matrix = nullptr;
+  cublasLtMatmulPreference_t preference = nullptr;
+  cublasLtMatmulHeuristicResult_t proposal;
+  int found = 0;
+  if (lt().desc_create(&desc, CUBLAS_COMPUTE_32F, CUDA_R_32F) == CUBLAS_STATUS_SUCCESS &&
+      lt().layout_create(&matrix, CUDA_R_32F, n, n, n) == CUBLAS_STATUS_SUCCESS &&
+      lt().preference_create(&preference) == CUBLAS_STATUS_SUCCESS)
+    lt().choose(reinterpret_cast<cublasLtHandle_t>(handle), desc, matrix, matrix, matrix, matrix, preference, 1,
+                &proposal, &found);
+  if (preference != nullptr) lt().preference_destroy(preference);
+  if (matrix != nullptr) lt().layout_destroy(matrix);
+  if (desc != nullptr) lt().desc_destroy(desc);
+}
+
 }  // namespace sg::cuda

@@ -79,5 +79,7 @@ const blas_functions &blas() noexcept;
 // cublasLt, which cuBLAS itself loads; optional.
 bool lt_is_loaded() noexcept;
 const lt_functions &lt() noexcept;
+// Asks cublasLt for a kernel, if it is loaded.
+void ask_lt_once(cublasHandle_t handle) noexcept;
 
 }  // namespace sg::cuda
