@@ -3,7 +3,7 @@
 """Makes the packages of the commit that is checked out, but for Debian's, which tools/package makes itself. A file above its size in
 artifact_sizes.txt fails.
 
-usage: artifacts.py jar | wheel | nupkg | tarball | cuda | all [--arm64] [--twice] [FOLDER]     FOLDER: build-artifacts by default
+usage: artifacts.py all | KIND... [--arm64] [--twice] [FOLDER]     KIND: jar, wheel, nupkg, tarball or cuda; FOLDER: build-artifacts by default
 
 jar      FOLDER/maven: a Maven repository
 wheel    FOLDER/wheel: the Python wheel and its source distribution
@@ -12,11 +12,12 @@ tarball  FOLDER/tarball: the archive of tools/release
 cuda     FOLDER/cuda: the CUDA plugin, which nvcc builds in some minutes, as a Python wheel, in a Maven repository, as a NuGet package
 all      these, cuda where nvcc is, and Debian's packages in FOLDER/deb
 --arm64  jar and nupkg have native code for aarch64, too, built by aarch64-linux-gnu.ini
---twice  makes them in two folders and compares them
+--twice  makes them in two folders, the second time without a compiler cache, and compares them: a file that differs is named, and fails
 """
 import filecmp
 import importlib.machinery
 import importlib.util
+import itertools
 import os
 import pathlib
 import shutil
@@ -162,23 +163,28 @@ def same(first, second, kinds):
 
 def main(arguments):
     twice, arm64 = "--twice" in arguments, "--arm64" in arguments
-    kind, *rest = [each for each in arguments if each not in ("--twice", "--arm64")] or [""]
-    if arm64 and kind not in ("jar", "nupkg", "all"):
-        print(f"tools/package: --arm64 is not for {kind}", file=sys.stderr)
-        return 2
-    if kind not in (*KINDS, "all") or len(rest) > 1 or any(each.startswith("-") for each in rest):
+    rest = [each for each in arguments if each not in ("--twice", "--arm64")]
+    kinds = tuple(itertools.takewhile(lambda each: each in (*KINDS, "all"), rest))
+    rest = rest[len(kinds) :]
+    if not kinds or ("all" in kinds and len(kinds) > 1) or len(rest) > 1 or any(each.startswith("-") for each in rest):
         print(__doc__, file=sys.stderr)
         return 2
-    kinds = (KINDS if NVCC else EVERYWHERE) if kind == "all" else (kind,)
+    if arm64 and not {"jar", "nupkg", "all"} & set(kinds):
+        print(f"tools/package: --arm64 is not for {' and '.join(kinds)}", file=sys.stderr)
+        return 2
+    everything = kinds == ("all",)
+    if everything:
+        kinds = KINDS if NVCC else EVERYWHERE
     if output("git", "-c", "safe.directory=*", "status", "--porcelain"):
         print("tools/package: what is not committed is not packaged", flush=True)
     os.environ.setdefault("SOURCE_DATE_EPOCH", output("git", "-c", "safe.directory=*", "log", "-1", "--format=%ct"))
     packages = Packages(pathlib.Path(rest[0] if rest else ROOT / "build-artifacts"), arm64)
     packages.make(kinds)
-    if kind == "all":
+    if everything:
         run(ROOT / "tools/package", "deb", *(["--cuda"] if NVCC else []), *(["--twice"] if twice else []), packages.folder("deb"))
-    good = table(packages.out, (*kinds, "deb") if kind == "all" else kinds, arm64)
+    good = table(packages.out, (*kinds, "deb") if everything else kinds, arm64)
     if twice:
+        os.environ["CCACHE_DISABLE"] = "1"  # it would give the first build's objects
         again = Packages(packages.out / "again/in_another_folder", arm64)
         again.make(kinds)
         good = same(packages, again, kinds) and good

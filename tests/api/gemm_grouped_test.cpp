@@ -333,6 +333,9 @@ long most_mapped() {
 // Runs in its own process, which has mapped nothing else.
 TEST(alternating_types, map_no_memory_per_call) {
   if (sanitized) GTEST_SKIP() << "sanitizers map memory of their own";
+#ifdef SG_TEST_STARTS_NO_PROGRAMS
+  GTEST_SKIP() << "the emulator cannot start the program again";
+#endif
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_EXIT(run_alternating_types(), testing::ExitedWithCode(0), "kB more");
 }

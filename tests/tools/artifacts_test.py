@@ -86,10 +86,10 @@ class Artifacts(unittest.TestCase):
         return subprocess.run([SOURCE / "tools/package", *arguments], capture_output=True, text=True, check=False)
 
     def test_usage(self):
-        for arguments in (["jar", "--unknown"], ["all", "one", "two"]):
+        for arguments in (["jar", "--unknown"], ["all", "one", "two"], ["all", "jar"], ["tarball", "all"], ["jar", "folder", "nupkg"]):
             done = self.run_package(*arguments)
             self.assertEqual(done.returncode, 2, done)
-            self.assertIn("usage: artifacts.py jar", done.stderr)
+            self.assertIn("usage: artifacts.py all", done.stderr)
 
     def test_other_files_stay(self):
         self.write("tarball/mine", 1)
@@ -100,11 +100,14 @@ class Artifacts(unittest.TestCase):
     def test_arm64_is_for_native_code(self):
         done = self.run_package("tarball", "--arm64")
         self.assertEqual((done.returncode, done.stderr), (2, "tools/package: --arm64 is not for tarball\n"))
+        done = self.run_package("tarball", "wheel", "--arm64")
+        self.assertEqual((done.returncode, done.stderr), (2, "tools/package: --arm64 is not for tarball and wheel\n"))
 
     @unittest.skipUnless((SOURCE / ".git").exists(), "no checkout of git")
     def test_the_archive(self):
-        done = self.run_package("tarball", self.folder)
+        done = self.run_package("tarball", "--twice", self.folder)
         self.assertEqual(done.returncode, 0, done)
+        self.assertIn("made twice: the same", done.stdout)
         [path] = (self.folder / "tarball").iterdir()
         with tarfile.open(path) as archive:
             self.assertIn(f"{path.name.removesuffix('.tar.xz')}/meson.build", archive.getnames())

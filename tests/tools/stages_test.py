@@ -94,8 +94,17 @@ class Stages(unittest.TestCase):
         done, events = self.run_test("--quick")
         self.assertEqual((events, done.stdout.splitlines()[-1]), (["build build-test/quick", "tested quick"], "1 passed, 0 failed, 0 skipped"))
 
+    def test_some_stages(self):
+        done, events = self.run_test("--soak", "aarch64")
+        self.assertEqual((events, done.stdout.splitlines()[-1]), (["build build-test/aarch64", "tested aarch64"], "1 passed, 0 failed, 0 skipped"))
+        _, events = self.run_test("tsan", "asan")
+        self.assertEqual([each for each in events if each.startswith("tested")], ["tested asan", "tested tsan"])
+
     def test_wrong_usage(self):
-        self.assertEqual(subprocess.run([TOOLS / "test", "--nothing"], capture_output=True, timeout=300).returncode, 2)
+        for arguments in (["--nothing"], ["nothing"], ["aarch64"], ["--soak", "asan", "nothing"]):
+            done = subprocess.run([TOOLS / "test", *arguments], capture_output=True, text=True, timeout=300)
+            self.assertEqual(done.returncode, 2, arguments)
+            self.assertIn("usage: tools/test", done.stderr)
 
 
 if __name__ == "__main__":

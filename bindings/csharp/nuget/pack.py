@@ -15,6 +15,8 @@ import sys
 import tomllib
 import zipfile
 
+import icon
+
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 FRAMEWORK = "netstandard2.1"
 
@@ -36,6 +38,7 @@ LICENSED = """    <license type="expression">Apache-2.0</license>
     <licenseUrl>https://licenses.nuget.org/Apache-2.0</licenseUrl>
     <copyright>Copyright 2026 The StreamGEMM authors</copyright>
     <readme>README.md</readme>
+    <icon>icon.png</icon>
     <requireLicenseAcceptance>false</requireLicenseAcceptance>
     <dependencies>
       <group targetFramework=".NETStandard2.1"{dependency}
@@ -56,7 +59,7 @@ CONTENT_TYPES = """<?xml version="1.0" encoding="utf-8"?>
 
 def content_types(names):
     """Each file has a type, by its extension or, without one, by its name."""
-    kinds = {"rels": "application/vnd.openxmlformats-package.relationships+xml", "xml": "application/xml", "md": "text/markdown"}
+    kinds = {"rels": "application/vnd.openxmlformats-package.relationships+xml", "xml": "application/xml", "md": "text/markdown", "png": "image/png"}
     extensions = sorted({n.rsplit(".", 1)[1] for n in names if "." in pathlib.PurePosixPath(n).name} | {"rels"})
     defaults = [f'  <Default Extension="{e}" ContentType="{kinds.get(e, "application/octet-stream")}" />\n' for e in extensions]
     overrides = [f'  <Override PartName="/{n}" ContentType="application/octet-stream" />\n' for n in names
@@ -82,6 +85,11 @@ def write(output, parts):
             package.writestr(entry, content)
 
 
+def contents(files):
+    """The parts of a package that is licensed, and shown with its icon."""
+    return {name: pathlib.Path(path).read_bytes() for name, path in files.items()} | {"icon.png": icon.png()}
+
+
 def join(output, *packages):
     parts = {}
     for path in packages:
@@ -96,8 +104,7 @@ def make(output, version, license_file, readme, assembly, documentation, platfor
     for native in natives:
         path, name = native.rsplit("=", 1)
         files[f"runtimes/{platform}/native/{name}"] = path
-    parts = {name: pathlib.Path(path).read_bytes() for name, path in files.items()}
-    write(output, described(parts, "StreamGemm", version, "Asynchronous matrix multiplication on CPUs and GPUs: arrays, Memory and device memory in, a Task out.", LICENSED.format(dependency=" />")))
+    write(output, described(contents(files), "StreamGemm", version, "Asynchronous matrix multiplication on CPUs and GPUs: arrays, Memory and device memory in, a Task out.", LICENSED.format(dependency=" />")))
 
 
 def symbols(output, version, pdb):
@@ -110,9 +117,8 @@ def cuda(output, version, license_file, platform, plugin):
     abi = re.search(r"^#define SG_BACKEND_ABI_VERSION (\d+)", (ROOT / "include/streamgemm/backend.h").read_text(), re.MULTILINE)[1]
     files = {"LICENSE": license_file, "NOTICE": ROOT / "NOTICE", "README.md": ROOT / "bindings/csharp/nuget/README.cuda.md",
              f"runtimes/{platform}/native/streamgemm/backend-{abi}/libstreamgemm-cuda.so": plugin}
-    parts = {name: pathlib.Path(path).read_bytes() for name, path in files.items()}
     dependency = f'>\n        <dependency id="StreamGemm" version="[{version}]" />\n      </group>'
-    write(output, described(parts, "StreamGemm.Cuda", version, "The CUDA plugin of StreamGemm. It holds NVIDIA's static CUDA runtime, which the CUDA Toolkit's agreement lets applications distribute.",
+    write(output, described(contents(files), "StreamGemm.Cuda", version, "The CUDA plugin of StreamGemm. It holds NVIDIA's static CUDA runtime, which the CUDA Toolkit's agreement lets applications distribute.",
                             LICENSED.format(dependency=dependency)))
 
 

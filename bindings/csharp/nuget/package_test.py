@@ -39,9 +39,11 @@ def main():
         project = {t.tag: t.text for t in xml.etree.ElementTree.parse(pathlib.Path(__file__).parents[1] / "StreamGemm.csproj").iter() if t.text and t.text.strip()}
         own = {t.tag.partition("}")[2]: t for t in xml.etree.ElementTree.parse(root / "package/StreamGemm.nuspec").iter()}
         for tag, name in {"id": "PackageId", "authors": "Authors", "copyright": "Copyright", "description": "Description", "tags": "PackageTags",
-                          "license": "PackageLicenseExpression", "readme": "PackageReadmeFile"}.items():
+                          "license": "PackageLicenseExpression", "readme": "PackageReadmeFile", "icon": "PackageIcon"}.items():
             assert own[tag].text == project[name], f"{tag}: {own[tag].text!r} is not {project[name]!r}"
         assert own["repository"].get("url").startswith("https://") and own["projectUrl"].text.startswith("https://")
+        picture = (root / "package" / own["icon"].text).read_bytes()
+        assert picture.startswith(b"\x89PNG") and struct.unpack(">II", picture[16:24]) == (128, 128) and len(picture) < 4096, "the icon is a PNG of 128 x 128"
         assert project["TargetFrameworks"].split(";")[0] == "netstandard2.1"
 
         # With the native libraries of another platform; the same bytes each time.

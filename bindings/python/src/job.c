@@ -2,8 +2,9 @@
 /* The C half of a Job. The Python half (streamgemm/_job.py) makes a concurrent.futures.Future of it.
  *
  * From its submission until its completion was taken from the queue, a job has one more reference, held by the tag of
- * the submission: whatever the user drops, the operands stay. A job completes once, under the GIL. A job without
- * listeners (it has no condition yet) completes in a few stores; the others are handed to Python.
+ * the submission: whatever the user drops, the operands stay. A job completes once, under the package's lock
+ * (python_api.h). A job without listeners (it has no condition yet) completes in a few stores; the others are handed to
+ * Python.
  *
  * Taking a completion from the queue is not the application's observation of a failure (sg_queue_options.observes):
  * that is made by job_observe, when the application asks, however far the package's thread is. */
@@ -12,6 +13,9 @@
 enum { MESSAGE_SIZE = 4096 };
 
 PyTypeObject *job_type;
+#ifdef Py_GIL_DISABLED
+PyObject *package_lock;
+#endif
 
 PyObject *job_new(PyTypeObject *type) {
   job_object *job = (job_object *)PyType_GenericAlloc(type, 0);
@@ -205,16 +209,30 @@ static void job_dealloc(PyObject *self) {
   Py_DECREF(type);
 }
 
+#define SG_JOB_METHODS(X)             \
+  X(end_listened, _end, METH_VARARGS) \
+  X(job_wait, _wait, METH_VARARGS)    \
+  X(job_poll, _poll, METH_NOARGS) X(observe, _observe, METH_NOARGS) X(job_sleep, _sleep, METH_O)
+#define SG_JOB_ATTRIBUTES(X) \
+  X(get_condition, _condition) X(get_wake, _wake) X(get_status, _status) X(get_result, _result) X(get_handle, _handle)
+
+#define SG_GUARD(FUNCTION, ...) SG_GUARDED(FUNCTION, (PyObject * self, void *given), (self, given))
+#define SG_GUARD_METHOD(FUNCTION, ...) SG_GUARDED(FUNCTION, (PyObject * self, PyObject * given), (self, given))
+SG_JOB_METHODS(SG_GUARD_METHOD)
+SG_JOB_ATTRIBUTES(SG_GUARD)
+
 static PyMethodDef job_methods[] = {
-    {"_end", end_listened, METH_VARARGS, NULL}, {"_wait", job_wait, METH_VARARGS, NULL},
-    {"_poll", job_poll, METH_NOARGS, NULL},     {"_observe", observe, METH_NOARGS, NULL},
-    {"_sleep", job_sleep, METH_O, NULL},        {NULL, NULL, 0, NULL},
+#define SG_ENTRY(FUNCTION, NAME, HOW) {#NAME, guarded_##FUNCTION, HOW, NULL},
+    SG_JOB_METHODS(SG_ENTRY)
+#undef SG_ENTRY
+        {NULL, NULL, 0, NULL},
 };
 
 static PyGetSetDef job_getset[] = {
-    {"_condition", get_condition, NULL, NULL, NULL}, {"_wake", get_wake, NULL, NULL, NULL},
-    {"_status", get_status, NULL, NULL, NULL},       {"_result", get_result, NULL, NULL, NULL},
-    {"_handle", get_handle, NULL, NULL, NULL},       {NULL, NULL, NULL, NULL, NULL},
+#define SG_ENTRY(FUNCTION, NAME) {#NAME, guarded_##FUNCTION, NULL, NULL, NULL},
+    SG_JOB_ATTRIBUTES(SG_ENTRY)
+#undef SG_ENTRY
+        {NULL, NULL, NULL, NULL, NULL},
 };
 
 static PyType_Slot job_slots[] = {
@@ -241,11 +259,17 @@ static PyObject *require_main_interpreter(PyObject *self, PyObject *unused) {
   return in_main_interpreter() ? Py_NewRef(Py_None) : NULL;
 }
 
+#define SG_GUARD_FAST(NAME) \
+  SG_GUARDED(NAME, (PyObject * self, PyObject *const *args, Py_ssize_t count), (self, args, count))
+SG_GUARD_FAST(submit_gemm)
+SG_GUARD_FAST(submit_operation)
+SG_METHODS(SG_GUARD_METHOD)
+
 static PyMethodDef functions[] = {
     {"require_main_interpreter", require_main_interpreter, METH_NOARGS, NULL},
-    {"submit_gemm", (PyCFunction)(void (*)(void))submit_gemm, METH_FASTCALL, NULL},
-    {"submit_operation", (PyCFunction)(void (*)(void))submit_operation, METH_FASTCALL, NULL},
-#define SG_ENTRY(NAME, HOW) {#NAME, NAME, HOW, NULL},
+    {"submit_gemm", (PyCFunction)(void (*)(void))guarded_submit_gemm, METH_FASTCALL, NULL},
+    {"submit_operation", (PyCFunction)(void (*)(void))guarded_submit_operation, METH_FASTCALL, NULL},
+#define SG_ENTRY(NAME, HOW) {#NAME, guarded_##NAME, HOW, NULL},
     SG_METHODS(SG_ENTRY)
 #undef SG_ENTRY
         {NULL, NULL, 0, NULL},
@@ -253,6 +277,9 @@ static PyMethodDef functions[] = {
 
 bool native_add(PyObject *module) {
   if (!in_main_interpreter()) return false;
+#ifdef Py_GIL_DISABLED
+  if (!(package_lock = PyObject_CallNoArgs((PyObject *)&PyBaseObject_Type))) return false;
+#endif
   matrix_type = (PyTypeObject *)PyType_FromSpec(&matrix_spec);
   job_type = (PyTypeObject *)PyType_FromSpec(&job_spec);
   return matrix_type && job_type && completions_init() &&

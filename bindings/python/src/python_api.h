@@ -27,6 +27,24 @@
   } while (0)
 #endif
 
+/* Defines guarded_NAME, which calls NAME under the package's lock. What is static in C, and a job, is read and written
+ * under the GIL; where Python has none, under this lock, which, too, is released while a thread waits or other Python
+ * code blocks. */
+#ifdef Py_GIL_DISABLED
+extern PyObject *package_lock;
+#define SG_GUARDED(NAME, PARAMETERS, ARGUMENTS) \
+  static PyObject *guarded_##NAME PARAMETERS {  \
+    PyObject *made;                             \
+    Py_BEGIN_CRITICAL_SECTION(package_lock);    \
+    made = NAME ARGUMENTS;                      \
+    Py_END_CRITICAL_SECTION();                  \
+    return made;                                \
+  }
+#else
+#define SG_GUARDED(NAME, PARAMETERS, ARGUMENTS) \
+  static PyObject *guarded_##NAME PARAMETERS { return NAME ARGUMENTS; }
+#endif
+
 /* The items of a tuple, borrowed: `room` holds up to `capacity` of them where they cannot be read in place. */
 static inline PyObject *const *items_of(PyObject *tuple, PyObject **room, int capacity) {
 #ifdef Py_LIMITED_API

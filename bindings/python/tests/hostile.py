@@ -71,7 +71,7 @@ class BufferSays:
 
         call = _GET(fill)
         slots = (_Slot * 2)(_Slot(1, ctypes.cast(call, ctypes.c_void_p)), _Slot(0, None))
-        spec = _Spec(b"hostile.Exporter", 16, 0, 1 << 10, slots)  # the size of an object's head
+        spec = _Spec(b"hostile.Exporter", object.__basicsize__, 0, 1 << 10, slots)
         _kept.append((call, slots, spec))
         make = api.PyType_FromSpec
         make.restype, make.argtypes = ctypes.py_object, [ctypes.c_void_p]

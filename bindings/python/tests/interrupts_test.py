@@ -22,8 +22,10 @@ class Interrupts(DeviceTest):
 
     def interrupt_after(self, seconds, then=lambda: None):
         """Ctrl-C, from another thread, and that thread's next action."""
+        begun = threading.Event()  # a thread may take long to start
 
         def press():
+            begun.wait()
             time.sleep(seconds)
             os.kill(os.getpid(), signal.SIGINT)
             then()
@@ -31,6 +33,7 @@ class Interrupts(DeviceTest):
         thread = threading.Thread(target=press)
         thread.start()
         self.addCleanup(thread.join)
+        begun.set()
 
     def calls(self, gate):
         one, context = np.ones((1, 1)), self.context
