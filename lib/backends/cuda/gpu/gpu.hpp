@@ -37,7 +37,7 @@ class gpu {
   void time_commands(bool on) noexcept { times_commands_.store(on, std::memory_order_relaxed); }
   bool times_commands() const noexcept { return timed_ && times_commands_.load(std::memory_order_relaxed); }
 
-  void refuse_commands() noexcept { draining_.store(true, std::memory_order_release); }  // the process exits
+  void refuse_commands() noexcept { draining_.store(true); }  // the process exits
   // SG_STATUS_OK, or why commands are refused: the device is lost, or the process exits.
   sg_status usable() noexcept;
   // The status of a CUDA result; stores the text, and the first error that loses the device.

@@ -64,6 +64,20 @@ void device::remove(stream &x) noexcept {
     }
 }
 
+namespace {
+thread_local std::int32_t enqueues_here = 0;  // calls of this thread, which may be exiting in one
+}
+
+device::enqueuing::enqueuing(device &on) noexcept : on_(on) {
+  ++enqueues_here;
+  on.enqueuing_.fetch_add(1);
+}
+
+device::enqueuing::~enqueuing() {
+  on_.enqueuing_.fetch_sub(1);
+  --enqueues_here;
+}
+
 // The GPU's queue cannot be cancelled: it is completed, and later commands are refused. It waits without the lock: a
 // completion that it waits for may create and destroy streams.
 void device::drain() noexcept {
@@ -74,7 +88,11 @@ void device::drain() noexcept {
     while (x != nullptr && x->is_at_rest()) x = x->next_of_device;
     return x == nullptr;
   };
-  while (!are_at_rest()) std::this_thread::sleep_for(std::chrono::microseconds(50));
+  const auto nap = [] { std::this_thread::sleep_for(std::chrono::microseconds(50)); };
+  // A call may hold up exit only for so long: the function of a custom operation may wait for the thread that exits.
+  const std::int64_t longest_ns = now_ns() + 5'000'000'000;
+  while (enqueuing_.load() > enqueues_here && now_ns() < longest_ns) nap();
+  while (!are_at_rest()) nap();
 }
 
 // Returns at once if a thread polls, this one too: a completion may start work, for which it creates streams, and may

@@ -29,8 +29,20 @@ class device : public gpu {
 
   void add(stream &x) noexcept;
   void remove(stream &x) noexcept;
-  // Waits until the commands of all streams are notified; later ones are refused.
+  // Waits until the commands of all streams are notified, and threads have left the calls that enqueue them; later ones
+  // are refused.
   void drain() noexcept;
+  // Around a call that enqueues: CUDA's libraries may not be called once exit has destroyed their objects.
+  class enqueuing {
+   public:
+    explicit enqueuing(device &on) noexcept;
+    ~enqueuing();
+    enqueuing(const enqueuing &) = delete;
+    enqueuing &operator=(const enqueuing &) = delete;
+
+   private:
+    device &on_;
+  };
   void poll() noexcept;
   bool polled_within(std::chrono::nanoseconds time) const noexcept;
 
@@ -40,7 +52,8 @@ class device : public gpu {
   std::unique_ptr<choices> tuned_;
   dnn::executable_cache executables_;
   std::atomic<std::int64_t> polled_ns_{0};
-  std::recursive_mutex streams_lock_;  // of the list and is_polled_
+  std::atomic<std::int32_t> enqueuing_{0};  // threads
+  std::recursive_mutex streams_lock_;       // of the list and is_polled_
   bool is_polled_ = false;
   stream *streams_ = nullptr;
 };

@@ -140,6 +140,7 @@ stream::~stream() {
 
 template <class Enqueue>
 sg_status stream::submit(sg_backend_done done, timing how, Enqueue &&enqueue) noexcept {
+  const device::enqueuing begun(owner_);
   if (const sg_status status = owner_.usable()) return status;
   if (const sg_status status = completions_.status()) return status;
   const current here(owner_.context());
