@@ -10,8 +10,8 @@ namespace sg {
 
 namespace {
 
-// A device's engines copy between it and any other memory; within one memory the chip, or a core, copies. A copy from or to
-// another device is not queued behind copies over the link to the host.
+// A device's engines copy between it and any other memory; within one memory the chip, or a core, copies. A copy from
+// or to another device is not queued behind copies over the link to the host.
 void place(const copy_form &f, command &copy) noexcept {
   const bool to_device = f.to_space == SG_MEMORY_DEVICE, from_device = f.from_space == SG_MEMORY_DEVICE;
   if (to_device == from_device) {
