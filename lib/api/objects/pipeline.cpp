@@ -13,6 +13,7 @@
 #include "api/entry.hpp"
 #include "api/submission/submission.hpp"
 #include "api/wait.hpp"
+#include "base/format.hpp"
 #include "base/text.hpp"
 
 namespace sg {
@@ -245,9 +246,8 @@ sg_status sg_pipeline_push_batches_async(sg_pipeline *pipeline, int32_t count, c
       throw sg::error(SG_STATUS_INVALID_ARGUMENT, "@submit->graph is given; a batch is not recorded");
     std::vector<sg::pipeline::batch> batches;
     for (std::int32_t i = 0; i < count; ++i) {
-      const std::string index = "[" + std::to_string(i) + "]";
-      sg::require(inputs[i], ("inputs" + index).c_str());
-      sg::require(outputs[i], ("outputs" + index).c_str());
+      sg::require(inputs[i], sg::formatted("inputs[%d]", i).c_str());
+      sg::require(outputs[i], sg::formatted("outputs[%d]", i).c_str());
       batches.push_back({on.new_job(), inputs[i], outputs[i]});
     }
     sg::job_handles handles(out_batches ? std::span<const sg::pipeline::batch>(batches)
