@@ -18,6 +18,7 @@
 #include <set>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "arguments.hpp"
@@ -52,6 +53,10 @@ class random_pipeline {
     if (below(2) == 0) options.depth = 1 + below(4);
     if (below(2) == 0) options.weight_buffers = 1 + below(4);
     if (below(3) == 0) options.batches_in_flight = 1 + below(6);
+    most_at_once_ = options.batches_in_flight > 0 ? std::min(options.batches_in_flight, 4) : 4;
+    is_replicated_ = devices_ > 1 && drawn.note("pipelines with replicas", below(3) == 0);
+    if (is_replicated_) options.replicas = SG_REPLICAS_BATCHES;
+    if (is_replicated_) log_ += "replicas\n";
     const bool is_limited = below(6) == 0;
     if (is_limited) options.memory_limit = std::uint64_t(1 + below(200)) << 10;
     require_ok(sg_pipeline_create(context_, &options, made_.out()), "sg_pipeline_create");
@@ -129,7 +134,7 @@ class random_pipeline {
   // Draws the device of the next stage.
   std::int32_t device_of_stage() {
     std::int32_t wanted = SG_DEVICE_ANY;
-    if (devices_ > 1 && below(3) > 0) wanted = below(devices_);
+    if (devices_ > 1 && !is_replicated_ && below(3) > 0) wanted = below(devices_);
     if (wanted >= 0) drawn.note("stages on another device than the one before", wanted != device_);
     if (wanted >= 0) device_ = wanted;
     devices_used_.insert(device_);
@@ -228,7 +233,7 @@ class random_pipeline {
 
   void add_stage() {
     const std::int64_t in = widths_.back();
-    const int kind = below(calls_functions_ ? 5 : 4);
+    const int kind = below(is_replicated_ ? 3 : calls_functions_ ? 5 : 4);  // those that can be on any device
     if (kind <= 1) return add_layer(in, 1 + below(40));
     sg_stage_desc desc = SG_STAGE_DESC_INIT;
     desc.output_bytes = bytes_of(in);
@@ -304,7 +309,7 @@ class random_pipeline {
     log_ += "layer " + std::to_string(in) + " -> " + std::to_string(out) + ", weights in memory";
     for (int i = 0; i < 2; ++i) {
       weights_.push_back(std::make_unique<placed>());
-      const int memory = below(3);
+      const int memory = below(is_replicated_ ? 2 : 3);
       drawn.note("weights in device memory", memory == 2);
       log_ += " " + std::to_string(memory);
       place(*weights_.back(), i == 0 ? w : bias, memory, any_device(),
@@ -346,8 +351,12 @@ class random_pipeline {
 
   void push_all(int count) {
     const bool may_end_early = states_.empty();  // otherwise the sums are unknown
+    const bool may_leave =
+        std::any_of(layers_.begin(), layers_.end(), [](const auto &each) { return each->leaves != layer::left::none; });
     std::vector<std::unique_ptr<batch>> batches;
     std::int64_t number = 0;
+    std::vector<batch *> together;
+    std::size_t at_once = 1;
     for (int i = 0; i < count; ++i) {
       batches.push_back(std::make_unique<batch>());
       batch &each = *batches.back();
@@ -368,8 +377,13 @@ class random_pipeline {
         if (!foreign_memory::is_refusal(status))
           stop(std::string("a batch of foreign memory: ") + sg_status_name(status));
       }
-      const sg_status pushed =
-          sg_pipeline_push_async(made_, each.input.data, each.output.data, &submit, each.handle.out());
+      each.wanted = std::move(x);
+      together.push_back(&each);
+      if (together.size() < at_once && i + 1 < count) continue;
+      const sg_status pushed = push(together, submit);
+      const std::vector<batch *> latest = std::exchange(together, {});
+      at_once = may_leave || below(2) == 0 ? 1 : std::size_t(1 + below(most_at_once_));
+      drawn.note("batches pushed at once", latest.size() > 1);
       if (drawn.note("refused batches", leaves_output())) {
         require_refused(pushed, "sg_pipeline_push_async");
         for (const auto &stage : layers_) stage->is_left = false;
@@ -377,9 +391,10 @@ class random_pipeline {
         continue;
       }
       require_ok(pushed, "sg_pipeline_push_async");
-      each.wanted = std::move(x);
-      for (const effect &stage : effects_) each.wanted = stage(each.wanted, number);
-      ++number;
+      for (batch *one : latest) {
+        for (const effect &stage : effects_) one->wanted = stage(one->wanted, number);
+        ++number;
+      }
       if (may_end_early && drawn.note("cancelled batches", below(8) == 0)) {
         const std::size_t at = std::size_t(below(int(batches.size())));
         if (sg_job_cancel(batches[at]->handle) == SG_STATUS_OK) batches[at]->is_cancelled = true;
@@ -406,11 +421,30 @@ class random_pipeline {
     }
   }
 
+  sg_status push(const std::vector<batch *> &some, const sg_submit &submit) {
+    if (some.size() == 1)
+      return sg_pipeline_push_async(made_, some[0]->input.data, some[0]->output.data, &submit, some[0]->handle.out());
+    std::vector<const void *> inputs;
+    std::vector<void *> outputs;
+    std::vector<sg_job *> jobs(some.size());
+    for (const batch *each : some) {
+      inputs.push_back(each->input.data);
+      outputs.push_back(each->output.data);
+    }
+    const sg_status status = sg_pipeline_push_batches_async(
+        made_, static_cast<std::int32_t>(some.size()), inputs.data(), outputs.data(), &submit, jobs.data(), nullptr);
+    for (std::size_t i = 0; i < some.size(); ++i)
+      if (jobs[i]) *some[i]->handle.out() = jobs[i];
+    return status;
+  }
+
   sg_context *context_;
   const bool calls_functions_;  // on the host: not on a GPU
   const std::uint64_t seed_;
   std::int32_t devices_ = 1, device_ = 0;  // of the context; of the latest stage
   std::set<std::int32_t> devices_used_;
+  bool is_replicated_ = false;
+  std::int32_t most_at_once_ = 1;
   std::mt19937_64 random_;
   std::string log_;
   std::int64_t rows_ = 0;
