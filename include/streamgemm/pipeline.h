@@ -217,7 +217,8 @@ SG_API sg_status sg_pipeline_prepare(sg_pipeline *pipeline, sg_pipeline_info *ou
 
 /**
  * Describes the prepared pipeline as text: stages, memory, predicted times, and by what factor batches would have to
- * grow for the work to hide the transfers, or how much of the work's time they leave.
+ * grow for the work to hide the transfers, or how much of the work's time they leave; and what replicas on all devices would
+ * take, where that is less than 0.9 of the time of a batch.
  * @param[out] text At most size - 1 bytes and a NUL. May be NULL if size is 0.
  * @param[out] out_size The size that holds all of it. May be NULL.
  * @return As sg_pipeline_prepare, which it calls. Blocks while that plans. Any thread.

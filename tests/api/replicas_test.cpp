@@ -549,6 +549,19 @@ TEST(replicas, are_described) {
   const std::string expected =
       std::to_string(devices_of(on)) + " replicas; batches that are pushed at once share streamed weights";
   EXPECT_NE(nullptr, std::strstr(text, expected.c_str())) << text;
+  EXPECT_EQ(nullptr, std::strstr(text, "would take")) << text;
+
+  // Without them, the text says what they would take, and the pipeline is as it was.
+  options.pipeline.replicas = SG_REPLICAS_NONE;
+  const network without(on, options);
+  const sg_pipeline_info before = info_of(without);
+  ASSERT_OK(sg_pipeline_describe(without, text, sizeof text, nullptr));
+  EXPECT_NE(nullptr, std::strstr(text, "replicas on all devices would take ")) << text;
+  batches given(on, without, 3, {SG_MEMORY_PINNED});
+  ASSERT_OK(given.push_at_once(0, 2));
+  ASSERT_OK(given.push(2));
+  given.check_all();
+  EXPECT_EQ(before.seconds_per_batch, info_of(without).seconds_per_batch);
 }
 
 // Where the link is the limit, two devices that share one stream of weights take a quarter of one's time; without links

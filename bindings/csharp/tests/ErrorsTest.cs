@@ -90,7 +90,8 @@ static class ErrorsTest {
                                      "options.Plan.Parts is -1");
     Expect.Throws<ArgumentException>(() => new GemmContext(new ContextOptions { Device = "cpu", ComputeLanes = -1 }), "options.ComputeLanes is -1");
     MethodInfo inCSharp = typeof(GemmContext).Assembly.GetType("StreamGemm.Names").GetMethod("InCSharp", BindingFlags.NonPublic | BindingFlags.Static);
-    int gemm = -1, attention = 6;
+    FieldInfo number = typeof(GemmContext).Assembly.GetType("StreamGemm.Internal.Call").GetField("Attention", BindingFlags.NonPublic | BindingFlags.Static);
+    int gemm = -1, attention = (int)number.GetRawConstantValue();
     object[,] forms = {
       { gemm, "\u0001desc->c_array[3] is \u0001NULL", "c[3] is null" },
       { gemm, "items of \u0001desc->c_array overlap", "items of c overlap" },

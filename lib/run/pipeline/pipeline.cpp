@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "base/checked.hpp"
+#include "base/format.hpp"
 #include "base/log.hpp"
 #include "run/job/service.hpp"
 #include "run/order/footprint.hpp"
@@ -22,6 +23,7 @@ void require_no_stage(const void *memory, std::int64_t bytes, const char *name) 
 }
 
 constexpr std::int64_t alignment_in_place = 64;  // of memory that the operations use where it is
+constexpr double worth_replicas = 0.9;           // of the time of a batch
 using long_long = long long;
 
 }  // namespace
@@ -139,7 +141,11 @@ pipeline_choice pipeline::prepare() {
 std::string pipeline::describe() {
   const pushing turn(*this);
   prepare_in_turn();
-  return sg::describe(stages_, choice_, settings_);
+  std::string text = sg::describe(stages_, choice_, settings_);
+  if (const double seconds = seconds_with_replicas();
+      seconds > 0 && seconds < worth_replicas * choice_.seconds_per_batch)
+    text += formatted("replicas on all devices would take %.3f ms a batch\n", seconds * 1e3);
+  return text;
 }
 
 batch_ends pipeline::ends_of(const void *input, void *output) const {

@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <mutex>
 #include <set>
 #include <span>
@@ -61,6 +62,9 @@ class pipeline final : public object {
   void choose_and_allocate();
   // `full`: devices that get none of the stages that can be elsewhere.
   pipeline_choice within_free_memory(const std::set<device_index> &full);
+  std::map<device_index, std::int64_t> limits() const;  // of their memory
+  std::vector<device_index> working_devices() const;
+  double seconds_with_replicas();  // of a batch; 0: they are there, or cannot be
   void release_graphs() noexcept;
   void allocate();
   void copy_resident_weights();

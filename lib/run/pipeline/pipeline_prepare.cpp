@@ -57,7 +57,9 @@ void pipeline::prepare_in_turn() {
     throw;
   }
   for (pipeline_stage &each : stages_)
-    std::erase_if(each.works_by_device, [&](const auto &works) { return !choice_.has(each, works.first); });
+    std::erase_if(each.works_by_device, [&](const auto &works) {
+      return !choice_.has(each, works.first) && works.first != each.recorded_device;
+    });
   replicas_.clear();
   for (const placement &each : choice_.replicas) replicas_.push_back({each});
   put_on(choice_.replicas[0]);
@@ -84,23 +86,60 @@ void pipeline::choose_and_allocate() {
   }
 }
 
+std::map<device_index, std::int64_t> pipeline::limits() const {
+  std::map<device_index, std::int64_t> made;
+  for (std::size_t i = 0; i < owner_->devices().size(); ++i) {
+    const auto device = device_index(i);
+    const std::int64_t usable = parts_.machine.device(device).usable_memory();
+    const std::int64_t taken = owner_->device_memory(device).buffer_bytes.load(std::memory_order_relaxed);
+    made[device] = settings_.memory_limit > 0 ? settings_.memory_limit : (usable - taken) / 10 * 9;
+  }
+  return made;
+}
+
+std::vector<device_index> pipeline::working_devices() const {
+  std::vector<device_index> made;
+  for (std::size_t i = 0; i < owner_->devices().size(); ++i)
+    if (owner_->on(device_index(i)).status() == SG_STATUS_OK) made.push_back(device_index(i));
+  return made;
+}
+
+// The stages are then as they were.
+double pipeline::seconds_with_replicas() {
+  const auto is_movable = [](const pipeline_stage &each) { return each.is_movable; };
+  const std::vector<device_index> devices = working_devices();
+  if (settings_.replicates || devices.size() < 2 || !std::all_of(stages_.begin(), stages_.end(), is_movable)) return 0;
+  std::vector<std::int32_t> streamed;
+  for (const pipeline_stage &each : stages_) streamed.push_back(each.streamed_index);
+  pipeline_settings replicated = settings_;
+  replicated.replicates = true;
+  double seconds = 0;
+  try {
+    const pipeline_choice found =
+        choose(stages_, replicated, limits(), devices, parts_, maker_, owner_->on().unified());
+    if (found.replicas.size() > 1) seconds = found.seconds_per_batch;
+  } catch (const error &) {  // they lack the memory, or an operation
+  }
+  maker_.place(stages_, choice_.replicas[0]);
+  for (pipeline_stage &each : stages_) {
+    each.streamed_index = streamed[static_cast<std::size_t>(each.index)];
+    std::erase_if(each.works_by_device, [&](const auto &works) {
+      return !choice_.has(each, works.first) && works.first != each.recorded_device;
+    });
+  }
+  return seconds;
+}
+
 // Released buffers of complete jobs are free memory, as for a new buffer: the service thread may not have freed them
 // yet.
 pipeline_choice pipeline::within_free_memory(const std::set<device_index> &full) {
   constexpr std::int64_t longest_wait_ns = 100'000'000;
   for (const deadline enough(longest_wait_ns);;) {
     owner_->free_unused_buffers();
-    std::map<device_index, std::int64_t> limits;
-    std::vector<device_index> usable_devices;
-    for (std::size_t i = 0; i < owner_->devices().size(); ++i) {
-      const auto device = device_index(i);
-      const std::int64_t usable = parts_.machine.device(device).usable_memory();
-      const std::int64_t taken = owner_->device_memory(device).buffer_bytes.load(std::memory_order_relaxed);
-      limits[device] = settings_.memory_limit > 0 ? settings_.memory_limit : (usable - taken) / 10 * 9;
-      if (owner_->on(device).status() == SG_STATUS_OK && full.count(device) == 0) usable_devices.push_back(device);
-    }
+    std::vector<device_index> usable_devices = working_devices();
+    std::erase_if(usable_devices, [&](device_index each) { return full.count(each) != 0; });
     try {
-      return choose(stages_, settings_, limits, usable_devices, parts_, maker_, owner_->on().unified());
+      return choose(stages_, settings_, limits(), usable_devices, parts_, maker_, owner_->on().unified());
     } catch (const error &e) {
       if (e.status() != SG_STATUS_OUT_OF_MEMORY || !owner_->has_released_buffers() || enough.passed()) throw;
     }
