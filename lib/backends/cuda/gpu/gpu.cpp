@@ -171,8 +171,7 @@ gpu::~gpu() {
 
 sg_status gpu::usable() noexcept {
   if (const sg_status status = loss()) return status;
-  if (draining_.load() || process_end::has_begun())
-    return fail(SG_STATUS_SHUTDOWN, "the process is exiting");
+  if (draining_.load() || process_end::has_begun()) return fail(SG_STATUS_SHUTDOWN, "the process is exiting");
   return SG_STATUS_OK;
 }
 
