@@ -2,13 +2,11 @@
 #include "run/dispatch/launcher.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <new>
 
 #include "ops/operation.hpp"
 #include "run/dispatch/engine.hpp"
 #include "run/job/job_home.hpp"
-#include "run/job/process.hpp"
 #include "run/program/device_graph.hpp"
 
 namespace sg {
@@ -49,16 +47,7 @@ bool launcher::enqueue(inflight_command &f, std::size_t calls, Enqueue &&enqueue
   return true;
 }
 
-// Batches of one program differ in their size, so that not only a program's first launch counts.
-launcher::first_launch::first_launch(launcher &by, const program *what) noexcept
-    : is_first_(std::has_single_bit(++by.launches_) || (what && what->is_new())) {}
-
-launcher::first_launch::~first_launch() {
-  if (is_first_) handle_exit_first();
-}
-
 bool launcher::launch(inflight_command &f, const command &c, std::int32_t units) noexcept {
-  const first_launch first(*this, f.owner->program);
   sg_backend_stream *stream = f.lane->stream;
   const job &owner = *f.owner;
   try {
@@ -112,7 +101,6 @@ sg_backend_gemm launcher::gemm_of(const job &owner, std::uint32_t index) noexcep
 }
 
 bool launcher::launch(batch &b, sg_backend_done done) {
-  const first_launch first(*this, b.members.empty() ? nullptr : b.members.front()->program);
   const auto differs_in_addresses = [&](const job *member) { return differ_in_addresses(*b.members.front(), *member); };
   const bool is_uniform = b.gemms.empty() && std::all_of(b.members.begin(), b.members.end(), differs_in_addresses);
   return (is_uniform ? launch_scattered(b, done) : launch_each(b, done)) == SG_STATUS_OK;

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 
 #include "devices/device.hpp"
 #include "ops/backend_commands.hpp"
@@ -32,18 +31,6 @@ class launcher {
   static void completed(void *user, const sg_backend_result *result);
 
  private:
-  // Around a launch in which the device's libraries may initialize parts of them.
-  class first_launch {
-   public:
-    first_launch(launcher &by, const program *what) noexcept;
-    ~first_launch();
-    first_launch(const first_launch &) = delete;
-    first_launch &operator=(const first_launch &) = delete;
-
-   private:
-    const bool is_first_;
-  };
-
   template <class Enqueue>
   bool enqueue(inflight_command &f, std::size_t calls, Enqueue &&enqueue_one) noexcept;
   void name_peers(const job_home &home) noexcept;  // copies name the machine's devices; the backend has other indices
@@ -53,7 +40,6 @@ class launcher {
   const device &device_;
   const sg_backend_ops &ops_;
   backend_commands commands_;
-  std::uint64_t launches_ = 0;
 };
 
 }  // namespace sg

@@ -94,12 +94,6 @@ void register_home(job_home &created) {
   all.first = &created;
 }
 
-void handle_exit_first() noexcept {
-  static constinit std::atomic<std::int32_t> left{200};  // handlers are never removed
-  if (left.load(std::memory_order_relaxed) <= 0 || left.fetch_sub(1, std::memory_order_relaxed) <= 0) return;
-  static_cast<void>(std::atexit(bring_to_rest));  // without memory the one installed before remains
-}
-
 void record_names_of_homes() noexcept {
   const std::lock_guard lock(g_homes.lock);
   for (const job_home *c = g_homes.first; c; c = c->next_registered) c->record_name();

@@ -22,10 +22,6 @@ inline bool process_exits() noexcept { return g_process_exits.load(std::memory_o
 void register_home(job_home &created);
 void unregister_home(job_home &retired) noexcept;
 
-// A device's library has run something for the first time, and may have installed further handlers, as for the
-// function's static objects: installs ours again, which then runs before them. A limited number of times in a process.
-void handle_exit_first() noexcept;
-
 // Around the destruction of a context on its own thread, which nobody joins: exit() waits until it has ended, since the
 // destructors of the device's libraries and of the program run next. False: exit() has begun, and the context, at rest,
 // is left to the end of the process.

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -112,11 +111,6 @@ struct program {
     return command < calls_.size() && calls_[command] ? &*calls_[command] : nullptr;
   }
 
-  // True once: what it runs for the first time may load and initialize parts of the device's libraries.
-  bool is_new() const noexcept {
-    return !was_launched_.load(std::memory_order_relaxed) && !was_launched_.exchange(true, std::memory_order_relaxed);
-  }
-
  private:
   void prepare_call(std::uint32_t command, const binding &nowhere);
   bool has_latency_parts() const noexcept;
@@ -124,7 +118,6 @@ struct program {
   void leave_unbatched(const device_model &model, std::vector<float> &seconds) const;
 
   std::vector<std::optional<call_template>> calls_;  // by command, or empty
-  mutable std::atomic<bool> was_launched_{false};
 };
 
 }  // namespace sg
