@@ -322,11 +322,12 @@ class writer {
             long_long{s.copy.width}, long_long{s.copy.height}, step_, out);
       else if (s.call == call_form::plan)
         line(
-            "  sg_operation_desc v%d = {sizeof v%d, SG_OPERATION_GEMM, 1, &d%d};\n"
-            "  sg_plan *l%d = 0; if (sg_plan_create(x, &v%d, s%d.plan, &l%d)) puts(sg_last_error_message()), failed = "
+            "  sg_operation_desc operation%d = {sizeof operation%d, SG_OPERATION_GEMM, 1, &d%d};\n"
+            "  sg_plan *l%d = 0; if (sg_plan_create(x, &operation%d, s%d.plan, &l%d)) puts(sg_last_error_message()), "
+            "failed = "
             "1; s%d.plan "
             "= 0;\n"
-            "  if (sg_plan_run_async(l%d, &v%d, &s%d, %s)) puts(sg_last_error_message()), failed = 1;",
+            "  if (sg_plan_run_async(l%d, &operation%d, &s%d, %s)) puts(sg_last_error_message()), failed = 1;",
             step_, step_, step_, step_, step_, step_, step_, step_, step_, step_, step_, out);
       else
         line("  if (sg_gemm_async(x, &d%d, &s%d, %s)) puts(sg_last_error_message()), failed = 1;", step_, step_, out);
