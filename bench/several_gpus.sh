@@ -3,7 +3,7 @@
 # All that is measured on a machine of several GPUs, within ten minutes: what was predicted without them, the conformance suite and the random
 # testers over all of them for a minute, the links, and `streamgemm bench gpus` on 1, 2, 4, ... of them with what was measured of the links.
 # Usage: several_gpus.sh BUILD FOLDER [DEVICES [MODEL]], all GPUs and the sim:h200xN of their number by default; PEERS may name the module
-# libstreamgemm-bench-cuda.so, XKBLAS libxkblas.so (xkblas.sh). FOLDER gets calibration.txt, machine.json, gpus.json, gpus_drawn.json and tests.txt.
+# libstreamgemm-bench-cuda.so, XKBLAS libxkblas.so (xkblas.sh). FOLDER gets calibration.txt, machine.json, gpus.json, gpus_drawn.json, predicted.txt, tests.txt and, with XKBLAS, what bench/xkblas.sh writes.
 # Exits with 1 when a test fails.
 set -u
 build=$1 out=$2

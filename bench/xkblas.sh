@@ -12,7 +12,9 @@ powers() {
   count=$(nvidia-smi --list-gpus | wc -l)
   for ((n = 1; n <= count; n *= 2)); do echo $n; done
 }
-gpus=${3:-$(powers)} tiles=${4:-1024 2048 4096}
+gpus=${3:-$(powers)}
+[ -n "$gpus" ] || { echo "no GPU is listed by nvidia-smi; name their numbers" >&2 && exit 1; }
+tiles=${4:-1024 2048 4096}
 : >"$out/xkblas.txt"
 : >"$out/xkblas_best.txt"
 failed=0
@@ -28,7 +30,7 @@ while read -r case; do
     grep -q -e ' WRONG$' -e ': failed with' <<<"$lines" && failed=1
     echo "$lines" >&2
     # The fastest of the lines whose row is exact.
-    grep ' exact$' <<<"$lines" | sed 's/^\(.*: \)\([0-9.]*\) ms/\2 \1\2 ms/' | sort -n | head -n 1 | cut -d ' ' -f 2- | tee -a "$out/xkblas_best.txt"
+    grep ' exact$' <<<"$lines" | sed 's/^\(.*: \)\([0-9.]*\) ms/\2 \1\2 ms/' | LC_ALL=C sort -n | head -n 1 | cut -d ' ' -f 2- | tee -a "$out/xkblas_best.txt"
   done
 done <<<"$cases"
 exit $failed

@@ -23,7 +23,7 @@ import numpy as np
 import streamgemm as sg
 
 STAGES, WIDTH, ROWS, BATCHES = 8, 4096, 64, 16
-NETWORKS = (("digits: 64, 32, 10, 1296 rows", (64, 32, 10), 1296), ("1024, 4096, 4096, 1000, 16384 rows", (1024, 4096, 4096, 1000), 16384))
+NETWORKS = (("digits: 64, 32, 10", (64, 32, 10), 648), ("1024, 4096, 4096, 1000", (1024, 4096, 4096, 1000), 8192))  # rows of a device
 STEPS = 20
 
 
@@ -166,14 +166,19 @@ def main():
     }
     samples = measure(context, [run for _, run in variants.values()], options.rounds)
     case = f"{STAGES} streamed stages of {WIDTH}, {ROWS} rows, f32"
-    times = {variant: keep(case, variant, of, BATCHES, predicted_seconds=pipeline.info.seconds_per_batch)
-             for (variant, (pipeline, _)), of in zip(variants.items(), samples)}  # fmt: skip
+    times = {}
+    for (variant, (pipeline, _)), of in zip(variants.items(), samples):
+        # The prediction for replicas is that of batches pushed at once.
+        keys = {} if "one by one" in variant else {"predicted_seconds": pipeline.info.seconds_per_batch}
+        at_once = count if "at once" in variant else 1
+        times[variant] = keep(case, variant, of, -(-BATCHES // at_once) * at_once, **keys)
     for variant, seconds in times.items():
         print(f"  one device over {variant}: {times['1 device'] / seconds:.3f}")
     for pipeline, _ in variants.values():
         pipeline.close()
-    for name, widths, rows_of_two in NETWORKS:
-        alone, together = (training(context, devices, widths, rows_of_two * devices // 2) for devices in (1, count))
+    for name, widths, rows_of_one in NETWORKS:
+        name += f", {rows_of_one} rows a device"
+        alone, together = (training(context, devices, widths, rows_of_one * devices) for devices in (1, count))
         samples = measure(context, [alone[1], together[1]], options.rounds)
         check(context, together[0])
         one = keep(f"training, {name}", "1 device, its rows", samples[0], STEPS)

@@ -146,7 +146,9 @@ class Fortran:
         if kind.endswith("*const *"):
             return name, f"type(c_ptr), intent(in) :: {name}(*)"
         if stars == 2:
-            return name, f"type(c_ptr), intent(out), optional :: {name}"
+            behind = function.parameters[function.parameters.index(text) + 1:]
+            shape = "(*)" if any("**" in p for p in behind) else ""  # an array of handles beside the one of all
+            return name, f"type(c_ptr), intent(out), optional :: {name}{shape}"
         if plain == "char":
             return name, f"character(kind=c_char), {'intent(in)' if is_const else 'intent(inout)'}, optional :: {name}(*)"
         if plain in self.public.structs:

@@ -647,9 +647,10 @@ class Pipeline:
             lambda kept: _raw.push_batch(Job, self._open(), self._target, forms, (self._kept, kept), x, out, ORDER))
 
     def push_batches(x, out=None) -> "[outs]":
-        """several batches at once, as one job. With replicas they run beside each other, one on each device, and share
-        streamed weights (PipelineInfo.shares_weights).
+        """several batches at once, as one job.
 
+        With replicas they run beside each other, one on each device, and share streamed weights
+        (PipelineInfo.shares_weights).
         It blocks at the limit of batches in flight, which is also that of their number.
         x: a sequence of arrays, each as of push_async. out: a sequence of as many arrays, each as of push_async; None makes
         new ones.

@@ -28,14 +28,16 @@
  * (data parallel): each has the resident weights, of which a device copies a part from the host and the rest from the
  * other devices, if all are linked. A batch streams its weights over the link of its own device; batches that are pushed
  * at once (sg_pipeline_push_batches_async) share one stream of weights over all links, where the simulation says that this
- * is faster. Devices that are lost, or lack the memory or an operation, have no batches. If a device is lost, its batches
+ * is faster, and no stage has a function or writes memory of the application's, by which batches depend on each other.
+ * The devices should be alike: each has as many batches, and as many resident weights as the one with the least memory. Devices that are lost, or lack the memory or an operation, have no batches. If a device is lost, its batches
  * fail, and batches that share streamed weights with one of them; later ones run on the other devices.
  *
  * All orders follow from the memory that operations read and write (sg_gemm_async). When it is prepared, the batches of
  * a pipeline are simulated on the devices' models to choose its depth and its weight buffers, and the same submissions
  * are proved free of races if the context has SG_CONTEXT_CHECK_HAZARDS.
  *
- * Results are complete in the order of the batches, also of those on different devices. A batch that fails, or is cancelled, does not stop the next one.
+ * Results are complete in the order of the batches, also of those on different devices. A batch that fails, or is
+ * cancelled, does not stop the next one.
  *
  * Threads: several may push into a pipeline at once; each push is a batch of its own, in the order in which they take their
  * turns. Stages are added and recorded before the first push or sg_pipeline_prepare, which sees those that are complete.
@@ -50,7 +52,7 @@
 
 SG_BEGIN_DECLS
 
-/** Whether a pipeline is there several times. */
+/** Replication of a pipeline. */
 typedef enum sg_replicas SG_ENUM_INT {
   SG_REPLICAS_NONE = 0,   /**< Each stage is on one device. */
   SG_REPLICAS_BATCHES = 1 /**< Each device has all stages, and batches go round the devices. */
@@ -154,21 +156,23 @@ typedef struct sg_pipeline_info {
   int32_t weight_buffers;      /**< Buffers of streamed weights, of each device that streams. */
   uint64_t device_bytes;       /**< Device memory of the pipeline, resident weights included; of all devices. */
   uint64_t resident_bytes;     /**< Of resident weights; of one replica. */
-  uint64_t streamed_bytes;     /**< Of streamed weights: what every batch copies, or as many batches together as there are
-                                    replicas. */
+  uint64_t streamed_bytes;     /**< Of streamed weights: what each batch copies; with shares_weights, what one batch for
+                                    each replica copy together. */
   double seconds_per_batch;    /**< Of successive batches, all overlaps included. With replicas: of batches that are pushed
                                     at once, one for each. */
   double transfer_in_seconds;  /**< Of one batch's input and streamed weights over the links. With replicas, this and the
-                                    following are the time of one batch for each, by their number. */
+                                    following are those of one batch for each, divided by their number. */
   double transfer_out_seconds; /**< Of one batch's result. */
   double work_seconds;         /**< Of one batch's operations, without transfers; on several devices beside those of others. */
   int32_t replicas;            /**< Devices that have all stages; 1 without SG_REPLICAS_BATCHES. */
   int32_t shares_weights;      /**< 1: batches that are pushed at once share streamed weights. */
+  int32_t batches_in_flight;   /**< Limit of batches in flight, and of those that are pushed at once. */
+  uint32_t reserved;           /**< 0. */
 } sg_pipeline_info;
 
 /** Initial value of an sg_pipeline_info. */
 #define SG_PIPELINE_INFO_INIT \
-  { sizeof(sg_pipeline_info), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+  { sizeof(sg_pipeline_info), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
 /**
  * Creates a pipeline without stages.
@@ -218,7 +222,7 @@ SG_API sg_status sg_pipeline_prepare(sg_pipeline *pipeline, sg_pipeline_info *ou
 /**
  * Describes the prepared pipeline as text: stages, memory, predicted times, and by what factor batches would have to
  * grow for the work to hide the transfers, or how much of the work's time they leave; and what replicas on all devices would
- * take, where that is less than 0.9 of the time of a batch.
+ * take, if the stages can have them and that is less than 0.9 of the time of a batch.
  * @param[out] text At most size - 1 bytes and a NUL. May be NULL if size is 0.
  * @param[out] out_size The size that holds all of it. May be NULL.
  * @return As sg_pipeline_prepare, which it calls. Blocks while that plans. Any thread.

@@ -94,7 +94,10 @@ void connect_all(std::span<const std::shared_ptr<device>> all, machine_model &ma
         known = machine.links.insert(known, {device_index(i), device_index(j), SG_LINK_HOST, 0, 0, ""});
       const bool has_link = known->link_class != SG_LINK_HOST;
       std::string reason;
-      const bool is_connected = connect(*all[i], *all[j], has_link ? known->bytes_per_second : 0, reason);
+      // Of a link whose rate is not known: that over the host's links, until it is measured.
+      const double over_host = std::min(machine.devices[i].link_out, machine.devices[j].link_in);
+      const double rate = known->bytes_per_second > 0 ? known->bytes_per_second : over_host;
+      const bool is_connected = connect(*all[i], *all[j], has_link ? rate : 0, reason);
       if (is_connected && has_link) measure(*known, *all[i], *all[j]);
       if (is_connected) continue;
       known->reason =

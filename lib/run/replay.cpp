@@ -60,6 +60,9 @@ void context::submit_children(const ref<job> &parent, const submission_order &or
   bool complete = false;
   std::vector<ref<job>> replaced(runs.size() + 2);
   parent->begins(runs.empty() ? children.size() : runs.size());
+  std::vector<std::size_t> counts(runs.size());  // of children
+  for (std::size_t i = 0; i < children.size() && !runs.empty(); ++i) ++counts[recorded.run_of(i)];
+  for (std::size_t r = 0; r < runs.size(); ++r) runs[r].run->begins(counts[r]);
   submission_lock_.run_here([&] {
     const auto enter = [&](job &each) {
       each.add_ref_unshared();
@@ -67,7 +70,7 @@ void context::submit_children(const ref<job> &parent, const submission_order &or
     };
     if (gate) enter(*gate);
     for (std::size_t r = 0; r < runs.size(); ++r) {
-      runs[r].run->become_child(*parent, static_cast<std::int32_t>(r));
+      runs[r].run->become_child(*parent, runs[r].number);
       enter(*runs[r].run);
     }
     for (std::size_t i = 0; i < children.size(); ++i) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 using System;
 using System.Collections.Generic;
+using System.Linq;
 using System.Threading;
 using System.Threading.Tasks;
 using StreamGemm.Internal;
@@ -131,12 +132,13 @@ namespace StreamGemm {
     public GemmJob PushBatches(IReadOnlyList<Matrix> inputs, IReadOnlyList<Matrix> outputs, SubmitOptions options = null) =>
       Pending.StartJob(context.Completions, options, Handle.Token, PushBatchesCall(inputs, outputs));
 
-    LayerCall PushBatchesCall(IReadOnlyList<Matrix> inputs, IReadOnlyList<Matrix> outputs) {
-      if (inputs == null) throw new ArgumentNullException("inputs");
-      if (outputs == null) throw new ArgumentNullException("outputs");
-      int count = inputs.Count;
-      if (outputs.Count != count)
-        throw new ArgumentException("outputs has " + outputs.Count + " items, and inputs has " + count);
+    LayerCall PushBatchesCall(IReadOnlyList<Matrix> givenInputs, IReadOnlyList<Matrix> givenOutputs) {
+      if (givenInputs == null) throw new ArgumentNullException("inputs");
+      if (givenOutputs == null) throw new ArgumentNullException("outputs");
+      Matrix[] inputs = givenInputs.ToArray(), outputs = givenOutputs.ToArray();  // what is checked is what is pinned
+      int count = inputs.Length;
+      if (outputs.Length != count)
+        throw new ArgumentException("outputs has " + outputs.Length + " items, and inputs has " + count);
       return (pins, submission) => {
         var from = new long[Math.Max(count, 1)];
         var to = new long[Math.Max(count, 1)];

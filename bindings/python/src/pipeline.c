@@ -37,12 +37,15 @@ static bool begin_batches(batch_target *to, call *in, order_arguments *og) {
 }
 
 /* The addresses of a batch's ends, and its result, a new reference; None makes a new array like x. NULL and an
- * exception if they are wrong. */
-static PyObject *see_batch(batch_target *to, call *in, PyObject *x_given, PyObject *out_given, int64_t ends[2]) {
+ * exception if they are wrong, and in *of the name of the wrong one. */
+static PyObject *see_batch(batch_target *to, call *in, PyObject *x_given, PyObject *out_given, int64_t ends[2],
+                           const char **of) {
   view x, out;
+  *of = "x";
   PyObject *const array = settled(in, x_given, "x");
   if (!array || !see_array(in, array, "x", false, &x) || !has_form(&x, "x", &to->x)) return NULL;
   PyObject *result = NULL;
+  *of = "out";
   if (out_given == Py_None) {
     gemm_shape shape = {.ndim = to->out.ndim};
     memcpy(shape.extent, to->out.shape, (size_t)to->out.ndim * sizeof *to->out.shape);
@@ -89,7 +92,8 @@ PyObject *push_batch(PyObject *self, PyObject *args) {
   if (!PyArg_ParseTuple(args, "OKO(OO)OOOO&", &to.type, &to.handle, &to.target, &to.form_x, &to.form_out, &to.keepers,
                         &x_given, &out_given, order_of, &og))
     return NULL;
-  PyObject *const result = begin_batches(&to, &in, &og) ? see_batch(&to, &in, x_given, out_given, ends) : NULL;
+  const char *of;
+  PyObject *const result = begin_batches(&to, &in, &og) ? see_batch(&to, &in, x_given, out_given, ends, &of) : NULL;
   return finish_batches(&to, &in, &og, SG_CALL_NUMBER_pipeline_push, ends, result);
 }
 
@@ -113,18 +117,16 @@ PyObject *push_batches(PyObject *self, PyObject *args) {
   if (!inputs)
     PyErr_NoMemory();
   else if (begin_batches(&to, &in, &og))
-    results = PyList_New(count);
+    results = PyList_New(0);
   for (Py_ssize_t i = 0; results && i < count; ++i) {
-    int64_t ends[2];
-    PyObject *const result = see_batch(&to, &in, PyTuple_GET_ITEM(xs, i), PyTuple_GET_ITEM(outs, i), ends);
-    if (result) {
-      PyList_SET_ITEM(results, i, result);
-      inputs[i] = ends[0];
-      outputs[i] = ends[1];
-    } else {
-      name_item("x", i);
-      Py_CLEAR(results);
-    }
+    int64_t ends[2] = {0, 0};
+    const char *of = "x";
+    PyObject *const result = see_batch(&to, &in, PyTuple_GET_ITEM(xs, i), PyTuple_GET_ITEM(outs, i), ends, &of);
+    if (!result) name_item(of, i);
+    if (!result || PyList_Append(results, result) < 0) Py_CLEAR(results);
+    Py_XDECREF(result);
+    inputs[i] = ends[0];
+    outputs[i] = ends[1];
   }
   const int64_t desc[3] = {(int64_t)(intptr_t)inputs, (int64_t)(intptr_t)outputs, count};
   PyObject *const made = finish_batches(&to, &in, &og, SG_CALL_NUMBER_pipeline_push_batches, desc, results);

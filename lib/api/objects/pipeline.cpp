@@ -122,13 +122,15 @@ sg_pipeline_info public_info(const pipeline_choice &choice, std::size_t stages) 
   info.work_seconds = choice.work_seconds;
   info.replicas = static_cast<std::int32_t>(choice.replicas.size());
   info.shares_weights = choice.shares_weights;
+  info.batches_in_flight = choice.batches_in_flight;
   return info;
 }
 
 // References for the caller to jobs, which are released unless they are given.
 class job_handles {
  public:
-  explicit job_handles(std::span<const pipeline::batch> batches) {
+  job_handles() = default;
+  void make(std::span<const pipeline::batch> batches) {
     handles_.reserve(batches.size());
     for (const pipeline::batch &each : batches) handles_.push_back(make_handle(each.run));
   }
@@ -250,8 +252,8 @@ sg_status sg_pipeline_push_batches_async(sg_pipeline *pipeline, int32_t count, c
       sg::require(outputs[i], sg::formatted("outputs[%d]", i).c_str());
       batches.push_back({on.new_job(), inputs[i], outputs[i]});
     }
-    sg::job_handles handles(out_batches ? std::span<const sg::pipeline::batch>(batches)
-                                        : std::span<const sg::pipeline::batch>());
+    sg::job_handles handles;
+    if (out_batches) handles.make(batches);
     order.go_with(on.new_job(), out_job, [&](const ref<sg::job> &parent, const sg::submission_order &in) {
       found->push(parent, in, batches);
     });

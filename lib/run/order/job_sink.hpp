@@ -34,6 +34,7 @@ struct submission_order {
 struct child_run {
   ref<job> run;
   job *completes_behind = nullptr;  // whether or not that succeeds
+  std::int32_t number = 0;          // among the runs, for messages
 };
 
 class job_sink : public job_home {

@@ -45,6 +45,12 @@ class batch_work {
   binding operands(const batch_addresses &at) const;
   std::span<const access> accesses(const batch_addresses &at, std::vector<access> &room) const;
   submission with(const batch_addresses &at) const;
+  // Calls each(footprint, writes) for accesses of memory that is not the batch's.
+  template <class Each>
+  void each_other_access(Each &&each) const {
+    for (std::size_t i = 0; i < of_accesses_.size(); ++i)
+      if (of_accesses_[i] == any_memory) each(recorded_.accesses[i].bytes, recorded_.accesses[i].writes);
+  }
 
  private:
   static constexpr std::uint32_t no_buffer = UINT32_MAX;  // of a parameter that is not bound

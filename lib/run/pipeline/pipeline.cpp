@@ -142,8 +142,8 @@ std::string pipeline::describe() {
   const pushing turn(*this);
   prepare_in_turn();
   std::string text = sg::describe(stages_, choice_, settings_);
-  if (const double seconds = seconds_with_replicas();
-      seconds > 0 && seconds < worth_replicas * choice_.seconds_per_batch)
+  if (!with_replicas_) with_replicas_ = seconds_with_replicas();
+  if (const double seconds = *with_replicas_; seconds > 0 && seconds < worth_replicas * choice_.seconds_per_batch)
     text += formatted("replicas on all devices would take %.3f ms a batch\n", seconds * 1e3);
   return text;
 }
@@ -174,22 +174,18 @@ batch_ends pipeline::ends_of(const void *input, void *output) const {
   return ends;
 }
 
-std::size_t pipeline::most_in_flight() const noexcept {
-  const auto own = static_cast<std::int32_t>(replicas_.size()) * 2 * choice_.depth + 2;
-  return static_cast<std::size_t>(settings_.batches_in_flight > 0 ? settings_.batches_in_flight : own);
-}
-
 // Waits, or throws, at the limit of batches in flight.
 void pipeline::require_room(std::size_t count) {
+  const auto most = static_cast<std::size_t>(choice_.batches_in_flight);
   while (!in_flight_.empty() && in_flight_.front()->done()) in_flight_.pop_front();
-  while (in_flight_.size() + count > most_in_flight()) {
+  while (in_flight_.size() + count > most) {
     if (settings_.refuses_when_full)
       throw error(SG_STATUS_BUSY, "%zu batches are in flight, and the pipeline's limit is %zu", in_flight_.size(),
-                  most_in_flight());
+                  most);
     if (in_callback_of(*owner_))
       throw error(SG_STATUS_DEADLOCK,
                   "a callback of the context waits for a batch: %zu are in flight, the limit is %zu", in_flight_.size(),
-                  most_in_flight());
+                  most);
     in_flight_.front()->wait(deadline(-1));
     in_flight_.pop_front();
   }
@@ -207,6 +203,7 @@ std::vector<std::size_t> pipeline::next_replicas() const {
 }
 
 std::size_t pipeline::independent(std::span<const batch> batches) const {
+  if (!choice_.interleaves) return std::min<std::size_t>(batches.size(), 1);
   const auto input = [&](std::size_t i) {
     return footprint::rectangle(batches[i].input, settings_.input_bytes, 1, settings_.input_bytes);
   };
@@ -214,10 +211,16 @@ std::size_t pipeline::independent(std::span<const batch> batches) const {
     const std::int64_t bytes = stages_.back().output_bytes;
     return footprint::rectangle(batches[i].output, bytes, 1, bytes);
   };
-  for (std::size_t i = 1; i < batches.size(); ++i)
+  const auto is_read = [&](std::size_t i) {
+    return std::any_of(other_reads_.begin(), other_reads_.end(),
+                       [&](const footprint &each) { return overlap(each, output(i)); });
+  };
+  for (std::size_t i = 1; i < batches.size(); ++i) {
+    if (is_read(i - 1) || is_read(i)) return i;
     for (std::size_t before = 0; before < i; ++before)
       if (overlap(output(before), input(i)) || overlap(output(before), output(i)) || overlap(input(before), output(i)))
         return i;
+  }
   return batches.size();
 }
 
@@ -237,7 +240,7 @@ pipeline_batch pipeline::make_batch(replica &on, const batch &given, weights_sou
   replica::latest &latest = on.latest_of[static_cast<int>(source)];
   if (!latest.program || !latest.ends.same_kinds(ends) || maker_.calls_functions())
     latest = {ends, maker_.program(memory_, ends, source, number)};
-  return {latest.program, maker_.addresses(memory_, ends, on.turn)};
+  return {latest.program, maker_.addresses(memory_, ends, on.batches_begun)};
 }
 
 pipeline_batch pipeline::make_shared_weights(const std::vector<std::size_t> &replicas) {
@@ -245,7 +248,7 @@ pipeline_batch pipeline::make_shared_weights(const std::vector<std::size_t> &rep
   std::vector<std::int64_t> turns;
   for (const std::size_t r : replicas) {
     devices.push_back(replicas_[r].where[0]);
-    turns.push_back(replicas_[r].turn);
+    turns.push_back(replicas_[r].batches_begun);
   }
   if (devices != sharing_) {
     shared_weights_ = maker_.weights(memory_, devices, true);
@@ -268,16 +271,16 @@ std::vector<child_run> pipeline::make_rounds(const job &parent, std::span<const 
       made.push_back(make_batch(replicas_[chosen[i]], rest[i], shares ? weights_source::shared : weights_source::own,
                                 next_batch_ + static_cast<std::int64_t>(begun + i)));
       rest[i].run->graph = made.back().program;
-      runs.push_back({rest[i].run, latest});
+      runs.push_back({rest[i].run, latest, static_cast<std::int32_t>(begun + i)});
       latest = rest[i].run.get();
     }
     if (shares) {
       made.push_back(make_shared_weights(chosen));
-      runs.push_back({owner_->new_job()});
+      runs.push_back({owner_->new_job(), nullptr, static_cast<std::int32_t>(batches.size() + runs.size())});
       runs.back().run->graph = made.back().program;
     }
     list.add_round(std::move(made), shares);
-    for (const std::size_t r : chosen) ++replicas_[r].turn;
+    for (const std::size_t r : chosen) ++replicas_[r].batches_begun;
     next_replica_ = (chosen.back() + 1) % replicas_.size();
     begun += rest.size();
   }
@@ -293,9 +296,10 @@ void pipeline::push(const ref<job> &parent, submission_order order, std::span<co
   const pushing turn(*this);
   prepare_in_turn();
   for (const batch &each : batches) ends_of(each.input, each.output);  // refused before it waits
-  if (batches.size() > most_in_flight())
+  const auto most = static_cast<std::size_t>(choice_.batches_in_flight);
+  if (batches.size() > most)
     throw error(SG_STATUS_INVALID_ARGUMENT, "@count is %zu, and the pipeline's limit of batches in flight is %zu",
-                batches.size(), most_in_flight());
+                batches.size(), most);
   require_room(batches.size());
   batch_list list;
   std::vector<child_run> runs = make_rounds(*parent, batches, list);
@@ -308,11 +312,12 @@ void pipeline::push(const ref<job> &parent, submission_order order, std::span<co
   } else {
     parent->graph = list.totals();
   }
-  for (const batch &each : batches) in_flight_.push_back(each.run);
+  const std::size_t before = in_flight_.size();
   try {
+    for (const batch &each : batches) in_flight_.push_back(each.run);
     owner_->submit_children(parent, order, list, runs);
   } catch (...) {
-    in_flight_.resize(in_flight_.size() - batches.size());
+    in_flight_.resize(before);
     throw;
   }
   next_batch_ += static_cast<std::int64_t>(batches.size());

@@ -10,6 +10,7 @@
 #include <deque>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <span>
 #include <string>
@@ -51,7 +52,7 @@ class pipeline final : public object {
   class pushing;  // the calling thread's turn
   struct replica {
     placement where;
-    std::int64_t turn = 0;  // number of batches that it has had
+    std::int64_t batches_begun = 0;
     struct latest {
       batch_ends ends;
       std::shared_ptr<const batch_program> program;
@@ -64,17 +65,17 @@ class pipeline final : public object {
   pipeline_choice within_free_memory(const std::set<device_index> &full);
   std::map<device_index, std::int64_t> limits() const;  // of their memory
   std::vector<device_index> working_devices() const;
-  double seconds_with_replicas();  // of a batch; 0: they are there, or cannot be
+  double seconds_with_replicas();  // of a batch; 0: the pipeline has replicas, or cannot have them
+  void forget_other_devices() noexcept;
   void release_graphs() noexcept;
   void allocate();
   void copy_resident_weights();
   char *device_memory(device_index device, std::int64_t bytes);
   batch_ends ends_of(const void *input, void *output) const;
-  std::size_t most_in_flight() const noexcept;
   void require_room(std::size_t count);
-  // The next ones in turn whose devices are not lost, or one that is.
+  // The next replicas whose devices are not lost, the one after the latest first; or one whose device is lost.
   std::vector<std::size_t> next_replicas() const;
-  // Of the first batches, as many as do not depend on each other.
+  // Number of the first batches that do not depend on each other.
   std::size_t independent(std::span<const batch> batches) const;
   void put_on(const placement &where);
   // The runs of the list, with the same numbers.
@@ -95,6 +96,8 @@ class pipeline final : public object {
   std::size_t next_replica_ = 0;
   std::vector<device_index> sharing_;  // devices of the latest batches that share weights
   std::shared_ptr<const batch_program> shared_weights_;
+  std::vector<footprint> other_reads_;  // memory of the application that stages read
+  std::optional<double> with_replicas_;
   pipeline_memory memory_;
   std::vector<ref<device_buffer>> buffers_;
   device_index allocating_{};  // whose memory was taken last

@@ -24,6 +24,15 @@ constexpr std::int64_t simulated_rounds = 24;
 
 using long_long = long long;
 
+// Whether a stage of one batch may have to wait for another stage of an earlier one: by memory of the application that
+// it writes. What a function will record is not known.
+bool depends_on_batches(const pipeline_stage &stage) {
+  bool writes_other_memory = false;
+  for (const auto &work : stage.works())
+    work->each_other_access([&](const footprint &, bool writes) { writes_other_memory |= writes; });
+  return stage.record || writes_other_memory;
+}
+
 class chooser {
  public:
   // The stages are on the devices of the first replica.
@@ -39,9 +48,13 @@ class chooser {
     const bool all_fit = place_weights();
     if (made_.streamed_stages == 0 || !all_fit) made_.fitting_bytes = 0;
     set_counts();
-    if (made_.streamed_stages > 0 && replicas() > 1) share_weights();
+    made_.interleaves = replicas() > 1 && std::none_of(stages_.begin(), stages_.end(), depends_on_batches);
+    if (made_.streamed_stages > 0 && made_.interleaves) share_weights();
     predict_parts();
     for (const auto &[device, sizes] : made_.devices) made_.device_bytes += made_.bytes_of(sizes);
+    made_.batches_in_flight = settings_.batches_in_flight > 0
+                                  ? settings_.batches_in_flight
+                                  : static_cast<std::int32_t>(replicas()) * 2 * made_.depth + 2;
     if (parts_.checks_hazards) check();
     return made_;
   }
@@ -256,6 +269,14 @@ class chooser {
 
   // Each buffer is used by a second batch at least.
   void check() {
+    check_rounds();
+    if (!made_.shares_weights) return;
+    made_.shares_weights = false;  // of batches that are pushed one by one
+    check_rounds();
+    made_.shares_weights = true;
+  }
+
+  void check_rounds() {
     const std::int64_t count = made_.depth + 1;
     const batch_schedule all = checked_schedule(rounds(made_.depth, made_.weight_buffers, count));
     if (all.whole.commands.size() <= most_checked) return require_no_hazards(all.whole);
@@ -297,7 +318,7 @@ pipeline_choice choose_replicas(std::deque<pipeline_stage> &stages, const pipeli
       replicas.push_back(alone[0]);
     } catch (const error &e) {
       if (!is_lack(e) || (replicas.empty() && each == usable.back())) throw;
-      if (logs(log_level::warn, log_area::plan))
+      if (!settings.is_trial && logs(log_level::warn, log_area::plan))
         log_message(log_level::warn, log_area::plan, "device %zu gets no replica of a pipeline: %s", number_of(each),
                     e.what());
     }

@@ -21,6 +21,7 @@ struct pipeline_settings {
   std::int32_t batches_in_flight = 0;              // 0: by the depth
   bool refuses_when_full = false;
   bool replicates = false;  // all devices get all stages
+  bool is_trial = false;    // what cannot be is not logged
 };
 
 // Parts of the context, which the pipeline's owner keeps.
@@ -33,8 +34,10 @@ struct pipeline_parts {
 struct pipeline_choice {
   std::int32_t depth = 0, weight_buffers = 0, streamed_stages = 0;  // weight buffers: of each device
   std::vector<placement> replicas;                                  // one, or for each device all stages on it
-  bool shares_weights = false;                   // of batches of all replicas that are pushed at once
-  std::map<device_index, device_sizes> devices;  // with stages
+  std::int32_t batches_in_flight = 0;                               // limit
+  bool interleaves = false;                                         // batches of all replicas that are pushed at once
+  bool shares_weights = false;                                      // they share streamed weights
+  std::map<device_index, device_sizes> devices;                     // with stages
   bool has(const pipeline_stage &stage, device_index device) const noexcept;
   std::int64_t resident_bytes = 0, streamed_bytes = 0, device_bytes = 0;
   std::int64_t bytes_of(const device_sizes &sizes) const;

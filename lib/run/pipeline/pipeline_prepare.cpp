@@ -56,10 +56,11 @@ void pipeline::prepare_in_turn() {
       if (each.recorded) each.recorded->reopen();
     throw;
   }
-  for (pipeline_stage &each : stages_)
-    std::erase_if(each.works_by_device, [&](const auto &works) {
-      return !choice_.has(each, works.first) && works.first != each.recorded_device;
-    });
+  forget_other_devices();
+  other_reads_.clear();
+  for (const pipeline_stage &each : stages_)
+    for (const auto &work : each.works())
+      work->each_other_access([this](const footprint &bytes, bool) { other_reads_.push_back(bytes); });
   replicas_.clear();
   for (const placement &each : choice_.replicas) replicas_.push_back({each});
   put_on(choice_.replicas[0]);
@@ -81,7 +82,7 @@ void pipeline::choose_and_allocate() {
       if (e.status() != SG_STATUS_OUT_OF_MEMORY || full.size() + 1 >= owner_->devices().size() ||
           std::none_of(stages_.begin(), stages_.end(), can_leave))
         throw;
-      full.insert(allocating_);
+      if (!full.insert(allocating_).second) throw;
     }
   }
 }
@@ -109,25 +110,37 @@ double pipeline::seconds_with_replicas() {
   const auto is_movable = [](const pipeline_stage &each) { return each.is_movable; };
   const std::vector<device_index> devices = working_devices();
   if (settings_.replicates || devices.size() < 2 || !std::all_of(stages_.begin(), stages_.end(), is_movable)) return 0;
-  std::vector<std::int32_t> streamed;
-  for (const pipeline_stage &each : stages_) streamed.push_back(each.streamed_index);
+  struct restorer {
+    explicit restorer(pipeline &given) : of(given) {
+      for (const pipeline_stage &each : of.stages_) streamed.push_back(each.streamed_index);
+    }
+    ~restorer() {
+      of.maker_.place(of.stages_, of.choice_.replicas[0]);  // where their works are: nothing is planned
+      for (pipeline_stage &each : of.stages_) each.streamed_index = streamed[static_cast<std::size_t>(each.index)];
+      of.forget_other_devices();
+    }
+    pipeline &of;
+    std::vector<std::int32_t> streamed;
+  } const at_end(*this);
   pipeline_settings replicated = settings_;
-  replicated.replicates = true;
-  double seconds = 0;
+  replicated.replicates = replicated.is_trial = true;
+  std::map<device_index, std::int64_t> room = limits();
+  if (settings_.memory_limit == 0)  // instead of this pipeline
+    for (const auto &[device, sizes] : choice_.devices) room[device] += choice_.bytes_of(sizes) / 10 * 9;
   try {
-    const pipeline_choice found =
-        choose(stages_, replicated, limits(), devices, parts_, maker_, owner_->on().unified());
-    if (found.replicas.size() > 1) seconds = found.seconds_per_batch;
+    const pipeline_choice found = choose(stages_, replicated, room, devices, parts_, maker_, owner_->on().unified());
+    return found.replicas.size() > 1 ? found.seconds_per_batch : 0;
   } catch (const error &) {  // they lack the memory, or an operation
+    return 0;
   }
-  maker_.place(stages_, choice_.replicas[0]);
-  for (pipeline_stage &each : stages_) {
-    each.streamed_index = streamed[static_cast<std::size_t>(each.index)];
+}
+
+// What was planned for devices that do not run the stages.
+void pipeline::forget_other_devices() noexcept {
+  for (pipeline_stage &each : stages_)
     std::erase_if(each.works_by_device, [&](const auto &works) {
       return !choice_.has(each, works.first) && works.first != each.recorded_device;
     });
-  }
-  return seconds;
 }
 
 // Released buffers of complete jobs are free memory, as for a new buffer: the service thread may not have freed them

@@ -65,17 +65,17 @@ void device::remove(stream &x) noexcept {
 }
 
 namespace {
-thread_local std::int32_t enqueues_here = 0;  // calls of this thread, which may be exiting in one
+thread_local const device::enqueuing *innermost = nullptr;  // of this thread, which may be exiting in a call
 }
 
-device::enqueuing::enqueuing(device &on) noexcept : on_(on) {
-  ++enqueues_here;
+device::enqueuing::enqueuing(device &on) noexcept : on_(on), around_(innermost) {
+  innermost = this;
   on.enqueuing_.fetch_add(1);
 }
 
 device::enqueuing::~enqueuing() {
   on_.enqueuing_.fetch_sub(1);
-  --enqueues_here;
+  innermost = around_;
 }
 
 // The GPU's queue cannot be cancelled: it is completed, and later commands are refused. It waits without the lock: a
@@ -91,7 +91,9 @@ void device::drain() noexcept {
   const auto nap = [] { std::this_thread::sleep_for(std::chrono::microseconds(50)); };
   // A call may hold up exit only for so long: the function of a custom operation may wait for the thread that exits.
   const std::int64_t longest_ns = now_ns() + 5'000'000'000;
-  while (enqueuing_.load() > enqueues_here && now_ns() < longest_ns) nap();
+  std::int32_t own = 0;
+  for (const enqueuing *each = innermost; each != nullptr; each = each->around_) own += &each->on_ == this;
+  while (enqueuing_.load() > own && now_ns() < longest_ns) nap();
   while (!are_at_rest()) nap();
 }
 

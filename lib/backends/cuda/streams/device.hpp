@@ -41,7 +41,9 @@ class device : public gpu {
     enqueuing &operator=(const enqueuing &) = delete;
 
    private:
+    friend class device;
     device &on_;
+    const enqueuing *const around_;  // of this thread
   };
   void poll() noexcept;
   bool polled_within(std::chrono::nanoseconds time) const noexcept;

@@ -29,6 +29,7 @@ sg_status run_node(call_resources &in, const sg_backend_node &node, std::vector<
 
 sg_status graph::create(device &owner, const sg_backend_node *nodes, std::int32_t count, graph **out) noexcept {
   *out = nullptr;
+  const device::enqueuing begun(owner);
   if (const sg_status status = owner.usable()) return status;
   const current here(owner.context());
   try {

@@ -66,6 +66,7 @@ sg_status stream::create(device &owner, std::int32_t priority, stream **out) noe
 sg_status stream::create_on_partition(device &owner, std::int32_t priority, std::int32_t &units,
                                       stream **out) noexcept {
   *out = nullptr;
+  const device::enqueuing begun(owner);
   if (const sg_status status = owner.usable()) return status;
   const current here(owner.context());
   partition *made = nullptr;
