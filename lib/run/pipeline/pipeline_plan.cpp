@@ -6,7 +6,6 @@
 
 #include "base/checked.hpp"
 #include "base/log.hpp"
-#include "plan/schedule/hazard.hpp"
 #include "plan/schedule/simulate.hpp"
 #include "run/pipeline/batch_schedule.hpp"
 #include "run/pipeline/placement.hpp"
@@ -19,7 +18,6 @@ constexpr std::int32_t most_chosen = 4;  // of batches with buffers, and of weig
 constexpr double worth_sharing = 0.97;
 constexpr double worth_a_buffer = 0.99;        // a further buffer must shorten a batch to this
 constexpr std::size_t enough_commands = 6000;  // of a simulation
-constexpr std::size_t most_checked = 4000;     // commands of the hazard check: its memory grows with their square
 constexpr std::int64_t simulated_rounds = 24;
 
 using long_long = long long;
@@ -55,7 +53,7 @@ class chooser {
     made_.batches_in_flight = settings_.batches_in_flight > 0
                                   ? settings_.batches_in_flight
                                   : static_cast<std::int32_t>(replicas()) * 2 * made_.depth + 2;
-    if (parts_.checks_hazards) check();
+    if (parts_.checks_hazards) check_rounds(made_, stages_, settings_, maker_, in_place_);
     return made_;
   }
 
@@ -265,26 +263,6 @@ class chooser {
       const double rate = parts_.machine.device(device).link_in * double(replicas());
       if (rate > 0) made_.link_in_seconds = std::max(made_.link_in_seconds, double(bytes_in) / rate);
     }
-  }
-
-  // Each buffer is used by a second batch at least.
-  void check() {
-    check_rounds();
-    if (!made_.shares_weights) return;
-    made_.shares_weights = false;  // of batches that are pushed one by one
-    check_rounds();
-    made_.shares_weights = true;
-  }
-
-  void check_rounds() {
-    const std::int64_t count = made_.depth + 1;
-    const batch_schedule all = checked_schedule(rounds(made_.depth, made_.weight_buffers, count));
-    if (all.whole.commands.size() <= most_checked) return require_no_hazards(all.whole);
-    if (logs(log_level::info, log_area::plan))
-      log_message(
-          log_level::info, log_area::plan,
-          "%lld rounds of batches of a pipeline have %zu commands, and are not checked for races: the limit is %zu",
-          long_long{count}, all.whole.commands.size(), most_checked);
   }
 
   std::deque<pipeline_stage> &stages_;

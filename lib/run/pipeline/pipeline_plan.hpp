@@ -56,6 +56,10 @@ std::vector<batch_list> planned_rounds(const pipeline_choice &choice, std::deque
                                        const pipeline_settings &settings, batch_maker &maker, bool in_place,
                                        std::int64_t count);
 
+// Throws SG_STATUS_INTERNAL if batches race: those that are pushed at once, and single ones.
+void check_rounds(pipeline_choice choice, std::deque<pipeline_stage> &stages, const pipeline_settings &settings,
+                  batch_maker &maker, bool in_place);
+
 // Sets the stages' streamed_index, and puts the stages that name no device on some of `usable`, or all stages on each
 // of them. `in_place`: batches need no copies. `limits`: bytes of each device's memory. Throws SG_STATUS_OUT_OF_MEMORY
 // if one is too low, and SG_STATUS_INTERNAL if `checks` and batches race.

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Batches of a pipeline whose buffers are not allocated, to be simulated and checked.
 #include "base/checked.hpp"
+#include "base/log.hpp"
+#include "plan/schedule/hazard.hpp"
+#include "run/pipeline/batch_schedule.hpp"
 #include "run/pipeline/pipeline_plan.hpp"
 
 namespace sg {
@@ -54,6 +57,23 @@ std::vector<batch_list> planned_rounds(const pipeline_choice &choice, std::deque
   for (std::vector<pipeline_batch> &each : batches)
     made.emplace_back().add_round(std::move(each), choice.shares_weights);
   return made;
+}
+
+void check_rounds(pipeline_choice choice, std::deque<pipeline_stage> &stages, const pipeline_settings &settings,
+                  batch_maker &maker, bool in_place) {
+  constexpr std::size_t most_checked = 4000;    // commands: the memory of the check grows with their square
+  const std::int64_t count = choice.depth + 1;  // each buffer is used by a second batch at least
+  const batch_schedule all = checked_schedule(planned_rounds(choice, stages, settings, maker, in_place, count));
+  if (all.whole.commands.size() <= most_checked)
+    require_no_hazards(all.whole);
+  else if (logs(log_level::info, log_area::plan))
+    log_message(
+        log_level::info, log_area::plan,
+        "%lld rounds of batches of a pipeline have %zu commands, and are not checked for races: the limit is %zu",
+        static_cast<long long>(count), all.whole.commands.size(), most_checked);
+  if (!choice.shares_weights) return;
+  choice.shares_weights = false;
+  check_rounds(std::move(choice), stages, settings, maker, in_place);
 }
 
 }  // namespace sg
