@@ -272,6 +272,34 @@ TEST_P(repeats, errors_are_reported) {
   refused("overlaps desc->b", [&](sg_gemm_desc &x) { x.b.data = x.c.data; });
 }
 
+// A run of a plan that no entry remembers leaves the entries of other GEMMs as they are.
+TEST_P(repeats, beside_a_plan_that_multiplies_nothing) {
+  sg_gemm_desc nothing = usual();
+  nothing.alpha.re = 0;
+  nothing.beta.re = 2;
+  const sg_operation_desc operation = {sizeof operation, SG_OPERATION_GEMM, 1, &nothing};
+  owned<sg_plan, sg_plan_release> plan;
+  ASSERT_OK(sg_plan_create(context_, &operation, nullptr, plan.out()));
+  const auto run_all = [&] {  // more forms than the cache has entries
+    for (int i = 1; i <= 100; ++i) {
+      sg_gemm_desc desc = usual();
+      desc.alpha.re = i;
+      ASSERT_OK(sg_gemm(context_, &desc, nullptr));
+      EXPECT_EQ(meant(desc), std::vector<double>(c_.begin(), c_.begin() + elements)) << i;
+    }
+  };
+  run_all();
+  for (int i = 0; i < 4; ++i) {
+    ASSERT_OK(sg_plan_run(plan, &operation, nullptr));
+    for (int form = 100; form > 36; --form) {
+      sg_gemm_desc desc = usual();
+      desc.alpha.re = form;
+      ASSERT_OK(sg_gemm(context_, &desc, nullptr));
+      EXPECT_EQ(meant(desc), std::vector<double>(c_.begin(), c_.begin() + elements)) << form;
+    }
+  }
+}
+
 // Each thread has its own cache; orders and results hold whichever thread submits.
 TEST_P(repeats, from_threads) {
   std::vector<std::thread> threads;

@@ -89,10 +89,8 @@ void run_planned_gemm(context &on, const sg_operation_desc &given, const problem
   if (gemm.nothing_to_do) copy_spaces(planned, gemm.shape);
   require_as_planned(planned, gemm.shape);
   if (worth_remembering && !gemm.nothing_to_do)
-    if (cached_gemm *const entry = cached_gemm::entry_for(on, d, by)) {
-      entry->remember(on, d, gemm, by);
-      entry->keep(nullptr);
-    }
+    if (cached_gemm *const entry = cached_gemm::entry_for(on, d, by); entry && entry->remember(on, d, gemm, by))
+      entry->keep(nullptr);  // otherwise the entry is still another GEMM's
   gemm.shape = seen_by(on, *plan, gemm.shape);
   if (order.records()) {
     order.note_request(request_for(d, gemm.shape, plan->request));  // in terms of the caller's C
