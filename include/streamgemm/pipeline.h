@@ -29,12 +29,14 @@
  * other devices, if all are linked. A batch streams its weights over the link of its own device; batches that are pushed
  * at once (sg_pipeline_push_batches_async) share one stream of weights over all links, where the simulation says that this
  * is faster, and no stage has a function or writes memory of the application's, by which batches depend on each other.
- * The devices should be alike: each has as many batches, and as many resident weights as the one with the least memory. Devices that are lost, or lack the memory or an operation, have no batches. If a device is lost, its batches
- * fail, and batches that share streamed weights with one of them; later ones run on the other devices.
+ * The devices should be alike: each has as many batches, and as many resident weights as the one with the least memory.
+ * Devices that are lost, or lack the memory or an operation, have no batches. If a device is lost, its batches fail, and
+ * batches that share streamed weights with one of them; later ones run on the other devices.
  *
  * All orders follow from the memory that operations read and write (sg_gemm_async). When it is prepared, the batches of
- * a pipeline are simulated on the devices' models to choose its depth and its weight buffers, and the same submissions
- * are proved free of races if the context has SG_CONTEXT_CHECK_HAZARDS.
+ * a pipeline are simulated on the devices' models to choose its depth and its weight buffers, and the same submissions,
+ * of batches that are pushed at once and of single ones, are proved free of races if the context has
+ * SG_CONTEXT_CHECK_HAZARDS.
  *
  * Results are complete in the order of the batches, also of those on different devices. A batch that fails, or is
  * cancelled, does not stop the next one.

@@ -98,6 +98,13 @@ class batches {
   std::vector<std::unique_ptr<placed>> inputs, results;
 };
 
+sg_submit submit_after(sg_job *const &first) {
+  sg_submit made = SG_SUBMIT_INIT;
+  made.after = &first;
+  made.after_count = 1;
+  return made;
+}
+
 TEST(replicas, have_the_results_of_one) {
   for (const std::string &machine : machines()) {
     const context on = checked_context(machine);
@@ -282,10 +289,8 @@ TEST(replicas, batches_at_once_fail_alone) {
   batches given(on, net, 8, {SG_MEMORY_PINNED});
   gated_job closed(on);
   SKIP_WITHOUT_GATE(closed);
-  sg_submit behind = SG_SUBMIT_INIT;
-  sg_job *const after[] = {closed.get()};
-  behind.after = after;
-  behind.after_count = 1;
+  sg_job *const first = closed.get();
+  const sg_submit behind = submit_after(first);
   job whole, second;
   ASSERT_OK(given.push_at_once(0, 4, &behind, whole.out()));
   ASSERT_OK(given.push_at_once(4, 4, nullptr, second.out()));
@@ -330,10 +335,8 @@ TEST(replicas, batches_at_once_are_cancelled_together) {
   batches given(on, net, 5, {SG_MEMORY_PINNED});
   gated_job closed(on);
   SKIP_WITHOUT_GATE(closed);
-  sg_submit behind = SG_SUBMIT_INIT;
-  sg_job *const after[] = {closed.get()};
-  behind.after = after;
-  behind.after_count = 1;
+  sg_job *const first = closed.get();
+  const sg_submit behind = submit_after(first);
   job whole;
   ASSERT_OK(given.push_at_once(0, 4, &behind, whole.out()));
   EXPECT_OK(sg_job_cancel(whole));
@@ -413,10 +416,8 @@ TEST(replicas, at_the_limit_all_batches_or_none_are_pushed) {
   EXPECT_NE(nullptr, std::strstr(sg_last_error_message(), "count is 5")) << sg_last_error_message();
   gated_job closed(on);
   SKIP_WITHOUT_GATE(closed);
-  sg_submit behind = SG_SUBMIT_INIT;
-  sg_job *const after[] = {closed.get()};
-  behind.after = after;
-  behind.after_count = 1;
+  sg_job *const first = closed.get();
+  const sg_submit behind = submit_after(first);
   ASSERT_OK(given.push_at_once(0, 3, &behind));
   EXPECT_STATUS(SG_STATUS_BUSY, given.push_at_once(3, 2));
   ASSERT_OK(given.push_at_once(3, 1));

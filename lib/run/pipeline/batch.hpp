@@ -149,7 +149,7 @@ class batch_maker {
   batch_addresses addresses(const pipeline_memory &memory, const batch_ends &ends, std::int64_t turn) const;
   bool calls_functions() const noexcept;
 
-  // Copies of weights to devices that are alike in the stages they have: each copies a part from the host if all are
+  // Copies of weights to devices with the same stages: each copies a part from the host if all are
   // linked, and the rest from the others. `streamed`: of the streamed weights, else of the resident ones.
   std::shared_ptr<const batch_program> weights(const pipeline_memory &memory, const std::vector<device_index> &to,
                                                bool streamed);
