@@ -655,8 +655,8 @@ class Pipeline:
         x: a sequence of arrays, each as of push_async. out: a sequence of as many arrays, each as of push_async; None makes
         new ones.
         """
-        x = tuple(x)
-        out = (None,) * len(x) if out is None else tuple(out)
+        x = arrays(x, "x")
+        out = (None,) * len(x) if out is None else arrays(out, "out")
         forms = tuple([Matrix.placeholder(form.shape, form.dtype) for form in (self._forms[0], self._forms[-1])])
         return self._calls.during(
             lambda kept: _raw.push_batches(Job, self._open(), self._target, forms, (self._kept, kept), x, out, ORDER))

@@ -942,6 +942,7 @@ std::string description_of(const network &net) {
 
 // Stages that name no device.
 TEST(pipelines_on_several_devices, are_placed_where_they_stream_fastest) {
+  if (std::getenv("SG_TEST_SEVERAL")) GTEST_SKIP() << "other devices are under test";
   const auto seconds_of = [](const char *name, const std::vector<std::int32_t> &devices, std::string &text) {
     const context on = checked_context(name);
     network_options options;
@@ -980,6 +981,7 @@ TEST(pipelines_on_several_devices, are_placed_where_they_stream_fastest) {
 
 // What links share may be slower than each of them: that is no staging.
 TEST(pipelines_on_several_devices, say_whether_staging_is_the_limit) {
+  if (std::getenv("SG_TEST_SEVERAL")) GTEST_SKIP() << "other devices are under test";
   const context on = open_context("sim:h200x4");
   network_options options;
   options.widths.assign(9, 512);
@@ -994,6 +996,7 @@ TEST(pipelines_on_several_devices, say_whether_staging_is_the_limit) {
 }
 
 TEST(pipelines_on_several_devices, stay_on_one_where_little_is_gained) {
+  if (std::getenv("SG_TEST_SEVERAL")) GTEST_SKIP() << "other devices are under test";
   const context on = open_context("sim:h200x2");
   network_options options;
   options.widths.assign(9, 64);
@@ -1004,6 +1007,7 @@ TEST(pipelines_on_several_devices, stay_on_one_where_little_is_gained) {
 
 // Weights of all stages fit in two devices' memory, not in one's.
 TEST(pipelines_on_several_devices, are_placed_where_their_weights_fit) {
+  if (std::getenv("SG_TEST_SEVERAL")) GTEST_SKIP() << "other devices are under test";
   const context on = open_context("sim:h200x2");
   network_options options;
   options.widths.assign(5, 64);
@@ -1020,6 +1024,7 @@ TEST(pipelines_on_several_devices, are_placed_where_their_weights_fit) {
 
 // A machine whose second device has less memory than one stage needs.
 TEST(pipelines_on_several_devices, are_not_placed_where_there_is_too_little_memory) {
+  if (std::getenv("SG_TEST_SEVERAL")) GTEST_SKIP() << "other devices are under test";
   const std::string file = std::filesystem::temp_directory_path() / ("sg-small-" + std::to_string(getpid()) + ".json");
   std::string text(1 << 17, '\0');
   EXPECT_OK(sg_context_machine(open_context("sim:h200x2"), text.data(), text.size(), nullptr));
@@ -1047,6 +1052,7 @@ TEST(pipelines_on_several_devices, are_not_placed_where_there_is_too_little_memo
 
 // Weights in a device's memory are used there, and nothing is moved away from them.
 TEST(pipelines_on_several_devices, are_not_moved_from_their_memory) {
+  if (std::getenv("SG_TEST_SEVERAL")) GTEST_SKIP() << "other devices are under test";
   const context on = open_context("sim:h200x2");
   network_options options;
   options.widths.assign(9, 512);
@@ -1058,6 +1064,7 @@ TEST(pipelines_on_several_devices, are_not_moved_from_their_memory) {
 
 // A function is called for each batch, and records for the device that the stage was placed on.
 TEST(pipelines_on_several_devices, functions_record_for_the_device_of_their_stage) {
+  if (std::getenv("SG_TEST_SEVERAL")) GTEST_SKIP() << "other devices are under test";
   const context on = open_context("sim:h200x2");
   constexpr std::size_t n = 512, stages = 4, rows = 4;
   struct stage_work {
@@ -1102,7 +1109,7 @@ TEST(pipelines_on_several_devices, functions_record_for_the_device_of_their_stag
     doubles x = integers(rows * n, 200 + batch), result(rows * n);
     ASSERT_OK(sg_pipeline_push(made, x.data(), result.data(), nullptr)) << sg_last_error_message();
     for (std::size_t s = 0; s < stages; ++s)
-      x = layer_of(x, doubles(weights + s * n * n, weights + (s + 1) * n * n), rows, n, n);
+      x = sg_reference::dense_relu(x, doubles(weights + s * n * n, weights + (s + 1) * n * n), rows, n, n);
     EXPECT_EQ(x, result) << "batch " << batch;
   }
   EXPECT_EQ(std::int64_t{3 * stages}, work.batches);

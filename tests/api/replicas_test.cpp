@@ -389,7 +389,7 @@ TEST(replicas, refuse_bad_input) {
   wrong.priority = 7;
   refused("submit->priority is 7", push(net, 1, inputs, outputs, &wrong));
   const void *const overlapping[] = {y.data()};
-  refused("overlap", push(net, 1, overlapping, outputs));
+  refused("and outputs[0] (", push(net, 1, overlapping, outputs));
   refused("pipeline", push(nullptr, 1, inputs, outputs), SG_STATUS_INVALID_HANDLE);
 }
 
@@ -486,7 +486,7 @@ TEST(replicas, functions_record_for_the_device_of_their_batch) {
   }
   ASSERT_OK(sg_pipeline_push_batches(made, count, inputs.data(), outputs.data(), nullptr));
   for (unsigned i = 0; i < count; ++i) {
-    doubles wanted = layer_of(x[i], weights.values(), rows, n, n);
+    doubles wanted = sg_reference::dense_relu(x[i], weights.values(), rows, n, n);
     for (double &each : wanted) each *= double(1 + i % 3);
     EXPECT_EQ(wanted, y[i]) << "batch " << i;
   }

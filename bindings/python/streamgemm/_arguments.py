@@ -47,6 +47,13 @@ def item(gemm):
     return tuple({**_FIELDS, **gemm}.values())
 
 
+def arrays(given, name):
+    """A tuple of a sequence."""
+    if not hasattr(given, "__iter__"):
+        raise TypeError(f"{name} is {brief(given)}; it must be a sequence of arrays")
+    return tuple(given)
+
+
 def integers(given, name, counts, low=-_SIZE, high=_SIZE):
     """A tuple of integers; one number stands for two equal ones."""
     is_several = hasattr(given, "__iter__") and not isinstance(given, str)

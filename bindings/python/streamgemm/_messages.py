@@ -8,7 +8,7 @@ from ._tables import NAMES
 
 # A marked name: a parameter, or a struct, perhaps one of an array, and the path to a field: descs[2]->b.rows; of a plan operation->desc->b.rows.
 _NAME = re.compile(r"\x01(?:operation->(?=desc|operation\b))?(\w+)(?:\[(\d+)\])?((?:->\w+(?:\[\d+\])?)*)((?:\.[a-z_]\w*)?)")
-_PARAMETERS = {"NULL": "at address 0", "desc": "the call", "descs": "products", "bytes": "nbytes"}
+_PARAMETERS = {"NULL": "at address 0", "desc": "the call", "descs": "products", "bytes": "nbytes", "input": "x", "inputs": "x", "output": "out", "outputs": "out"}
 _COMPONENTS = {".data": "", ".rows": ".shape[-2]", ".cols": ".shape[-1]", ".ld": ".strides", ".layout": ".strides", ".re": ".real", ".im": ".imag"}
 _OPTIONS = {"timeout_ns": "timeout", "flags": "untracked", "plan": "options"}
 

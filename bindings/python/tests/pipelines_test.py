@@ -286,8 +286,15 @@ class PlacedStages(unittest.TestCase):
                 pipeline.push_batches([x, x], [x])
             with self.assertRaisesRegex(sg.InvalidArgument, r"x\[1\]: .*has shape \(4,\)"):
                 pipeline.push_batches([x, np.zeros(4, np.float32)])
-            with self.assertRaisesRegex(sg.InvalidArgument, "13, and the pipeline's limit of batches in flight is 12"):
+            with self.assertRaisesRegex(sg.InvalidArgument, "^x has 13 batches, and the pipeline's limit of batches in flight is 12"):
                 pipeline.push_batches([x] * 13)
+            y = np.zeros((self.rows, self.width), np.float32)
+            with self.assertRaisesRegex(sg.InvalidArgument, r"^x\[1\] \(.*\) and out\[1\] \(.*\) overlap"):
+                pipeline.push_batches([x, y], [None, y])
+            with self.assertRaisesRegex(TypeError, "x is 5; it must be a sequence of arrays"):
+                pipeline.push_batches(5)
+            with self.assertRaisesRegex(TypeError, "out is 5; it must be a sequence of arrays"):
+                pipeline.push_batches([x], 5)
             with self.assertRaisesRegex(sg.InvalidArgument, "replicas is 'some'"):
                 context.pipeline((1, 3), replicas="some")
             with self.assertRaisesRegex(sg.InvalidArgument, "device is 1; a stage of a pipeline with replicas"):

@@ -9,6 +9,7 @@
 #include "base/log.hpp"
 #include "ops/custom.hpp"
 #include "run/objects/graph_nodes.hpp"
+#include "run/order/predecessors.hpp"
 #include "run/program/batching.hpp"
 
 namespace sg {
@@ -22,34 +23,14 @@ constexpr std::int64_t most_arena_bytes = std::int64_t(1) << 30;
 // Ranges of memory that cover all operands of a graph.
 constexpr std::size_t most_ranges = 48;
 
-bool conflict(const submission &earlier, const submission &later) noexcept {
-  if (!earlier.tracked || !later.tracked) return false;
-  for (const access &x : earlier.accesses)
-    for (const access &y : later.accesses)
-      if ((x.writes || y.writes) && overlap(x.bytes, y.bytes)) return true;
-  return false;
-}
-
 }  // namespace
 
 std::vector<std::vector<std::int32_t>> order_of(const std::vector<submission> &works) {
-  const std::size_t count = works.size();
-  std::vector<std::vector<bool>> after(count);  // transitively
-  std::vector<std::vector<std::int32_t>> before(count);
-  for (std::size_t i = 0; i < count; ++i) {
-    after[i].resize(i);
-    bool stream_found = works[i].stream < 0;
-    for (std::size_t j = i; j-- > 0;) {
-      const bool same_stream = !stream_found && works[j].stream == works[i].stream;
-      stream_found = stream_found || same_stream;
-      if (after[i][j] || !(same_stream || conflict(works[j], works[i]))) continue;
-      before[i].push_back(static_cast<std::int32_t>(j));
-      after[i][j] = true;
-      for (std::size_t k = 0; k < j; ++k)
-        if (after[j][k]) after[i][k] = true;
-    }
-  }
-  return before;
+  std::vector<ordered_submission> ordered;
+  ordered.reserve(works.size());
+  for (const submission &each : works)
+    ordered.push_back({each.tracked ? std::span(each.accesses) : std::span<const access>(), each.stream});
+  return predecessors_of(ordered);
 }
 
 namespace {

@@ -148,23 +148,23 @@ std::string pipeline::describe() {
   return text;
 }
 
-batch_ends pipeline::ends_of(const void *input, void *output) const {
+batch_ends pipeline::ends_of(const void *input, void *output, const std::string &which) const {
   const std::int64_t input_bytes = settings_.input_bytes, output_bytes = stages_.back().output_bytes;
   const auto whole = [](const void *memory, std::int64_t bytes) {
     return footprint::rectangle(memory, bytes, 1, bytes);
   };
   if (overlap(whole(input, input_bytes), whole(output, output_bytes)))
-    throw error(SG_STATUS_INVALID_ARGUMENT, "@input (%p, %lld bytes) and @output (%p, %lld bytes) overlap", input,
-                long_long{input_bytes}, output, long_long{output_bytes});
+    throw error(SG_STATUS_INVALID_ARGUMENT, "@input%s (%p, %lld bytes) and @output%s (%p, %lld bytes) overlap",
+                which.c_str(), input, long_long{input_bytes}, which.c_str(), output, long_long{output_bytes});
   batch_ends ends;
   ends.input = const_cast<char *>(static_cast<const char *>(input));
   ends.output = static_cast<char *>(output);
-  const auto space_of = [this](const void *memory, std::int64_t bytes, const char *name) {
-    require_no_stage(memory, bytes, name);
-    return parts_.memory.usable(memory, static_cast<std::uint64_t>(bytes), name);
+  const auto space_of = [&](const void *memory, std::int64_t bytes, const std::string &name) {
+    require_no_stage(memory, bytes, name.c_str());
+    return parts_.memory.usable(memory, static_cast<std::uint64_t>(bytes), name.c_str());
   };
-  ends.input_space = space_of(input, input_bytes, "input");
-  ends.output_space = space_of(output, output_bytes, "output");
+  ends.input_space = space_of(input, input_bytes, "input" + which);
+  ends.output_space = space_of(output, output_bytes, "output" + which);
   const auto in_place = [](const pipeline_stage &by, memory_space space, const void *memory) {
     return space == memory_space::of_device(by.device) &&
            reinterpret_cast<std::uintptr_t>(memory) % alignment_in_place == 0;
@@ -236,7 +236,7 @@ void pipeline::put_on(const placement &where) {
 
 pipeline_batch pipeline::make_batch(replica &on, const batch &given, weights_source source, std::int64_t number) {
   if (replicas_.size() > 1) put_on(on.where);
-  const batch_ends ends = ends_of(given.input, given.output);
+  const batch_ends ends = ends_of(given.input, given.output, "");
   replica::latest &latest = on.latest_of[static_cast<int>(source)];
   if (!latest.program || !latest.ends.same_kinds(ends) || maker_.calls_functions())
     latest = {ends, maker_.program(memory_, ends, source, number)};
@@ -295,17 +295,18 @@ std::vector<child_run> pipeline::make_rounds(const job &parent, std::span<const 
 void pipeline::push(const ref<job> &parent, submission_order order, std::span<const batch> batches) {
   const pushing turn(*this);
   prepare_in_turn();
-  for (const batch &each : batches) ends_of(each.input, each.output);  // refused before it waits
+  const bool is_one = batches[0].run.get() == parent.get();
+  for (std::size_t i = 0; i < batches.size(); ++i)  // refused before it waits
+    ends_of(batches[i].input, batches[i].output, is_one ? "" : formatted("s[%zu]", i));
   const auto most = static_cast<std::size_t>(choice_.batches_in_flight);
   if (batches.size() > most)
-    throw error(SG_STATUS_INVALID_ARGUMENT, "@count is %zu, and the pipeline's limit of batches in flight is %zu",
-                batches.size(), most);
+    throw error(SG_STATUS_INVALID_ARGUMENT,
+                "@inputs has %zu batches, and the pipeline's limit of batches in flight is %zu", batches.size(), most);
   require_room(batches.size());
   batch_list list;
   std::vector<child_run> runs = make_rounds(*parent, batches, list);
   // The flag promises that no other job uses the caller's memory; the pipeline's buffers serve every batch.
   order.untracked = false;
-  const bool is_one = batches[0].run.get() == parent.get();
   if (is_one) {
     order.completes_behind = runs[0].completes_behind;
     runs.clear();

@@ -71,7 +71,7 @@ class pipeline final : public object {
   void allocate();
   void copy_resident_weights();
   char *device_memory(device_index device, std::int64_t bytes);
-  batch_ends ends_of(const void *input, void *output) const;
+  batch_ends ends_of(const void *input, void *output, const std::string &which) const;
   void require_room(std::size_t count);
   // The next replicas whose devices are not lost, the one after the latest first; or one whose device is lost.
   std::vector<std::size_t> next_replicas() const;

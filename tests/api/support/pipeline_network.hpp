@@ -7,6 +7,7 @@
 #include <random>
 #include <vector>
 
+#include "../../reference/dense.hpp"
 #include "support/harness.hpp"
 
 namespace sg_test {
@@ -67,18 +68,6 @@ inline doubles integers(std::size_t count, unsigned seed) {
   return all;
 }
 
-// relu(x W): x rows x in, W in x out.
-inline doubles layer_of(const doubles &x, const doubles &w, std::size_t rows, std::size_t in, std::size_t out) {
-  doubles y(rows * out);
-  for (std::size_t i = 0; i < rows; ++i)
-    for (std::size_t j = 0; j < out; ++j) {
-      double sum = 0;
-      for (std::size_t k = 0; k < in; ++k) sum += x[i * in + k] * w[k * out + j];
-      y[i * out + j] = sum > 0 ? sum : 0;
-    }
-  return y;
-}
-
 struct network_options {
   sg_pipeline_options pipeline = SG_PIPELINE_OPTIONS_INIT;
   std::vector<std::size_t> widths = {5, 7, 4, 6};
@@ -132,7 +121,7 @@ class network {
   doubles expected(unsigned seed) const {
     doubles x = input(seed);
     for (std::size_t l = 0; l + 1 < given_.widths.size(); ++l)
-      x = layer_of(x, weights_[l], given_.rows, given_.widths[l], given_.widths[l + 1]);
+      x = sg_reference::dense_relu(x, weights_[l], given_.rows, given_.widths[l], given_.widths[l + 1]);
     return x;
   }
   std::size_t result_size() const { return given_.rows * given_.widths.back(); }

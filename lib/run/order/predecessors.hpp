@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// The order of recorded submissions, by their streams and memory.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "run/order/access.hpp"
+
+namespace sg {
+
+struct ordered_submission {
+  std::span<const access> accesses;  // those that order it
+  std::int64_t stream = -1;          // its number; -1: none
+};
+
+// Of each, those before it that it must follow, the latest first, without those that these follow.
+std::vector<std::vector<std::int32_t>> predecessors_of(std::span<const ordered_submission> submissions);
+
+}  // namespace sg
