@@ -69,6 +69,8 @@ def lib_problems(files):
         for quoted, angled in INCLUDE.findall(text):
             if not allowed(home, quoted or angled):
                 yield f"{path}: includes {quoted or angled}"
+        if path.suffix in {".cu", ".cuh"} and re.search(r"^\s*namespace\s*{", text, re.M):
+            yield f"{path}: has an anonymous namespace, which nvcc names by the path of the file: packages of two folders would differ"
         if ".." in "".join(quoted for quoted, _ in INCLUDE.findall(text)):
             yield f"{path}: includes by '..'"
 

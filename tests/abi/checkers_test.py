@@ -182,6 +182,9 @@ class Layers(unittest.TestCase):
         ]:
             self.assertTrue(layers(path, f"#include {include}\n"), (path, include))
         self.assertTrue(layers("attic/x.cpp", ""))
+        self.assertTrue(layers("backends/cuda/kernels/x.cu", "namespace sg {\nnamespace {\n"))
+        self.assertEqual([], layers("backends/cuda/kernels/x.cu", "namespace sg {\ninline namespace x_cu {\n"))
+        self.assertEqual([], layers("backends/cuda/x.cpp", "namespace {\n"))
 
     def test_cycles_frequent_includes_and_long_files(self):
         def files(**texts):

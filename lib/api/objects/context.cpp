@@ -212,6 +212,7 @@ sg_status sg_context_get_device_info(sg_context *handle, int32_t device, sg_devi
     sg_device_info info = sg::facts_of(context->on(index));
     const sg::device_model &model = context->model(index);
     info.compute_lanes = model.compute_lanes;
+    if (model.lanes_are_cores) info.compute_units = model.compute_lanes;
     info.link_in_bytes_per_second = model.link_in;
     info.link_out_bytes_per_second = model.link_out;
     info.memory_bytes_per_second = model.memory_rate;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <type_traits>
 
 #include "backends/cpu/simd/simd.hpp"
 
@@ -31,33 +32,32 @@ void convert(void *dst, sg_dtype to, const void *src, sg_dtype from, std::int64_
 // Columns of the source, a few cache lines each, that are transposed at once.
 constexpr std::int64_t transpose_block = 16;
 
-// dst(i, j) = src(j, i) for i < rows, j < cols; dst is tight.
-template <class T>
-void transpose(T *dst, std::int64_t dst_ld, const T *src, std::int64_t src_ld, std::int64_t rows,
+// dst(i, j) = src(j, i) for i < rows, j < cols, of elements of `size` bytes; dst is tight. Complex elements are aligned
+// as their parts are.
+template <std::size_t size>
+void transpose(char *dst, std::int64_t dst_ld, const char *src, std::int64_t src_ld, std::int64_t rows,
                std::int64_t cols) noexcept {
+  constexpr auto bytes = static_cast<std::int64_t>(size);
   for (std::int64_t j0 = 0; j0 < cols; j0 += transpose_block)
     for (std::int64_t i0 = 0; i0 < rows; i0 += transpose_block) {
       const std::int64_t i1 = std::min(i0 + transpose_block, rows), j1 = std::min(j0 + transpose_block, cols);
       for (std::int64_t j = j0; j < j1; ++j)
-        for (std::int64_t i = i0; i < i1; ++i) dst[i + j * dst_ld] = src[j + i * src_ld];
+        for (std::int64_t i = i0; i < i1; ++i)
+          std::memcpy(dst + (i + j * dst_ld) * bytes, src + (j + i * src_ld) * bytes, size);
     }
 }
 
-struct bytes_16 {
-  std::uint64_t low, high;
-};
-
 void transpose_elements(void *dst, std::int64_t dst_ld, const void *src, std::int64_t src_ld, std::int64_t rows,
                         std::int64_t cols, std::int64_t size) noexcept {
-  const auto as = [&]<class T>(T) {
-    transpose(static_cast<T *>(dst), dst_ld, static_cast<const T *>(src), src_ld, rows, cols);
+  const auto of = [&]<std::size_t bytes>(std::integral_constant<std::size_t, bytes>) {
+    transpose<bytes>(static_cast<char *>(dst), dst_ld, static_cast<const char *>(src), src_ld, rows, cols);
   };
   switch (size) {
-    case 1: return as(std::uint8_t{});
-    case 2: return as(std::uint16_t{});
-    case 4: return as(std::uint32_t{});
-    case 8: return as(std::uint64_t{});
-    default: return as(bytes_16{});
+    case 1: return of(std::integral_constant<std::size_t, 1>{});
+    case 2: return of(std::integral_constant<std::size_t, 2>{});
+    case 4: return of(std::integral_constant<std::size_t, 4>{});
+    case 8: return of(std::integral_constant<std::size_t, 8>{});
+    default: return of(std::integral_constant<std::size_t, 16>{});
   }
 }
 

@@ -95,6 +95,17 @@ sg_status run_best_f32(const gemm_args &p, workspace &space) noexcept {
   return (!dnn || (blas && suits_cblas(p)) ? blas : dnn).run(p, space);
 }
 
+// Without a library: our own kernels, and the rest by tiles.
+sg_status run_own_f32(const gemm_args &p, workspace &space) noexcept {
+  static const kernel small = small_kernel(SG_DTYPE_F32, SG_DTYPE_F32),
+                      plain = plain_kernel(SG_DTYPE_F32, SG_DTYPE_F32);
+  if (p.m == 1 && p.n == 1) return run_dot(p);
+  if (small && suits_small(p)) return small.run(p, space);
+  gemm_args sums = p;
+  sums.end = {};  // the caller's
+  return run_tiles(sums, SG_DTYPE_F32, SG_DTYPE_F32, plain, {}, space);
+}
+
 // Panels of a tile and its sums are a quarter of a megabyte each, which fits the second-level cache.
 constexpr tiling bf16_tiles = {.kept = 256, .m = 512, .n = 512, .k = 512};
 constexpr tiling i8_tiles = {.kept = 256, .m = 512, .n = 512, .k = 1024};
@@ -109,7 +120,8 @@ route choose(sg_dtype in, sg_dtype out) noexcept {
     kernel best = of_cblas(in, out);
     if (in == SG_DTYPE_F32 && (best || of_onednn(in, out))) best = {.in = in, .out = out, .run = run_best_f32};
     if (best) return {best, best, {}, {}};
-    return {{}, plain_kernel(in, out), {}, {}};
+    if (in == SG_DTYPE_F32) best = {.in = in, .out = out, .run = run_own_f32};
+    return {best, plain_kernel(in, out), {}, {}};
   }
   // bf16 and i8: oneDNN if the processor has instructions for them (bf16 on Zen 5: 380 to 500 Gflop/s, i8 770 to 950,
   // f32 235).

@@ -12,7 +12,7 @@
 #include "tensor_cores.cuh"
 
 namespace sg::cuda {
-namespace {
+inline namespace attention_cu {
 
 constexpr int warps = 4, threads = 32 * warps;
 constexpr int block_keys = 64;
@@ -278,7 +278,7 @@ cudaError_t launch(const call &c, cudaStream_t in) {
   return many ? launch<T, 64, 2>(c, in) : launch<T, 64, 1>(c, in);
 }
 
-}  // namespace
+}  // namespace attention_cu
 
 cudaError_t launch_attention(const sg_backend_attention &what, cudaStream_t in) noexcept {
   const auto of = [](const sg_backend_heads &x) { return strides{x.batch, x.head, x.token}; };

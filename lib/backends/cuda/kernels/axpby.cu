@@ -6,7 +6,7 @@
 #include "layers.hpp"
 
 namespace sg::cuda {
-namespace {
+inline namespace axpby_cu {
 
 constexpr int threads = 256;
 
@@ -42,7 +42,7 @@ cudaError_t launch(const sg_backend_axpby &what, cudaStream_t in, bool is_comple
   return cudaGetLastError();
 }
 
-}  // namespace
+}  // namespace axpby_cu
 
 cudaError_t launch_axpby(const sg_backend_axpby &what, cudaStream_t in) noexcept {
   switch (what.type) {

@@ -7,7 +7,7 @@
 #include "layers.hpp"
 
 namespace sg::cuda {
-namespace {
+inline namespace cell_cu {
 
 constexpr int threads = 128;
 
@@ -116,7 +116,7 @@ cudaError_t launch_typed(const Command &what, cudaStream_t in) {
   }
 }
 
-}  // namespace
+}  // namespace cell_cu
 
 cudaError_t launch_cell(const sg_backend_cell &what, cudaStream_t in) noexcept { return launch_typed(what, in); }
 

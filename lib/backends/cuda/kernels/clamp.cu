@@ -8,7 +8,7 @@
 #include "map.cuh"
 
 namespace sg::cuda {
-namespace {
+inline namespace clamp_cu {
 
 // B is dY, or X. A NaN is in no order, so it stays, and its gradient is 0.
 template <class Limit>
@@ -36,7 +36,7 @@ cudaError_t launch_typed(const sg_backend_clamp &given, cudaStream_t in) {
   return pack_of(what) == count ? launch_map<T, count>(p, f, in) : launch_map<T, 1>(p, f, in);
 }
 
-}  // namespace
+}  // namespace clamp_cu
 
 cudaError_t launch_clamp(const sg_backend_clamp &what, cudaStream_t in) noexcept {
   switch (what.type) {

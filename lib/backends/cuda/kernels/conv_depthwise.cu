@@ -10,7 +10,7 @@
 #include "pack.cuh"
 
 namespace sg::cuda {
-namespace {
+inline namespace conv_depthwise_cu {
 
 constexpr int threads = 128;
 
@@ -130,7 +130,7 @@ cudaError_t launch_by_size(const call &c, cudaStream_t in) {
   return launch<T, count, 0, 1, last>(c, in);
 }
 
-}  // namespace
+}  // namespace conv_depthwise_cu
 
 cudaError_t launch_conv_depthwise(const sg_backend_conv &given, cudaStream_t in) noexcept {
   const sg_backend_conv what = as_forward(given);

@@ -8,7 +8,7 @@
 #include "pack.cuh"
 
 namespace sg::cuda {
-namespace {
+inline namespace convert_cu {
 
 // One rounding, from f64 too.
 inline __device__ void cast(double from, double &to) { to = from; }
@@ -141,7 +141,7 @@ cudaError_t launch_from(const sg_backend_convert &what, cudaStream_t in) {
   }
 }
 
-}  // namespace
+}  // namespace convert_cu
 
 cudaError_t launch_convert(const sg_backend_convert &what, cudaStream_t in) noexcept {
   switch (what.in_type) {

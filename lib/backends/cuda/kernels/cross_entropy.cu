@@ -8,7 +8,7 @@
 #include "rows.cuh"
 
 namespace sg::cuda {
-namespace {
+inline namespace cross_entropy_cu {
 
 inline __device__ float logarithm(float x) { return logf(x); }
 inline __device__ double logarithm(double x) { return log(x); }
@@ -47,7 +47,7 @@ __global__ void __launch_bounds__(block_threads) cross_entropy_kernel(sg_backend
   }
 }
 
-}  // namespace
+}  // namespace cross_entropy_cu
 
 cudaError_t launch_cross_entropy(const sg_backend_cross_entropy &what, cudaStream_t in) noexcept {
   return with_layer_type(what.type, [&](auto element) {

@@ -7,7 +7,7 @@
 #include "pack.cuh"
 
 namespace sg::cuda {
-namespace {
+inline namespace dequantize_cu {
 
 constexpr int threads = 256;
 
@@ -110,7 +110,7 @@ cudaError_t launch_to(const sg_backend_dequantize &what, cudaStream_t in) {
   }
 }
 
-}  // namespace
+}  // namespace dequantize_cu
 
 cudaError_t launch_dequantize(const sg_backend_dequantize &what, cudaStream_t in) noexcept {
   switch (what.type) {

@@ -8,7 +8,7 @@
 #include "map.cuh"
 
 namespace sg::cuda {
-namespace {
+inline namespace elementwise_cu {
 
 inline __device__ float complementary(float x) { return erfcf(x); }
 inline __device__ double complementary(double x) { return erfc(x); }
@@ -143,7 +143,7 @@ cudaError_t launch_typed(const sg_backend_elementwise &given, cudaStream_t in) {
   return cudaErrorNotSupported;
 }
 
-}  // namespace
+}  // namespace elementwise_cu
 
 cudaError_t launch_elementwise(const sg_backend_elementwise &what, cudaStream_t in) noexcept {
   switch (what.type) {

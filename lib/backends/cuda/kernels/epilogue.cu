@@ -6,7 +6,7 @@
 #include "kernels.hpp"
 
 namespace sg::cuda {
-namespace {
+inline namespace epilogue_cu {
 
 constexpr int threads = 256;
 
@@ -55,7 +55,7 @@ cudaError_t launch(const gemm_epilogue *epilogues, int count, cudaStream_t in) {
   return count == 1 ? launch<T, 1>(epilogues, count, in) : launch<T, most_parameter_epilogues>(epilogues, count, in);
 }
 
-}  // namespace
+}  // namespace epilogue_cu
 
 cudaError_t launch_epilogues(const gemm_epilogue *epilogues, int count, sg_dtype type, cudaStream_t in) noexcept {
   switch (type) {

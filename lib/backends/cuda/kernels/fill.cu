@@ -7,7 +7,7 @@
 #include "layers.hpp"
 
 namespace sg::cuda {
-namespace {
+inline namespace fill_cu {
 
 constexpr int fill_threads = 256;
 
@@ -38,7 +38,7 @@ cudaError_t launch_words(const sg_backend_fill &what, cudaStream_t in) {
   return cudaGetLastError();
 }
 
-}  // namespace
+}  // namespace fill_cu
 
 cudaError_t launch_fill(const sg_backend_fill &given, cudaStream_t in) noexcept {
   const sg_backend_fill what = as_one_column(given);

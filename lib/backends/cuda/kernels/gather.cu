@@ -7,7 +7,7 @@
 #include "layers.hpp"
 
 namespace sg::cuda {
-namespace {
+inline namespace gather_cu {
 
 constexpr int threads = 256;
 
@@ -57,7 +57,7 @@ cudaError_t launch_unit(const sg_backend_gather &what, cudaStream_t in) {
   return cudaGetLastError();
 }
 
-}  // namespace
+}  // namespace gather_cu
 
 cudaError_t launch_gather(const sg_backend_gather &what, cudaStream_t in) noexcept {
   switch (access_of(what)) {

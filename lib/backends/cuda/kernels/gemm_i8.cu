@@ -3,7 +3,7 @@
 #include "kernels.hpp"
 
 namespace sg::cuda {
-namespace {
+inline namespace gemm_i8_cu {
 
 constexpr int tile = 32;  // a block's piece of C, and the depth of a step
 constexpr int rows_of_threads = 8;
@@ -86,7 +86,7 @@ unsigned tiles_of(std::int64_t extent, std::int64_t most) {
 
 constexpr std::int64_t most_in_y = 65535, most_in_x = 2147483647;
 
-}  // namespace
+}  // namespace gemm_i8_cu
 
 cudaError_t launch_gemm_i8(const sg_backend_gemm &what, cudaStream_t in) noexcept {
   operands x{};

@@ -4,7 +4,7 @@
 #include "kernels.hpp"
 
 namespace sg::cuda {
-namespace {
+inline namespace narrow_copy_cu {
 
 constexpr int threads = 512;
 constexpr int blocks = 8;
@@ -39,7 +39,7 @@ cudaError_t launch(const sg_backend_copy &what, cudaStream_t in) {
   return cudaGetLastError();
 }
 
-}  // namespace
+}  // namespace narrow_copy_cu
 
 cudaError_t launch_narrow_copy(const sg_backend_copy &what, cudaStream_t in) noexcept {
   switch (access_of(what)) {

@@ -6,7 +6,7 @@
 #include "rows.cuh"
 
 namespace sg::cuda {
-namespace {
+inline namespace norm_cu {
 
 template <class T>
 struct norm_values {
@@ -66,7 +66,7 @@ cudaError_t launch_typed(const sg_backend_norm &what, cudaStream_t in) {
   return launch_rows<T>(operands_of(what), rows, {what.gamma, what.beta}, in);
 }
 
-}  // namespace
+}  // namespace norm_cu
 
 cudaError_t launch_norm(const sg_backend_norm &what, cudaStream_t in) noexcept {
   switch (what.type) {

@@ -9,7 +9,7 @@
 #include "rows.cuh"
 
 namespace sg::cuda {
-namespace {
+inline namespace norm_backward_cu {
 
 constexpr int most_warps = 8;          // with a row each
 constexpr int most_row_threads = 512;  // of one row
@@ -213,7 +213,7 @@ cudaError_t launch_held(const sg_backend_norm_backward &what, unsigned groups, c
   return cudaGetLastError();
 }
 
-}  // namespace
+}  // namespace norm_backward_cu
 
 cudaError_t launch_norm_backward(const sg_backend_norm_backward &what, cudaStream_t in) noexcept {
   sg_backend_norm_backward grouped = what;

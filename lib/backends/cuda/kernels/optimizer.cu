@@ -8,7 +8,7 @@
 #include "rows.cuh"
 
 namespace sg::cuda {
-namespace {
+inline namespace optimizer_cu {
 
 // The numbers of a step in the type of the arithmetic.
 template <class Real>
@@ -45,7 +45,7 @@ __global__ void __launch_bounds__(block_threads)
   }
 }
 
-}  // namespace
+}  // namespace optimizer_cu
 
 cudaError_t launch_optimizer(const sg_backend_optimizer &what, cudaStream_t in) noexcept {
   return with_layer_type(what.type, [&](auto element) {

@@ -6,7 +6,7 @@
 #include "pack.cuh"
 
 namespace sg::cuda {
-namespace {
+inline namespace pad_cu {
 
 constexpr int packs_of_block = 32, columns_of_block = 8;
 
@@ -35,7 +35,7 @@ cudaError_t launch(const padded_matrix &what, cudaStream_t in) {
   return cudaGetLastError();
 }
 
-}  // namespace
+}  // namespace pad_cu
 
 cudaError_t launch_pad(const padded_matrix &what, cudaStream_t in) noexcept {
   return what.element_bytes == 2 ? launch<std::uint16_t>(what, in) : launch<std::uint32_t>(what, in);

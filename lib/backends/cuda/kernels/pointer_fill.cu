@@ -5,7 +5,7 @@
 #include "kernels.hpp"
 
 namespace sg::cuda {
-namespace {
+inline namespace pointer_fill_cu {
 
 constexpr int threads = 256;
 
@@ -40,7 +40,7 @@ cudaError_t fill(const pointer_fill &what, cudaStream_t in) {
   return cudaGetLastError();
 }
 
-}  // namespace
+}  // namespace pointer_fill_cu
 
 cudaError_t launch_pointer_fill(const pointer_fill &what, cudaStream_t in) noexcept {
   return what.item_count <= 16 ? fill<16>(what, in) : fill<most_parameter_items>(what, in);

@@ -7,7 +7,7 @@
 #include "rows.cuh"
 
 namespace sg::cuda {
-namespace {
+inline namespace pool_cu {
 
 // Pixels first + t * dilation for t in [begin, end): those of a window that are in the image, in one dimension.
 struct taps {
@@ -128,7 +128,7 @@ __global__ void __launch_bounds__(block_threads) pool_gradient_kernel(sg_backend
   }
 }
 
-}  // namespace
+}  // namespace pool_cu
 
 cudaError_t launch_pool(const sg_backend_pool &what, cudaStream_t in) noexcept {
   return with_layer_type(what.type, [&](auto element) {

@@ -6,7 +6,7 @@
 #include "pack.cuh"
 
 namespace sg::cuda {
-namespace {
+inline namespace reduce_cu {
 
 constexpr int threads = 256;
 
@@ -119,7 +119,7 @@ cudaError_t launch(const sg_backend_reduce &what, cudaStream_t in, bool reads_c)
   return launch_packs<T, Part, 1>(what, in, reads_c);
 }
 
-}  // namespace
+}  // namespace reduce_cu
 
 cudaError_t launch_reduce(const sg_backend_reduce &what, cudaStream_t in) noexcept {
   const bool reads_c = what.beta.re != 0 || (is_complex(what.out_type) && what.beta.im != 0);

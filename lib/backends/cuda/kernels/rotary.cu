@@ -7,7 +7,7 @@
 #include "layers.hpp"
 
 namespace sg::cuda {
-namespace {
+inline namespace rotary_cu {
 
 constexpr int threads = 256;
 
@@ -69,7 +69,7 @@ cudaError_t launch_short(const sg_backend_rotary &what, cudaStream_t in) {
   return what.table_type == SG_DTYPE_F32 ? launch_tables<T, float>(what, in) : launch_tables<T, T>(what, in);
 }
 
-}  // namespace
+}  // namespace rotary_cu
 
 cudaError_t launch_rotary(const sg_backend_rotary &what, cudaStream_t in) noexcept {
   switch (what.type) {

@@ -8,7 +8,7 @@
 #include "rows.cuh"
 
 namespace sg::cuda {
-namespace {
+inline namespace row_dot_cu {
 
 // The sum of the products of elements first, first + step, ..., `count` neighbours at a time; fewer at the row's end.
 // Parts of the sum keep its error small.
@@ -99,7 +99,7 @@ cudaError_t launch_typed(const sg_backend_row_dot &what, cudaStream_t in) {
                                         : launch_contiguous_rows<T, 1>(what, in);
 }
 
-}  // namespace
+}  // namespace row_dot_cu
 
 cudaError_t launch_row_dot(const sg_backend_row_dot &what, cudaStream_t in) noexcept {
   switch (what.type) {

@@ -9,7 +9,7 @@
 #include "rows.cuh"
 
 namespace sg::cuda {
-namespace {
+inline namespace row_reduce_cu {
 
 // How two parts of a row become one.
 template <class Real>
@@ -110,7 +110,7 @@ cudaError_t launch_contiguous_reduce(const sg_backend_row_reduce &what, cudaStre
   return cudaGetLastError();
 }
 
-}  // namespace
+}  // namespace row_reduce_cu
 
 cudaError_t launch_row_reduce(const sg_backend_row_reduce &what, cudaStream_t in) noexcept {
   return with_layer_type(what.type, [&](auto element) {

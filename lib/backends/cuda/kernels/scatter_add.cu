@@ -8,7 +8,7 @@
 #include "rows.cuh"
 
 namespace sg::cuda {
-namespace {
+inline namespace scatter_add_cu {
 
 constexpr int scatter_warps = block_threads / 32;
 
@@ -67,7 +67,7 @@ __global__ void __launch_bounds__(block_threads) scatter_add_kernel(sg_backend_s
   }
 }
 
-}  // namespace
+}  // namespace scatter_add_cu
 
 cudaError_t launch_scatter_add(const sg_backend_scatter_add &what, cudaStream_t in) noexcept {
   return with_layer_type(what.type, [&](auto element) {

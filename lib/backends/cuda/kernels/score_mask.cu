@@ -8,7 +8,7 @@
 #include "layers.hpp"
 
 namespace sg::cuda {
-namespace {
+inline namespace score_mask_cu {
 
 constexpr int mask_threads = 256;
 constexpr std::int64_t columns_of_block = 8 * mask_threads;  // so that the divisions of score_row_of cost little
@@ -41,7 +41,7 @@ __global__ void __launch_bounds__(mask_threads) score_mask_kernel(sg_backend_sco
   }
 }
 
-}  // namespace
+}  // namespace score_mask_cu
 
 cudaError_t launch_score_mask(const sg_backend_score_mask &what, cudaStream_t in) noexcept {
   return with_layer_type(what.bias_type, [&](auto element) {

@@ -7,7 +7,7 @@
 #include "rows.cuh"
 
 namespace sg::cuda {
-namespace {
+inline namespace softmax_cu {
 
 // From exponentials, or from the row's own values.
 template <class Real, bool keeps>
@@ -85,7 +85,7 @@ struct softmax_rows {
   }
 };
 
-}  // namespace
+}  // namespace softmax_cu
 
 cudaError_t launch_softmax(const sg_backend_softmax &what, cudaStream_t in) noexcept {
   const row_operands p = operands_of(what);

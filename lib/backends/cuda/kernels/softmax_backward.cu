@@ -6,7 +6,7 @@
 #include "rows.cuh"
 
 namespace sg::cuda {
-namespace {
+inline namespace softmax_backward_cu {
 
 // A thread writes only elements that it alone has read.
 template <class T, class Gradient, int count, int threads, int block>
@@ -72,7 +72,7 @@ cudaError_t launch_short(const sg_backend_softmax_backward &what, cudaStream_t i
   return what.dy_type == SG_DTYPE_F32 ? launch<T, float>(what, in) : launch<T, T>(what, in);
 }
 
-}  // namespace
+}  // namespace softmax_backward_cu
 
 cudaError_t launch_softmax_backward(const sg_backend_softmax_backward &what, cudaStream_t in) noexcept {
   switch (what.type) {

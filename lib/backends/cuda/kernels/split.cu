@@ -5,7 +5,7 @@
 #include "kernels.hpp"
 
 namespace sg::cuda {
-namespace {
+inline namespace split_cu {
 
 __device__ float cut_to_tf32(float x) { return __uint_as_float(__float_as_uint(x) & 0xffffe000u); }
 
@@ -91,7 +91,7 @@ void launch(const split_panel &what, cudaStream_t in) noexcept {
     split_kernel<as_bf16, width><<<grid, threads, 0, in>>>(what);
 }
 
-}  // namespace
+}  // namespace split_cu
 
 cudaError_t launch_split(const split_panel &what, cudaStream_t in) noexcept {
   if (pack_of(what) == split_pack)

@@ -9,7 +9,7 @@
 #include "kernels.hpp"
 
 namespace sg::cuda {
-namespace {
+inline namespace widen_f8_cu {
 
 constexpr int threads = 128;
 constexpr int together = 4;  // elements that a thread reads at once, if aligned
@@ -50,7 +50,7 @@ __global__ void widen_kernel(const __grid_constant__ parameters all, __nv_fp8_in
   }
 }
 
-}  // namespace
+}  // namespace widen_f8_cu
 
 cudaError_t launch_widen_f8(const f8_panel *panels, int count, sg_dtype from, sg_dtype to, cudaStream_t in) noexcept {
   parameters all;

@@ -9,7 +9,7 @@
 #include "layers.hpp"
 
 namespace sg::cuda {
-namespace {
+inline namespace windows_cu {
 
 constexpr int threads = 256;
 
@@ -189,7 +189,7 @@ cudaError_t launch_short(const sg_backend_col2im &what, cudaStream_t in) {
   return what.matrix_type == SG_DTYPE_F32 ? launch_types<float, To>(what, in) : launch_types<To, To>(what, in);
 }
 
-}  // namespace
+}  // namespace windows_cu
 
 cudaError_t launch_im2col(const sg_backend_im2col &given, cudaStream_t in) noexcept {
   const sg_backend_im2col what = widened(given);
