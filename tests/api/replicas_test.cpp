@@ -414,7 +414,8 @@ TEST(replicas, at_the_limit_all_batches_or_none_are_pushed) {
   batches given(on, net, 8, {SG_MEMORY_PINNED});
   EXPECT_EQ(4, info_of(net).batches_in_flight);
   EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, given.push_at_once(0, 5));
-  EXPECT_NE(nullptr, std::strstr(sg_last_error_message(), "inputs has 5 batches, and the pipeline's limit")) << sg_last_error_message();
+  EXPECT_NE(nullptr, std::strstr(sg_last_error_message(), "inputs has 5 batches, and the pipeline's limit"))
+      << sg_last_error_message();
   gated_job closed(on);
   SKIP_WITHOUT_GATE(closed);
   sg_job *const first = closed.get();
