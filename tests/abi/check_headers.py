@@ -3,7 +3,6 @@
 """Each public header compiles alone, without a warning, as C99 and as C++17; so does each INIT macro in it. Targets of 32 bits,
 big-endian ones, enums of another width, and backend.h without SG_BACKEND_UNSTABLE_API are refused.
 check_headers.py INCLUDE C-COMPILER... -- C++-COMPILER..."""
-import platform
 import subprocess
 import sys
 import tempfile
@@ -45,7 +44,8 @@ def refusals(compiler, include):
         "a big-endian target": (["-U__BYTE_ORDER__", "-D__BYTE_ORDER__=__ORDER_BIG_ENDIAN__"], target),
         "an enum of 8 bits": (["-fshort-enums"], enums),
     }
-    if platform.machine() == "x86_64":
+    machine = subprocess.run([*compiler, "-dumpmachine"], capture_output=True, text=True, check=True).stdout
+    if machine.startswith("x86_64"):
         targets["a 32-bit target"] = (["-m32", "-ffreestanding"], target)  # without the C library's headers for it
     targets["a program of a backend that does not say that it follows"] = ([], "defines SG_BACKEND_UNSTABLE_API")
     for name, (arguments, message) in targets.items():
