@@ -2,6 +2,7 @@
 #include <streamgemm/plan.h>
 
 #include <atomic>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
@@ -41,6 +42,14 @@ class prepared_plan final : public object {
   const machine_model &machine() const noexcept { return context_of(*owner_).machine(); }
   const std::shared_ptr<const program> &compiled() const noexcept { return program_; }
   std::uint64_t number() const noexcept { return number_; }
+  // Planned when a description first asks for it.
+  const std::vector<time_on_devices> &on_more_devices() const {
+    const std::lock_guard lock(more_lock_);
+    if (!more_)
+      more_ = program_->what ? times_on_more_devices(*program_->what, machine(), program_->request, commands())
+                             : std::vector<time_on_devices>();
+    return *more_;
+  }
 
  private:
   const ref<job_sink> owner_;
@@ -49,6 +58,8 @@ class prepared_plan final : public object {
   const std::optional<problem> gemm_;
   static inline std::atomic<std::uint64_t> last_number_{0};
   const std::uint64_t number_ = last_number_.fetch_add(1, std::memory_order_relaxed) + 1;
+  mutable std::mutex more_lock_;
+  mutable std::optional<std::vector<time_on_devices>> more_;
 };
 
 ref<prepared_plan> prepared_plan_of(const sg_plan *handle) {
@@ -66,14 +77,9 @@ std::string text_of(const prepared_plan &plan, sg_plan_format format) {
     return trace::history_of_plan(
         {1, 1, made.schedule, made.what, made.request, std::make_shared<const machine_model>(plan.machine())});
   };
-  const auto more = [&] {
-    const program &made = *plan.compiled();
-    return made.what ? times_on_more_devices(*made.what, plan.machine(), made.request, s)
-                     : std::vector<time_on_devices>();
-  };
   switch (format) {
-    case SG_PLAN_FORMAT_TEXT: return describe_text(s, plan.machine(), more());
-    case SG_PLAN_FORMAT_JSON: return describe_json(s, plan.machine(), more());
+    case SG_PLAN_FORMAT_TEXT: return describe_text(s, plan.machine(), plan.on_more_devices());
+    case SG_PLAN_FORMAT_JSON: return describe_json(s, plan.machine(), plan.on_more_devices());
     case SG_PLAN_FORMAT_TIMELINE: return timeline_text(s, simulate(s, plan.machine()));
     case SG_PLAN_FORMAT_HTML: return trace::html(history());
     case SG_PLAN_FORMAT_SVG: return trace::svg(history());
