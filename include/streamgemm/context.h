@@ -45,7 +45,7 @@ typedef struct sg_device_info {
   char description[128];    /**< Text for people. */
   uint64_t memory_bytes;    /**< Device memory; host memory for cpu. */
   int32_t unified_memory;   /**< 1: host memory is device memory, nothing is copied. */
-  int32_t compute_units;    /**< Streaming multiprocessors, or cores; of a context those that it uses. */
+  int32_t compute_units;    /**< Streaming multiprocessors, or cores; of a context's device the cores that the context uses. */
   int32_t compute_lanes;    /**< Compute streams that the library uses. */
   int32_t copy_engines;     /**< 2: both directions at once; 1: one at a time; 0: no copies are needed. */
   int32_t priorities;       /**< Distinct stream priorities. */

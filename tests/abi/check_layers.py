@@ -70,7 +70,7 @@ def lib_problems(files):
             if not allowed(home, quoted or angled):
                 yield f"{path}: includes {quoted or angled}"
         if path.suffix in {".cu", ".cuh"} and re.search(r"^\s*namespace\s*{", text, re.M):
-            yield f"{path}: has an anonymous namespace, which nvcc names by the path of the file: packages of two folders would differ"
+            yield f"{path}: has an anonymous namespace, which nvcc names after the file's path: two builds would differ"
         if ".." in "".join(quoted for quoted, _ in INCLUDE.findall(text)):
             yield f"{path}: includes by '..'"
 

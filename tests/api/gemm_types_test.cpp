@@ -203,6 +203,12 @@ TEST_F(gemm_tiles, of_bf16) {
   expect_exact(SG_DTYPE_BF16, SG_DTYPE_F32, SG_TRANSPOSE_T, SG_TRANSPOSE_T, 1, 1, bf16_of, f32_of, 4);
 }
 
+// So many products that a job is computed in parts, between which it can be cancelled.
+TEST_F(gemm_tiles, of_f32_in_parts) {
+  m = n = k = 1300;
+  expect_exact(SG_DTYPE_F32, SG_DTYPE_F32, SG_TRANSPOSE_T, SG_TRANSPOSE_N, 2, -1, f32_of, f32_of, 4);
+}
+
 // A column is a row of the blocks that cores compute: more of them than a worker keeps packed.
 TEST_F(gemm_tiles, of_more_rows_than_are_kept_packed) {
   m = 260;

@@ -310,6 +310,12 @@ TEST(plans_on_a_machine, of_one_device_name_the_time_on_more) {
     EXPECT_NE(std::string::npos, page.find("compute it on 4 devices (sg_plan_options.device_count)"));
   }
   EXPECT_EQ(std::string::npos, text_of_plan(two, SG_PLAN_FORMAT_TEXT).find("advice"));
+  plan_on(1, 4096, made);
+  std::string texts[3];
+  std::vector<std::thread> threads;
+  for (std::string &each : texts) threads.emplace_back([&] { each = text_of_plan(made, SG_PLAN_FORMAT_TEXT); });
+  for (std::thread &each : threads) each.join();
+  for (const std::string &each : texts) EXPECT_EQ(text_of_plan(made, SG_PLAN_FORMAT_TEXT), each);
   plan_on(1, 512, made);
   EXPECT_EQ(std::string::npos, text_of_plan(made, SG_PLAN_FORMAT_TEXT).find("advice")) << "less than a millisecond";
 }

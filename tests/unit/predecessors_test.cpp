@@ -37,7 +37,8 @@ predecessors by_pairs(const std::vector<ordered_submission> &given) {
 }
 
 TEST(predecessors, are_those_of_every_pair) {
-  std::mt19937 draw(std::random_device{}());
+  const unsigned seed = std::random_device{}();
+  std::mt19937 draw(seed);
   const auto below = [&](std::uint32_t most) { return draw() % most; };
   std::size_t found = 0;
   for (int round = 0; round < 300; ++round) {
@@ -57,7 +58,7 @@ TEST(predecessors, are_those_of_every_pair) {
       given.push_back({accesses[i], static_cast<std::int64_t>(below(8)) - 5});
     }
     const predecessors expected = by_pairs(given);
-    ASSERT_EQ(expected, predecessors_of(given)) << "round " << round;
+    ASSERT_EQ(expected, predecessors_of(given)) << "round " << round << " of seed " << seed;
     for (const auto &each : expected) found += each.size();
   }
   EXPECT_GT(found, 1000U);

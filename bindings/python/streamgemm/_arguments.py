@@ -49,9 +49,11 @@ def item(gemm):
 
 def arrays(given, name):
     """A tuple of a sequence."""
-    if not hasattr(given, "__iter__"):
-        raise TypeError(f"{name} is {brief(given)}; it must be a sequence of arrays")
-    return tuple(given)
+    try:
+        items = iter(given)
+    except TypeError:
+        raise TypeError(f"{name} is {brief(given)}; it must be a sequence of arrays") from None
+    return tuple(items)
 
 
 def integers(given, name, counts, low=-_SIZE, high=_SIZE):

@@ -5,6 +5,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "api/context_of.hpp"
@@ -42,13 +43,17 @@ class prepared_plan final : public object {
   const machine_model &machine() const noexcept { return context_of(*owner_).machine(); }
   const std::shared_ptr<const program> &compiled() const noexcept { return program_; }
   std::uint64_t number() const noexcept { return number_; }
-  // Planned when a description first asks for it.
-  const std::vector<time_on_devices> &on_more_devices() const {
+  // Computed by the first description that shows it.
+  std::vector<time_on_devices> on_more_devices() const {
+    if (!program_->what) return {};
+    {
+      const std::lock_guard lock(more_lock_);
+      if (more_) return *more_;
+    }
+    std::vector<time_on_devices> times =
+        times_on_more_devices(*program_->what, machine(), program_->request, commands());
     const std::lock_guard lock(more_lock_);
-    if (!more_)
-      more_ = program_->what ? times_on_more_devices(*program_->what, machine(), program_->request, commands())
-                             : std::vector<time_on_devices>();
-    return *more_;
+    return more_.emplace(std::move(times));
   }
 
  private:

@@ -15,7 +15,8 @@ struct ordered_submission {
   std::int64_t stream = -1;          // its number; -1: none
 };
 
-// Of each, those before it that it must follow, the latest first, without those that these follow.
+// The direct predecessors of each submission, latest first: earlier submissions that it must follow, and that no other
+// of its predecessors follows.
 std::vector<std::vector<std::int32_t>> predecessors_of(std::span<const ordered_submission> submissions);
 
 }  // namespace sg

@@ -15,8 +15,8 @@ sg_status run_plain(const gemm_args &p, workspace &) noexcept {
   const std::int64_t size = element_size(type);
   if (is_zero(p.beta))
     for (std::int64_t j = 0; j < p.n; ++j) std::memset(c + j * p.ldc * size, 0, static_cast<std::size_t>(p.m * size));
-  // Blocks of A that stay in the second-level cache during the pass over B's columns. Each adds its sums to C: long
-  // sums have as few roundings of the whole as those of a BLAS.
+  // Blocks of A that stay in the second-level cache during the pass over B's columns. Each block adds to C once,
+  // so that a long sum is rounded as rarely as in a BLAS.
   constexpr std::int64_t rows = 64, depth = 256;
   const auto *a = static_cast<const char *>(p.a);
   const auto *b = static_cast<const char *>(p.b);

@@ -95,14 +95,14 @@ sg_status run_best_f32(const gemm_args &p, workspace &space) noexcept {
   return (!dnn || (blas && suits_cblas(p)) ? blas : dnn).run(p, space);
 }
 
-// Without a library: our own kernels, and the rest by tiles.
+// Without a library: our kernels of dot products and small GEMMs, otherwise tiles of the plain kernel.
 sg_status run_own_f32(const gemm_args &p, workspace &space) noexcept {
   static const kernel small = small_kernel(SG_DTYPE_F32, SG_DTYPE_F32),
                       plain = plain_kernel(SG_DTYPE_F32, SG_DTYPE_F32);
   if (p.m == 1 && p.n == 1) return run_dot(p);
   if (small && suits_small(p)) return small.run(p, space);
   gemm_args sums = p;
-  sums.end = {};  // the caller's
+  sums.end = {};  // the caller applies it
   return run_tiles(sums, SG_DTYPE_F32, SG_DTYPE_F32, plain, {}, space);
 }
 
