@@ -32,7 +32,7 @@ def missing(settings):
         if not settings[key]:
             yield name
     modules = {"sphinx": "Sphinx (python3-sphinx)", "myst_parser": "MyST-Parser (python3-myst-parser)", "breathe": "Breathe (python3-breathe)",
-               "furo": "Furo (furo)"}
+               "furo": "Furo (furo)", "numpy": "NumPy (python3-numpy)"}
     for module, name in modules.items():
         if settings["python"] and subprocess.run([settings["python"], "-c", f"import {module}"], stderr=subprocess.DEVNULL).returncode:
             yield f"{name} for {settings['python']}"
